@@ -1,0 +1,1 @@
+//! Toolwit runs tools for AI agents as sandboxed WebAssembly components.

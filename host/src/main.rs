@@ -1,0 +1,3 @@
+//! The `toolwit` command.
+
+fn main() {}
