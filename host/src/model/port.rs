@@ -1,7 +1,6 @@
 //! The port through which the loop asks a language model.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
