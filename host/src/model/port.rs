@@ -1,0 +1,202 @@
+//! The port through which the loop asks a language model.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use crate::tool::{Message, ToolCall, ToolDefinition, ToolName};
+
+/// A language model that answers one turn. The loop, never the model's client, runs the tools.
+#[async_trait]
+pub trait ChatModel: Send + Sync {
+    /// Returns the model's name, as told to the provider.
+    fn name(&self) -> &str;
+
+    /// Asks for one turn: a single inference over the whole history.
+    ///
+    /// # Errors
+    /// [`ModelError`], after what may be retried was retried.
+    async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError>;
+}
+
+/// One inference: the history, the tools that may be called, and how to answer.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct ChatRequest<'a> {
+    /// What was said so far, the system's instructions first.
+    pub messages: &'a [Message],
+    /// The tools that are declared, in a stable order.
+    pub tools: &'a [DeclaredTool],
+    /// How to answer.
+    pub options: &'a ChatOptions,
+    /// Stops the request.
+    pub cancel: &'a CancellationToken,
+}
+
+impl<'a> ChatRequest<'a> {
+    /// Makes a request.
+    #[must_use]
+    pub fn new(
+        messages: &'a [Message],
+        tools: &'a [DeclaredTool],
+        options: &'a ChatOptions,
+        cancel: &'a CancellationToken,
+    ) -> Self {
+        Self {
+            messages,
+            tools,
+            options,
+            cancel,
+        }
+    }
+}
+
+/// A tool as it is declared to the model.
+#[derive(Clone, Debug)]
+pub struct DeclaredTool {
+    /// The name to call it by.
+    pub name: ToolName,
+    /// What the model is told.
+    pub definition: Arc<ToolDefinition>,
+}
+
+/// How to answer. What is not set is left to the provider.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ChatOptions {
+    /// The most tokens of an answer.
+    pub max_tokens: Option<u32>,
+    /// The sampling temperature, 0 to 2.
+    pub temperature: Option<f64>,
+    /// Whether the model may call tools.
+    pub tool_choice: ToolChoice,
+}
+
+/// Whether the model may call tools.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ToolChoice {
+    /// The model decides.
+    #[default]
+    Auto,
+    /// The model must answer in text.
+    None,
+    /// The model must call a tool.
+    Required,
+}
+
+/// What the model said.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct ChatResponse {
+    /// The text, also when calls accompany it.
+    pub content: String,
+    /// The tools that it wants called, each with an id of its own.
+    pub tool_calls: Vec<ToolCall>,
+    /// Why it stopped.
+    pub finish: FinishReason,
+    /// What it cost.
+    pub usage: TokenUsage,
+}
+
+/// Why a model stopped speaking.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum FinishReason {
+    /// It was done.
+    #[default]
+    Stop,
+    /// It waits for the results of its calls.
+    ToolCalls,
+    /// The answer was cut; the last call may be incomplete and is not executed.
+    Length,
+    /// The provider held the answer back.
+    ContentFilter,
+    /// Something else, in the provider's word.
+    Other(String),
+}
+
+/// Tokens of one or more inferences.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct TokenUsage {
+    /// Tokens that the model read.
+    pub input_tokens: u64,
+    /// Those of them that the provider had cached.
+    pub cached_tokens: u64,
+    /// Tokens that the model wrote.
+    pub output_tokens: u64,
+}
+
+impl TokenUsage {
+    /// Counts tokens.
+    #[must_use]
+    pub fn new(input_tokens: u64, cached_tokens: u64, output_tokens: u64) -> Self {
+        Self {
+            input_tokens,
+            cached_tokens,
+            output_tokens,
+        }
+    }
+}
+
+impl std::ops::AddAssign for TokenUsage {
+    fn add_assign(&mut self, other: Self) {
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+    }
+}
+
+/// Why a model gave no answer.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// The setting of the model is wrong: no key, no such scenario, a malformed base URL.
+    #[error("{message}")]
+    Configuration {
+        /// What is wrong.
+        message: String,
+        /// What to do about it.
+        suggestion: String,
+    },
+    /// The provider refused the request; asking again will not help.
+    #[error("the provider refused the request with status {status}: {message}")]
+    Refused {
+        /// The HTTP status.
+        status: u16,
+        /// The provider's words, bounded.
+        message: String,
+    },
+    /// The provider could not be reached, was too busy or failed, also after retries.
+    #[error("the provider did not answer after {attempts} attempts: {message}")]
+    Unavailable {
+        /// How often it was asked.
+        attempts: u32,
+        /// What happened the last time.
+        message: String,
+        /// The HTTP status of the last attempt, if there was one.
+        status: Option<u16>,
+    },
+    /// The provider's answer made no sense.
+    #[error("the provider's answer is not a chat completion: {message}")]
+    Malformed {
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A scripted model was shown something else than its scenario says.
+    #[error("{message}")]
+    Script {
+        /// What was expected and what was shown.
+        message: String,
+    },
+    /// The caller cancelled.
+    #[error("the request was cancelled")]
+    Cancelled,
+}

@@ -1,0 +1,176 @@
+//! What travels with a call and never reaches the model.
+
+use std::any::{Any, TypeId};
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::output::{NoOutput, OutputSink};
+
+type Values = BTreeMap<String, Value>;
+type Extensions = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
+
+static NO_VALUES: LazyLock<Arc<Values>> = LazyLock::new(Arc::default);
+static NO_EXTENSIONS: LazyLock<Arc<Extensions>> = LazyLock::new(Arc::default);
+static NO_OUTPUT: LazyLock<Arc<NoOutput>> = LazyLock::new(Arc::default);
+
+/// An immutable bag that reaches every tool of a call, through every decorator: tenant, correlation id, channel.
+///
+/// The model never sees it. It also carries the call's cancel token and the way to the user. Values may be secret, so
+/// the debug form shows keys only.
+///
+/// ```
+/// use toolwit::ToolContext;
+///
+/// let process = ToolContext::new().with("tenant", "acme").with("channel", "mail");
+/// let call = ToolContext::new().with("channel", "chat");
+/// let both = process.merged_with(&call);
+/// assert_eq!(both.text("tenant"), Some("acme"));
+/// assert_eq!(both.text("channel"), Some("chat"), "the call wins");
+/// ```
+#[derive(Clone)]
+pub struct ToolContext {
+    values: Arc<Values>,
+    extensions: Arc<Extensions>,
+    cancel: CancellationToken,
+    output: Arc<dyn OutputSink>,
+}
+
+impl Default for ToolContext {
+    fn default() -> Self {
+        Self {
+            values: NO_VALUES.clone(),
+            extensions: NO_EXTENSIONS.clone(),
+            cancel: CancellationToken::new(),
+            output: NO_OUTPUT.clone(),
+        }
+    }
+}
+
+impl ToolContext {
+    /// Makes an empty context whose output goes nowhere.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns a copy with one more value.
+    #[must_use]
+    pub fn with(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        Arc::make_mut(&mut self.values).insert(key.into(), value.into());
+        self
+    }
+
+    /// Returns a copy with one more typed object, such as limits or a process, found by its type.
+    #[must_use]
+    pub fn with_extension<T: Any + Send + Sync>(mut self, extension: T) -> Self {
+        Arc::make_mut(&mut self.extensions).insert(TypeId::of::<T>(), Arc::new(extension));
+        self
+    }
+
+    /// Returns a copy that is cancelled by the given token.
+    #[must_use]
+    pub fn with_cancel(mut self, cancel: CancellationToken) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
+    /// Returns a copy whose output goes to the given sink.
+    #[must_use]
+    pub fn with_output(mut self, output: Arc<dyn OutputSink>) -> Self {
+        self.output = output;
+        self
+    }
+
+    /// Merges values and typed objects; those of `call` win. Cancelling and output are those of `call`.
+    #[must_use]
+    pub fn merged_with(&self, call: &Self) -> Self {
+        let mut values = self.values.clone();
+        if !call.values.is_empty() {
+            Arc::make_mut(&mut values).extend(call.values.iter().map(|(key, value)| (key.clone(), value.clone())));
+        }
+        let mut extensions = self.extensions.clone();
+        if !call.extensions.is_empty() {
+            Arc::make_mut(&mut extensions).extend(call.extensions.iter().map(|(key, value)| (*key, value.clone())));
+        }
+        Self {
+            values,
+            extensions,
+            cancel: call.cancel.clone(),
+            output: call.output.clone(),
+        }
+    }
+
+    /// Returns a value.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.values.get(key)
+    }
+
+    /// Returns a value that is text.
+    #[must_use]
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.get(key)?.as_str()
+    }
+
+    /// Lists the keys in order.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.values.keys().map(String::as_str)
+    }
+
+    /// Returns the typed object of this type.
+    #[must_use]
+    pub fn extension<T: Any + Send + Sync>(&self) -> Option<&T> {
+        self.extensions.get(&TypeId::of::<T>())?.downcast_ref()
+    }
+
+    /// Returns the token that stops the call.
+    #[must_use]
+    pub fn cancel(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    /// Returns the way to the user.
+    #[must_use]
+    pub fn output(&self) -> &dyn OutputSink {
+        self.output.as_ref()
+    }
+}
+
+impl fmt::Debug for ToolContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolContext")
+            .field("keys", &self.keys().collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    // accept: 88
+    #[test]
+    fn the_call_wins_over_the_process_key_by_key() {
+        let process = ToolContext::new()
+            .with("tenant", "a")
+            .with("kept", 1)
+            .with_extension(7_u32);
+        let call = ToolContext::new().with("tenant", "b");
+        let merged = process.merged_with(&call);
+        assert_eq!(merged.text("tenant"), Some("b"));
+        assert_eq!(merged.get("kept"), Some(&Value::from(1)));
+        assert_eq!(merged.extension::<u32>(), Some(&7));
+        assert_eq!(process.text("tenant"), Some("a"), "merging changes neither side");
+    }
+
+    #[test]
+    fn the_debug_form_shows_keys_and_no_values() {
+        let shown = format!("{:?}", ToolContext::new().with("token", "hunter2"));
+        assert!(shown.contains("token") && !shown.contains("hunter2"), "{shown}");
+    }
+}

@@ -1,0 +1,44 @@
+//! What every tool is.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+
+use super::context::ToolContext;
+use super::definition::ToolDefinition;
+use super::error::ToolError;
+use super::result::ToolResult;
+
+/// The arguments of a call, by parameter name.
+pub type Arguments = Map<String, Value>;
+
+/// Something that a model can call: a function of a plugin, a method of a live entity, or Rust code.
+///
+/// A tool holds no conversation: all that belongs to a call travels in the [`ToolContext`].
+#[async_trait]
+pub trait Tool: Send + Sync {
+    /// What is told about it. It never changes during the life of the tool.
+    fn definition(&self) -> &ToolDefinition;
+
+    /// Runs the tool.
+    ///
+    /// The tool itself checks the arguments against its schema. A tool that ran and failed answers with
+    /// [`ToolResult::error`]; a call that could not be made is an error.
+    ///
+    /// # Errors
+    /// [`ToolError::Model`] when other arguments, or another tool, may help; [`ToolError::Operator`] when they cannot.
+    async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError>;
+
+    /// The tool that this one decorates, so that strategies recognise what is behind a decorator.
+    fn decorated(&self) -> Option<&Arc<dyn Tool>> {
+        None
+    }
+
+    /// Whether calls of this tool and another of the same group must run one after the other, in call order.
+    ///
+    /// Tools that share a live instance return the same number; `None` may run beside anything.
+    fn serial_group(&self) -> Option<u64> {
+        None
+    }
+}

@@ -1,0 +1,57 @@
+//! What is told about a tool before it is called.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::id::ToolId;
+
+/// Describes a tool: who it is, what it is for, what goes in and what comes out.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ToolDefinition {
+    /// The canonical identity.
+    pub id: ToolId,
+    /// Names that a conversation may give it, the best one first. A [`ToolSet`](super::ToolSet) picks one.
+    pub names: Vec<String>,
+    /// What the model reads to decide on a call.
+    pub description: String,
+    /// JSON Schema of the arguments, always of an object.
+    pub input_schema: Arc<Value>,
+    /// JSON Schema of the result, where it is known.
+    pub output_schema: Option<Arc<Value>>,
+}
+
+impl ToolDefinition {
+    /// Describes a tool whose result has no known shape.
+    #[must_use]
+    pub fn new(id: ToolId, name: impl Into<String>, description: impl Into<String>, input_schema: Value) -> Self {
+        Self {
+            id,
+            names: vec![name.into()],
+            description: description.into(),
+            input_schema: Arc::new(input_schema),
+            output_schema: None,
+        }
+    }
+
+    /// Adds a longer name for when the ones before it are taken.
+    #[must_use]
+    pub fn or_named(mut self, name: impl Into<String>) -> Self {
+        self.names.push(name.into());
+        self
+    }
+
+    /// Adds the shape of the result.
+    #[must_use]
+    pub fn with_output_schema(mut self, schema: Value) -> Self {
+        self.output_schema = Some(Arc::new(schema));
+        self
+    }
+
+    /// Returns the name that it would like best.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.names.first().map_or(self.id.as_str(), String::as_str)
+    }
+}

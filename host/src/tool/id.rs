@@ -1,0 +1,67 @@
+//! The canonical identity of a tool.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Identifies a tool everywhere but in front of the model: in files, grants, traces and health.
+///
+/// `plugin/interface@version#func` for a plugin's function, `plugin#func` for one that its world exports directly,
+/// `native#name` for a tool written in Rust, `host#name` for one of the host's own. A method bound to a live entity ends
+/// with the entity's id in parentheses. The function is written as WIT writes it: `[method]customer.get-average-spend`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ToolId(Arc<str>);
+
+impl ToolId {
+    /// Names a function of a plugin.
+    #[must_use]
+    pub fn plugin(plugin: &str, interface: Option<&str>, function: &str) -> Self {
+        match interface {
+            Some(interface) => Self(format!("{plugin}/{interface}#{function}").into()),
+            None => Self(format!("{plugin}#{function}").into()),
+        }
+    }
+
+    /// Names a tool that is written in Rust.
+    #[must_use]
+    pub fn native(name: &str) -> Self {
+        Self(format!("native#{name}").into())
+    }
+
+    /// Names a tool that the host itself offers.
+    #[must_use]
+    pub fn host(name: &str) -> Self {
+        Self(format!("host#{name}").into())
+    }
+
+    /// Names this method bound to one live entity.
+    #[must_use]
+    pub fn bound_to(&self, entity: &str) -> Self {
+        Self(format!("{}({entity})", self.0).into())
+    }
+
+    /// Returns the identity as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ToolId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for ToolId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for ToolId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|text| Self(text.into()))
+    }
+}

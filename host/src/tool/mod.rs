@@ -1,0 +1,47 @@
+//! What a tool is: its contract, names, results, errors and context. No WebAssembly and no I/O.
+//!
+//! A [`Tool`] has a [`ToolDefinition`] and answers calls with a [`ToolResult`]; a [`ToolSet`] holds those of one
+//! conversation, each under a [`ToolName`]. [`NativeTool`] makes one of Rust code, [`ToolProvider`] many of one object.
+
+mod arguments;
+mod context;
+mod contract;
+mod definition;
+mod error;
+mod id;
+mod message;
+mod name;
+mod native;
+mod output;
+mod provider;
+mod result;
+mod set;
+
+pub use arguments::{ARGUMENT_BYTES_MAX, ParsedArguments, parse_arguments, parse_json};
+pub use context::ToolContext;
+pub use contract::{Arguments, Tool};
+pub use definition::ToolDefinition;
+pub use error::ToolError;
+pub use id::ToolId;
+pub use message::{Message, Role, ToolCall};
+pub use name::{NAME_BYTES_MAX, ToolName, short_hash, snake_case};
+pub use native::NativeTool;
+pub use output::{NoOutput, OutputSink};
+pub use provider::{Rebinding, ToolProvider, id_in_name};
+pub use result::{Artifact, CallUsage, ToolResult};
+pub use set::{Added, Lookup, NamedTool, ToolSet};
+
+use serde_json::Value;
+
+/// Names the JSON type of a value as an error message does: `a string`.
+#[must_use]
+pub fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}

@@ -1,0 +1,273 @@
+//! Tools written in Rust: a closure over JSON, or a typed function.
+
+use std::any::Any;
+use std::future::Future;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::context::ToolContext;
+use super::contract::{Arguments, Tool};
+use super::definition::ToolDefinition;
+use super::error::ToolError;
+use super::id::ToolId;
+use super::result::ToolResult;
+use crate::error::{Error, ErrorKind, Phase};
+
+/// How many complaints about one call's arguments are told; the rest repeats them.
+const COMPLAINTS_MAX: usize = 3;
+
+type Body = dyn Fn(Arguments, ToolContext) -> BoxFuture<'static, Result<ToolResult, ToolError>> + Send + Sync;
+
+/// A tool that is Rust code.
+///
+/// Arguments are checked against the schema before the code runs.
+///
+/// ```
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
+/// use toolwit::NativeTool;
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Add {
+///     /// The first summand.
+///     a: i64,
+///     /// The second summand.
+///     b: i64,
+/// }
+///
+/// let add = NativeTool::typed("add", "Adds two numbers.", |add: Add, _context| async move {
+///     add.a.checked_add(add.b).ok_or("the sum is too large")
+/// })?;
+/// # Ok::<(), toolwit::Error>(())
+/// ```
+pub struct NativeTool {
+    definition: ToolDefinition,
+    validator: jsonschema::Validator,
+    body: Box<Body>,
+}
+
+impl NativeTool {
+    /// Makes a tool of a closure over JSON.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] when `input_schema` is no JSON Schema of an object.
+    pub fn new<F, Fut>(name: &str, description: impl Into<String>, input_schema: Value, body: F) -> Result<Self, Error>
+    where
+        F: Fn(Arguments, ToolContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<ToolResult, ToolError>> + Send + 'static,
+    {
+        Self::from_definition(
+            ToolDefinition::new(ToolId::native(name), name, description, input_schema),
+            body,
+        )
+    }
+
+    /// Makes a tool of a full definition and a closure over JSON.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] when the input schema is no JSON Schema of an object.
+    pub fn from_definition<F, Fut>(definition: ToolDefinition, body: F) -> Result<Self, Error>
+    where
+        F: Fn(Arguments, ToolContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<ToolResult, ToolError>> + Send + 'static,
+    {
+        let refused = |message: String| {
+            Error::new(ErrorKind::Configuration, Phase::Validate, message).with_tool(definition.name())
+        };
+        if definition.input_schema.get("type").and_then(Value::as_str) != Some("object") {
+            return Err(refused("the input schema must have `\"type\": \"object\"`".to_owned()));
+        }
+        let validator = jsonschema::validator_for(&definition.input_schema)
+            .map_err(|error| refused(format!("the input schema is not valid: {error}")))?;
+        Ok(Self {
+            definition,
+            validator,
+            body: Box::new(move |arguments, context| Box::pin(body(arguments, context))),
+        })
+    }
+
+    /// Makes a tool of a function from a type to a type.
+    ///
+    /// The schema comes from `In`. `Out` is given to the model as JSON, a string as it stands, a [`ToolResult`] as it is. An
+    /// error is the tool's failure, except a [`ToolError`], which stays what it is.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] when `In` is no object.
+    pub fn typed<In, Out, E, F, Fut>(name: &str, description: impl Into<String>, function: F) -> Result<Self, Error>
+    where
+        In: DeserializeOwned + JsonSchema,
+        Out: Serialize + Send + 'static,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+        F: Fn(In, ToolContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Out, E>> + Send + 'static,
+    {
+        let function = Arc::new(function);
+        Self::new(name, description, input_schema_of::<In>(), move |arguments, context| {
+            let function = function.clone();
+            async move {
+                let input = serde_json::from_value(Value::Object(arguments))
+                    .map_err(|error| ToolError::invalid_arguments(error.to_string()))?;
+                answer(function(input, context).await)
+            }
+        })
+    }
+
+    fn check(&self, arguments: &Value) -> Result<(), ToolError> {
+        let told: Vec<_> = self
+            .validator
+            .iter_errors(arguments)
+            .take(COMPLAINTS_MAX)
+            .map(|error| match error.instance_path().to_string().as_str() {
+                "" => error.to_string(),
+                path => format!("{path}: {error}"),
+            })
+            .collect();
+        if told.is_empty() {
+            Ok(())
+        } else {
+            Err(ToolError::invalid_arguments(told.join("; ")))
+        }
+    }
+}
+
+#[async_trait]
+impl Tool for NativeTool {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+        let value = Value::Object(arguments);
+        self.check(&value)?;
+        let Value::Object(arguments) = value else {
+            return Err(ToolError::invalid_arguments("no object"));
+        };
+        (self.body)(arguments, context.clone()).await
+    }
+}
+
+/// Derives the schema of a tool's input, without what only schema tools read.
+fn input_schema_of<In: JsonSchema>() -> Value {
+    let mut schema = schemars::schema_for!(In).to_value();
+    if let Value::Object(fields) = &mut schema {
+        fields.remove("$schema");
+        fields.remove("title");
+        if fields.get("type").is_none() && !fields.contains_key("$ref") {
+            fields.insert("type".to_owned(), json!("object"));
+        }
+    }
+    schema
+}
+
+fn answer<Out, E>(outcome: Result<Out, E>) -> Result<ToolResult, ToolError>
+where
+    Out: Serialize + 'static,
+    E: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    match outcome {
+        Ok(output) => match (&output as &dyn Any).downcast_ref::<ToolResult>() {
+            Some(result) => Ok(result.clone()),
+            None => serde_json::to_value(&output).map(ToolResult::value).map_err(|error| {
+                ToolError::Operator(
+                    Error::new(ErrorKind::Internal, Phase::Execute, "the tool's output is no JSON").with_source(error),
+                )
+            }),
+        },
+        Err(error) => match error.into().downcast::<ToolError>() {
+            Ok(error) => Err(*error),
+            Err(error) => Ok(ToolResult::error(error.to_string()).with_source(error)),
+        },
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Deserialize, JsonSchema)]
+    struct Greeting {
+        /// Whom to greet.
+        name: String,
+        times: Option<u8>,
+    }
+
+    fn greet() -> NativeTool {
+        NativeTool::typed(
+            "greet",
+            "Greets.",
+            |greeting: Greeting, context: ToolContext| async move {
+                match greeting.times.unwrap_or(1) {
+                    0 => Err("nobody is greeted zero times".to_owned()),
+                    times => Ok(format!(
+                        "{} {}{}",
+                        context.text("salute").unwrap_or("hi"),
+                        greeting.name,
+                        "!".repeat(times.into())
+                    )),
+                }
+            },
+        )
+        .unwrap()
+    }
+
+    fn arguments(value: Value) -> Arguments {
+        value.as_object().unwrap().clone()
+    }
+
+    // accept: 76, accept: 89
+    #[tokio::test]
+    async fn a_typed_function_is_a_tool() {
+        let context = ToolContext::new().with("salute", "hello");
+        let result = greet()
+            .call(arguments(json!({"name": "Ada", "times": 2})), &context)
+            .await
+            .unwrap();
+        assert_eq!(result.for_llm, "hello Ada!!");
+        assert!(!result.is_error);
+        let failed = greet()
+            .call(arguments(json!({"name": "Ada", "times": 0})), &context)
+            .await
+            .unwrap();
+        assert!(failed.is_error);
+        assert_eq!(failed.for_llm, "nobody is greeted zero times");
+    }
+
+    // accept: 15
+    #[tokio::test]
+    async fn arguments_that_do_not_fit_are_refused_with_their_path() {
+        for bad in [
+            json!({}),
+            json!({"name": 3}),
+            json!({"name": "Ada", "times": 256}),
+            json!({"name": "x", "times": 1.5}),
+        ] {
+            let error = greet()
+                .call(arguments(bad.clone()), &ToolContext::new())
+                .await
+                .unwrap_err();
+            assert_eq!(error.report().kind, ErrorKind::InvalidArguments, "{bad}");
+        }
+        let error = greet()
+            .call(arguments(json!({"name": 3})), &ToolContext::new())
+            .await
+            .unwrap_err();
+        assert!(error.report().message.starts_with("/name: "), "{error}");
+    }
+
+    #[test]
+    fn a_schema_that_is_no_object_is_refused() {
+        let made = NativeTool::new("x", "", json!({"type": "string"}), |_, _| async {
+            Ok(ToolResult::text(""))
+        });
+        assert!(made.is_err());
+    }
+}

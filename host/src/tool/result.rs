@@ -1,0 +1,191 @@
+//! What a tool answers.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::provider::ToolProvider;
+
+/// An object that a tool hands over beside its text: a file, a record, a picture.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Artifact {
+    /// What kind of object it is: a type's name.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The object.
+    pub value: Value,
+}
+
+impl Artifact {
+    /// Makes an artifact of the named type.
+    #[must_use]
+    pub fn new(kind: impl Into<String>, value: Value) -> Self {
+        Self {
+            kind: kind.into(),
+            value,
+        }
+    }
+}
+
+/// What a call cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CallUsage {
+    /// Fuel that the guest burnt.
+    pub fuel: u64,
+    /// From the start of the instance to the end of the call.
+    pub wall: Duration,
+    /// Waiting for a free place before that.
+    pub queued: Duration,
+    /// The most memory that the instance held, in bytes.
+    pub memory_bytes: u64,
+}
+
+/// What a tool answers: a text for the model, perhaps one for the user, and how to treat both.
+///
+/// Serialises as `{"for_llm", "for_user"?, "silent", "is_error", "async", "artifacts"?}`.
+#[derive(Clone, Default, Serialize)]
+#[non_exhaustive]
+pub struct ToolResult {
+    /// What the model reads.
+    pub for_llm: String,
+    /// What the user may read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub for_user: Option<String>,
+    /// Keeps `for_user` from the user.
+    pub silent: bool,
+    /// The tool ran and failed.
+    pub is_error: bool,
+    /// The work goes on in the background.
+    #[serde(rename = "async")]
+    pub is_async: bool,
+    /// Objects beside the text.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<Artifact>,
+    /// The result as a value, where it is more than text.
+    #[serde(skip)]
+    pub value: Option<Value>,
+    /// Live objects in the result whose methods can become tools.
+    #[serde(skip)]
+    pub providers: Vec<Arc<dyn ToolProvider>>,
+    /// Ends the run with this result as the answer.
+    #[serde(skip)]
+    pub return_direct: bool,
+    /// What the call cost, where it was measured.
+    #[serde(skip)]
+    pub usage: Option<CallUsage>,
+    /// What the guest wrote to its standard output, error and log, bounded.
+    #[serde(skip)]
+    pub log: Option<Arc<str>>,
+    /// Why it failed, for the log.
+    #[serde(skip)]
+    pub source: Option<Arc<dyn StdError + Send + Sync>>,
+}
+
+impl ToolResult {
+    /// Text for the model.
+    #[must_use]
+    pub fn text(for_llm: impl Into<String>) -> Self {
+        Self {
+            for_llm: for_llm.into(),
+            ..Self::default()
+        }
+    }
+
+    /// A value; the model reads it as JSON, and a string as it stands.
+    #[must_use]
+    pub fn value(value: Value) -> Self {
+        let for_llm = match &value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        Self {
+            for_llm,
+            value: Some(value),
+            ..Self::default()
+        }
+    }
+
+    /// The same text for the model and the user.
+    #[must_use]
+    pub fn user(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self {
+            for_user: Some(text.clone()),
+            for_llm: text,
+            ..Self::default()
+        }
+    }
+
+    /// Text for the model that the user never sees.
+    #[must_use]
+    pub fn silent(for_llm: impl Into<String>) -> Self {
+        Self {
+            silent: true,
+            ..Self::text(for_llm)
+        }
+    }
+
+    /// The tool's own failure.
+    #[must_use]
+    pub fn error(message: impl Into<String>) -> Self {
+        Self {
+            is_error: true,
+            ..Self::text(message)
+        }
+    }
+
+    /// Work that was started and goes on.
+    #[must_use]
+    pub fn background(for_llm: impl Into<String>) -> Self {
+        Self {
+            is_async: true,
+            ..Self::text(for_llm)
+        }
+    }
+
+    /// Adds an object.
+    #[must_use]
+    pub fn with_artifact(mut self, artifact: Artifact) -> Self {
+        self.artifacts.push(artifact);
+        self
+    }
+
+    /// Adds a live object whose methods can become tools.
+    #[must_use]
+    pub fn with_provider(mut self, provider: Arc<dyn ToolProvider>) -> Self {
+        self.providers.push(provider);
+        self
+    }
+
+    /// Keeps the cause for the log.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.source = Some(Arc::from(source.into()));
+        self
+    }
+
+    /// Returns what the model reads: the text, or the cause when there is no text.
+    #[must_use]
+    pub fn content(&self) -> String {
+        match &self.source {
+            Some(source) if self.for_llm.is_empty() => source.to_string(),
+            _ => self.for_llm.clone(),
+        }
+    }
+}
+
+impl fmt::Debug for ToolResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolResult")
+            .field("for_llm", &self.for_llm)
+            .field("is_error", &self.is_error)
+            .field("providers", &self.providers.len())
+            .finish_non_exhaustive()
+    }
+}
