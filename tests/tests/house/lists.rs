@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::files::{TextFile, read_below};
 
+/// The words that begin a citation: `// accept: 8, 15, attack: E7`.
+const KEYWORDS: [&str; 2] = ["accept", "attack"];
+
 /// The lines of one list, and the word with which a test cites them.
 struct List {
     keyword: &'static str,
@@ -62,20 +65,29 @@ impl List {
         complaints
     }
 
-    /// The citations of this list in a source: comments that begin with its keyword.
+    /// The citations of this list in a source: comments that begin with a keyword, of which one line may hold several.
     fn citations(&self, file: &TextFile) -> Vec<Citation> {
         let mut citations = Vec::new();
         for (index, line) in file.text.lines().enumerate() {
-            let comment = line
-                .trim_start()
-                .strip_prefix("//")
-                .map(|rest| rest.trim_start_matches('/').trim_start());
-            let ids = comment.and_then(|comment| comment.strip_prefix(self.keyword)?.strip_prefix(':'));
-            for id in ids.into_iter().flat_map(|ids| ids.split(',')) {
-                citations.push(Citation {
-                    id: id.trim().to_owned(),
-                    place: file.at(index + 1),
-                });
+            let Some(comment) = line.trim_start().strip_prefix("//") else {
+                continue;
+            };
+            let mut cited = None;
+            for part in comment.trim_start_matches('/').split(',').map(str::trim) {
+                let keyword = KEYWORDS
+                    .into_iter()
+                    .find(|keyword| part.starts_with(&format!("{keyword}:")));
+                cited = keyword.or(cited);
+                if cited.is_none() {
+                    break;
+                }
+                if cited == Some(self.keyword) {
+                    let id = keyword.map_or(part, |keyword| part[keyword.len() + 1..].trim_start());
+                    citations.push(Citation {
+                        id: id.to_owned(),
+                        place: file.at(index + 1),
+                    });
+                }
             }
         }
         citations
@@ -159,7 +171,8 @@ fn a_gap_a_repeat_and_a_lost_group_are_found() {
 #[test]
 fn a_citation_of_no_line_is_found_where_it_stands() {
     let list = List::attacks("- A1: x → y\n- A2: x → y\n");
-    let source = "// attack: A1, A7\nfn one() {}\n    // attack:\nlet url = \"// attack: A9\";\n/// attack: A2\n";
+    let source = "// attack: A1, A7, accept: 31\nfn one() {}\n    // attack:\nlet url = \"// attack: A9\";\n\
+                  let x = 1;\n/// accept: 8, attack: A2\n// Prose, attack: A3.\n";
     let citations = list.citations(&TextFile::made_up("host/src/made_up.rs", source));
     assert_eq!(
         list.unknown(&citations),
@@ -172,4 +185,5 @@ fn a_citation_of_no_line_is_found_where_it_stands() {
         list.coverage(&citations[..1]),
         "attack: 1 of 2 lines cited by tests; open: A2"
     );
+    assert_eq!(list.coverage(&citations), "attack: 2 of 2 lines cited by tests; open: ");
 }
