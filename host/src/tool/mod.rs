@@ -27,7 +27,7 @@ pub use message::{Message, Role, ToolCall};
 pub use name::{NAME_BYTES_MAX, ToolName, short_hash, snake_case};
 pub use native::NativeTool;
 pub use output::{NoOutput, OutputSink};
-pub use provider::{Rebinding, ToolProvider, id_in_name};
+pub use provider::{Rebinding, ToolProvider, entity_tool_names, id_in_name};
 pub use result::{Artifact, CallUsage, ToolResult};
 pub use set::{Added, Lookup, NamedTool, ToolSet};
 
