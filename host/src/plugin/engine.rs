@@ -40,7 +40,6 @@ const TABLE_ELEMENTS: usize = 100_000;
 pub(crate) struct Engine {
     pub(crate) wasmtime: wasmtime::Engine,
     pub(crate) linker: Linker<HostState>,
-    pub(crate) profile: Profile,
 }
 
 /// The engines of a host, each made when it is first needed.
@@ -97,8 +96,12 @@ impl Engine {
         for pool in pools {
             match wasmtime::Engine::new(&config(profile, limits, pool)) {
                 Ok(engine) => {
-                    let linker = wasi::linker(&engine).map_err(|error| internal("the host's imports do not link", error))?;
-                    return Ok(Self { wasmtime: engine, linker, profile });
+                    let linker =
+                        wasi::linker(&engine).map_err(|error| internal("the host's imports do not link", error))?;
+                    return Ok(Self {
+                        wasmtime: engine,
+                        linker,
+                    });
                 }
                 Err(error) => {
                     tracing::debug!(%error, "an allocation strategy is not to be had here");
@@ -107,14 +110,23 @@ impl Engine {
             }
         }
         let source = refused.map_or_else(|| "no strategy was tried".to_owned(), |error| format!("{error:#}"));
-        Err(Error::new(ErrorKind::Internal, Phase::Load, "the WebAssembly engine could not be made").with_source(source))
+        Err(Error::new(
+            ErrorKind::Internal,
+            Phase::Load,
+            "the WebAssembly engine could not be made",
+        )
+        .with_source(source))
     }
 
     /// Compiles a component. Takes seconds for a large one, and cannot be interrupted.
     pub(crate) fn compile(&self, bytes: &[u8]) -> Result<Component, Error> {
         Component::from_binary(&self.wasmtime, bytes).map_err(|error| {
-            Error::new(ErrorKind::Unsupported, Phase::Load, format!("it could not be compiled: {}", error.root_cause()))
-                .with_source(format!("{error:#}"))
+            Error::new(
+                ErrorKind::Unsupported,
+                Phase::Load,
+                format!("it could not be compiled: {}", error.root_cause()),
+            )
+            .with_source(format!("{error:#}"))
         })
     }
 }
