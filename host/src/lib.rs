@@ -8,4 +8,7 @@ pub mod model;
 pub mod tool;
 
 pub use error::{Error, ErrorKind, ErrorReport, LimitUse, Phase};
+#[cfg(feature = "models")]
+pub use model::OpenAi;
+pub use model::Scripted;
 pub use tool::*;

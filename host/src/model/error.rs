@@ -23,7 +23,7 @@ pub enum ModelError {
         message: String,
     },
     /// The provider could not be reached, was too busy or failed, also after retries.
-    #[error("the provider did not answer after {attempts} attempts: {message}")]
+    #[error("the provider gave no answer: {message} (attempts: {attempts})")]
     Unavailable {
         /// How often it was asked.
         attempts: u32,
@@ -61,7 +61,9 @@ impl ModelError {
             Self::Refused { status: 429, .. } => "check the plan and the credit of the provider's account",
             Self::Refused { status: 300..=399, .. } => "set the base URL to where the provider really is",
             Self::Unavailable { status: Some(429), .. } => "wait a while, or ask less often",
-            Self::Unavailable { status: None, .. } => "check that the base URL can be reached from here",
+            Self::Unavailable { status: None, .. } => {
+                "check that the base URL can be reached from here, or allow more time"
+            }
             Self::Malformed { .. } => {
                 "check that the base URL is that of an OpenAI-compatible API; it usually ends in `/v1`"
             }

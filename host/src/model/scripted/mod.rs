@@ -10,10 +10,12 @@ mod protocol;
 mod scenario;
 mod shown;
 mod template;
+mod text_match;
 mod turn;
 
-pub use expect::{Expectation, TextMatch};
+pub use expect::Expectation;
 pub use model::{Scripted, ShownRequest};
+pub use text_match::TextMatch;
 pub use turn::Turn;
 
 #[cfg(test)]

@@ -202,7 +202,9 @@ impl TryFrom<MatchEntry> for TextMatch {
             None => Vec::new(),
             Some(Json(Value::Object(places))) if !places.is_empty() => places.into_iter().collect(),
             Some(_) => {
-                return Err("`json` must be a table from JSON pointers to values: `{ \"/id\" = \"c-123\" }`".to_owned());
+                return Err(
+                    "`json` must be a table from JSON pointers to values: `{ \"/id\" = \"c-123\" }`".to_owned(),
+                );
             }
         };
         Ok(Self {

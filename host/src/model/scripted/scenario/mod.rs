@@ -1,25 +1,4 @@
 //! Scenarios: scripts as TOML files that people write and read.
-//!
-//! ```toml
-//! name = "average spend"
-//! prompt = "What is John Smith's average spend?"
-//!
-//! [[turn]]
-//! expect.tools = "search_customer"
-//! expect.no_tools = "customer_c123_get_average_spend"
-//! say = "Let me look that customer up."
-//! call = [{ tool = "search_customer", arguments = { name = "John Smith" } }]
-//!
-//! [[turn]]
-//! expect.tools = "customer_c123_get_average_spend"
-//! expect.last_result = { tool = "search_customer", json = { "/id" = "c-123" } }
-//! call = [{ tool = "{{result.available_tools.0}}" }]
-//!
-//! [[turn]]
-//! answer = "John Smith spends {{result.amount}} a month."
-//! ```
-//!
-//! A turn has one of `answer`, `call` (with `say` beside it), `fail` and `silent`.
 
 mod entry;
 
@@ -39,6 +18,52 @@ const SUGGESTION: &str = "a turn is `[[turn]]` with one of `answer`, `call`, `fa
 
 impl Scripted {
     /// Reads a scenario.
+    ///
+    /// A turn has one of `answer`, `call` (with `say` beside it), `fail` and `silent`; what it may `expect` says
+    /// [`Expectation`](super::Expectation), and how text refers to what was shown says [`Turn`].
+    ///
+    /// ```
+    /// use toolwit::model::Scripted;
+    ///
+    /// let model = Scripted::parse(r#"
+    ///     name = "average spend"
+    ///     prompt = "What is John Smith's average spend?"
+    ///
+    ///     [[turn]]
+    ///     expect.tools = "search_customer"
+    ///     expect.no_tools = "customer_c123_get_average_spend"
+    ///     say = "Let me look that customer up."
+    ///     call = [{ tool = "search_customer", arguments = { name = "John Smith" } }]
+    ///
+    ///     [[turn]]
+    ///     expect.tools = "customer_c123_get_average_spend"
+    ///     expect.last_result = { tool = "search_customer", is_error = false, json = { "/id" = "c-123" } }
+    ///     call = [{ tool = "customer_c123_get_average_spend" }]
+    ///
+    ///     [[turn]]
+    ///     expect.results = [{ contains = "amount", lacks = ["error", "c-124"] }]
+    ///     answer = "{{prompt}} It is {{result.amount}} a month."
+    ///     finish = "stop"                                                # or "length", …
+    ///     usage = { input_tokens = 900, output_tokens = 20 }             # in place of a count
+    /// "#)?;
+    /// assert_eq!(model.turns_left(), 3);
+    ///
+    /// let hostile = Scripted::parse(r#"
+    ///     [[turn]]
+    ///     fail.unavailable = { status = 503, message = "overloaded" }    # or refused, malformed
+    ///
+    ///     [[turn]]
+    ///     call = [
+    ///       { tool = "search", arguments_text = '{"name": ', id = "x" }, # sent as it stands
+    ///       { tool = "search", id = "x" },
+    ///     ]
+    ///
+    ///     [[turn]]
+    ///     silent = true                                                  # until cancelled
+    /// "#)?;
+    /// # assert_eq!(hostile.turns_left(), 3);
+    /// # Ok::<(), toolwit::model::ModelError>(())
+    /// ```
     ///
     /// # Errors
     /// [`ModelError::Configuration`] with line and column: for text that is no TOML, a key that is not known, a turn that
