@@ -4,7 +4,9 @@
 //! the model may see it.
 
 mod error;
+pub mod limits;
 pub mod model;
+pub mod plugin;
 pub mod tool;
 
 pub use error::{Error, ErrorKind, ErrorReport, LimitUse, Phase};

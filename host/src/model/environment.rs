@@ -1,7 +1,7 @@
 //! The environment variables that configure models, read when one is made and nowhere else.
 
 /// Returns a variable's value; one that is blank, or no Unicode, counts as not set.
-#[allow(
+#[expect(
     clippy::disallowed_methods,
     reason = "what is called `from_env` says that it reads the environment"
 )]
