@@ -147,9 +147,17 @@ pub fn effective(engine: &EngineLimits, operator: &LimitRequest, request: &Limit
     CallLimits {
         fuel_max: smallest(operator.fuel_max, defaults.fuel_max, request.fuel_max),
         wall_max: smallest(operator.wall_max, defaults.wall_max, request.wall_max).min(engine.call_wall_max),
-        memory_bytes_max: smallest(operator.memory_bytes_max, defaults.memory_bytes_max, request.memory_bytes_max)
-            .min(engine.memory_bytes_max),
-        result_bytes_max: smallest(operator.result_bytes_max, defaults.result_bytes_max, request.result_bytes_max),
+        memory_bytes_max: smallest(
+            operator.memory_bytes_max,
+            defaults.memory_bytes_max,
+            request.memory_bytes_max,
+        )
+        .min(engine.memory_bytes_max),
+        result_bytes_max: smallest(
+            operator.result_bytes_max,
+            defaults.result_bytes_max,
+            request.result_bytes_max,
+        ),
         log_bytes_max: smallest(operator.log_bytes_max, defaults.log_bytes_max, request.log_bytes_max),
         host_calls_max: smallest(operator.host_calls_max, defaults.host_calls_max, request.host_calls_max),
         ..defaults
@@ -172,12 +180,24 @@ mod tests {
     fn a_request_lowers_a_bound_and_never_raises_it() {
         let engine = EngineLimits::default();
         let operator = LimitRequest::none().fuel(1_000).wall(Duration::from_secs(60));
-        let lower = effective(&engine, &operator, &LimitRequest::none().fuel(10).wall(Duration::from_secs(1)));
+        let lower = effective(
+            &engine,
+            &operator,
+            &LimitRequest::none().fuel(10).wall(Duration::from_secs(1)),
+        );
         assert_eq!((lower.fuel_max, lower.wall_max), (10, Duration::from_secs(1)));
-        let higher = effective(&engine, &operator, &LimitRequest::none().fuel(u64::MAX).wall(Duration::MAX));
+        let higher = effective(
+            &engine,
+            &operator,
+            &LimitRequest::none().fuel(u64::MAX).wall(Duration::MAX),
+        );
         assert_eq!((higher.fuel_max, higher.wall_max), (1_000, Duration::from_secs(60)));
         let unset = effective(&engine, &LimitRequest::none(), &LimitRequest::none().fuel(u64::MAX));
-        assert_eq!(unset, CallLimits::default(), "without an operator's word the default is the bound");
+        assert_eq!(
+            unset,
+            CallLimits::default(),
+            "without an operator's word the default is the bound"
+        );
     }
 
     #[test]

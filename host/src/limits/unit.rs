@@ -50,11 +50,13 @@ impl FromStr for Span {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        parse(text, &SPAN_UNITS_MS).map(|ms| Self(Duration::from_millis(ms))).ok_or_else(|| UnitError {
-            text: text.to_owned(),
-            what: "span of time",
-            example: "`250ms`, `5s` or `2m`",
-        })
+        parse(text, &SPAN_UNITS_MS)
+            .map(|ms| Self(Duration::from_millis(ms)))
+            .ok_or_else(|| UnitError {
+                text: text.to_owned(),
+                what: "span of time",
+                example: "`250ms`, `5s` or `2m`",
+            })
     }
 }
 
@@ -82,7 +84,11 @@ impl fmt::Display for ByteCount {
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = self.0.as_millis();
-        if ms.is_multiple_of(1_000) { write!(f, "{} s", ms / 1_000) } else { write!(f, "{ms} ms") }
+        if ms.is_multiple_of(1_000) {
+            write!(f, "{} s", ms / 1_000)
+        } else {
+            write!(f, "{ms} ms")
+        }
     }
 }
 
@@ -99,7 +105,17 @@ mod tests {
         assert_eq!("65536".parse(), Ok(ByteCount(65_536)));
         assert_eq!("1500ms".parse(), Ok(Span(Duration::from_millis(1_500))));
         assert_eq!("2m".parse(), Ok(Span(Duration::from_secs(120))));
-        for bad in ["", "-1", "1e309", "99999999999999999999", "0.5", "NaN", "10 XB", "18446744073709551615KiB", "MiB"] {
+        for bad in [
+            "",
+            "-1",
+            "1e309",
+            "99999999999999999999",
+            "0.5",
+            "NaN",
+            "10 XB",
+            "18446744073709551615KiB",
+            "MiB",
+        ] {
             assert!(bad.parse::<ByteCount>().is_err(), "{bad}");
         }
         for bad in ["", "5", "-5s", "0.5s", "5 years"] {

@@ -57,7 +57,11 @@ fn bounded(result: ToolResult, limits: &CallLimits) -> Result<ToolResult, Error>
 }
 
 pub(crate) fn result_too_large(bytes: u64, limits: &CallLimits) -> Error {
-    let message = format!("the result has {} and may have {}", ByteCount(bytes), ByteCount(limits.result_bytes_max));
+    let message = format!(
+        "the result has {} and may have {}",
+        ByteCount(bytes),
+        ByteCount(limits.result_bytes_max)
+    );
     Error::new(ErrorKind::ResultBytes, Phase::Execute, message)
         .with_suggestion("ask for less at once")
         .with_limit(LimitUse::new("result_bytes_max", limits.result_bytes_max, bytes))

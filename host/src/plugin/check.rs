@@ -36,8 +36,16 @@ pub(crate) fn check(bytes: &[u8]) -> Result<Checked<'_>, Error> {
         Ok(checked) => Ok(checked),
         // Most components fail for a reason of their own; those that only need async concurrency pass the second time.
         Err(plain) => validate(bytes, Profile::Concurrent).map_err(|concurrent| {
-            let error = if concurrent.offset > plain.offset { concurrent } else { plain };
-            malformed(format!("it is not a valid component: {} at byte {}", one_line(&error.message), error.offset))
+            let error = if concurrent.offset > plain.offset {
+                concurrent
+            } else {
+                plain
+            };
+            malformed(format!(
+                "it is not a valid component: {} at byte {}",
+                one_line(&error.message),
+                error.offset
+            ))
         }),
     }
 }
@@ -49,11 +57,16 @@ fn malformed(message: impl Into<String>) -> Error {
 /// Tells apart what people put beside components, so that they learn what to do.
 fn check_header(bytes: &[u8]) -> Result<(), Error> {
     if bytes.starts_with(b"\x7fELF") {
-        return Err(malformed("it is precompiled machine code, which is never loaded from a plugin directory")
-            .with_suggestion("put the WebAssembly component itself there"));
+        return Err(
+            malformed("it is precompiled machine code, which is never loaded from a plugin directory")
+                .with_suggestion("put the WebAssembly component itself there"),
+        );
     }
     if bytes.len() < 8 && MAGIC.starts_with(&bytes[..bytes.len().min(4)]) {
-        return Err(malformed(format!("it is too short to be a component: {} bytes", bytes.len())));
+        return Err(malformed(format!(
+            "it is too short to be a component: {} bytes",
+            bytes.len()
+        )));
     }
     if !bytes.starts_with(MAGIC) {
         let is_text = bytes.trim_ascii_start().starts_with(b"(");
@@ -67,7 +80,10 @@ fn check_header(bytes: &[u8]) -> Result<(), Error> {
         COMPONENT => Ok(()),
         CORE_MODULE => Err(malformed("it is a core module, not a component")
             .with_suggestion("build it with `toolwit build`, or wrap it with `wasm-tools component new`")),
-        other => Err(malformed(format!("it has the unknown WebAssembly version {:02x?}", other))),
+        other => Err(malformed(format!(
+            "it has the unknown WebAssembly version {:02x?}",
+            other
+        ))),
     }
 }
 
@@ -79,7 +95,10 @@ struct Invalid {
 
 impl From<wasmparser::Error> for Invalid {
     fn from(error: wasmparser::Error) -> Self {
-        Self { message: error.message().to_owned(), offset: error.offset() }
+        Self {
+            message: error.message().to_owned(),
+            offset: error.offset(),
+        }
     }
 }
 
@@ -95,7 +114,10 @@ fn validate(bytes: &[u8], profile: Profile) -> Result<Checked<'_>, Invalid> {
     for payload in parser.parse_all(bytes) {
         let payload = payload?;
         match &payload {
-            Payload::Version { encoding: Encoding::Component | Encoding::Module, .. } => depth += 1,
+            Payload::Version {
+                encoding: Encoding::Component | Encoding::Module,
+                ..
+            } => depth += 1,
             Payload::End(_) => depth = depth.saturating_sub(1),
             Payload::ComponentImportSection(section) if depth == 1 => {
                 for import in section.clone() {
@@ -117,8 +139,17 @@ fn validate(bytes: &[u8], profile: Profile) -> Result<Checked<'_>, Invalid> {
         }
     }
     validate_bodies(bodies)?;
-    let cut = || Invalid { message: "it ends too early".to_owned(), offset: bytes.len() };
-    Ok(Checked { profile, types: types.ok_or_else(cut)?, imports, exports, custom_sections })
+    let cut = || Invalid {
+        message: "it ends too early".to_owned(),
+        offset: bytes.len(),
+    };
+    Ok(Checked {
+        profile,
+        types: types.ok_or_else(cut)?,
+        imports,
+        exports,
+        custom_sections,
+    })
 }
 
 fn validate_bodies(bodies: Vec<(FuncToValidate<ValidatorResources>, FunctionBody<'_>)>) -> Result<(), Invalid> {
@@ -142,5 +173,9 @@ fn features(profile: Profile) -> WasmFeatures {
 /// Keeps a message of a parser on one line and of a bearable length.
 fn one_line(message: &str) -> String {
     const CHARS_MAX: usize = 300;
-    message.chars().map(|c| if c.is_control() { ' ' } else { c }).take(CHARS_MAX).collect()
+    message
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(CHARS_MAX)
+        .collect()
 }

@@ -32,7 +32,10 @@ impl CodeCache {
     pub(crate) fn open(directory: &Path) -> io::Result<Self> {
         create_private(directory)?;
         require_private(directory)?;
-        Ok(Self { directory: directory.to_owned(), key: read_or_make_key(&directory.join("key"))? })
+        Ok(Self {
+            directory: directory.to_owned(),
+            key: read_or_make_key(&directory.join("key"))?,
+        })
     }
 
     /// Maps the machine code of a component, if it is there and sound.
@@ -78,7 +81,9 @@ impl CodeCache {
 
     fn is_ours(&self, name: &str, path: &Path) -> io::Result<bool> {
         let expected = fs::read(self.directory.join(format!("{name}.hash")))?;
-        let Ok(expected) = <[u8; HASH_BYTES]>::try_from(expected.as_slice()) else { return Ok(false) };
+        let Ok(expected) = <[u8; HASH_BYTES]>::try_from(expected.as_slice()) else {
+            return Ok(false);
+        };
         let code = fs::read(path)?;
         // Comparing two `blake3::Hash` takes the same time for all of them.
         Ok(self.hash(name, &code) == blake3::Hash::from_bytes(expected))
@@ -142,7 +147,12 @@ fn create_private(directory: &Path) -> io::Result<()> {
 fn require_private(directory: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
     let metadata = fs::symlink_metadata(directory)?;
-    let refuse = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("{}: {why}", directory.display())));
+    let refuse = |why: &str| {
+        Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            format!("{}: {why}", directory.display()),
+        ))
+    };
     if !metadata.is_dir() {
         return refuse("it is no directory");
     }
@@ -151,7 +161,9 @@ fn require_private(directory: &Path) -> io::Result<()> {
     }
     // A file made by this process shows who it runs as.
     let probe = directory.join(format!(".probe.{}", process::id()));
-    let owner = private_file(&probe).and_then(|file| file.metadata()).map(|metadata| metadata.uid());
+    let owner = private_file(&probe)
+        .and_then(|file| file.metadata())
+        .map(|metadata| metadata.uid());
     let _ = fs::remove_file(&probe);
     if owner? != metadata.uid() {
         return refuse("it belongs to somebody else");

@@ -33,9 +33,20 @@ pub(crate) async fn run(
     let _running = plugin.runtime().engines.ticker.run();
     let clock = CallClock::start(&limits, context.cancel());
     // One byte over the bound shows that there was more.
-    let output = || LogBuffer::new(usize::try_from(limits.result_bytes_max).unwrap_or(usize::MAX).saturating_add(1));
+    let output = || {
+        LogBuffer::new(
+            usize::try_from(limits.result_bytes_max)
+                .unwrap_or(usize::MAX)
+                .saturating_add(1),
+        )
+    };
     let (stdout, stderr) = (output(), LogBuffer::new(limits.log_bytes_max));
-    let stdio = Stdio::Program { args, stdin, stdout: stdout.clone(), stderr: stderr.clone() };
+    let stdio = Stdio::Program {
+        args,
+        stdin,
+        stdout: stdout.clone(),
+        stderr: stderr.clone(),
+    };
     let mut instance = Instance::new(&linked, &clock, stdio).await?;
     let status = match instance.call(&linked, function, &[], &clock).await {
         Ok(Some(Val::Result(Err(_)))) => 1,
@@ -74,7 +85,9 @@ fn decode(mut arguments: Arguments, program: &str) -> Result<(Vec<String>, Vec<u
     };
     match arguments.keys().next() {
         None => Ok((args, stdin)),
-        Some(extra) => Err(DecodeError::new(format!("there is no property `{extra}`; known are `args`, `stdin`"))),
+        Some(extra) => Err(DecodeError::new(format!(
+            "there is no property `{extra}`; known are `args`, `stdin`"
+        ))),
     }
 }
 

@@ -34,10 +34,22 @@ impl Plugin {
     ///
     /// # Errors
     /// Those of [`Inspection::of`] and [`Inspection::require_loadable`].
-    pub async fn from_bytes(runtime: &Arc<Runtime>, name: &str, bytes: impl Into<Arc<[u8]>>) -> Result<Arc<Self>, Error> {
+    pub async fn from_bytes(
+        runtime: &Arc<Runtime>,
+        name: &str,
+        bytes: impl Into<Arc<[u8]>>,
+    ) -> Result<Arc<Self>, Error> {
         let bytes = bytes.into();
         let (of_task, name_of_task) = (bytes.clone(), name.to_owned());
-        let inspect = move || Inspection::of(&of_task, Origin { name: &name_of_task, wit_beside: None });
+        let inspect = move || {
+            Inspection::of(
+                &of_task,
+                Origin {
+                    name: &name_of_task,
+                    wit_beside: None,
+                },
+            )
+        };
         let inspection = blocking(inspect).await.map_err(|error| error.with_plugin(name))?;
         Self::from_inspection(runtime, name, inspection, Source::Bytes(bytes))
     }
@@ -52,7 +64,13 @@ impl Plugin {
         let inspect = move || {
             let bytes = source::read_component(&of_task, bytes_max)?;
             let beside = std::fs::read_to_string(of_task.with_extension("wit")).ok();
-            Inspection::of(&bytes, Origin { name: &name_of_task, wit_beside: beside.as_deref() })
+            Inspection::of(
+                &bytes,
+                Origin {
+                    name: &name_of_task,
+                    wit_beside: beside.as_deref(),
+                },
+            )
         };
         let inspection = blocking(inspect).await.map_err(|error| error.with_plugin(name))?;
         Self::from_inspection(runtime, name, inspection, Source::File(path))
@@ -119,21 +137,33 @@ impl Plugin {
     pub(crate) fn limits_for(&self, context: &ToolContext) -> Result<CallLimits, Error> {
         let request = context.extension::<LimitRequest>().cloned().unwrap_or_default();
         request.check()?;
-        Ok(effective(&self.runtime.engines.limits, &self.runtime.operator_limits, &request))
+        Ok(effective(
+            &self.runtime.engines.limits,
+            &self.runtime.operator_limits,
+            &request,
+        ))
     }
 
     /// Returns the compiled component; compiles it when it is the first time.
     pub(crate) async fn linked(&self) -> Result<Arc<Linked>, Error> {
-        self.linked.get_or_try_init(|| self.link()).await.cloned().map_err(|error| error.with_plugin(&*self.name))
+        self.linked
+            .get_or_try_init(|| self.link())
+            .await
+            .cloned()
+            .map_err(|error| error.with_plugin(&*self.name))
     }
 
     async fn link(&self) -> Result<Arc<Linked>, Error> {
         let wall_max = self.runtime.engines.limits.load_wall_max;
         let too_long = |_| {
             let ms = u64::try_from(wall_max.as_millis()).unwrap_or(u64::MAX);
-            Error::new(ErrorKind::Timeout, Phase::Load, format!("it is still compiling after {}", Span(wall_max)))
-                .with_suggestion("call again later")
-                .with_limit(LimitUse::new("load_wall_ms_max", ms, ms))
+            Error::new(
+                ErrorKind::Timeout,
+                Phase::Load,
+                format!("it is still compiling after {}", Span(wall_max)),
+            )
+            .with_suggestion("call again later")
+            .with_limit(LimitUse::new("load_wall_ms_max", ms, ms))
         };
         let compile = async {
             // The slot is taken along, so that it stays taken when the wait below ends first.
@@ -147,7 +177,11 @@ impl Plugin {
     }
 
     /// Waits for a free place to run in.
-    pub(crate) async fn permit(&self, context: &ToolContext, limits: &CallLimits) -> Result<OwnedSemaphorePermit, Error> {
+    pub(crate) async fn permit(
+        &self,
+        context: &ToolContext,
+        limits: &CallLimits,
+    ) -> Result<OwnedSemaphorePermit, Error> {
         let queue = self.permits.clone();
         tokio::select! {
             biased;
@@ -159,15 +193,22 @@ impl Plugin {
 }
 
 fn busy() -> Error {
-    Error::new(ErrorKind::Busy, Phase::Execute, "too many calls of this plugin are running")
-        .with_suggestion("call again when other calls have ended")
+    Error::new(
+        ErrorKind::Busy,
+        Phase::Execute,
+        "too many calls of this plugin are running",
+    )
+    .with_suggestion("call again when other calls have ended")
 }
 
 /// Maps cached machine code, or compiles and caches it; then links. Takes up to minutes.
 fn load(runtime: &Runtime, source: &Source, inspection: &Inspection) -> Result<Arc<Linked>, Error> {
     let engines = &runtime.engines;
     let engine = engines.get(inspection.profile)?;
-    let cached = engines.code_cache.as_ref().and_then(|cache| cache.load(&engine, &inspection.digest));
+    let cached = engines
+        .code_cache
+        .as_ref()
+        .and_then(|cache| cache.load(&engine, &inspection.digest));
     let component = match cached {
         Some(component) => component,
         None => {
@@ -185,6 +226,11 @@ fn load(runtime: &Runtime, source: &Source, inspection: &Inspection) -> Result<A
 /// Runs work that blocks where blocking is allowed. A panic in it becomes an error.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
-        Err(Error::new(ErrorKind::Internal, Phase::Load, "reading the component failed unexpectedly").with_source(error))
+        Err(Error::new(
+            ErrorKind::Internal,
+            Phase::Load,
+            "reading the component failed unexpectedly",
+        )
+        .with_source(error))
     })
 }

@@ -15,8 +15,10 @@ use crate::tool::json_type;
 const EXACT_FLOAT_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// Base64 that does not mind unused bits in the last character, which encoders differ in.
-const BASE64: GeneralPurpose =
-    GeneralPurpose::new(&alphabet::STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
 
 /// Why a value does not fit, and where in the arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +30,10 @@ pub(crate) struct DecodeError {
 
 impl DecodeError {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { steps: Vec::new(), message: message.into() }
+        Self {
+            steps: Vec::new(),
+            message: message.into(),
+        }
     }
 
     fn expected(what: &str, found: &Value) -> Self {
@@ -75,7 +80,11 @@ pub(crate) fn decode_arguments(
     arguments: &Map<String, Value>,
     handles: &mut dyn ResolveHandle,
 ) -> Result<Vec<Val>, DecodeError> {
-    Ok(Decoder { handles }.fields(params, arguments)?.into_iter().map(|(_, value)| value).collect())
+    Ok(Decoder { handles }
+        .fields(params, arguments)?
+        .into_iter()
+        .map(|(_, value)| value)
+        .collect())
 }
 
 struct Decoder<'a> {
@@ -85,7 +94,11 @@ struct Decoder<'a> {
 impl Decoder<'_> {
     fn decode(&mut self, ty: &WitType, value: &Value) -> Result<Val, DecodeError> {
         Ok(match ty {
-            WitType::Bool => Val::Bool(value.as_bool().ok_or_else(|| DecodeError::expected("a boolean", value))?),
+            WitType::Bool => Val::Bool(
+                value
+                    .as_bool()
+                    .ok_or_else(|| DecodeError::expected("a boolean", value))?,
+            ),
             WitType::S8 => Val::S8(integer(value)?),
             WitType::U8 => Val::U8(integer(value)?),
             WitType::S16 => Val::S16(integer(value)?),
@@ -103,7 +116,10 @@ impl Decoder<'_> {
             WitType::Tuple(items) => {
                 let found = array(value)?.len();
                 if found != items.len() {
-                    return Err(DecodeError::new(format!("expected an array of {} items, found {found}", items.len())));
+                    return Err(DecodeError::new(format!(
+                        "expected an array of {} items, found {found}",
+                        items.len()
+                    )));
                 }
                 Val::Tuple(self.items(value, |at| items.get(at))?)
             }
@@ -117,7 +133,9 @@ impl Decoder<'_> {
             WitType::Option(_) if value.is_null() => Val::Option(None),
             WitType::Option(inner) if inner.encodes_null() => {
                 let (_, inner_value) = only_entry(value, "`null` or `{\"some\": …}`")?.filter_tag("some")?;
-                Val::Option(Some(Box::new(self.decode(inner, inner_value).map_err(|error| error.within("some"))?)))
+                Val::Option(Some(Box::new(
+                    self.decode(inner, inner_value).map_err(|error| error.within("some"))?,
+                )))
             }
             WitType::Option(inner) => Val::Option(Some(Box::new(self.decode(inner, value)?))),
             WitType::Result { ok, err } => self.result(ok.as_deref(), err.as_deref(), value)?,
@@ -152,8 +170,15 @@ impl Decoder<'_> {
         }
         if used < map.len() {
             let known = || fields.iter().map(|field| field.label.json.as_str());
-            let extra = map.keys().find(|key| !known().any(|name| name == *key)).map_or("", String::as_str);
-            return Err(DecodeError::new(format!("there is no property {}{}", quoted(extra), list_known(known()))));
+            let extra = map
+                .keys()
+                .find(|key| !known().any(|name| name == *key))
+                .map_or("", String::as_str);
+            return Err(DecodeError::new(format!(
+                "there is no property {}{}",
+                quoted(extra),
+                list_known(known())
+            )));
         }
         Ok(decoded)
     }
@@ -170,7 +195,9 @@ impl Decoder<'_> {
             let case = find(name)?;
             return match case.ty {
                 None => Ok(Val::Variant(case.label.wit.clone(), None)),
-                Some(_) => Err(DecodeError::new(format!("the case `{name}` has a payload; write `{{\"{name}\": …}}`"))),
+                Some(_) => Err(DecodeError::new(format!(
+                    "the case `{name}` has a payload; write `{{\"{name}\": …}}`"
+                ))),
             };
         }
         let entry = only_entry(value, "a case's name, or an object with a case and its payload")?;
@@ -180,7 +207,10 @@ impl Decoder<'_> {
                 let payload = self.decode(ty, entry.1).map_err(|error| error.within(entry.0))?;
                 Ok(Val::Variant(case.label.wit.clone(), Some(Box::new(payload))))
             }
-            None => Err(DecodeError::new(format!("the case `{}` has no payload; write `\"{}\"`", entry.0, entry.0))),
+            None => Err(DecodeError::new(format!(
+                "the case `{}` has no payload; write `\"{}\"`",
+                entry.0, entry.0
+            ))),
         }
     }
 
@@ -193,7 +223,9 @@ impl Decoder<'_> {
             _ => return Err(DecodeError::expected(FORM, value)),
         };
         let payload = match (ty, entry.1) {
-            (Some(ty), payload) => Some(Box::new(self.decode(ty, payload).map_err(|error| error.within(entry.0))?)),
+            (Some(ty), payload) => Some(Box::new(
+                self.decode(ty, payload).map_err(|error| error.within(entry.0))?,
+            )),
             (None, Value::Null) => None,
             (None, payload) => return Err(DecodeError::expected("null", payload).within(entry.0)),
         };
@@ -201,7 +233,9 @@ impl Decoder<'_> {
     }
 
     fn handle(&mut self, index: ResourceIndex, value: &Value, handover: Handover) -> Result<Val, DecodeError> {
-        let Value::String(id) = value else { return Err(DecodeError::expected("the id of an entity, a string", value)) };
+        let Value::String(id) = value else {
+            return Err(DecodeError::expected("the id of an entity, a string", value));
+        };
         self.handles.resolve(index, id, handover).map(Val::Resource)
     }
 }
@@ -211,20 +245,31 @@ struct Entry<'a>(&'a str, &'a Value);
 
 impl<'a> Entry<'a> {
     fn filter_tag(self, tag: &str) -> Result<(&'a str, &'a Value), DecodeError> {
-        if self.0 == tag { Ok((self.0, self.1)) } else { Err(DecodeError::new(format!("expected the key `{tag}`"))) }
+        if self.0 == tag {
+            Ok((self.0, self.1))
+        } else {
+            Err(DecodeError::new(format!("expected the key `{tag}`")))
+        }
     }
 }
 
 fn only_entry<'a>(value: &'a Value, form: &str) -> Result<Entry<'a>, DecodeError> {
-    let Value::Object(map) = value else { return Err(DecodeError::expected(form, value)) };
+    let Value::Object(map) = value else {
+        return Err(DecodeError::expected(form, value));
+    };
     match (map.iter().next(), map.len()) {
         (Some((name, payload)), 1) => Ok(Entry(name, payload)),
-        (_, found) => Err(DecodeError::new(format!("expected {form}, found an object with {found} keys"))),
+        (_, found) => Err(DecodeError::new(format!(
+            "expected {form}, found an object with {found} keys"
+        ))),
     }
 }
 
 fn array(value: &Value) -> Result<&[Value], DecodeError> {
-    value.as_array().map(Vec::as_slice).ok_or_else(|| DecodeError::expected("an array", value))
+    value
+        .as_array()
+        .map(Vec::as_slice)
+        .ok_or_else(|| DecodeError::expected("an array", value))
 }
 
 fn text(value: &Value) -> Result<&str, DecodeError> {
@@ -232,7 +277,9 @@ fn text(value: &Value) -> Result<&str, DecodeError> {
 }
 
 fn bytes(value: &Value) -> Result<Vec<u8>, DecodeError> {
-    BASE64.decode(text(value)?).map_err(|error| DecodeError::new(format!("expected base64: {error}")))
+    BASE64
+        .decode(text(value)?)
+        .map_err(|error| DecodeError::new(format!("expected base64: {error}")))
 }
 
 fn character(value: &Value) -> Result<char, DecodeError> {
@@ -250,7 +297,10 @@ fn whole(value: &Value) -> Option<i128> {
         return Some(whole);
     }
     let float = number.as_f64()?;
-    #[expect(clippy::cast_possible_truncation, reason = "the value is a whole number of at most 2^53")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the value is a whole number of at most 2^53"
+    )]
     (float.fract() == 0.0 && float.abs() <= EXACT_FLOAT_MAX).then_some(float as i128)
 }
 
@@ -267,12 +317,16 @@ bounded!(i8, u8, i16, u16, i32, u32, i64, u64);
 fn integer<T: Bounded>(value: &Value) -> Result<T, DecodeError> {
     let (min, max) = T::BOUNDS;
     let expected = || DecodeError::expected(&format!("an integer from {min} to {max}"), value);
-    whole(value).and_then(|whole| T::try_from(whole).ok()).ok_or_else(expected)
+    whole(value)
+        .and_then(|whole| T::try_from(whole).ok())
+        .ok_or_else(expected)
 }
 
 /// Like [`integer`], and takes decimal text too, since JSON numbers beyond 2^53 do not survive every sender.
 fn long_integer<T: Bounded>(value: &Value) -> Result<T, DecodeError> {
-    let Value::String(text) = value else { return integer(value) };
+    let Value::String(text) = value else {
+        return integer(value);
+    };
     let digits = text.strip_prefix('-').unwrap_or(text);
     let is_decimal = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     let (min, max) = T::BOUNDS;
@@ -280,7 +334,12 @@ fn long_integer<T: Bounded>(value: &Value) -> Result<T, DecodeError> {
         .then(|| text.parse::<i128>().ok())
         .flatten()
         .and_then(|whole| T::try_from(whole).ok())
-        .ok_or_else(|| DecodeError::expected(&format!("an integer from {min} to {max}, or one as decimal text"), value))
+        .ok_or_else(|| {
+            DecodeError::expected(
+                &format!("an integer from {min} to {max}, or one as decimal text"),
+                value,
+            )
+        })
 }
 
 fn float64(value: &Value) -> Result<f64, DecodeError> {
@@ -289,7 +348,10 @@ fn float64(value: &Value) -> Result<f64, DecodeError> {
             "NaN" => Ok(f64::NAN),
             "Infinity" => Ok(f64::INFINITY),
             "-Infinity" => Ok(f64::NEG_INFINITY),
-            _ => Err(DecodeError::expected("a number, \"NaN\", \"Infinity\" or \"-Infinity\"", value)),
+            _ => Err(DecodeError::expected(
+                "a number, \"NaN\", \"Infinity\" or \"-Infinity\"",
+                value,
+            )),
         },
         _ => value.as_f64().ok_or_else(|| DecodeError::expected("a number", value)),
     }
@@ -297,7 +359,10 @@ fn float64(value: &Value) -> Result<f64, DecodeError> {
 
 fn float32(value: &Value) -> Result<f32, DecodeError> {
     let wide = float64(value)?;
-    #[expect(clippy::cast_possible_truncation, reason = "rounding to the nearest is meant; overflow is caught below")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "rounding to the nearest is meant; overflow is caught below"
+    )]
     let narrow = wide as f32;
     if narrow.is_infinite() && wide.is_finite() {
         return Err(DecodeError::expected("a number that fits 32 bits", value));
@@ -308,7 +373,9 @@ fn float32(value: &Value) -> Result<f32, DecodeError> {
 fn flags(names: &[Label], value: &Value) -> Result<Vec<String>, DecodeError> {
     let mut set: Vec<String> = Vec::new();
     for (at, item) in array(value)?.iter().enumerate() {
-        let flag = text(item).and_then(|name| known(names, name)).map_err(|error| error.within(at))?;
+        let flag = text(item)
+            .and_then(|name| known(names, name))
+            .map_err(|error| error.within(at))?;
         if set.contains(&flag.wit) {
             return Err(DecodeError::new(format!("the flag `{}` is named twice", flag.json)).within(at));
         }

@@ -34,7 +34,9 @@ pub(crate) fn decode_wit(bytes: &[u8]) -> Option<Resolve> {
 
 /// Decodes the WIT that a component's own types tell. It has no docs.
 pub(crate) fn decode_component(bytes: &[u8]) -> Option<Resolve> {
-    let decoded = catch_unwind(AssertUnwindSafe(|| wit_component::decode(bytes))).ok()?.ok()?;
+    let decoded = catch_unwind(AssertUnwindSafe(|| wit_component::decode(bytes)))
+        .ok()?
+        .ok()?;
     match decoded {
         DecodedWasm::WitPackage(resolve, _) | DecodedWasm::Component(resolve, _) => Some(resolve),
     }
@@ -60,7 +62,9 @@ pub(crate) fn apply(shape: &mut Shape, wit: &Resolve) {
     }
     for resource in &mut shape.resources {
         let ty = match resource.interface.as_deref() {
-            Some(interface) => overlay.interface(interface).and_then(|id| wit.interfaces[id].types.get(&resource.name)),
+            Some(interface) => overlay
+                .interface(interface)
+                .and_then(|id| wit.interfaces[id].types.get(&resource.name)),
             None => None,
         };
         resource.docs = ty.and_then(|id| text(&wit.types[*id].docs, ITEM_DOCS_CHARS_MAX));
@@ -73,12 +77,18 @@ struct Overlay<'a> {
 
 impl<'a> Overlay<'a> {
     fn interface(&self, name: &str) -> Option<InterfaceId> {
-        self.wit.interfaces.iter().map(|(id, _)| id).find(|id| self.wit.id_of(*id).as_deref() == Some(name))
+        self.wit
+            .interfaces
+            .iter()
+            .map(|(id, _)| id)
+            .find(|id| self.wit.id_of(*id).as_deref() == Some(name))
     }
 
     fn find(&self, function: &Function) -> Option<&'a WitFunction> {
         match function.interface.as_deref() {
-            Some(interface) => self.wit.interfaces[self.interface(interface)?].functions.get(&function.export),
+            Some(interface) => self.wit.interfaces[self.interface(interface)?]
+                .functions
+                .get(&function.export),
             None => self.wit.worlds.iter().find_map(|(_, world)| {
                 world.exports.values().find_map(|item| match item {
                     WorldItem::Function(found) if found.name == function.export => Some(found),
@@ -91,7 +101,11 @@ impl<'a> Overlay<'a> {
     fn function(&self, function: &mut Function) {
         let Some(wit) = self.find(function) else { return };
         function.docs = text(&wit.docs, FUNCTION_DOCS_CHARS_MAX);
-        let own_params = if matches!(function.kind, FunctionKind::Method(_)) { 1 } else { 0 };
+        let own_params = if matches!(function.kind, FunctionKind::Method(_)) {
+            1
+        } else {
+            0
+        };
         for (param, wit) in function.params.iter_mut().zip(wit.params.iter().skip(own_params)) {
             self.ty(&mut param.ty, &wit.ty);
         }
@@ -113,7 +127,10 @@ impl<'a> Overlay<'a> {
                 self.ty(item, wit);
             }
             (WitType::Tuple(items), TypeDefKind::Tuple(wit)) => {
-                items.iter_mut().zip(&wit.types).for_each(|(item, wit)| self.ty(item, wit));
+                items
+                    .iter_mut()
+                    .zip(&wit.types)
+                    .for_each(|(item, wit)| self.ty(item, wit));
             }
             (WitType::Result { ok, err }, TypeDefKind::Result(wit)) => {
                 for (side, wit) in [(ok, &wit.ok), (err, &wit.err)] {

@@ -26,7 +26,10 @@ pub(crate) struct FoundHandle {
 pub(crate) fn find_handles(ty: &WitType, value: &Val, found: &mut Vec<FoundHandle>) {
     match (ty, value) {
         (WitType::Own(resource) | WitType::Borrow(resource), Val::Resource(handle)) => {
-            found.push(FoundHandle { resource: *resource, handle: *handle });
+            found.push(FoundHandle {
+                resource: *resource,
+                handle: *handle,
+            });
         }
         (WitType::List(item), Val::List(values)) => {
             if item.holds_resources() {
@@ -34,13 +37,22 @@ pub(crate) fn find_handles(ty: &WitType, value: &Val, found: &mut Vec<FoundHandl
             }
         }
         (WitType::Tuple(items), Val::Tuple(values)) => {
-            items.iter().zip(values).for_each(|(item, value)| find_handles(item, value, found));
+            items
+                .iter()
+                .zip(values)
+                .for_each(|(item, value)| find_handles(item, value, found));
         }
         (WitType::Record(fields), Val::Record(values)) => {
-            fields.iter().zip(values).for_each(|(field, (_, value))| find_handles(&field.ty, value, found));
+            fields
+                .iter()
+                .zip(values)
+                .for_each(|(field, (_, value))| find_handles(&field.ty, value, found));
         }
         (WitType::Variant(cases), Val::Variant(name, Some(payload))) => {
-            let ty = cases.iter().find(|case| case.label.wit == *name).and_then(|case| case.ty.as_ref());
+            let ty = cases
+                .iter()
+                .find(|case| case.label.wit == *name)
+                .and_then(|case| case.ty.as_ref());
             if let Some(ty) = ty {
                 find_handles(ty, payload, found);
             }
@@ -67,21 +79,36 @@ pub(crate) fn encode(
         (WitType::S32, Val::S32(value)) => json!(value),
         (WitType::U32, Val::U32(value)) => json!(value),
         (WitType::S64, Val::S64(value)) => {
-            if value.unsigned_abs() > EXACT_INTEGER_MAX { json!(value.to_string()) } else { json!(value) }
+            if value.unsigned_abs() > EXACT_INTEGER_MAX {
+                json!(value.to_string())
+            } else {
+                json!(value)
+            }
         }
         (WitType::U64, Val::U64(value)) => {
-            if *value > EXACT_INTEGER_MAX { json!(value.to_string()) } else { json!(value) }
+            if *value > EXACT_INTEGER_MAX {
+                json!(value.to_string())
+            } else {
+                json!(value)
+            }
         }
         (WitType::F32, Val::Float32(value)) => float32(*value),
         (WitType::F64, Val::Float64(value)) => float64(*value),
         (WitType::Char, Val::Char(value)) => Value::String(value.to_string()),
         (WitType::String, Val::String(value)) => Value::String(value.clone()),
         (WitType::Bytes, Val::List(values)) => bytes(values)?,
-        (WitType::List(item), Val::List(values)) => {
-            Value::Array(values.iter().map(|value| encode(item, value, entities)).collect::<Result<_, _>>()?)
-        }
+        (WitType::List(item), Val::List(values)) => Value::Array(
+            values
+                .iter()
+                .map(|value| encode(item, value, entities))
+                .collect::<Result<_, _>>()?,
+        ),
         (WitType::Tuple(items), Val::Tuple(values)) => Value::Array(
-            items.iter().zip(values).map(|(item, value)| encode(item, value, entities)).collect::<Result<_, _>>()?,
+            items
+                .iter()
+                .zip(values)
+                .map(|(item, value)| encode(item, value, entities))
+                .collect::<Result<_, _>>()?,
         ),
         (WitType::Record(fields), Val::Record(values)) => {
             let mut map = Map::with_capacity(fields.len());
@@ -100,12 +127,18 @@ pub(crate) fn encode(
         }
         (WitType::Enum(names), Val::Enum(name)) => Value::String(json_name(names, name)?),
         (WitType::Flags(names), Val::Flags(set)) => Value::Array(
-            set.iter().map(|name| json_name(names, name).map(Value::String)).collect::<Result<_, _>>()?,
+            set.iter()
+                .map(|name| json_name(names, name).map(Value::String))
+                .collect::<Result<_, _>>()?,
         ),
         (WitType::Option(_), Val::Option(None)) => Value::Null,
         (WitType::Option(inner), Val::Option(Some(value))) => {
             let value = encode(inner, value, entities)?;
-            if inner.encodes_null() { json!({"some": value}) } else { value }
+            if inner.encodes_null() {
+                json!({"some": value})
+            } else {
+                value
+            }
         }
         (WitType::Result { ok, .. }, Val::Result(Ok(payload))) => {
             json!({"ok": side(ok.as_deref(), payload.as_deref(), entities)?})
@@ -132,7 +165,11 @@ pub(crate) fn side(
 }
 
 fn json_name(names: &[Label], wit: &str) -> Result<String, EncodeError> {
-    names.iter().find(|label| label.wit == wit).map(|label| label.json.clone()).ok_or(EncodeError)
+    names
+        .iter()
+        .find(|label| label.wit == wit)
+        .map(|label| label.json.clone())
+        .ok_or(EncodeError)
 }
 
 fn bytes(values: &[Val]) -> Result<Value, EncodeError> {

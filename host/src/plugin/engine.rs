@@ -97,8 +97,13 @@ impl Engine {
         for pool in pools {
             match wasmtime::Engine::new(&config(profile, limits, pool)) {
                 Ok(engine) => {
-                    let linker = wasi::linker(&engine).map_err(|error| internal("the host's imports do not link", error))?;
-                    return Ok(Self { wasmtime: engine, linker, profile });
+                    let linker =
+                        wasi::linker(&engine).map_err(|error| internal("the host's imports do not link", error))?;
+                    return Ok(Self {
+                        wasmtime: engine,
+                        linker,
+                        profile,
+                    });
                 }
                 Err(error) => {
                     tracing::debug!(%error, "an allocation strategy is not to be had here");
@@ -107,14 +112,23 @@ impl Engine {
             }
         }
         let source = refused.map_or_else(|| "no strategy was tried".to_owned(), |error| format!("{error:#}"));
-        Err(Error::new(ErrorKind::Internal, Phase::Load, "the WebAssembly engine could not be made").with_source(source))
+        Err(Error::new(
+            ErrorKind::Internal,
+            Phase::Load,
+            "the WebAssembly engine could not be made",
+        )
+        .with_source(source))
     }
 
     /// Compiles a component. Takes seconds for a large one, and cannot be interrupted.
     pub(crate) fn compile(&self, bytes: &[u8]) -> Result<Component, Error> {
         Component::from_binary(&self.wasmtime, bytes).map_err(|error| {
-            Error::new(ErrorKind::Unsupported, Phase::Load, format!("it could not be compiled: {}", error.root_cause()))
-                .with_source(format!("{error:#}"))
+            Error::new(
+                ErrorKind::Unsupported,
+                Phase::Load,
+                format!("it could not be compiled: {}", error.root_cause()),
+            )
+            .with_source(format!("{error:#}"))
         })
     }
 }

@@ -75,12 +75,17 @@ impl ResolveHandle for Handles<'_> {
     fn resolve(&mut self, resource: ResourceIndex, id: &str, handover: Handover) -> Result<ResourceAny, DecodeError> {
         let key = (resource, id.to_owned());
         if self.given.contains(&key) {
-            return Err(DecodeError::new(format!("the entity `{id}` is already given away by another argument")));
+            return Err(DecodeError::new(format!(
+                "the entity `{id}` is already given away by another argument"
+            )));
         }
         let Some(entity) = self.entities.get(&key) else {
             let name = self.shape.resources[resource.0].json_name();
             let shown: String = id.chars().take(ID_BYTES_MAX).collect();
-            return Err(DecodeError::new(format!("there is no live `{name}` with the id `{shown}`; {}", self.shape.how_to_get(resource))));
+            return Err(DecodeError::new(format!(
+                "there is no live `{name}` with the id `{shown}`; {}",
+                self.shape.how_to_get(resource)
+            )));
         };
         if handover == Handover::Give {
             self.given.push(key);
@@ -106,13 +111,21 @@ impl Shape {
                 super::types::FunctionKind::Constructor(index)
                 | super::types::FunctionKind::Static(index)
                 | super::types::FunctionKind::Method(index) => {
-                    format!("`{}_{}`", self.resources[index.0].json_name(), snake_case(&function.name))
+                    format!(
+                        "`{}_{}`",
+                        self.resources[index.0].json_name(),
+                        snake_case(&function.name)
+                    )
                 }
                 _ => format!("`{}`", snake_case(&function.name)),
             })
             .take(NAMES_MAX)
             .collect();
-        if names.is_empty() { "nothing gives one".to_owned() } else { format!("get one with {}", names.join(" or ")) }
+        if names.is_empty() {
+            "nothing gives one".to_owned()
+        } else {
+            format!("get one with {}", names.join(" or "))
+        }
     }
 }
 
@@ -145,13 +158,21 @@ pub(crate) fn invalid_json(resource: &Resource, reason: &str) -> Value {
 
 /// Lists the methods that become tools: all but the one that only names the entity.
 fn tool_methods(resource: &Resource) -> impl Iterator<Item = usize> {
-    resource.methods.iter().copied().filter(|method| resource.id != Some(*method))
+    resource
+        .methods
+        .iter()
+        .copied()
+        .filter(|method| resource.id != Some(*method))
 }
 
 /// Names the tools of an entity as they will be called unless the names are taken.
 pub(crate) fn bound_tool_names(shape: &Shape, resource: &Resource, id: &str) -> Vec<String> {
     tool_methods(resource)
-        .filter_map(|method| entity_tool_names(&resource.json_name(), id, &shape.functions[method].name).into_iter().next())
+        .filter_map(|method| {
+            entity_tool_names(&resource.json_name(), id, &shape.functions[method].name)
+                .into_iter()
+                .next()
+        })
         .collect()
 }
 
@@ -179,7 +200,14 @@ impl PluginEntity {
         let resource = &inspection.shape.resources[index.0];
         let interface = resource.interface.as_deref().unwrap_or_default();
         let namespace = format!("{}@{}/{interface}", session.plugin().name(), inspection.digest);
-        Self { prefix: resource.json_name(), namespace, session: session.clone(), resource: index, id, depth }
+        Self {
+            prefix: resource.json_name(),
+            namespace,
+            session: session.clone(),
+            resource: index,
+            id,
+            depth,
+        }
     }
 }
 
@@ -206,7 +234,10 @@ impl ToolProvider for PluginEntity {
                         definition.names = entity_tool_names(&self.prefix, id, &function.name);
                         (definition, Target::Entity((self.resource, id.clone())))
                     }
-                    None => (define_shared_method(function, resource, plugin.name()), Target::ByParameter(self.resource)),
+                    None => (
+                        define_shared_method(function, resource, plugin.name()),
+                        Target::ByParameter(self.resource),
+                    ),
                 };
                 PluginTool::method(self.session.clone(), method, target, definition) as Arc<dyn Tool>
             })

@@ -25,7 +25,14 @@ pub(crate) fn explain(error: &wasmtime::Error, state: &HostState, limits: &CallL
         return stopped(cause, limits, phase, state.meter.host_calls());
     }
     let told = match error.downcast_ref::<Trap>() {
-        Some(Trap::OutOfFuel) => limit(ErrorKind::Fuel, phase, "the call burnt all its fuel", "fuel_max", limits.fuel_max, limits.fuel_max),
+        Some(Trap::OutOfFuel) => limit(
+            ErrorKind::Fuel,
+            phase,
+            "the call burnt all its fuel",
+            "fuel_max",
+            limits.fuel_max,
+            limits.fuel_max,
+        ),
         Some(Trap::Interrupt) => stopped(StopCause::Deadline, limits, phase, 0),
         Some(Trap::StackOverflow) => Error::new(ErrorKind::Stack, phase, "the call stack is exhausted")
             .with_suggestion("the guest recurses without end, or deeper than the host allows"),
@@ -50,7 +57,14 @@ pub(crate) fn stopped(cause: StopCause, limits: &CallLimits, phase: Phase, host_
             .with_suggestion("it may have taken effect"),
         StopCause::HostCalls => {
             let message = "the guest called the host too often";
-            limit(ErrorKind::HostCalls, phase, message, "host_calls_max", limits.host_calls_max, host_calls)
+            limit(
+                ErrorKind::HostCalls,
+                phase,
+                message,
+                "host_calls_max",
+                limits.host_calls_max,
+                host_calls,
+            )
         }
     }
 }
@@ -91,15 +105,33 @@ fn host_side(error: &wasmtime::Error, limits: &CallLimits, phase: Phase) -> Opti
     }
     if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {
         let max = limits.resources_max as u64;
-        return Some(limit(ErrorKind::Resources, phase, "the guest holds too many resources", "resources_max", max, max));
+        return Some(limit(
+            ErrorKind::Resources,
+            phase,
+            "the guest holds too many resources",
+            "resources_max",
+            max,
+            max,
+        ));
     }
     if error.root_cause().to_string() == HOST_CALL_BYTES_MESSAGE {
         let max = limits.host_call_bytes_max;
         let message = "the guest handed over more bytes at once than it may";
-        return Some(limit(ErrorKind::HostCallBytes, phase, message, "host_call_bytes_max", max, max));
+        return Some(limit(
+            ErrorKind::HostCallBytes,
+            phase,
+            message,
+            "host_call_bytes_max",
+            max,
+            max,
+        ));
     }
     if let Some(I32Exit(status)) = error.downcast_ref() {
-        return Some(Error::new(ErrorKind::Trap, phase, format!("the guest ended itself with exit status {status}")));
+        return Some(Error::new(
+            ErrorKind::Trap,
+            phase,
+            format!("the guest ended itself with exit status {status}"),
+        ));
     }
     None
 }

@@ -57,7 +57,10 @@ impl Harvest<'_> {
         for handle in found {
             *counts.entry(handle.resource).or_default() += 1;
         }
-        let mut gathered = Gathered { values: Vec::with_capacity(found.len()), providers: Vec::new() };
+        let mut gathered = Gathered {
+            values: Vec::with_capacity(found.len()),
+            providers: Vec::new(),
+        };
         for (at, handle) in found.iter().enumerate() {
             let resource = &shape.resources[handle.resource.0];
             let count = counts.get(&handle.resource).copied().unwrap_or_default();
@@ -71,8 +74,11 @@ impl Harvest<'_> {
                 }
             };
             let kept = self.keep(instance, entities, handle, &id).await?;
-            let description =
-                if at < DESCRIBED_MAX { self.describe(instance, shape, resource, kept).await? } else { None };
+            let description = if at < DESCRIBED_MAX {
+                self.describe(instance, shape, resource, kept).await?
+            } else {
+                None
+            };
             let tools = match is_shared {
                 // Told once: it is the same for all of them.
                 true if gathered.values.is_empty() => shared_tool_names(shape, resource),
@@ -93,13 +99,18 @@ impl Harvest<'_> {
         resource: &Resource,
         handle: &FoundHandle,
     ) -> Result<Result<String, String>, Error> {
-        let Some(id) = resource.id else { return Ok(Ok(entities.next_number(handle.resource))) };
-        let answer = instance.call(self.linked, id, &[Val::Resource(handle.handle)], self.clock).await?;
+        let Some(id) = resource.id else {
+            return Ok(Ok(entities.next_number(handle.resource)));
+        };
+        let answer = instance
+            .call(self.linked, id, &[Val::Resource(handle.handle)], self.clock)
+            .await?;
         Ok(match answer {
             Some(Val::String(id)) if id.trim().is_empty() => Err("its `id` is empty".to_owned()),
-            Some(Val::String(id)) if id.len() > ID_BYTES_MAX => {
-                Err(format!("its `id` has {} bytes; at most {ID_BYTES_MAX} are allowed", id.len()))
-            }
+            Some(Val::String(id)) if id.len() > ID_BYTES_MAX => Err(format!(
+                "its `id` has {} bytes; at most {ID_BYTES_MAX} are allowed",
+                id.len()
+            )),
             Some(Val::String(id)) if printable(&id) != id => Err("its `id` holds control characters".to_owned()),
             Some(Val::String(id)) => Ok(id),
             _ => Err("its `id` is no text".to_owned()),
@@ -119,7 +130,10 @@ impl Harvest<'_> {
             instance.drop_handle(handle.handle, self.clock).await?;
             return Ok(live);
         }
-        let entity = LiveEntity { handle: handle.handle, depth: self.depth };
+        let entity = LiveEntity {
+            handle: handle.handle,
+            depth: self.depth,
+        };
         entities.insert(key, entity);
         Ok(entity)
     }
@@ -131,10 +145,16 @@ impl Harvest<'_> {
         resource: &Resource,
         entity: LiveEntity,
     ) -> Result<Option<Value>, Error> {
-        let Some(describe) = resource.describe else { return Ok(None) };
-        let answer = instance.call(self.linked, describe, &[Val::Resource(entity.handle)], self.clock).await?;
+        let Some(describe) = resource.describe else {
+            return Ok(None);
+        };
+        let answer = instance
+            .call(self.linked, describe, &[Val::Resource(entity.handle)], self.clock)
+            .await?;
         let ty = shape.functions[describe].result.as_ref();
-        Ok(ty.zip(answer.as_ref()).and_then(|(ty, value)| encode(ty, value, &mut std::iter::empty()).ok()))
+        Ok(ty
+            .zip(answer.as_ref())
+            .and_then(|(ty, value)| encode(ty, value, &mut std::iter::empty()).ok()))
     }
 }
 

@@ -78,11 +78,22 @@ pub(crate) fn list(checked: &Checked<'_>) -> Vec<Import> {
                 matches!(&item.ty, ComponentEntityType::Type { created, .. } if !matches!(created, Resource(_)))
             };
             let only_types = checked.types[*id].exports.values().all(is_type);
-            if only_types { ImportSupport::TypesOnly } else { ImportSupport::Unknown }
+            if only_types {
+                ImportSupport::TypesOnly
+            } else {
+                ImportSupport::Unknown
+            }
         }
         _ => ImportSupport::Unknown,
     };
-    checked.imports.iter().map(|name| Import { name: (*name).to_owned(), support: support_of(name) }).collect()
+    checked
+        .imports
+        .iter()
+        .map(|name| Import {
+            name: (*name).to_owned(),
+            support: support_of(name),
+        })
+        .collect()
 }
 
 /// Refuses a component that needs what the host does not have.
@@ -98,7 +109,10 @@ pub(crate) fn require_known(imports: &[Import]) -> Result<(), Error> {
         .collect();
     let Some(first) = unknown.first() else { return Ok(()) };
     let more = unknown.len().saturating_sub(NAMES_MAX);
-    let mut message = format!("it imports {}, which the host does not offer", unknown[..unknown.len() - more].join(", "));
+    let mut message = format!(
+        "it imports {}, which the host does not offer",
+        unknown[..unknown.len() - more].join(", ")
+    );
     if more > 0 {
         message.push_str(&format!(" ({more} more)"));
     }
@@ -111,7 +125,9 @@ pub(crate) fn require_known(imports: &[Import]) -> Result<(), Error> {
 }
 
 fn is_supported(import: &str) -> bool {
-    let Some((interface, version)) = import.split_once('@') else { return false };
+    let Some((interface, version)) = import.split_once('@') else {
+        return false;
+    };
     let in_range = |version: Version| {
         VersionReq::parse(WASI_VERSIONS).is_ok_and(|range| range.matches(&version)) && version.pre.is_empty()
     };
@@ -124,10 +140,20 @@ mod tests {
 
     #[test]
     fn compatible_versions_link_and_others_do_not() {
-        for name in ["wasi:cli/environment@0.2.0", "wasi:http/types@0.2.12", "wasi:sockets/tcp@0.2.6"] {
+        for name in [
+            "wasi:cli/environment@0.2.0",
+            "wasi:http/types@0.2.12",
+            "wasi:sockets/tcp@0.2.6",
+        ] {
             assert!(is_supported(name), "{name}");
         }
-        for name in ["wasi:cli/environment@0.3.0", "wasi:cli/environment", "wasi:nn/tensor@0.2.0", "a:b/c@0.2.0", "x"] {
+        for name in [
+            "wasi:cli/environment@0.3.0",
+            "wasi:cli/environment",
+            "wasi:nn/tensor@0.2.0",
+            "a:b/c@0.2.0",
+            "x",
+        ] {
             assert!(!is_supported(name), "{name}");
         }
     }

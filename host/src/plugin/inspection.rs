@@ -85,8 +85,15 @@ impl Inspection {
             digest: Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect(),
             size_bytes: bytes.len() as u64,
             profile: checked.profile,
-            tools: tool_functions.iter().map(|at| define(&shape, &shape.functions[*at], origin.name)).collect(),
-            entities: shape.resources.iter().map(|resource| entity_type(&shape, resource, origin.name)).collect(),
+            tools: tool_functions
+                .iter()
+                .map(|at| define(&shape, &shape.functions[*at], origin.name))
+                .collect(),
+            entities: shape
+                .resources
+                .iter()
+                .map(|resource| entity_type(&shape, resource, origin.name))
+                .collect(),
             skipped: shape.skipped.clone(),
             imports: imports::list(&checked),
             tool_functions,
@@ -107,15 +114,24 @@ impl Inspection {
 #[must_use]
 pub fn component_wit(bytes: &[u8]) -> Option<String> {
     let checked = check::check(bytes).ok()?;
-    let origin = Origin { name: "", wit_beside: None };
+    let origin = Origin {
+        name: "",
+        wit_beside: None,
+    };
     let wit = wit_with_docs(&checked, origin).or_else(|| docs::decode_component(bytes))?;
     wit_text::print(&wit)
 }
 
 /// Finds the WIT that has docs: in the component, else beside it.
 fn wit_with_docs(checked: &Checked<'_>, origin: Origin<'_>) -> Option<wit_parser::Resolve> {
-    let section = checked.custom_sections.iter().rev().find(|(name, _)| *name == docs::WIT_SECTION);
-    section.and_then(|(_, bytes)| docs::decode_wit(bytes)).or_else(|| docs::parse_wit(origin.wit_beside?))
+    let section = checked
+        .custom_sections
+        .iter()
+        .rev()
+        .find(|(name, _)| *name == docs::WIT_SECTION);
+    section
+        .and_then(|(_, bytes)| docs::decode_wit(bytes))
+        .or_else(|| docs::parse_wit(origin.wit_beside?))
 }
 
 fn entity_type(shape: &Shape, resource: &Resource, plugin: &str) -> EntityType {
@@ -137,20 +153,31 @@ pub(crate) fn define(shape: &Shape, function: &Function, plugin: &str) -> ToolDe
     let name = match function.kind {
         FunctionKind::Command => snake_case(plugin),
         FunctionKind::Static(index) | FunctionKind::Constructor(index) | FunctionKind::Method(index) => {
-            format!("{}_{}", shape.resources[index.0].json_name(), snake_case(&function.name))
+            format!(
+                "{}_{}",
+                shape.resources[index.0].json_name(),
+                snake_case(&function.name)
+            )
         }
         FunctionKind::Free => snake_case(&function.name),
     };
-    let description = function.docs.clone().unwrap_or_else(|| wit_text::plain_description(function, &name, plugin));
-    let mut definition =
-        ToolDefinition::new(id, name.clone(), description, serde_json::Value::clone(&function.input_schema));
+    let description = function
+        .docs
+        .clone()
+        .unwrap_or_else(|| wit_text::plain_description(function, &name, plugin));
+    let mut definition = ToolDefinition::new(
+        id,
+        name.clone(),
+        description,
+        serde_json::Value::clone(&function.input_schema),
+    );
     definition.input_schema = function.input_schema.clone();
     definition.output_schema = function.output_schema.clone();
     let plugin = snake_case(plugin);
     match function.interface_name().map(snake_case) {
-        Some(interface) => {
-            definition.or_named(format!("{interface}_{name}")).or_named(format!("{plugin}_{interface}_{name}"))
-        }
+        Some(interface) => definition
+            .or_named(format!("{interface}_{name}"))
+            .or_named(format!("{plugin}_{interface}_{name}")),
         None => definition.or_named(format!("{plugin}_{name}")),
     }
 }
@@ -160,7 +187,10 @@ pub(crate) fn define_shared_method(method: &Function, resource: &Resource, plugi
     let entity = resource.json_name();
     let id = ToolId::plugin(plugin, method.interface.as_deref(), &method.export);
     let name = format!("{entity}_{}", snake_case(&method.name));
-    let description = method.docs.clone().unwrap_or_else(|| wit_text::plain_description(method, &name, plugin));
+    let description = method
+        .docs
+        .clone()
+        .unwrap_or_else(|| wit_text::plain_description(method, &name, plugin));
     let mut schema = serde_json::Value::clone(&method.input_schema);
     let parameter = id_parameter(method, resource);
     if let Some(fields) = schema.as_object_mut() {

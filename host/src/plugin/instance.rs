@@ -24,7 +24,11 @@ pub(crate) struct CallClock<'a> {
 
 impl<'a> CallClock<'a> {
     pub(crate) fn start(limits: &'a CallLimits, cancel: &'a CancellationToken) -> Self {
-        Self { limits, started: Instant::now(), cancel }
+        Self {
+            limits,
+            started: Instant::now(),
+            cancel,
+        }
     }
 
     pub(crate) fn deadline(&self) -> Instant {
@@ -50,17 +54,30 @@ impl Instance {
         let state = HostState::new(linked.engine().weak(), limits, stdio);
         let stop = state.meter.stop.clone();
         let fuel_unset = |error: wasmtime::Error| {
-            Error::new(crate::error::ErrorKind::Internal, Phase::Instantiate, "the store has no fuel")
-                .with_source(format!("{error:#}"))
+            Error::new(
+                crate::error::ErrorKind::Internal,
+                Phase::Instantiate,
+                "the store has no fuel",
+            )
+            .with_source(format!("{error:#}"))
         };
         let mut store = state.into_store(linked.engine(), limits).map_err(fuel_unset)?;
         let made = run_guest(&stop, clock.deadline(), clock.cancel, linked.instantiate(&mut store)).await;
         match made {
-            Ok(Ok(exports)) => Ok(Self { store, exports, stop, fuel: limits.fuel_max, exit_status: None }),
+            Ok(Ok(exports)) => Ok(Self {
+                store,
+                exports,
+                stop,
+                fuel: limits.fuel_max,
+                exit_status: None,
+            }),
             Ok(Err(error)) => Err(fault::explain(&error, store.data(), limits, Phase::Instantiate)),
-            Err(Abandoned(cause)) => {
-                Err(fault::stopped(cause, limits, Phase::Instantiate, store.data().meter.host_calls()))
-            }
+            Err(Abandoned(cause)) => Err(fault::stopped(
+                cause,
+                limits,
+                Phase::Instantiate,
+                store.data().meter.host_calls(),
+            )),
         }
     }
 
@@ -73,8 +90,12 @@ impl Instance {
         self.fuel = limits.fuel_max;
         self.store.set_epoch_deadline(1);
         self.store.set_fuel(limits.fuel_max).map_err(|error| {
-            Error::new(crate::error::ErrorKind::Internal, Phase::Execute, "the store has no fuel")
-                .with_source(format!("{error:#}"))
+            Error::new(
+                crate::error::ErrorKind::Internal,
+                Phase::Execute,
+                "the store has no fuel",
+            )
+            .with_source(format!("{error:#}"))
         })
     }
 
@@ -88,14 +109,20 @@ impl Instance {
     ) -> Result<Option<Val>, Error> {
         let func: Func = linked.function(function, &self.exports, &mut self.store)?;
         let mut results = [Val::Bool(false)];
-        let results = if linked.has_result(function) { &mut results[..] } else { &mut [] };
+        let results = if linked.has_result(function) {
+            &mut results[..]
+        } else {
+            &mut []
+        };
         let called = func.call_async(&mut self.store, params, results);
         let outcome = run_guest(&self.stop, clock.deadline(), clock.cancel, called).await;
         if let Ok(Err(error)) = &outcome {
             self.exit_status = error.downcast_ref::<I32Exit>().map(|exit| exit.0);
         }
         self.explain(outcome, clock)?;
-        Ok(results.first_mut().map(|result| std::mem::replace(result, Val::Bool(false))))
+        Ok(results
+            .first_mut()
+            .map(|result| std::mem::replace(result, Val::Bool(false))))
     }
 
     /// Gives a handle back to the guest, which runs its destructor.
@@ -110,7 +137,12 @@ impl Instance {
         match outcome {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(fault::explain(&error, state, clock.limits, Phase::Execute)),
-            Err(Abandoned(cause)) => Err(fault::stopped(cause, clock.limits, Phase::Execute, state.meter.host_calls())),
+            Err(Abandoned(cause)) => Err(fault::stopped(
+                cause,
+                clock.limits,
+                Phase::Execute,
+                state.meter.host_calls(),
+            )),
         }
     }
 

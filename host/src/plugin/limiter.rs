@@ -89,7 +89,9 @@ impl ResourceLimiter for Limiter {
     }
 
     fn table_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
-        self.table_elements = self.table_elements.saturating_sub(std::mem::take(&mut self.last_growth));
+        self.table_elements = self
+            .table_elements
+            .saturating_sub(std::mem::take(&mut self.last_growth));
         Ok(())
     }
 
@@ -114,10 +116,16 @@ mod tests {
     // attack: B7
     #[test]
     fn all_memories_of_an_instance_count_together() {
-        let limits = CallLimits { memory_bytes_max: 3 << 16, ..CallLimits::default() };
+        let limits = CallLimits {
+            memory_bytes_max: 3 << 16,
+            ..CallLimits::default()
+        };
         let mut limiter = Limiter::new(&limits);
         assert!(limiter.memory_growing(0, 2 << 16, None).unwrap());
-        assert!(!limiter.memory_growing(0, 2 << 16, None).unwrap(), "a second memory shares the bound");
+        assert!(
+            !limiter.memory_growing(0, 2 << 16, None).unwrap(),
+            "a second memory shares the bound"
+        );
         assert_eq!(limiter.denied(), Some(Denied::Memory { bytes: 4 << 16 }));
         assert!(limiter.memory_growing(0, 1 << 16, None).unwrap());
         assert_eq!(limiter.memory_bytes_peak(), 3 << 16);
@@ -125,7 +133,10 @@ mod tests {
 
     #[test]
     fn growth_that_fails_after_all_is_given_back() {
-        let mut limiter = Limiter::new(&CallLimits { memory_bytes_max: 1 << 16, ..CallLimits::default() });
+        let mut limiter = Limiter::new(&CallLimits {
+            memory_bytes_max: 1 << 16,
+            ..CallLimits::default()
+        });
         assert!(limiter.memory_growing(0, 1 << 16, None).unwrap());
         limiter.memory_grow_failed(wasmtime::Error::msg("no room")).unwrap();
         assert!(limiter.memory_growing(0, 1 << 16, None).unwrap());

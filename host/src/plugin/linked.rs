@@ -25,8 +25,12 @@ impl Linked {
     /// [`ErrorKind::UnknownImport`] when an import has another type than the host's.
     pub(crate) fn new(engine: Arc<Engine>, component: &Component, shape: Arc<Shape>) -> Result<Self, Error> {
         let pre = engine.linker.instantiate_pre(component).map_err(|error| {
-            Error::new(ErrorKind::UnknownImport, Phase::Link, format!("its imports do not fit: {}", error.root_cause()))
-                .with_source(format!("{error:#}"))
+            Error::new(
+                ErrorKind::UnknownImport,
+                Phase::Link,
+                format!("its imports do not fit: {}", error.root_cause()),
+            )
+            .with_source(format!("{error:#}"))
         })?;
         let exports = shape
             .functions
@@ -40,7 +44,12 @@ impl Linked {
             })
             .collect::<Option<Vec<_>>>()
             .ok_or_else(|| Error::new(ErrorKind::Internal, Phase::Link, "an export that was seen is not there"))?;
-        Ok(Self { engine, pre, exports, shape })
+        Ok(Self {
+            engine,
+            pre,
+            exports,
+            shape,
+        })
     }
 
     pub(crate) fn engine(&self) -> &wasmtime::Engine {
@@ -60,7 +69,13 @@ impl Linked {
         self.exports
             .get(function)
             .and_then(|index| instance.get_func(store, index))
-            .ok_or_else(|| Error::new(ErrorKind::Internal, Phase::Execute, "an export that was linked is not there"))
+            .ok_or_else(|| {
+                Error::new(
+                    ErrorKind::Internal,
+                    Phase::Execute,
+                    "an export that was linked is not there",
+                )
+            })
     }
 
     /// Whether a function gives a value. `wasi:cli/run` gives a bare `result`, which the shape does not show.

@@ -27,7 +27,11 @@ struct Kept {
 
 impl LogBuffer {
     pub(crate) fn new(bytes_max: usize) -> Self {
-        Self(Arc::new(Mutex::new(Kept { bytes: Vec::new(), bytes_max, dropped: 0 })))
+        Self(Arc::new(Mutex::new(Kept {
+            bytes: Vec::new(),
+            bytes_max,
+            dropped: 0,
+        })))
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
@@ -71,7 +75,9 @@ impl LogBuffer {
 
 /// Drops control characters but line breaks and tabs, so that no guest paints on the operator's terminal.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+    text.chars()
+        .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
+        .collect()
 }
 
 impl IsTerminal for LogBuffer {

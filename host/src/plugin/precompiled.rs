@@ -1,5 +1,8 @@
 //! The one unsafe line of this crate: mapping machine code that this process, or an earlier one of the same user, wrote.
-#![expect(unsafe_code, reason = "wasmtime cannot check machine code, so that mapping it is a promise by the caller")]
+#![expect(
+    unsafe_code,
+    reason = "wasmtime cannot check machine code, so that mapping it is a promise by the caller"
+)]
 
 use std::path::Path;
 

@@ -3,16 +3,14 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use wasmparser::PrimitiveValType;
 use wasmparser::component_types::{
     ComponentAnyTypeId, ComponentDefinedType, ComponentEntityType, ComponentFuncType, ComponentValType, ResourceId,
 };
 use wasmparser::types::Types;
-use wasmparser::PrimitiveValType;
 
 use super::check::Checked;
-use super::types::{
-    Case, Field, Function, FunctionKind, Label, Resource, ResourceIndex, Shape, Skipped, WitType,
-};
+use super::types::{Case, Field, Function, FunctionKind, Label, Resource, ResourceIndex, Shape, Skipped, WitType};
 
 /// The most parts that the types of one function may have, so that a few bytes cannot stand for a gigantic schema.
 const TYPE_PARTS_MAX: usize = 4_096;
@@ -69,7 +67,9 @@ impl<'a> Reader<'a> {
     fn collect_resources(&mut self) {
         let mut seen = HashSet::new();
         for export in self.exports {
-            let Some(item) = self.types.component_item_for_export(export) else { continue };
+            let Some(item) = self.types.component_item_for_export(export) else {
+                continue;
+            };
             let interface = matches!(item.ty, ComponentEntityType::Instance(_)).then(|| Arc::from(*export));
             for (id, name) in resources_of(self.types, export, &item.ty) {
                 if self.imported.contains_key(&id) || !seen.insert(id) {
@@ -89,13 +89,21 @@ impl<'a> Reader<'a> {
     }
 
     fn read_export(&mut self, name: &str) {
-        let Some(item) = self.types.component_item_for_export(name) else { return };
+        let Some(item) = self.types.component_item_for_export(name) else {
+            return;
+        };
         match &item.ty {
-            _ if TOOLCHAIN_EXPORTS.contains(&name) => self.skip(name, "it was added by the toolchain, not by the author"),
+            _ if TOOLCHAIN_EXPORTS.contains(&name) => {
+                self.skip(name, "it was added by the toolchain, not by the author")
+            }
             ComponentEntityType::Func(id) => self.read_function(None, name, &self.types[*id]),
             ComponentEntityType::Instance(id) if is_command(name) => {
                 let has_run = self.types[*id].exports.contains_key("run");
-                if has_run { self.add_command(name) } else { self.skip(name, "it has no function `run`") }
+                if has_run {
+                    self.add_command(name)
+                } else {
+                    self.skip(name, "it has no function `run`")
+                }
             }
             ComponentEntityType::Instance(_) if name.starts_with("wasi:") => {
                 self.skip(name, "it is an interface for servers, not a tool");
@@ -116,7 +124,10 @@ impl<'a> Reader<'a> {
     }
 
     fn skip(&mut self, export: &str, reason: impl Into<String>) {
-        self.shape.skipped.push(Skipped { export: export.to_owned(), reason: reason.into() });
+        self.shape.skipped.push(Skipped {
+            export: export.to_owned(),
+            reason: reason.into(),
+        });
     }
 
     fn read_function(&mut self, interface: Option<&Arc<str>>, export: &str, ty: &ComponentFuncType) {
@@ -138,9 +149,15 @@ impl<'a> Reader<'a> {
         let mut parts = 0;
         let mut params = Vec::with_capacity(ty.params.len());
         for (name, param) in &ty.params {
-            params.push(Field { label: Label::new(name), ty: self.read_type(*param, 0, &mut parts)? });
+            params.push(Field {
+                label: Label::new(name),
+                ty: self.read_type(*param, 0, &mut parts)?,
+            });
         }
-        let result = ty.result.map(|result| self.read_type(result, 0, &mut parts)).transpose()?;
+        let result = ty
+            .result
+            .map(|result| self.read_type(result, 0, &mut parts))
+            .transpose()?;
         let (kind, name) = self.kind(export, &params, result.as_ref())?;
         if matches!(kind, FunctionKind::Method(_)) {
             params.remove(0);
@@ -165,7 +182,11 @@ impl<'a> Reader<'a> {
         };
         let (resource, name) = rest.split_once('.').unwrap_or((rest, "new"));
         let missing = || format!("the resource `{resource}` is not exported");
-        match (tag.trim_start_matches("async").trim_start(), params.first().map(|first| &first.ty), result) {
+        match (
+            tag.trim_start_matches("async").trim_start(),
+            params.first().map(|first| &first.ty),
+            result,
+        ) {
             ("method", Some(WitType::Borrow(index)), _) => Ok((FunctionKind::Method(*index), name.to_owned())),
             ("constructor", _, Some(WitType::Own(index))) => Ok((FunctionKind::Constructor(*index), name.to_owned())),
             ("constructor", _, Some(WitType::Result { ok: Some(ok), .. })) => match **ok {
@@ -174,7 +195,10 @@ impl<'a> Reader<'a> {
             },
             ("static", _, _) => {
                 let found = self.shape.resources.iter().position(|known| known.name == resource);
-                Ok((FunctionKind::Static(ResourceIndex(found.ok_or_else(missing)?)), name.to_owned()))
+                Ok((
+                    FunctionKind::Static(ResourceIndex(found.ok_or_else(missing)?)),
+                    name.to_owned(),
+                ))
             }
             ("", ..) => Ok((FunctionKind::Free, rest.to_owned())),
             _ => Err(format!("functions of the kind `[{tag}]` are not supported")),
@@ -217,19 +241,31 @@ impl<'a> Reader<'a> {
                 WitType::U8 => WitType::Bytes,
                 item => WitType::List(Box::new(item)),
             },
-            ComponentDefinedType::Tuple(tuple) => WitType::Tuple(tuple.types.iter().map(read).collect::<Result<_, _>>()?),
+            ComponentDefinedType::Tuple(tuple) => {
+                WitType::Tuple(tuple.types.iter().map(read).collect::<Result<_, _>>()?)
+            }
             ComponentDefinedType::Record(record) => WitType::Record(
                 record
                     .fields
                     .iter()
-                    .map(|(name, ty)| Ok(Field { label: Label::new(name), ty: read(ty)? }))
+                    .map(|(name, ty)| {
+                        Ok(Field {
+                            label: Label::new(name),
+                            ty: read(ty)?,
+                        })
+                    })
                     .collect::<Result<_, String>>()?,
             ),
             ComponentDefinedType::Variant(variant) => WitType::Variant(
                 variant
                     .cases
                     .iter()
-                    .map(|(name, case)| Ok(Case { label: Label::new(name), ty: case.ty.as_ref().map(&mut read).transpose()? }))
+                    .map(|(name, case)| {
+                        Ok(Case {
+                            label: Label::new(name),
+                            ty: case.ty.as_ref().map(&mut read).transpose()?,
+                        })
+                    })
                     .collect::<Result<_, String>>()?,
             ),
             ComponentDefinedType::Enum(names) => WitType::Enum(names.iter().map(|name| Label::new(name)).collect()),
@@ -281,16 +317,20 @@ fn read_primitive(primitive: PrimitiveValType) -> Result<WitType, String> {
 /// Lists the resources that an import or export brings, with their names.
 fn resources_of(types: &Types, name: &str, ty: &ComponentEntityType) -> Vec<(ResourceId, String)> {
     match ty {
-        ComponentEntityType::Type { created: ComponentAnyTypeId::Resource(id), .. } => {
+        ComponentEntityType::Type {
+            created: ComponentAnyTypeId::Resource(id),
+            ..
+        } => {
             vec![(id.resource(), name.to_owned())]
         }
         ComponentEntityType::Instance(id) => types[*id]
             .exports
             .iter()
             .filter_map(|(name, item)| match &item.ty {
-                ComponentEntityType::Type { created: ComponentAnyTypeId::Resource(id), .. } => {
-                    Some((id.resource(), name.clone()))
-                }
+                ComponentEntityType::Type {
+                    created: ComponentAnyTypeId::Resource(id),
+                    ..
+                } => Some((id.resource(), name.clone())),
                 _ => None,
             })
             .collect(),
@@ -300,15 +340,21 @@ fn resources_of(types: &Types, name: &str, ty: &ComponentEntityType) -> Vec<(Res
 
 /// Whether an interface is `wasi:cli/run` of a version that the host can run.
 fn is_command(interface: &str) -> bool {
-    interface.strip_prefix("wasi:cli/run@").is_some_and(|version| version.starts_with("0.2."))
+    interface
+        .strip_prefix("wasi:cli/run@")
+        .is_some_and(|version| version.starts_with("0.2."))
 }
 
 impl Shape {
     /// Gives each resource its methods, and finds out which of them name and describe it.
     fn assign_methods(&mut self) {
         for (at, function) in self.functions.iter().enumerate() {
-            let FunctionKind::Method(ResourceIndex(index)) = function.kind else { continue };
-            let Some(resource) = self.resources.get_mut(index) else { continue };
+            let FunctionKind::Method(ResourceIndex(index)) = function.kind else {
+                continue;
+            };
+            let Some(resource) = self.resources.get_mut(index) else {
+                continue;
+            };
             resource.methods.push(at);
             if !function.params.is_empty() {
                 continue;

@@ -23,7 +23,11 @@ impl Shape {
         for function in &mut self.functions {
             function.input_schema = Arc::new(match function.kind {
                 FunctionKind::Command => command_input(),
-                _ => Schemas { resources: &resources, direction: Direction::In }.object(&function.params),
+                _ => Schemas {
+                    resources: &resources,
+                    direction: Direction::In,
+                }
+                .object(&function.params),
             });
             function.output_schema = output(function, &resources).map(Arc::new);
         }
@@ -35,8 +39,16 @@ fn output(function: &Function, resources: &[Resource]) -> Option<Value> {
     if function.kind == FunctionKind::Command {
         return Some(command_output());
     }
-    let schemas = Schemas { resources, direction: Direction::Out };
-    Some(function.outcome().0.map_or_else(|| json!({"type": "null"}), |ty| schemas.of(ty)))
+    let schemas = Schemas {
+        resources,
+        direction: Direction::Out,
+    };
+    Some(
+        function
+            .outcome()
+            .0
+            .map_or_else(|| json!({"type": "null"}), |ty| schemas.of(ty)),
+    )
 }
 
 /// What a command-line program takes.
@@ -87,7 +99,9 @@ impl Schemas<'_> {
             WitType::S64 => {
                 json!({"type": ["integer", "string"], "minimum": i64::MIN, "maximum": i64::MAX, "pattern": "^-?[0-9]+$"})
             }
-            WitType::U64 => json!({"type": ["integer", "string"], "minimum": 0, "maximum": u64::MAX, "pattern": "^[0-9]+$"}),
+            WitType::U64 => {
+                json!({"type": ["integer", "string"], "minimum": 0, "maximum": u64::MAX, "pattern": "^[0-9]+$"})
+            }
             WitType::F32 => json!({"anyOf": [
                 {"type": "number", "minimum": f64::from(f32::MIN), "maximum": f64::from(f32::MAX)},
                 {"enum": ["NaN", "Infinity", "-Infinity"]}
@@ -113,7 +127,10 @@ impl Schemas<'_> {
             WitType::Option(inner) => self.option(inner),
             WitType::Result { ok, err } => {
                 let side = |name: &str, ty: &Option<Box<WitType>>| {
-                    tagged(name, ty.as_ref().map_or_else(|| json!({"type": "null"}), |ty| self.of(ty)))
+                    tagged(
+                        name,
+                        ty.as_ref().map_or_else(|| json!({"type": "null"}), |ty| self.of(ty)),
+                    )
                 };
                 json!({"oneOf": [side("ok", ok), side("err", err)]})
             }
@@ -153,7 +170,9 @@ impl Schemas<'_> {
         }
         match self.of(inner) {
             // The short form, which models follow best, where nothing but the type narrows the value.
-            Value::Object(mut schema) if schema.get("type").is_some_and(Value::is_string) && !schema.contains_key("enum") => {
+            Value::Object(mut schema)
+                if schema.get("type").is_some_and(Value::is_string) && !schema.contains_key("enum") =>
+            {
                 let ty = schema["type"].take();
                 schema.insert("type".to_owned(), json!([ty, "null"]));
                 Value::Object(schema)

@@ -36,6 +36,9 @@ impl Scope {
     pub(crate) fn session(&self, plugin: &Arc<Plugin>) -> Arc<Session> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         let key = format!("{}@{}", plugin.name(), plugin.inspection().digest);
-        sessions.entry(key).or_insert_with(|| Arc::new(Session::new(plugin.clone(), self.conversation))).clone()
+        sessions
+            .entry(key)
+            .or_insert_with(|| Arc::new(Session::new(plugin.clone(), self.conversation)))
+            .clone()
     }
 }

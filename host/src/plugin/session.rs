@@ -4,8 +4,8 @@
 //! go in one after the other. While a call runs, the instance is taken out of the session; only a call that ended well
 //! puts it back, so that an instance which trapped, was stopped or was abandoned is never entered again.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde_json::Value;
 use tokio::sync::{Mutex, MutexGuard};
@@ -94,7 +94,9 @@ impl Session {
 
     /// Drops the instance unless a call is using it. Returns whether it is gone.
     pub(crate) fn evict(&self) -> bool {
-        let Ok(mut state) = self.state.try_lock() else { return false };
+        let Ok(mut state) = self.state.try_lock() else {
+            return false;
+        };
         state.lose("the host had to make room for other conversations");
         self.is_alive.store(false, Ordering::Relaxed);
         true
@@ -142,9 +144,20 @@ impl Session {
         for key in &given {
             state.entities.remove(key);
         }
-        let depth = key.as_ref().and_then(|key| state.entities.get(key)).map_or(0, |entity| entity.depth) + 1;
-        let harvest = Harvest { session: self, linked: &linked, clock: &clock, depth };
-        let mut result = self.answer(harvest, &mut instance, &mut state.entities, function, value.as_ref()).await;
+        let depth = key
+            .as_ref()
+            .and_then(|key| state.entities.get(key))
+            .map_or(0, |entity| entity.depth)
+            + 1;
+        let harvest = Harvest {
+            session: self,
+            linked: &linked,
+            clock: &clock,
+            depth,
+        };
+        let mut result = self
+            .answer(harvest, &mut instance, &mut state.entities, function, value.as_ref())
+            .await;
         if let Ok(result) = &mut result {
             let mut usage = instance.usage(&clock);
             usage.queued = queued;
@@ -166,7 +179,8 @@ impl Session {
     /// Waits for the calls before this one.
     async fn enter(&self, context: &ToolContext, limits: &CallLimits) -> Result<MutexGuard<'_, State>, Error> {
         static CLOCK: AtomicU64 = AtomicU64::new(1);
-        self.last_used.store(CLOCK.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        self.last_used
+            .store(CLOCK.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         tokio::select! {
             biased;
             state = self.state.lock() => Ok(state),
@@ -195,7 +209,9 @@ impl Session {
                 let name = id_parameter(&shape.functions[function], &shape.resources[index.0]);
                 match arguments.shift_remove(&name) {
                     Some(Value::String(id)) => Ok(Some((*index, id))),
-                    Some(_) => Err(bad_arguments(format!("/{name}: expected the id of an entity, a string"))),
+                    Some(_) => Err(bad_arguments(format!(
+                        "/{name}: expected the id of an entity, a string"
+                    ))),
                     None => Err(bad_arguments(format!("the property `{name}` is missing"))),
                 }
             }
@@ -216,10 +232,17 @@ impl Session {
             let entity = state.entities.get(key).ok_or_else(|| self.gone(key, state))?;
             params.push(Val::Resource(entity.handle));
         }
-        let mut handles = Handles { entities: &state.entities, shape, given: Vec::new() };
+        let mut handles = Handles {
+            entities: &state.entities,
+            shape,
+            given: Vec::new(),
+        };
         params.extend(decode_arguments(&shape.functions[function].params, arguments, &mut handles).map_err(invalid)?);
         if let Some(own) = key.filter(|key| handles.given.contains(key)) {
-            return Err(bad_arguments(format!("the entity `{}` cannot be given away in a call of its own method", own.1)));
+            return Err(bad_arguments(format!(
+                "the entity `{}` cannot be given away in a call of its own method",
+                own.1
+            )));
         }
         Ok((params, handles.given))
     }
@@ -231,8 +254,12 @@ impl Session {
             Some(lost) => format!(": {lost}"),
             None => String::new(),
         };
-        Error::new(ErrorKind::EntityGone, Phase::Execute, format!("the {name} `{id}` is gone{why}"))
-            .with_suggestion(shape.how_to_get(*index))
+        Error::new(
+            ErrorKind::EntityGone,
+            Phase::Execute,
+            format!("the {name} `{id}` is gone{why}"),
+        )
+        .with_suggestion(shape.how_to_get(*index))
     }
 
     /// Turns what the function gave into what the tool answers, entities and their tools included.

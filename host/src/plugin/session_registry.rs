@@ -25,7 +25,10 @@ impl SessionRegistry {
     pub(crate) fn admit(&self, session: &Arc<Session>) {
         let mut live = self.others_alive(session);
         live.sort_by_key(|other| other.last_used());
-        let of_conversation = live.iter().filter(|other| other.conversation() == session.conversation()).count();
+        let of_conversation = live
+            .iter()
+            .filter(|other| other.conversation() == session.conversation())
+            .count();
         let mut too_many_here = (of_conversation + 1).saturating_sub(self.per_conversation_max);
         let mut too_many = (live.len() + 1).saturating_sub(self.process_max);
         for other in live {
@@ -47,6 +50,8 @@ impl SessionRegistry {
         if !all.iter().any(|known| Arc::ptr_eq(known, session)) {
             sessions.push(Arc::downgrade(session));
         }
-        all.into_iter().filter(|known| !Arc::ptr_eq(known, session) && known.is_alive()).collect()
+        all.into_iter()
+            .filter(|known| !Arc::ptr_eq(known, session) && known.is_alive())
+            .collect()
     }
 }

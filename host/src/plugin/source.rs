@@ -25,10 +25,15 @@ impl Source {
             Self::File(path) => path,
         };
         let bytes = read_component(path, bytes_max)?;
-        let now: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let now: String = Sha256::digest(&bytes)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
         if now != digest {
             let message = format!("the file {} changed after it was read", path.display());
-            return Err(Error::new(ErrorKind::Io, Phase::Load, message).with_suggestion("load the plugin directory again"));
+            return Err(
+                Error::new(ErrorKind::Io, Phase::Load, message).with_suggestion("load the plugin directory again")
+            );
         }
         Ok(bytes.into())
     }
@@ -47,19 +52,28 @@ pub(crate) fn read_component(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Err
     // Asking before opening: opening a pipe would wait for its writer.
     let metadata = std::fs::metadata(path).map_err(unreadable)?;
     if !metadata.is_file() {
-        return Err(Error::new(ErrorKind::Io, Phase::Load, format!("{} is no regular file", path.display())));
+        return Err(Error::new(
+            ErrorKind::Io,
+            Phase::Load,
+            format!("{} is no regular file", path.display()),
+        ));
     }
     let too_large = |found: u64| {
         let message = format!("it has {} and may have {}", ByteCount(found), ByteCount(bytes_max));
-        Error::new(ErrorKind::FileBytes, Phase::Load, message)
-            .with_limit(LimitUse::new("component_bytes_max", bytes_max, found))
+        Error::new(ErrorKind::FileBytes, Phase::Load, message).with_limit(LimitUse::new(
+            "component_bytes_max",
+            bytes_max,
+            found,
+        ))
     };
     if metadata.len() > bytes_max {
         return Err(too_large(metadata.len()));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
     // One byte more than allowed shows a file that grew since.
-    File::open(path).and_then(|file| file.take(bytes_max + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    File::open(path)
+        .and_then(|file| file.take(bytes_max + 1).read_to_end(&mut bytes))
+        .map_err(unreadable)?;
     if bytes.len() as u64 > bytes_max {
         return Err(too_large(bytes.len() as u64));
     }

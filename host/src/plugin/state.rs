@@ -103,13 +103,20 @@ impl Meter {
 impl WasiView for HostState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         self.meter.count_host_call();
-        WasiCtxView { ctx: &mut self.wasi, table: &mut self.resources }
+        WasiCtxView {
+            ctx: &mut self.wasi,
+            table: &mut self.resources,
+        }
     }
 }
 
 impl WasiHttpView for HostState {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
         self.meter.count_host_call();
-        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.resources, hooks: &mut self.gate }
+        WasiHttpCtxView {
+            ctx: &mut self.http,
+            table: &mut self.resources,
+            hooks: &mut self.gate,
+        }
     }
 }

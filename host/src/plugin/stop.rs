@@ -1,7 +1,7 @@
 //! Stopping a guest: by the epoch while it computes, by dropping the call while it waits in the host.
 
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -30,7 +30,9 @@ pub(crate) struct StopFlag(Arc<AtomicU8>);
 impl StopFlag {
     /// Asks the guest to stop. The first cause stays.
     pub(crate) fn raise(&self, cause: StopCause) {
-        let _ = self.0.compare_exchange(0, cause as u8, Ordering::SeqCst, Ordering::SeqCst);
+        let _ = self
+            .0
+            .compare_exchange(0, cause as u8, Ordering::SeqCst, Ordering::SeqCst);
     }
 
     pub(crate) fn cause(&self) -> Option<StopCause> {
@@ -65,5 +67,7 @@ pub(crate) async fn run_guest<T>(
         () = tokio::time::sleep_until(deadline) => StopCause::Deadline,
     };
     stop.raise(cause);
-    tokio::time::timeout(GRACE, guest).await.map_err(|_| Abandoned(stop.cause().unwrap_or(cause)))
+    tokio::time::timeout(GRACE, guest)
+        .await
+        .map_err(|_| Abandoned(stop.cause().unwrap_or(cause)))
 }

@@ -39,16 +39,29 @@ impl Ticker {
     pub(crate) fn start() -> Result<Arc<Self>, Error> {
         let shared = Arc::new(Shared::default());
         let of_thread = shared.clone();
-        let thread = thread::Builder::new().name("toolwit-epoch".to_owned()).spawn(move || of_thread.tick()).map_err(
-            |error| {
-                Error::new(ErrorKind::Internal, Phase::Load, "the clock's thread could not be started").with_source(error)
-            },
-        )?;
-        Ok(Arc::new(Self { shared, thread: Some(thread) }))
+        let thread = thread::Builder::new()
+            .name("toolwit-epoch".to_owned())
+            .spawn(move || of_thread.tick())
+            .map_err(|error| {
+                Error::new(
+                    ErrorKind::Internal,
+                    Phase::Load,
+                    "the clock's thread could not be started",
+                )
+                .with_source(error)
+            })?;
+        Ok(Arc::new(Self {
+            shared,
+            thread: Some(thread),
+        }))
     }
 
     pub(crate) fn add(&self, engine: EngineWeak) {
-        self.shared.engines.lock().unwrap_or_else(PoisonError::into_inner).push(engine);
+        self.shared
+            .engines
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(engine);
     }
 
     /// Says that a guest is about to run, until the returned value is dropped.

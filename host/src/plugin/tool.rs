@@ -35,12 +35,29 @@ impl PluginTool {
         function: usize,
         definition: ToolDefinition,
     ) -> Arc<Self> {
-        Arc::new(Self { plugin, session, function, target: Target::None, definition })
+        Arc::new(Self {
+            plugin,
+            session,
+            function,
+            target: Target::None,
+            definition,
+        })
     }
 
     /// A method of an entity.
-    pub(crate) fn method(session: Arc<Session>, function: usize, target: Target, definition: ToolDefinition) -> Arc<Self> {
-        Arc::new(Self { plugin: session.plugin().clone(), session: Some(session), function, target, definition })
+    pub(crate) fn method(
+        session: Arc<Session>,
+        function: usize,
+        target: Target,
+        definition: ToolDefinition,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            plugin: session.plugin().clone(),
+            session: Some(session),
+            function,
+            target,
+            definition,
+        })
     }
 
     fn function(&self) -> Result<&Function, Error> {
@@ -64,7 +81,12 @@ impl PluginTool {
     }
 
     /// Runs in an instance of its own, which is dropped with the call.
-    async fn run_fresh(&self, function: &Function, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, Error> {
+    async fn run_fresh(
+        &self,
+        function: &Function,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolResult, Error> {
         let params = decode_arguments(&function.params, &arguments, &mut NoHandles).map_err(invalid)?;
         let limits = self.plugin.limits_for(context)?;
         let linked = self.plugin.linked().await?;
@@ -96,7 +118,9 @@ impl Tool for PluginTool {
 
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
         self.run(arguments, context).await.map_err(|error| {
-            let error = error.with_plugin(self.plugin.name()).with_tool(self.definition.id.as_str());
+            let error = error
+                .with_plugin(self.plugin.name())
+                .with_tool(self.definition.id.as_str());
             match error.kind {
                 ErrorKind::Internal | ErrorKind::Configuration => ToolError::Operator(error),
                 _ => ToolError::Model(error),

@@ -53,7 +53,11 @@ pub(crate) struct Label {
 
 impl Label {
     pub(crate) fn new(wit: &str) -> Self {
-        Self { wit: wit.to_owned(), json: crate::tool::snake_case(wit), docs: None }
+        Self {
+            wit: wit.to_owned(),
+            json: crate::tool::snake_case(wit),
+            docs: None,
+        }
     }
 }
 
@@ -84,7 +88,10 @@ impl WitType {
             Self::List(item) | Self::Option(item) => item.visit_resources(visit),
             Self::Tuple(items) => items.iter().for_each(|item| item.visit_resources(visit)),
             Self::Record(fields) => fields.iter().for_each(|field| field.ty.visit_resources(visit)),
-            Self::Variant(cases) => cases.iter().filter_map(|case| case.ty.as_ref()).for_each(|ty| ty.visit_resources(visit)),
+            Self::Variant(cases) => cases
+                .iter()
+                .filter_map(|case| case.ty.as_ref())
+                .for_each(|ty| ty.visit_resources(visit)),
             Self::Result { ok, err } => {
                 ok.iter().chain(err).for_each(|ty| ty.visit_resources(visit));
             }
@@ -204,6 +211,8 @@ pub(crate) struct Shape {
 impl Shape {
     /// Whether handles can come out of a call, so that calls of a conversation must share an instance.
     pub(crate) fn is_stateful(&self) -> bool {
-        self.functions.iter().any(|function| function.result.as_ref().is_some_and(WitType::holds_resources))
+        self.functions
+            .iter()
+            .any(|function| function.result.as_ref().is_some_and(WitType::holds_resources))
     }
 }

@@ -40,12 +40,22 @@ pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<HostS
 pub(crate) fn context(stdio: Stdio, log: &LogBuffer) -> WasiCtx {
     let mut wasi = WasiCtxBuilder::new();
     // The builder's own defaults deny files, environment, arguments and addresses. What it allows by default is named here.
-    wasi.max_random_size(RANDOM_BYTES_MAX).allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false);
+    wasi.max_random_size(RANDOM_BYTES_MAX)
+        .allow_tcp(false)
+        .allow_udp(false)
+        .allow_ip_name_lookup(false);
     match stdio {
         Stdio::Log => wasi.stdout(log.clone()).stderr(log.clone()),
-        Stdio::Program { args, stdin, stdout, stderr } => {
-            wasi.args(&args).stdin(MemoryInputPipe::new(stdin)).stdout(stdout).stderr(stderr)
-        }
+        Stdio::Program {
+            args,
+            stdin,
+            stdout,
+            stderr,
+        } => wasi
+            .args(&args)
+            .stdin(MemoryInputPipe::new(stdin))
+            .stdout(stdout)
+            .stderr(stderr),
     };
     wasi.build()
 }

@@ -13,7 +13,10 @@ const TEXT_BYTES_MAX: usize = 256 << 10;
 
 /// Prints the packages of a component's WIT, without those of WASI. `None` when there is nothing to print.
 pub(crate) fn print(wit: &Resolve) -> Option<String> {
-    let own = wit.packages.iter().filter(|(_, package)| package.name.namespace != "wasi");
+    let own = wit
+        .packages
+        .iter()
+        .filter(|(_, package)| package.name.namespace != "wasi");
     let mut printed = String::new();
     for (id, _) in own {
         let print = || {
@@ -35,12 +38,21 @@ pub(crate) fn print(wit: &Resolve) -> Option<String> {
 /// Describes a function that has no docs by its signature.
 pub(crate) fn plain_description(function: &Function, name: &str, plugin: &str) -> String {
     if function.kind == FunctionKind::Command {
-        return format!("Runs the program `{plugin}` with arguments and standard input; gives its output and exit status.");
+        return format!(
+            "Runs the program `{plugin}` with arguments and standard input; gives its output and exit status."
+        );
     }
     let place = function.interface.as_deref().unwrap_or(plugin);
-    let params: Vec<_> =
-        function.params.iter().map(|Field { label, ty }| format!("{}: {}", label.json, type_name(ty))).collect();
-    let result = function.result.as_ref().map(|ty| format!(" -> {}", type_name(ty))).unwrap_or_default();
+    let params: Vec<_> = function
+        .params
+        .iter()
+        .map(|Field { label, ty }| format!("{}: {}", label.json, type_name(ty)))
+        .collect();
+    let result = function
+        .result
+        .as_ref()
+        .map(|ty| format!(" -> {}", type_name(ty)))
+        .unwrap_or_default();
     format!("`{name}({}){result}` of `{place}`.", params.join(", "))
 }
 

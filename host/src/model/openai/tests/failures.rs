@@ -163,12 +163,12 @@ async fn a_server_that_is_not_there_is_unavailable() {
 #[tokio::test]
 async fn a_silent_server_is_given_up_after_the_timeout_and_not_asked_again() {
     let mut server = RawServer::start(vec![Act::Hang, Act::Hang]).await;
-    let error = ask(&client(&server.url).request_timeout_ms(30).build().unwrap())
+    let error = ask(&client(&server.url).request_timeout_ms(200).build().unwrap())
         .await
         .unwrap_err();
     let expected = ModelError::Unavailable {
         attempts: 1,
-        message: "no whole answer within 30 ms".into(),
+        message: "no whole answer within 200 ms".into(),
         status: None,
     };
     assert_eq!(error, expected);

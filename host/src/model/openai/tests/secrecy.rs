@@ -55,7 +55,7 @@ async fn a_key_that_the_provider_echoes_is_shown_in_no_error_and_no_log() {
     assert!(matches!(malformed, ModelError::Malformed { .. }));
     for shown in [
         format!("{malformed:?}"),
-        format!("{:?}", crate::Error::from(malformed)),
+        format!("{:?}", crate::error::Error::from(malformed)),
         format!("{model:?}"),
     ] {
         assert!(!shown.contains("very-secret"), "{shown}");
