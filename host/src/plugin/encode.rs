@@ -31,10 +31,8 @@ pub(crate) fn find_handles(ty: &WitType, value: &Val, found: &mut Vec<FoundHandl
                 handle: *handle,
             });
         }
-        (WitType::List(item), Val::List(values)) => {
-            if item.holds_resources() {
-                values.iter().for_each(|value| find_handles(item, value, found));
-            }
+        (WitType::List(item), Val::List(values)) if item.holds_resources() => {
+            values.iter().for_each(|value| find_handles(item, value, found));
         }
         (WitType::Tuple(items), Val::Tuple(values)) => {
             items

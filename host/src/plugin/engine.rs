@@ -40,7 +40,6 @@ const TABLE_ELEMENTS: usize = 100_000;
 pub(crate) struct Engine {
     pub(crate) wasmtime: wasmtime::Engine,
     pub(crate) linker: Linker<HostState>,
-    pub(crate) profile: Profile,
 }
 
 /// The engines of a host, each made when it is first needed.
@@ -102,7 +101,6 @@ impl Engine {
                     return Ok(Self {
                         wasmtime: engine,
                         linker,
-                        profile,
                     });
                 }
                 Err(error) => {

@@ -169,7 +169,7 @@ fn tool_methods(resource: &Resource) -> impl Iterator<Item = usize> {
 pub(crate) fn bound_tool_names(shape: &Shape, resource: &Resource, id: &str) -> Vec<String> {
     tool_methods(resource)
         .filter_map(|method| {
-            entity_tool_names(&resource.json_name(), id, &shape.functions[method].name)
+            entity_tool_names(&resource.json_name(), id, &snake_case(&shape.functions[method].name))
                 .into_iter()
                 .next()
         })
@@ -231,7 +231,7 @@ impl ToolProvider for PluginEntity {
                     Some(id) => {
                         let mut definition = define(shape, function, plugin.name());
                         definition.id = definition.id.bound_to(id);
-                        definition.names = entity_tool_names(&self.prefix, id, &function.name);
+                        definition.names = entity_tool_names(&self.prefix, id, &snake_case(&function.name));
                         (definition, Target::Entity((self.resource, id.clone())))
                     }
                     None => (

@@ -153,11 +153,12 @@ impl Instance {
 
     /// What the call cost so far.
     pub(crate) fn usage(&self, clock: &CallClock<'_>) -> CallUsage {
-        let mut usage = CallUsage::default();
-        usage.fuel = self.fuel.saturating_sub(self.store.get_fuel().unwrap_or(0));
-        usage.wall = clock.started.elapsed();
-        usage.memory_bytes = self.store.data().limiter.memory_bytes_peak();
-        usage
+        CallUsage {
+            fuel: self.fuel.saturating_sub(self.store.get_fuel().unwrap_or(0)),
+            wall: clock.started.elapsed(),
+            memory_bytes: self.store.data().limiter.memory_bytes_peak(),
+            ..CallUsage::default()
+        }
     }
 
     /// What the guest wrote since the last time.

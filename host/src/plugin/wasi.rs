@@ -39,11 +39,8 @@ pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<HostS
 /// Makes a context that grants nothing: no files, no environment, no network.
 pub(crate) fn context(stdio: Stdio, log: &LogBuffer) -> WasiCtx {
     let mut wasi = WasiCtxBuilder::new();
-    // The builder's own defaults deny files, environment, arguments and addresses. What it allows by default is named here.
-    wasi.max_random_size(RANDOM_BYTES_MAX)
-        .allow_tcp(false)
-        .allow_udp(false)
-        .allow_ip_name_lookup(false);
+    // The builder's own defaults deny files, environment, arguments, addresses and name lookup; the rest is named here.
+    wasi.max_random_size(RANDOM_BYTES_MAX).allow_tcp(false).allow_udp(false);
     match stdio {
         Stdio::Log => wasi.stdout(log.clone()).stderr(log.clone()),
         Stdio::Program {
