@@ -16,7 +16,7 @@ use super::types::{Case, Field, Function, FunctionKind, Label, Shape, WitType};
 pub const WIT_SECTION: &str = "toolwit:wit";
 
 /// The largest WIT that is read, in bytes.
-const WIT_BYTES_MAX: usize = 1 << 20;
+pub(crate) const WIT_BYTES_MAX: u64 = 1 << 20;
 
 /// The longest description of a function, in characters.
 const FUNCTION_DOCS_CHARS_MAX: usize = 4_096;
@@ -26,7 +26,7 @@ const ITEM_DOCS_CHARS_MAX: usize = 1_024;
 
 /// Decodes a WIT package in binary form. `None` for anything that is none, a parser's panic included.
 pub(crate) fn decode_wit(bytes: &[u8]) -> Option<Resolve> {
-    if bytes.len() > WIT_BYTES_MAX {
+    if bytes.len() as u64 > WIT_BYTES_MAX {
         return None;
     }
     decode_component(bytes)
@@ -44,7 +44,7 @@ pub(crate) fn decode_component(bytes: &[u8]) -> Option<Resolve> {
 
 /// Parses WIT text. `None` for anything that is none.
 pub(crate) fn parse_wit(text: &str) -> Option<Resolve> {
-    if text.len() > WIT_BYTES_MAX {
+    if text.len() as u64 > WIT_BYTES_MAX {
         return None;
     }
     let parse = || {
