@@ -4,8 +4,10 @@
 //! the model may see it.
 
 mod error;
+pub mod injection;
 pub mod model;
 pub mod tool;
 
 pub use error::{Error, ErrorKind, ErrorReport, LimitUse, Phase};
+pub use injection::*;
 pub use tool::*;
