@@ -1,5 +1,7 @@
 //! A run without a full answer.
 
+use std::error::Error as StdError;
+use std::fmt;
 use std::time::Duration;
 
 use super::outcome::{RunOutcome, StopReason};
@@ -8,12 +10,10 @@ use crate::model::ModelError;
 use crate::tool::ToolName;
 
 /// A run that ended without the full answer; what it reached is kept.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{failure}")]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RunError {
     /// What went wrong.
-    #[source]
     pub failure: RunFailure,
     /// What was reached, with a history that is valid to continue.
     pub outcome: Box<RunOutcome>,
@@ -165,6 +165,18 @@ impl RunError {
     #[must_use]
     pub fn into_outcome(self) -> RunOutcome {
         *self.outcome
+    }
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.failure.fmt(f)
+    }
+}
+
+impl StdError for RunError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.failure.source()
     }
 }
 
