@@ -1,24 +1,21 @@
 //! The calls of one response: run together where they may, answered in call order.
 
-use std::collections::HashSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
+use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
-use futures::{FutureExt, StreamExt};
 use tokio::time::{Instant, sleep_until};
 
+use super::answer::Consequence;
 use super::event::Event;
 use super::failure::RunFailure;
-use super::history::{interrupted, told};
-use super::outcome::CallRecord;
-use super::prepare::{Prepared, not_run, removed_tool, unknown_tool, with_expectation};
+use super::prepare::{Prepared, not_run, removed_tool, unknown_tool};
+use super::slot::{Allowance, Finished, Outcome, Slot, State, admit, call};
 use super::tool_loop::ToolLoop;
-use crate::error::{Error, ErrorKind, Phase};
-use crate::injection::{CompletedCall, Injection, InjectionContext};
-use crate::tool::{Arguments, Lookup, NamedTool, ToolContext, ToolError, ToolResult};
+use crate::error::{Error, ErrorKind};
+use crate::tool::{Lookup, NamedTool};
 
 /// How long tools may take to end after they were told to stop. A plugin's call ends within milliseconds; Rust code that
 /// does not listen is dropped.
@@ -41,9 +38,8 @@ pub(super) enum Verdict {
 /// Answers and injections are taken in call order.
 pub(super) struct Dispatch<'l, 'c> {
     run: &'l mut ToolLoop<'c>,
-    slots: Vec<Slot>,
-    /// The first slot that is not answered.
-    next: usize,
+    /// The calls that are not answered yet, each under its place in the response.
+    open: VecDeque<(usize, Slot)>,
     running: FuturesUnordered<BoxFuture<'static, (usize, Finished)>>,
     /// Why nothing more is begun.
     halted: Option<Error>,
@@ -55,54 +51,25 @@ pub(super) struct Dispatch<'l, 'c> {
     unknown: Option<String>,
 }
 
-struct Slot {
-    prepared: Prepared,
-    state: State,
-}
-
-enum State {
-    /// Its name stands for nothing yet.
-    Unresolved,
-    Waiting(NamedTool),
-    Running(NamedTool),
-    Done(NamedTool, Finished),
-    Refused(Error),
-}
-
-/// A call that came to its end.
-struct Finished {
-    outcome: Outcome,
-    wall: Duration,
-}
-
-enum Outcome {
-    Answered(Result<ToolResult, ToolError>),
-    Panicked,
-    /// It did not end when it was told to stop.
-    Abandoned,
-}
-
 impl<'l, 'c> Dispatch<'l, 'c> {
-    /// Takes the calls of a response, the first `allowed` of which may run.
-    pub(super) fn new(run: &'l mut ToolLoop<'c>, calls: Vec<Prepared>, allowed: &Allowance) -> Self {
-        let slots = calls
+    /// Takes the calls of a response, as many as are allowed of which may run.
+    pub(super) fn new(run: &'l mut ToolLoop<'c>, calls: Vec<Prepared>, allowance: &Allowance) -> Self {
+        let toolbox = &run.conversation.toolbox;
+        let open = calls
             .into_iter()
             .enumerate()
-            .map(|(index, prepared)| {
-                let state = match allowed.refuse(index) {
-                    Some(error) => State::Refused(error),
-                    None => match run.conversation.toolbox.look_up(&prepared.wanted) {
-                        Lookup::Found(tool) => admit(tool, &prepared),
-                        _ => State::Unresolved,
-                    },
+            .map(|(place, prepared)| {
+                let state = match (allowance.refuse(place), toolbox.look_up(&prepared.wanted)) {
+                    (Some(error), _) => State::Refused(error),
+                    (None, Lookup::Found(tool)) => admit(tool, &prepared),
+                    (None, _) => State::Unresolved,
                 };
-                Slot { prepared, state }
+                (place, Slot { prepared, state })
             })
             .collect();
         Self {
             run,
-            slots,
-            next: 0,
+            open,
             running: FuturesUnordered::new(),
             halted: None,
             grace: None,
@@ -115,23 +82,25 @@ impl<'l, 'c> Dispatch<'l, 'c> {
 
     /// Runs what may run and answers every call.
     pub(super) async fn run(mut self) -> Verdict {
-        while self.next < self.slots.len() {
-            self.resolve_next();
-            self.start();
-            match self.take_settled() {
-                Some(Settled::Done(tool, finished)) => self.answer_done(tool, finished),
-                Some(Settled::Refused(error)) => self.answer_refused(&error),
-                None => self.wait().await,
+        while let Some((place, slot)) = self.open.pop_front() {
+            let slot = self.resolve(slot);
+            match slot.state {
+                State::Done(tool, finished) => self.answer(slot.prepared, tool, finished),
+                State::Refused(error) => self.run.refuse(&slot.prepared.call, &error),
+                _ => {
+                    self.open.push_front((place, slot));
+                    self.start();
+                    self.wait().await;
+                }
             }
         }
         self.verdict()
     }
 
-    /// Looks the next call's name up again, now that the calls before it are answered.
-    fn resolve_next(&mut self) {
-        let slot = &mut self.slots[self.next];
+    /// Looks up again the name of a call that had no tool, now that the calls before it are answered.
+    fn resolve(&mut self, mut slot: Slot) -> Slot {
         if !matches!(slot.state, State::Unresolved) {
-            return;
+            return slot;
         }
         let toolbox = &self.run.conversation.toolbox;
         let wanted = &slot.prepared.wanted;
@@ -140,56 +109,49 @@ impl<'l, 'c> Dispatch<'l, 'c> {
             Lookup::Removed(_) => State::Refused(removed_tool(wanted)),
             Lookup::Unknown(nearest) => {
                 self.unknown = Some(wanted.clone());
-                let known: Vec<_> = toolbox.declared().iter().map(|tool| tool.name.clone()).collect();
-                State::Refused(unknown_tool(wanted, &nearest, &known))
+                State::Refused(unknown_tool(wanted, &nearest, toolbox.callable()))
             }
         };
+        slot
     }
 
-    /// Starts every call that need not wait for another.
+    fn answer(&mut self, prepared: Prepared, tool: NamedTool, finished: Finished) {
+        let Consequence { direct, failure } = self.run.answer(prepared, tool, finished);
+        self.direct = self.direct.take().or(direct);
+        self.tool_failure = self.tool_failure.take().or(failure);
+    }
+
+    /// Starts every call that need not wait for another. What belongs to a serial group waits for the calls before it that
+    /// have no tool yet, since those may turn out to be of the group.
     fn start(&mut self) {
         let mut busy = HashSet::new();
-        let mut unresolved = false;
-        for index in self.next..self.slots.len() {
-            let slot = &mut self.slots[index];
+        let mut any_unresolved = false;
+        for (place, slot) in &mut self.open {
             match &slot.state {
-                State::Unresolved => unresolved = true,
+                State::Unresolved => any_unresolved = true,
                 State::Running(tool) => busy.extend(tool.tool.serial_group()),
                 State::Done(..) | State::Refused(_) => {}
                 State::Waiting(tool) => {
                     let group = tool.tool.serial_group();
+                    let must_wait = group.is_some_and(|group| any_unresolved || busy.contains(&group));
+                    busy.extend(group);
                     if let Some(reason) = &self.halted {
                         slot.state = State::Refused(reason.clone());
-                    } else if group.is_some_and(|group| unresolved || busy.contains(&group)) {
-                        busy.extend(group);
-                    } else {
-                        busy.extend(group);
+                    } else if !must_wait {
                         let tool = tool.clone();
-                        self.begin(index, tool);
+                        slot.state = State::Running(tool.clone());
+                        self.running.push(begin(self.run, *place, &slot.prepared, tool));
                     }
                 }
             }
         }
     }
 
-    fn begin(&mut self, index: usize, tool: NamedTool) {
-        let slot = &mut self.slots[index];
-        let arguments = slot.prepared.arguments.clone().unwrap_or_default();
-        let id = slot.prepared.call.id.clone();
-        slot.state = State::Running(tool.clone());
-        let events = self.run.conversation.toolbox.called(&tool.name);
-        self.run.emit_all(&events);
-        self.run.emit(&Event::ToolStarted {
-            id,
-            name: tool.name.clone(),
-            tool: tool.definition.id.clone(),
-        });
-        let context = self.run.context.clone();
-        self.running.push(Box::pin(async move { (index, call(tool, arguments, context).await) }));
-    }
-
-    /// Waits for one call to end, for the wish to stop, or for the patience with those that do not stop.
+    /// Waits for one call to end, for the wish to stop, or for the end of the patience with those that do not stop.
     async fn wait(&mut self) {
+        if self.running.is_empty() {
+            return;
+        }
         let grace = self.grace;
         let patience = async move {
             match grace {
@@ -200,176 +162,39 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         tokio::select! {
             biased;
             failure = self.run.stop.requested(), if self.stopped.is_none() => {
-                let kind = ErrorKind::Cancelled;
-                self.halted.get_or_insert_with(|| not_run(kind, "the run was stopped"));
+                self.halt(ErrorKind::Cancelled, "the run was stopped");
                 self.grace = Some(Instant::now() + STOP_GRACE);
                 self.stopped = Some(failure);
             }
-            Some((index, finished)) = self.running.next() => self.finish(index, finished),
+            Some((place, finished)) = self.running.next() => self.finish(place, finished),
             () = patience => self.abandon(),
         }
     }
 
-    fn finish(&mut self, index: usize, finished: Finished) {
-        if let Outcome::Answered(Err(ToolError::Operator(_))) = &finished.outcome {
-            let reason = "another tool of this response failed and its operator must look into it";
-            self.halted.get_or_insert_with(|| not_run(ErrorKind::ToolUnavailable, reason));
+    fn halt(&mut self, kind: ErrorKind, reason: &str) {
+        self.halted.get_or_insert_with(|| not_run(kind, reason));
+    }
+
+    fn finish(&mut self, place: usize, finished: Finished) {
+        if finished.outcome.is_operators() {
+            self.halt(ErrorKind::ToolUnavailable, "another tool of this response failed");
         }
-        let slot = &mut self.slots[index];
-        if let State::Running(tool) = &slot.state {
-            slot.state = State::Done(tool.clone(), finished);
+        if let Some((_, slot)) = self.open.iter_mut().find(|(open, _)| *open == place) {
+            slot.finish(finished);
         }
     }
 
     fn abandon(&mut self) {
         self.running.clear();
-        for index in self.next..self.slots.len() {
-            let outcome = Outcome::Abandoned;
-            self.finish(
-                index,
-                Finished {
-                    outcome,
-                    wall: STOP_GRACE,
-                },
-            );
-        }
-    }
-
-    /// Takes the next slot's end, if it came to it.
-    fn take_settled(&mut self) -> Option<Settled> {
-        let state = &mut self.slots[self.next].state;
-        if !matches!(state, State::Done(..) | State::Refused(_)) {
-            return None;
-        }
-        match std::mem::replace(state, State::Unresolved) {
-            State::Done(tool, finished) => Some(Settled::Done(tool, finished)),
-            State::Refused(error) => Some(Settled::Refused(error)),
-            _ => None,
-        }
-    }
-
-    fn answer_refused(&mut self, error: &Error) {
-        let prepared = &self.slots[self.next].prepared;
-        let content = told(error);
-        self.run.conversation.history.answer(&prepared.call, content.clone(), true);
-        self.run.emit(&Event::CallRefused {
-            id: prepared.call.id.clone(),
-            name: prepared.call.name.clone(),
-            kind: error.kind,
-            content,
-        });
-        self.next += 1;
-    }
-
-    fn answer_done(&mut self, tool: NamedTool, finished: Finished) {
-        let wall_ms = u64::try_from(finished.wall.as_millis()).unwrap_or(u64::MAX);
-        let answer = self.answer(&tool, finished.outcome);
-        let prepared = &self.slots[self.next].prepared;
-        let (call, arguments) = (prepared.call.clone(), prepared.arguments.clone().unwrap_or_default());
-        let full = answer.result.content();
-        let cut = self.run.conversation.pages.cut(&full);
-        let content = cut.as_ref().map_or_else(|| full.clone(), |cut| cut.content.clone());
-        let is_error = answer.result.is_error;
-        self.run.conversation.history.answer(&call, content.clone(), is_error);
-        self.run.tally.calls.push(CallRecord {
-            id: call.id.clone(),
-            name: tool.name.clone(),
-            tool: tool.definition.id.clone(),
-            is_error,
-            wall_ms,
-        });
-        self.run.emit(&Event::ToolFinished {
-            id: call.id.clone(),
-            name: tool.name.clone(),
-            tool: tool.definition.id.clone(),
-            wall_ms,
-            is_error,
-            kind: answer.kind,
-            content,
-        });
-        self.next += 1;
-        self.tell_user(&answer.result);
-        if answer.result.return_direct && !is_error && self.direct.is_none() {
-            self.direct = Some(full.clone());
-        }
-        let completed = CompletedCall::new(call.id.clone(), tool.name.clone(), arguments, tool.tool, answer.result);
-        let mut injection = self.evaluate(&completed);
-        if let Some(cut) = cut {
-            self.run.emit(&Event::ResultCut {
-                id: call.id,
-                result: cut.result,
-                bytes: full.len(),
-                shown_bytes: cut.shown_bytes,
+        for (_, slot) in &mut self.open {
+            slot.finish(Finished {
+                outcome: Outcome::Abandoned,
+                wall: STOP_GRACE,
             });
-            injection.merge(self.run.conversation.reader_when_missing());
         }
-        let events = self.run.conversation.toolbox.apply(injection, &tool.name);
-        self.run.emit_all(&events);
-    }
-
-    /// Turns what came of a call into what the model reads, and says what went wrong.
-    fn answer(&mut self, tool: &NamedTool, outcome: Outcome) -> Answer {
-        let name = &tool.name;
-        match outcome {
-            Outcome::Answered(Ok(result)) => {
-                if let Some(source) = &result.source {
-                    tracing::warn!(tool = %name, error = %source, "the tool failed");
-                }
-                let kind = result.is_error.then_some(ErrorKind::Tool);
-                Answer { result, kind }
-            }
-            Outcome::Answered(Err(ToolError::Operator(error))) => {
-                tracing::error!(tool = %name, error = %error, "the tool failed; the run stops");
-                let answer = Answer::error(&not_run(error.kind, "the tool's operator must look into it first"));
-                self.tool_failure.get_or_insert(error.with_tool(name.as_str()));
-                answer
-            }
-            Outcome::Answered(Err(error)) => {
-                let error = with_expectation(error, &tool.definition, name);
-                tracing::debug!(tool = %name, error = %error.report(), "the call could not be made");
-                Answer::error(error.report())
-            }
-            Outcome::Panicked => {
-                tracing::error!(tool = %name, "the tool panicked");
-                let message = "the tool broke inside the host; the call may have taken effect";
-                Answer::error(&Error::new(ErrorKind::Internal, Phase::Execute, message).with_tool(name.as_str()))
-            }
-            Outcome::Abandoned => Answer::error(&interrupted().with_tool(name.as_str())),
-        }
-    }
-
-    fn tell_user(&self, result: &ToolResult) {
-        let Some(text) = result.for_user.as_deref().filter(|_| !result.silent) else {
-            return;
-        };
-        let output = self.run.context.output();
-        if catch_unwind(AssertUnwindSafe(|| output.communicate(text))).is_err() {
-            tracing::warn!("the output to the user panicked; the message is lost");
-        }
-    }
-
-    /// Asks the strategy. One that panics changes nothing.
-    fn evaluate(&self, call: &CompletedCall) -> Injection {
-        let conversation = &self.run.conversation;
-        let context = InjectionContext::new(
-            conversation.history.messages(),
-            conversation.toolbox.callable(),
-            conversation.toolbox.entities(),
-            call,
-            self.run.tally.iterations,
-        );
-        catch_unwind(AssertUnwindSafe(|| conversation.strategy.evaluate(&context))).unwrap_or_else(|_| {
-            tracing::error!(tool = %call.name, "an injection strategy panicked; it changes nothing");
-            self.run.emit(&Event::StrategyFailed {
-                trigger: call.name.clone(),
-                message: "the strategy panicked".to_owned(),
-            });
-            Injection::none()
-        })
     }
 
     fn verdict(self) -> Verdict {
-        let run = self.run;
         if let Some(failure) = self.stopped {
             return Verdict::Failed(failure);
         }
@@ -379,73 +204,26 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         if let Some(answer) = self.direct {
             return Verdict::Direct(answer);
         }
-        run.note_unknown(self.unknown).map_or(Verdict::Continue, Verdict::Failed)
+        let too_many = self.run.note_unknown(self.unknown.as_deref());
+        too_many.map_or(Verdict::Continue, Verdict::Failed)
     }
 }
 
-/// The end of a slot that can be answered now.
-enum Settled {
-    Done(NamedTool, Finished),
-    Refused(Error),
-}
-
-/// What the model reads, and what went wrong.
-struct Answer {
-    result: ToolResult,
-    kind: Option<ErrorKind>,
-}
-
-impl Answer {
-    fn error(error: &Error) -> Self {
-        Self {
-            result: ToolResult::error(told(error)),
-            kind: Some(error.kind),
-        }
-    }
-}
-
-/// How many calls of a response may run.
-pub(super) struct Allowance {
-    /// In one response.
-    pub(super) per_response: usize,
-    /// In what is left of the run.
-    pub(super) left: usize,
-}
-
-impl Allowance {
-    fn refuse(&self, index: usize) -> Option<Error> {
-        if index >= self.left {
-            let reason = "the run has no tool calls left";
-            return Some(not_run(ErrorKind::LoopLimit, reason));
-        }
-        (index >= self.per_response).then(|| {
-            let reason = format!("too many calls in one response; at most {} are run", self.per_response);
-            not_run(ErrorKind::LoopLimit, &reason).with_suggestion("call again those that are still needed")
-        })
-    }
-}
-
-/// A call whose arguments cannot be read is answered and never begun.
-fn admit(tool: NamedTool, prepared: &Prepared) -> State {
-    match &prepared.arguments {
-        Ok(_) => State::Waiting(tool),
-        Err(error) => {
-            let error = with_expectation(ToolError::Model(error.clone()), &tool.definition, &tool.name);
-            State::Refused(error.report().clone())
-        }
-    }
-}
-
-/// Calls a tool; a panic in it is an outcome like others.
-async fn call(tool: NamedTool, arguments: Arguments, context: ToolContext) -> Finished {
-    let started = Instant::now();
-    let body = async move { tool.tool.call(arguments, &context).await };
-    let outcome = match AssertUnwindSafe(body).catch_unwind().await {
-        Ok(result) => Outcome::Answered(result),
-        Err(_) => Outcome::Panicked,
-    };
-    Finished {
-        outcome,
-        wall: started.elapsed(),
-    }
+/// Begins a call. The future holds all it needs and belongs to the run.
+fn begin(
+    run: &mut ToolLoop<'_>,
+    place: usize,
+    prepared: &Prepared,
+    tool: NamedTool,
+) -> BoxFuture<'static, (usize, Finished)> {
+    let events = run.conversation.toolbox.called(&tool.name);
+    run.emit_all(&events);
+    run.emit(&Event::ToolStarted {
+        id: prepared.call.id.clone(),
+        name: tool.name.clone(),
+        tool: tool.definition.id.clone(),
+    });
+    let arguments = prepared.arguments.clone().unwrap_or_default();
+    let context = run.context.clone();
+    Box::pin(async move { (place, call(tool, arguments, context).await) })
 }

@@ -166,8 +166,6 @@ pub enum Event {
     StrategyFailed {
         /// The tool whose result it looked at.
         trigger: ToolName,
-        /// What it said.
-        message: String,
     },
     /// The run is over.
     Finished {

@@ -109,7 +109,9 @@ impl RunFailure {
         let model = || Error::new(ErrorKind::Model, Phase::Model, message.clone());
         match self {
             Self::IterationLimit { max } => limit(LimitUse::new("iterations_max", u64::from(*max), u64::from(*max)))
-                .with_suggestion("look for a loop in the tool calls, split an overly complex task, or raise `iterations_max`"),
+                .with_suggestion(
+                    "look for a loop in the tool calls, split an overly complex task, or raise `iterations_max`",
+                ),
             Self::TokenLimit { max, used } => {
                 limit(LimitUse::new("tokens_max", *max, *used)).with_suggestion("ask for less, or raise `tokens_max`")
             }

@@ -30,7 +30,9 @@ impl History {
             match &message.role {
                 Role::Tool { tool_call_id, .. } => {
                     let Some(at) = history.open.iter().position(|call| call.id == *tool_call_id) else {
-                        return Err(broken(format!("there is an answer to `{tool_call_id}`, which no open call has")));
+                        return Err(broken(format!(
+                            "there is an answer to `{tool_call_id}`, which no open call has"
+                        )));
                     };
                     history.open.remove(at);
                 }
@@ -53,6 +55,15 @@ impl History {
 
     pub(super) fn messages(&self) -> &[Message] {
         &self.messages
+    }
+
+    /// Puts the application's instructions first, in place of those that are there.
+    pub(super) fn instruct(&mut self, instructions: String) {
+        let message = Message::system(instructions);
+        match self.messages.first_mut() {
+            Some(first) if matches!(first.role, Role::System { .. }) => *first = message,
+            _ => self.messages.insert(0, message),
+        }
     }
 
     /// Adds what the application or the person says.
@@ -152,7 +163,11 @@ mod tests {
             Message::assistant("", vec![call("c")]),
         ];
         let history = History::resume(messages).unwrap();
-        let roles: Vec<_> = history.messages().iter().map(|m| m.content().contains("may have taken effect")).collect();
+        let roles: Vec<_> = history
+            .messages()
+            .iter()
+            .map(|m| m.content().contains("may have taken effect"))
+            .collect();
         assert_eq!(roles, [false, false, false, true, false, false, true]);
     }
 

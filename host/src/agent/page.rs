@@ -61,7 +61,9 @@ impl Pages {
         kept.bytes += whole.len();
         kept.results.push_back((result.clone(), whole.clone()));
         while kept.bytes > KEPT_BYTES_MAX {
-            let Some((_, oldest)) = kept.results.pop_front() else { break };
+            let Some((_, oldest)) = kept.results.pop_front() else {
+                break;
+            };
             kept.bytes -= oldest.len();
         }
         drop(kept);
@@ -79,7 +81,11 @@ impl Pages {
         let whole = kept.results.iter().find(|(name, _)| *name == input.result);
         let Some(whole) = whole.map(|(_, whole)| whole.clone()) else {
             let names: Vec<_> = kept.results.iter().map(|(name, _)| name.as_str()).collect();
-            let error = Error::new(ErrorKind::InvalidArguments, Phase::Validate, "there is no such result any more");
+            let error = Error::new(
+                ErrorKind::InvalidArguments,
+                Phase::Validate,
+                "there is no such result any more",
+            );
             return Err(ToolError::Model(
                 error.with_suggestion(format!("the results kept are: {}", names.join(", "))),
             ));
@@ -91,7 +97,9 @@ impl Pages {
                 whole.len()
             )));
         }
-        Ok(self.piece(&input.result, &whole, whole.floor_char_boundary(input.offset)).0)
+        Ok(self
+            .piece(&input.result, &whole, whole.floor_char_boundary(input.offset))
+            .0)
     }
 
     /// Writes the piece that begins at `start`, and says where it ends. Pieces move on by at least one character.
@@ -175,7 +183,12 @@ mod tests {
     fn reading_past_the_end_or_in_nothing_is_answered() {
         let pages = Pages::new(300);
         pages.cut(&"x".repeat(400)).unwrap();
-        assert!(read(&pages, "r1", 400).unwrap_err().to_string().contains("ends at byte 400"));
+        assert!(
+            read(&pages, "r1", 400)
+                .unwrap_err()
+                .to_string()
+                .contains("ends at byte 400")
+        );
         let error = read(&pages, "r9", 0).unwrap_err();
         assert!(error.report().suggestion.as_ref().unwrap().ends_with("r1"));
     }

@@ -123,11 +123,26 @@ mod tests {
     fn bounds_with_which_nothing_runs_are_refused_by_name() {
         assert!(LoopLimits::default().check().is_ok());
         let zeros = [
-            LoopLimits { iterations_max: 0, ..LoopLimits::default() },
-            LoopLimits { wall_ms_max: 0, ..LoopLimits::default() },
-            LoopLimits { tokens_max: Some(0), ..LoopLimits::default() },
-            LoopLimits { unknown_tools: UnknownToolPolicy::StopAfter(0), ..LoopLimits::default() },
-            LoopLimits { result_bytes_max: 10, ..LoopLimits::default() },
+            LoopLimits {
+                iterations_max: 0,
+                ..LoopLimits::default()
+            },
+            LoopLimits {
+                wall_ms_max: 0,
+                ..LoopLimits::default()
+            },
+            LoopLimits {
+                tokens_max: Some(0),
+                ..LoopLimits::default()
+            },
+            LoopLimits {
+                unknown_tools: UnknownToolPolicy::StopAfter(0),
+                ..LoopLimits::default()
+            },
+            LoopLimits {
+                result_bytes_max: 10,
+                ..LoopLimits::default()
+            },
         ];
         for limits in zeros {
             let message = limits.check().unwrap_err().to_string();

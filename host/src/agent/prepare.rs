@@ -3,10 +3,13 @@
 use super::history::History;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::model::FinishReason;
-use crate::tool::{Arguments, ToolCall, ToolDefinition, ToolError, ToolName, parse_arguments};
+use crate::tool::{Arguments, ToolCall, ToolDefinition, ToolError, ToolName, ToolSet, parse_arguments};
 
 /// How much of an unknown name is repeated, in characters.
 const NAME_CHARS_SHOWN: usize = 80;
+
+/// How many names are told to a model that called one that is like none of them.
+const NAMES_SHOWN: usize = 20;
 
 /// How many parameters of a tool are told to a model that called it wrongly.
 const PARAMETERS_SHOWN: usize = 12;
@@ -75,20 +78,25 @@ pub(super) fn shown(name: &str) -> String {
 }
 
 /// Refuses a name that no tool has.
-pub(super) fn unknown_tool(name: &str, nearest: &[ToolName], known: &[ToolName]) -> Error {
+pub(super) fn unknown_tool(name: &str, nearest: &[ToolName], known: &ToolSet) -> Error {
     let message = format!("no tool is named `{}`", shown(name));
     let error = Error::new(ErrorKind::UnknownTool, Phase::Validate, message);
-    match (nearest, known) {
-        ([], []) => error.with_suggestion("there are no tools; answer without one"),
-        ([], known) => error.with_suggestion(format!("the tools are {}", list(known))),
-        (nearest, _) => error.with_suggestion(format!("did you mean {}?", list(nearest))),
+    if !nearest.is_empty() {
+        return error.with_suggestion(format!("did you mean {}?", list(nearest)));
+    }
+    let names: Vec<_> = known.iter().take(NAMES_SHOWN).map(|tool| tool.name.clone()).collect();
+    match known.len() {
+        0 => error.with_suggestion("there are no tools; answer without one"),
+        all if all > names.len() => error.with_suggestion(format!("some of the {all} tools are {}", list(&names))),
+        _ => error.with_suggestion(format!("the tools are {}", list(&names))),
     }
 }
 
 /// Refuses a name whose tool was removed.
 pub(super) fn removed_tool(name: &str) -> Error {
     let message = format!("`{name}` was there and has been removed; it cannot be called any more");
-    Error::new(ErrorKind::ToolUnavailable, Phase::Validate, message).with_suggestion("call another tool, or answer without it")
+    Error::new(ErrorKind::ToolUnavailable, Phase::Validate, message)
+        .with_suggestion("call another tool, or answer without it")
 }
 
 /// Refuses a call that was not begun, for a reason that lies outside of it.
@@ -106,7 +114,12 @@ pub(super) fn with_expectation(error: ToolError, definition: &ToolDefinition, na
 
 fn expectation(definition: &ToolDefinition) -> String {
     let schema = &definition.input_schema;
-    let required: Vec<_> = schema["required"].as_array().into_iter().flatten().filter_map(|name| name.as_str()).collect();
+    let required: Vec<_> = schema["required"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|name| name.as_str())
+        .collect();
     let parameters: Vec<_> = schema["properties"]
         .as_object()
         .into_iter()
@@ -114,7 +127,11 @@ fn expectation(definition: &ToolDefinition) -> String {
         .take(PARAMETERS_SHOWN)
         .map(|(name, schema)| {
             let kind = schema["type"].as_str().unwrap_or("see its schema");
-            let need = if required.contains(&name.as_str()) { "required" } else { "optional" };
+            let need = if required.contains(&name.as_str()) {
+                "required"
+            } else {
+                "optional"
+            };
             format!("`{name}` ({kind}, {need})")
         })
         .collect();

@@ -61,6 +61,10 @@ impl Toolbox {
         &self.declared
     }
 
+    pub(super) fn declared_names(&self) -> Vec<ToolName> {
+        self.declared.iter().map(|tool| tool.name.clone()).collect()
+    }
+
     pub(super) fn entities(&self) -> &Entities {
         &self.entities
     }
@@ -102,9 +106,9 @@ impl Toolbox {
     /// Notes that a tool is called; one that was evicted is declared again.
     pub(super) fn called(&mut self, name: &ToolName) -> Vec<Event> {
         self.touch(name);
-        let mut events = self.restore(std::slice::from_ref(name));
-        events.extend(self.evict(std::slice::from_ref(name)));
-        events
+        let name = std::slice::from_ref(name);
+        let (restored, evicted) = (self.restore(name), self.evict(name));
+        restored.into_iter().chain(evicted).collect()
     }
 
     /// Applies what a strategy wants after the result of `trigger`: removals first, then additions.
@@ -216,7 +220,11 @@ impl Toolbox {
             .map(|(at, tool)| {
                 let callable = matches!(self.callable.look_up(tool.name.as_str()), Lookup::Found(_));
                 let is_fresh = fresh.contains(&tool.name);
-                let order = if is_fresh { u64::MAX - at as u64 } else { self.used.get(&tool.name).copied().unwrap_or(0) };
+                let order = if is_fresh {
+                    u64::MAX - at as u64
+                } else {
+                    self.used.get(&tool.name).copied().unwrap_or(0)
+                };
                 ((callable, is_fresh, order), tool.name.clone())
             })
             .collect();

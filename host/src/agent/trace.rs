@@ -100,7 +100,10 @@ mod tests {
     #[test]
     fn lines_are_numbered_versioned_and_read_back_as_they_were() {
         let trace = Trace::new(Vec::new());
-        let events = [Event::ToolsMany { count: 31 }, Event::ToolsEvicted { names: Vec::new() }];
+        let events = [
+            Event::ToolsMany { count: 31 },
+            Event::ToolsEvicted { names: Vec::new() },
+        ];
         events.iter().for_each(|event| trace.observe(event));
         let text = String::from_utf8(trace.into_inner()).unwrap();
         let entries: Vec<TraceEntry> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
