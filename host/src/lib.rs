@@ -9,3 +9,6 @@ pub mod tool;
 
 pub use error::{Error, ErrorKind, ErrorReport, LimitUse, Phase};
 pub use tool::*;
+
+#[cfg(feature = "build")]
+pub mod build;
