@@ -29,7 +29,7 @@ pub enum WitError {
     Invalid {
         /// The file or directory that was read.
         path: PathBuf,
-        /// The parser's message, with line and column.
+        /// The parser's message, with file, line, column and the text there.
         message: String,
     },
     /// The parser itself failed.
@@ -85,7 +85,13 @@ impl ResolvedWit {
             let mut resolve = Resolve::default();
             match resolve.push_path(path) {
                 Ok((package, _)) => Ok(Self { resolve, package }),
-                Err(error) => Err(format!("{:#}", error)),
+                Err(error) => {
+                    let rendered = resolve.render_error(&error);
+                    // The outer layers say no more than which directory was being read.
+                    let layers = error.chain().count();
+                    let outer: String = error.chain().take(layers - 1).map(|layer| format!("{layer}: ")).collect();
+                    Err(rendered.strip_prefix(&outer).unwrap_or(&rendered).to_owned())
+                }
             }
         }));
         match parsed {

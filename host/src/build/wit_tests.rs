@@ -47,7 +47,7 @@ const COMPONENT: &str = r#"(component
         (func (export "realloc") (param i32 i32 i32 i32) (result i32) i32.const 16))
     (core instance $i (instantiate $m))
     (func $count (param "text" string) (result u32)
-        (canon lift (core func $i "count") (memory (core memory $i "memory")) (realloc (func $i "realloc"))))
+        (canon lift (core func $i "count") (memory (core memory $i "memory")) (realloc (core func $i "realloc"))))
     (instance $counting (export "count" (func $count)))
     (export "demo:words/counting@0.2.0" (instance $counting)))"#;
 
