@@ -11,7 +11,7 @@ use super::{
     BuildError, Progress,
     apt::{self, Privilege},
     linkers::Linkers,
-    wasm_sysroot::WasmSysroot,
+    wasm_sysroot::{Lock, WasmSysroot},
 };
 
 /// The compiler, cargo, the sources of the standard library, its host build, and the C library for WASI.
@@ -32,7 +32,8 @@ pub(super) async fn ready(cache_dir: &Path, linkers: &Linkers) -> Option<WasmSys
 #[derive(Debug)]
 pub(super) struct SetUp {
     linkers: Linkers,
-    packages: Option<(Vec<&'static str>, Privilege)>,
+    /// What it may install packages with, if it has to.
+    privilege: Option<Privilege>,
 }
 
 impl SetUp {
@@ -52,23 +53,27 @@ impl SetUp {
         if missing.is_empty() {
             return Ok(Self {
                 linkers,
-                packages: None,
+                privilege: None,
             });
         }
         match Privilege::find().await {
             Some(privilege) => Ok(Self {
                 linkers,
-                packages: Some((missing, privilege)),
+                privilege: Some(privilege),
             }),
             None => Err(format!("this user may not install the packages {}", missing.join(", "))),
         }
     }
 
-    /// Installs what is missing and compiles the standard library.
+    /// Installs what is missing and compiles the standard library, or waits for another build that is doing so.
     pub(super) async fn run(self, cache_dir: &Path, progress: &dyn Progress) -> Result<WasmSysroot, BuildError> {
-        if let Some((packages, privilege)) = &self.packages {
-            apt::install(packages, *privilege, progress).await?;
+        let lock = Lock::take(cache_dir, progress).await?;
+        if let Some(privilege) = self.privilege {
+            let missing = apt::missing(&PACKAGES).await?;
+            if !missing.is_empty() {
+                apt::install(&missing, privilege, progress).await?;
+            }
         }
-        WasmSysroot::build(cache_dir, &self.linkers, progress).await
+        WasmSysroot::build(cache_dir, &self.linkers, &lock, progress).await
     }
 }

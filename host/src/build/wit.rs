@@ -89,7 +89,11 @@ impl ResolvedWit {
                     let rendered = resolve.render_error(&error);
                     // The outer layers say no more than which directory was being read.
                     let layers = error.chain().count();
-                    let outer: String = error.chain().take(layers - 1).map(|layer| format!("{layer}: ")).collect();
+                    let outer: String = error
+                        .chain()
+                        .take(layers - 1)
+                        .map(|layer| format!("{layer}: "))
+                        .collect();
                     Err(rendered.strip_prefix(&outer).unwrap_or(&rendered).to_owned())
                 }
             }

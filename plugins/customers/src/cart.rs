@@ -124,13 +124,13 @@ mod tests {
     const BEANS: Product = Product {
         id: "p-01",
         name: "Beans",
-        price: Cents(24_50),
+        price: Cents(2450),
         in_stock: 10,
     };
     const SCALE: Product = Product {
         id: "p-09",
         name: "Scale",
-        price: Cents(55_00),
+        price: Cents(5500),
         in_stock: 3,
     };
 
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(cart.add(&SCALE, 1), Ok(1));
         assert_eq!(cart.add(&BEANS, 3), Ok(5));
         assert_eq!(cart.lines().len(), 2);
-        assert_eq!((cart.pieces(), cart.total()), (6, Cents(5 * 24_50 + 55_00)));
+        assert_eq!((cart.pieces(), cart.total()), (6, Cents(5 * 2450 + 5500)));
     }
 
     #[test]

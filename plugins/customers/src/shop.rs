@@ -144,7 +144,7 @@ mod tests {
         shop.add_to_cart(&mut cart, "p-12", 2).unwrap();
         let id = shop.check_out(&cart).unwrap().id.clone();
         let newest = shop.orders_of("c-123").next().unwrap();
-        assert_eq!((&newest.id, newest.total()), (&id, Cents(96_00)));
+        assert_eq!((&newest.id, newest.total()), (&id, Cents(9600)));
         assert_eq!(shop.average_spend("c-123").to_string(), "458.00");
         assert_eq!(shop.orders_of("c-123").filter(|order| order.id == id).count(), 1);
         assert_eq!(shop.product("p-12").unwrap().in_stock, 33);

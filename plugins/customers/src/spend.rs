@@ -72,9 +72,9 @@ impl Tier {
     pub fn from(self) -> Cents {
         match self {
             Self::None => Cents(0),
-            Self::Bronze => Cents(50_00),
-            Self::Silver => Cents(150_00),
-            Self::Gold => Cents(400_00),
+            Self::Bronze => Cents(5000),
+            Self::Silver => Cents(15_000),
+            Self::Gold => Cents(40_000),
         }
     }
 
@@ -120,19 +120,19 @@ mod tests {
             .flat_map(|order| &order.line_items)
             .map(|item| u64::from(item.quantity) * item.unit_price.0)
             .sum();
-        assert_eq!(by_hand, 12 * 450_00);
+        assert_eq!(by_hand, 12 * 45_000);
     }
 
     #[test]
     fn only_orders_of_the_last_12_months_that_stand_are_counted() {
         let orders = [
-            order("2025-06-30", Status::Delivered, 120_000_00),
-            order("2025-07-01", Status::Delivered, 12_00),
-            order("2026-06-30", Status::Open, 24_00),
-            order("2026-01-01", Status::Cancelled, 120_000_00),
-            order("2026-07-01", Status::Open, 120_000_00),
+            order("2025-06-30", Status::Delivered, 12_000_000),
+            order("2025-07-01", Status::Delivered, 1200),
+            order("2026-06-30", Status::Open, 2400),
+            order("2026-01-01", Status::Cancelled, 12_000_000),
+            order("2026-07-01", Status::Open, 12_000_000),
         ];
-        assert_eq!(average_per_month(&orders), Cents(3_00));
+        assert_eq!(average_per_month(&orders), Cents(300));
         assert_eq!(average_per_month([]), Cents(0));
     }
 
@@ -140,15 +140,15 @@ mod tests {
     fn tiers_begin_at_their_bounds() {
         let tiers = [
             (0, Tier::None),
-            (49_99, Tier::None),
-            (50_00, Tier::Bronze),
-            (150_00, Tier::Silver),
+            (4999, Tier::None),
+            (5000, Tier::Bronze),
+            (15_000, Tier::Silver),
         ];
-        for (cents, tier) in tiers.into_iter().chain([(399_99, Tier::Silver), (400_00, Tier::Gold)]) {
+        for (cents, tier) in tiers.into_iter().chain([(39_999, Tier::Silver), (40_000, Tier::Gold)]) {
             assert_eq!(Tier::of(Cents(cents)), tier, "{cents}");
         }
         assert_eq!(
-            Tier::Gold.reason(Cents(450_00)),
+            Tier::Gold.reason(Cents(45_000)),
             "450.00 a month on average is at least 400.00"
         );
     }

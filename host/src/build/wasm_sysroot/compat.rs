@@ -92,7 +92,6 @@ unsafe extern "C" fn realpath(path: *const c_char, out: *mut c_char) -> *mut c_c
                 return ptr::null_mut();
             }
         }
-        // A parent that lies outside of every preopened directory cannot be asked about; the whole path can.
         if access(resolved.start().cast(), 0) != 0 {
             return ptr::null_mut();
         }
@@ -148,6 +147,10 @@ unsafe fn resolve(path: *const u8, resolved: &mut Text) -> Result<(), c_int> {
                     rest = target;
                     from = 0;
                     continue;
+                }
+                // A parent that lies outside of every preopened directory cannot be asked about, and is passed over.
+                if bytes < 0 && errno == ENOENT {
+                    return Err(ENOENT);
                 }
             }
             from = to + 1;

@@ -10,18 +10,21 @@ use tokio::time::{Instant, sleep};
 
 use crate::build::{BuildError, Progress, Step, blocking::blocking};
 
+/// How long the work of another build may take, which is that of installing packages and compiling a library.
+const LIMIT: Duration = Duration::from_secs(60 * 60);
+
 /// How often a waiting build looks again.
 const POLL: Duration = Duration::from_millis(200);
 
 /// Exclusive use of the cache directory, given back when it is dropped or its process ends in whatever way.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(in crate::build) struct Lock {
     _file: File,
 }
 
 impl Lock {
     /// Takes the lock, or waits for it; the wait can be cancelled.
-    pub(super) async fn take(cache_dir: &Path, limit: Duration, progress: &dyn Progress) -> Result<Self, BuildError> {
+    pub(in crate::build) async fn take(cache_dir: &Path, progress: &dyn Progress) -> Result<Self, BuildError> {
         let path = cache_dir.join("lock");
         let file = {
             let (dir, path) = (cache_dir.to_owned(), path.clone());
@@ -32,7 +35,7 @@ impl Lock {
             let path = cache_dir.to_owned();
             blocking(move || open().map_err(BuildError::file("write", path))).await?
         };
-        let deadline = Instant::now() + limit;
+        let deadline = Instant::now() + LIMIT;
         let mut waiting = false;
         loop {
             match file.try_lock() {
@@ -47,7 +50,7 @@ impl Lock {
                 Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
                     return Err(BuildError::TimedOut {
                         command: format!("waiting for `{}`", path.display()),
-                        limit_s: limit.as_secs(),
+                        limit_s: LIMIT.as_secs(),
                     });
                 }
                 Err(TryLockError::WouldBlock) => {}
@@ -77,18 +80,13 @@ mod tests {
             assert_eq!(event, BuildEvent::Step(&Step::WaitForCompiler));
             waits.fetch_add(1, Ordering::Relaxed);
         };
-        let first = Lock::take(dir.path(), Duration::from_secs(1), &Silent).await.unwrap();
-        let refused = Lock::take(dir.path(), Duration::from_secs(1), &count)
-            .await
-            .unwrap_err();
-        assert!(
-            matches!(refused, BuildError::TimedOut { limit_s: 1, .. }),
-            "{refused:?}"
-        );
+        let first = Lock::take(dir.path(), &Silent).await.unwrap();
+        let refused = Lock::take(dir.path(), &count).await.unwrap_err();
+        assert!(matches!(refused, BuildError::TimedOut { .. }), "{refused:?}");
         assert_eq!(waits.load(Ordering::Relaxed), 1);
 
         drop(first);
-        Lock::take(dir.path(), Duration::from_secs(1), &count).await.unwrap();
+        Lock::take(dir.path(), &count).await.unwrap();
         assert_eq!(waits.load(Ordering::Relaxed), 1, "a free lock is taken without a word");
     }
 }

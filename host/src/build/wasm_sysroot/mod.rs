@@ -2,6 +2,8 @@
 
 mod lock;
 
+pub(super) use lock::Lock;
+
 use std::{
     fs, io,
     os::unix::fs::{PermissionsExt, symlink},
@@ -11,7 +13,6 @@ use std::{
 
 use tokio::process::Command;
 
-use self::lock::Lock;
 use super::{
     BuildError, Progress, Silent, Step,
     blocking::blocking,
@@ -31,6 +32,9 @@ const WASI_LIBC: &str = "/usr/lib/wasm32-wasi";
 const WRAPPER: &str = include_str!("rustc.sh");
 const SEED_MANIFEST: &str = include_str!("seed.toml");
 const COMPAT: &str = include_str!("compat.rs");
+
+/// Cargo leaves out the bitcode that plugins need for link-time optimisation across the standard library.
+const STD_FLAGS: &str = "-Cembed-bitcode=yes";
 
 /// Counts the changes of the layout below that an existing sysroot cannot serve.
 const LAYOUT: &str = "1";
@@ -79,19 +83,19 @@ impl WasmSysroot {
         usable.unwrap_or(false).then_some(sysroot)
     }
 
-    /// Makes the sysroot, or waits for another process that is making it.
+    /// Makes the sysroot, unless the previous holder of the lock has made it.
     pub(super) async fn build(
         cache_dir: &Path,
         linkers: &Linkers,
+        _lock: &Lock,
         progress: &dyn Progress,
     ) -> Result<Self, BuildError> {
-        let _lock = Lock::take(cache_dir, STD_LIMIT, progress).await?;
         if let Some(ready) = Self::find(cache_dir, linkers).await {
             return Ok(ready);
         }
         let compiler = Compiler::installed().await?;
-        sweep(cache_dir.to_owned(), None).await?;
-        let work = cache_dir.join(format!("{WORK_PREFIX}{}", std::process::id()));
+        sweep(cache_dir.to_owned(), compiler.id.clone()).await?;
+        let work = cache_dir.join(format!("work-{}", std::process::id()));
         let unfinished = Self {
             path: work.join("sysroot"),
             host: compiler.host.clone(),
@@ -109,11 +113,11 @@ impl WasmSysroot {
 
         let finished = Self {
             path: compiler.sysroot_in(cache_dir),
-            host: compiler.host,
+            host: compiler.host.clone(),
         };
         let to = finished.path.clone();
         blocking(move || fs::rename(&unfinished.path, &to).map_err(BuildError::file("write", to))).await?;
-        sweep(cache_dir.to_owned(), Some(finished.path.clone())).await?;
+        sweep(cache_dir.to_owned(), compiler.id).await?;
         Ok(finished)
     }
 
@@ -172,7 +176,7 @@ impl WasmSysroot {
             .current_dir(seed)
             .env("RUSTC", RUSTC)
             .env("RUSTC_BOOTSTRAP", "1")
-            .env("RUSTFLAGS", "-Cembed-bitcode=yes -Clink-self-contained=no")
+            .env("RUSTFLAGS", STD_FLAGS)
             .args(["build", "--release", "--target", TARGET, "--target-dir", "target"])
             .arg("-Zbuild-std=std,panic_abort,proc_macro");
         run_to_success(cargo, Stdout::Stream, STD_LIMIT, progress).await?;
@@ -220,8 +224,8 @@ impl WasmSysroot {
 /// The compiler that a sysroot belongs to.
 struct Compiler {
     host: String,
-    release: String,
-    fingerprint: String,
+    /// Its release and a fingerprint of all that it says about itself.
+    id: String,
 }
 
 impl Compiler {
@@ -239,37 +243,38 @@ impl Compiler {
                 .unwrap_or_default()
                 .to_owned()
         };
-        let mut hash = blake3::Hasher::new();
-        for part in [&version, LAYOUT, WRAPPER, SEED_MANIFEST, COMPAT] {
-            hash.update(part.as_bytes());
-        }
-        let fingerprint = hash.finalize().to_hex()[..12].to_owned();
         Ok(Self {
             host: field("host: "),
-            release: field("release: "),
-            fingerprint,
+            id: format!("{}-{}", field("release: "), fingerprint(&[&version])),
         })
     }
 
+    /// The sysroot's directory. Versions of Toolwit that lay it out otherwise have one of their own.
     fn sysroot_in(&self, cache_dir: &Path) -> PathBuf {
-        cache_dir.join(format!("{}-{}", self.release, self.fingerprint))
+        let layout = fingerprint(&[LAYOUT, WRAPPER, SEED_MANIFEST, STD_FLAGS, COMPAT]);
+        cache_dir.join(format!("{}-{layout}", self.id))
     }
 }
 
-/// What an unfinished sysroot's directory begins with.
-const WORK_PREFIX: &str = "work-";
+fn fingerprint(parts: &[&str]) -> String {
+    let mut hash = blake3::Hasher::new();
+    for part in parts {
+        hash.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+    }
+    hash.finalize().to_hex()[..8].to_owned()
+}
 
-/// Removes what killed builds and earlier compilers left behind. Only the holder of the lock may call it.
-async fn sweep(cache_dir: PathBuf, keep: Option<PathBuf>) -> Result<(), BuildError> {
+/// Removes what killed builds left behind, and the sysroots of compilers that are no longer installed.
+///
+/// Only the holder of the lock may call it.
+async fn sweep(cache_dir: PathBuf, compiler: String) -> Result<(), BuildError> {
     blocking(move || {
         for entry in fs::read_dir(&cache_dir)
             .map_err(BuildError::file("read", &cache_dir))?
             .flatten()
         {
             let path = entry.path();
-            let is_work = entry.file_name().to_string_lossy().starts_with(WORK_PREFIX);
-            let is_old = keep.as_ref().is_some_and(|keep| *keep != path);
-            if path.is_dir() && (is_work || is_old) {
+            if path.is_dir() && !entry.file_name().to_string_lossy().starts_with(&compiler) {
                 fs::remove_dir_all(&path).map_err(BuildError::file("remove", path))?;
             }
         }
@@ -291,12 +296,18 @@ fn copy_libraries(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Copies the archives and the two objects that a program or a library begins with.
+///
+/// Debian's `crt1-command.o` leaves it to the linker to run the constructors, which then does so around every export:
+/// also around the allocation function, which the host calls while the program may not call out. So programs begin
+/// with `crt1.o`, which runs them itself, once.
 fn copy_libc(from: &Path, to: &Path) -> io::Result<()> {
+    fs::copy(from.join("crt1.o"), to.join("crt1-command.o"))?;
+    fs::copy(from.join("crt1-reactor.o"), to.join("crt1-reactor.o"))?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let name = entry.file_name();
-        let text = name.to_string_lossy();
-        if text.starts_with("crt1") || text.ends_with(".a") {
+        if name.to_string_lossy().ends_with(".a") {
             fs::copy(entry.path(), to.join(name))?;
         }
     }
