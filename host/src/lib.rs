@@ -25,3 +25,6 @@ pub use injection::*;
 pub use model::OpenAi;
 pub use model::Scripted;
 pub use tool::*;
+
+#[cfg(feature = "build")]
+pub mod build;
