@@ -7,6 +7,7 @@ use crate::error::{Error, ErrorKind, Phase};
 use crate::limits::{EngineLimits, LimitRequest};
 use crate::plugin::{CodeCachePlace, Runtime, RuntimeOptions, Scope};
 use crate::registry::Registry;
+use crate::store::{MemoryStore, Store};
 use crate::tool::{Lookup, Tool, ToolSet};
 
 /// A host of plugins. Clones share everything.
@@ -29,10 +30,11 @@ pub struct Toolwit {
 }
 
 /// Says where the plugins of a host are and how they run. What is not said is at its safe default.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct ToolwitBuilder {
     places: Vec<PathBuf>,
     runtime: RuntimeOptions,
+    store: Option<Arc<dyn Store>>,
 }
 
 impl Toolwit {
@@ -137,13 +139,21 @@ impl ToolwitBuilder {
         self
     }
 
+    /// Remembers in this store what was read of packages, so that the next start need not read it again.
+    #[must_use]
+    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
+        self.store = Some(store);
+        self
+    }
+
     /// Reads the plugins. Nothing is compiled yet and no guest code runs.
     ///
     /// # Errors
     /// [`ErrorKind::Io`] when a directory cannot be read, [`ErrorKind::Configuration`] for limits of zero.
     pub async fn build(self) -> Result<Toolwit, Error> {
         let runtime = Runtime::new(self.runtime)?;
-        let registry = Registry::scan(&runtime, &self.places).await?;
+        let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
+        let registry = Registry::scan_into(&runtime, &self.places, store).await?;
         Ok(Toolwit { runtime, registry })
     }
 }

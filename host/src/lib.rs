@@ -4,7 +4,7 @@
 //! the model may see it.
 //!
 //! Data flows through the modules in this order, and a module imports only from those before it: [`tool`] says what a tool
-//! is, [`limits`] how much it may use, [`plugin`] makes tools of components, [`registry`] finds components on disk,
+//! is, [`limits`] how much it may use, [`store`] remembers between processes, [`plugin`] makes tools of components, [`registry`] finds components on disk,
 //! [`injection`] decides which tools come and go, [`model`] asks language models, [`agent`] is the loop over all of it. [`Toolwit`] puts them together.
 
 pub mod agent;
@@ -15,6 +15,7 @@ pub mod limits;
 pub mod model;
 pub mod plugin;
 pub mod registry;
+pub mod store;
 pub mod tool;
 
 pub use agent::*;

@@ -24,6 +24,8 @@ pub struct Plugin {
     name: Arc<str>,
     inspection: Arc<Inspection>,
     source: Source,
+    /// The bounds that its package asks for.
+    requested: LimitRequest,
     runtime: Arc<Runtime>,
     linked: OnceCell<Arc<Linked>>,
     permits: Arc<Semaphore>,
@@ -51,7 +53,7 @@ impl Plugin {
             )
         };
         let inspection = blocking(inspect).await.map_err(|error| error.with_plugin(name))?;
-        Self::from_inspection(runtime, name, inspection, Source::Bytes(bytes))
+        Self::from_inspection(runtime, name, inspection, Source::Bytes(bytes), LimitRequest::none())
     }
 
     /// Makes a plugin of a component file.
@@ -73,7 +75,23 @@ impl Plugin {
             )
         };
         let inspection = blocking(inspect).await.map_err(|error| error.with_plugin(name))?;
-        Self::from_inspection(runtime, name, inspection, Source::File(path))
+        Self::from_inspection(runtime, name, inspection, Source::File(path), LimitRequest::none())
+    }
+
+    /// Makes a plugin of a file that was inspected before. Its bytes are read when it is first called, and refused when
+    /// they are others than those that were inspected.
+    ///
+    /// # Errors
+    /// Those of [`Inspection::require_loadable`], and [`ErrorKind::Configuration`] for bounds of zero.
+    pub fn from_inspected(
+        runtime: &Arc<Runtime>,
+        name: &str,
+        path: PathBuf,
+        inspection: Inspection,
+        requested: LimitRequest,
+    ) -> Result<Arc<Self>, Error> {
+        requested.check().map_err(|error| error.with_plugin(name))?;
+        Self::from_inspection(runtime, name, inspection, Source::File(path), requested)
     }
 
     fn from_inspection(
@@ -81,12 +99,14 @@ impl Plugin {
         name: &str,
         inspection: Inspection,
         source: Source,
+        requested: LimitRequest,
     ) -> Result<Arc<Self>, Error> {
         inspection.require_loadable().map_err(|error| error.with_plugin(name))?;
         Ok(Arc::new(Self {
             name: name.into(),
             inspection: Arc::new(inspection),
             source,
+            requested,
             runtime: runtime.clone(),
             linked: OnceCell::new(),
             permits: Arc::new(Semaphore::new(runtime.engines.limits.calls_per_plugin_max)),
@@ -136,6 +156,7 @@ impl Plugin {
     /// Computes the bounds of a call from what the process, the operator and the caller say.
     pub(crate) fn limits_for(&self, context: &ToolContext) -> Result<CallLimits, Error> {
         let request = context.extension::<LimitRequest>().cloned().unwrap_or_default();
+        let request = request.or(&self.requested);
         request.check()?;
         Ok(effective(
             &self.runtime.engines.limits,

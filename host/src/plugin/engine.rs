@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind, Phase};
 use crate::limits::EngineLimits;
 
 /// Which of the two engines a component needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Profile {

@@ -11,7 +11,7 @@ use super::inspection::{define, define_shared_method};
 use super::session::{Session, Target};
 use super::tool::PluginTool;
 use super::types::{Resource, ResourceIndex, Shape};
-use crate::tool::{Tool, ToolProvider, entity_tool_names, snake_case};
+use crate::tool::{Rebinding, Tool, ToolProvider, entity_tool_names, snake_case};
 
 /// The longest id that a guest may give, in bytes.
 pub(crate) const ID_BYTES_MAX: usize = 256;
@@ -242,6 +242,10 @@ impl ToolProvider for PluginEntity {
                 PluginTool::method(self.session.clone(), method, target, definition) as Arc<dyn Tool>
             })
             .collect()
+    }
+
+    fn rebinding(&self) -> Rebinding {
+        self.session.plugin().inspection().shape.resources[self.resource.0].rebinding
     }
 
     fn namespace(&self) -> &str {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::annotations::Annotations;
 use super::check::{self, Checked};
 use super::docs;
 use super::engine::Profile;
@@ -39,6 +40,15 @@ pub struct Inspection {
     pub(crate) shape: Arc<Shape>,
 }
 
+/// What a component is, apart from what it exports.
+#[derive(Clone, Debug, Serialize, serde::Deserialize)]
+pub(super) struct Facts {
+    pub(super) digest: String,
+    pub(super) size_bytes: u64,
+    pub(super) profile: Profile,
+    pub(super) imports: Vec<Import>,
+}
+
 /// A resource that a component exports.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
@@ -68,6 +78,15 @@ impl Inspection {
     /// [`ErrorKind::Unsupported`](crate::error::ErrorKind::Unsupported), with one line that says why. An import that the
     /// host does not offer is no error here; see [`Inspection::require_loadable`].
     pub fn of(bytes: &[u8], origin: Origin<'_>) -> Result<Self, Error> {
+        Self::annotated(bytes, origin, &Annotations::default())
+    }
+
+    /// Reads a component, and puts what its package says about it in the place of its own docs.
+    ///
+    /// # Errors
+    /// Those of [`Inspection::of`], and [`ErrorKind::Configuration`](crate::error::ErrorKind::Configuration) for an
+    /// annotation of something that the component lacks.
+    pub fn annotated(bytes: &[u8], origin: Origin<'_>, annotations: &Annotations) -> Result<Self, Error> {
         let checked = check::check(bytes)?;
         let mut shape = reflect(&checked);
         let wit = wit_with_docs(&checked, origin);
@@ -81,6 +100,19 @@ impl Inspection {
         {
             package_docs::apply(&mut shape, section);
         }
+        annotations.apply(&mut shape)?;
+        let digest = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let facts = Facts {
+            digest,
+            size_bytes: bytes.len() as u64,
+            profile: checked.profile,
+            imports: imports::list(&checked),
+        };
+        Ok(Self::assemble(facts, shape, origin.name))
+    }
+
+    /// Makes definitions of a shape, for a plugin of this name.
+    pub(super) fn assemble(facts: Facts, mut shape: Shape, plugin: &str) -> Self {
         shape.make_schemas();
         let tool_functions: Vec<_> = shape
             .functions
@@ -89,24 +121,24 @@ impl Inspection {
             .filter(|(_, function)| !matches!(function.kind, FunctionKind::Method(_)))
             .map(|(at, _)| at)
             .collect();
-        Ok(Self {
-            digest: Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect(),
-            size_bytes: bytes.len() as u64,
-            profile: checked.profile,
+        Self {
+            digest: facts.digest,
+            size_bytes: facts.size_bytes,
+            profile: facts.profile,
             tools: tool_functions
                 .iter()
-                .map(|at| define(&shape, &shape.functions[*at], origin.name))
+                .map(|at| define(&shape, &shape.functions[*at], plugin))
                 .collect(),
             entities: shape
                 .resources
                 .iter()
-                .map(|resource| entity_type(&shape, resource, origin.name))
+                .map(|resource| entity_type(&shape, resource, plugin))
                 .collect(),
             skipped: shape.skipped.clone(),
-            imports: imports::list(&checked),
+            imports: facts.imports,
             tool_functions,
             shape: Arc::new(shape),
-        })
+        }
     }
 
     /// Refuses a component that needs an import which the host does not offer.

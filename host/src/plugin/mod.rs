@@ -5,11 +5,13 @@
 //! instance for each conversation where the component hands out resources. `wasi` and `http` are the only places that
 //! give authority to a guest, and they give none.
 
+mod annotations;
 mod answer;
 mod check;
 mod code_cache;
 mod command;
 mod component;
+mod custom_section;
 mod decode;
 mod docs;
 mod encode;
@@ -21,6 +23,7 @@ mod http;
 mod imports;
 mod inspection;
 mod instance;
+mod kept;
 mod limiter;
 mod linked;
 mod log;
@@ -41,11 +44,16 @@ mod types;
 mod wasi;
 mod wit_text;
 
+pub use annotations::{Annotations, EntityOptions, ToolText};
 pub use component::Plugin;
+pub use custom_section::custom_section;
 pub use docs::WIT_SECTION;
 pub use engine::Profile;
 pub use imports::{Import, ImportSupport};
 pub use inspection::{EntityType, Inspection, Origin, component_wit};
+pub use kept::KEPT_VERSION;
 pub use runtime::{CodeCachePlace, Runtime, RuntimeOptions};
 pub use scope::Scope;
 pub use types::Skipped;
+
+pub(crate) use source::{read_component, read_wit};

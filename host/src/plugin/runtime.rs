@@ -62,6 +62,12 @@ impl Runtime {
             sessions,
         }))
     }
+
+    /// Returns the ceilings of the process.
+    #[must_use]
+    pub fn engine_limits(&self) -> &EngineLimits {
+        &self.engines.limits
+    }
 }
 
 fn open_cache(directory: PathBuf) -> Option<CodeCache> {
