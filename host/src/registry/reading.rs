@@ -35,12 +35,11 @@ pub(super) fn read(runtime: &Arc<Runtime>, file: Listed, known: Option<PackageRe
         }
     };
     let stamp = stamp(&path);
-    if let (Some(known), Some(stamp)) = (&known, &stamp) {
-        if known.stamp == *stamp {
-            if let Some(package) = restore(runtime, &name, &path, known) {
-                return Reading { package, changed: None };
-            }
-        }
+    if let (Some(known), Some(stamp)) = (&known, &stamp)
+        && known.stamp == *stamp
+        && let Some(package) = restore(runtime, &name, &path, known)
+    {
+        return Reading { package, changed: None };
     }
     let read = inspect(runtime, &name, &path);
     // What is not settled, or broken for a reason that may pass, is read again next time.

@@ -296,8 +296,7 @@ impl Posting {
         let name = if self.counts[NAME] > 0 { worth(NAME) } else { 0.0 };
         let others = (0..FIELDS).filter(|field| *field != NAME && self.counts[*field] > 0);
         // However often and wherever a word is repeated, it says less than the name.
-        let frequency = name + others.map(worth).sum::<f32>().min(OUTSIDE_NAME_MAX);
-        frequency
+        name + others.map(worth).sum::<f32>().min(OUTSIDE_NAME_MAX)
     }
 }
 

@@ -192,8 +192,11 @@ impl Manifest {
             text.examples = examples.to_vec();
             text
         };
-        let mut annotations = Annotations::default();
-        annotations.all = text(&None, &self.use_case, &self.limitations, &self.examples);
+        let mut annotations = Annotations {
+            all: text(&None, &self.use_case, &self.limitations, &self.examples),
+            limits: self.limits.request(),
+            ..Annotations::default()
+        };
         for tool in &self.tools {
             let told = text(&tool.description, &tool.use_case, &tool.limitations, &tool.examples);
             annotations.tools.insert(tool.export.clone(), told);
@@ -207,7 +210,6 @@ impl Manifest {
             };
             annotations.entities.insert(name.clone(), options);
         }
-        annotations.limits = self.limits.request();
         annotations
     }
 
