@@ -3,7 +3,8 @@
 //! `cargo bench` builds the shipped plugins where they are missing. Rounds of both sides alternate, so that a machine whose
 //! speed drifts slows both; medians are compared. Absolute times are of this machine and say little.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::field_reassign_with_default)]
+#![allow(missing_docs, unreachable_pub)]
 
 mod raw;
 
@@ -31,10 +32,8 @@ fn main() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let options = RuntimeOptions {
-            code_cache: CodeCachePlace::Off,
-            ..RuntimeOptions::default()
-        };
+        let mut options = RuntimeOptions::default();
+        options.code_cache = CodeCachePlace::Off;
         let host = Runtime::new(options).unwrap();
         let subjects = [
             Subject::load(
