@@ -5,13 +5,13 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// What went wrong, as a closed word that programs can branch on.
 ///
 /// Serialised in kebab case (`"invalid-arguments"`); text is never parsed to find this out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ErrorKind {

@@ -2,12 +2,24 @@
 //!
 //! A tool is a function that a component exports; its WIT is its schema, its grant is its sandbox, and a loop decides when
 //! the model may see it.
+//!
+//! Data flows through the modules in this order, and a module imports only from those before it: [`tool`] says what a tool
+//! is, [`limits`] how much it may use, [`plugin`] makes tools of components, [`registry`] finds components on disk,
+//! [`model`] asks language models. [`Toolwit`] puts them together.
 
 mod error;
+mod host;
+pub mod limits;
 pub mod model;
+pub mod plugin;
+pub mod registry;
 pub mod tool;
 
 pub use error::{Error, ErrorKind, ErrorReport, LimitUse, Phase};
+pub use host::{Toolwit, ToolwitBuilder};
+#[cfg(feature = "models")]
+pub use model::OpenAi;
+pub use model::Scripted;
 pub use tool::*;
 
 #[cfg(feature = "build")]

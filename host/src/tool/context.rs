@@ -15,7 +15,6 @@ type Extensions = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 
 static NO_VALUES: LazyLock<Arc<Values>> = LazyLock::new(Arc::default);
 static NO_EXTENSIONS: LazyLock<Arc<Extensions>> = LazyLock::new(Arc::default);
-static NO_OUTPUT: LazyLock<Arc<NoOutput>> = LazyLock::new(Arc::default);
 
 /// An immutable bag that reaches every tool of a call, through every decorator: tenant, correlation id, channel.
 ///
@@ -36,7 +35,8 @@ pub struct ToolContext {
     values: Arc<Values>,
     extensions: Arc<Extensions>,
     cancel: CancellationToken,
-    output: Arc<dyn OutputSink>,
+    cancel_is_own: bool,
+    output: Option<Arc<dyn OutputSink>>,
 }
 
 impl Default for ToolContext {
@@ -45,7 +45,8 @@ impl Default for ToolContext {
             values: NO_VALUES.clone(),
             extensions: NO_EXTENSIONS.clone(),
             cancel: CancellationToken::new(),
-            output: NO_OUTPUT.clone(),
+            cancel_is_own: false,
+            output: None,
         }
     }
 }
@@ -75,17 +76,18 @@ impl ToolContext {
     #[must_use]
     pub fn with_cancel(mut self, cancel: CancellationToken) -> Self {
         self.cancel = cancel;
+        self.cancel_is_own = true;
         self
     }
 
     /// Returns a copy whose output goes to the given sink.
     #[must_use]
     pub fn with_output(mut self, output: Arc<dyn OutputSink>) -> Self {
-        self.output = output;
+        self.output = Some(output);
         self
     }
 
-    /// Merges values and typed objects; those of `call` win. Cancelling and output are those of `call`.
+    /// Merges values, typed objects, cancelling and output; those of `call` win where it has them.
     #[must_use]
     pub fn merged_with(&self, call: &Self) -> Self {
         let mut values = self.values.clone();
@@ -96,11 +98,13 @@ impl ToolContext {
         if !call.extensions.is_empty() {
             Arc::make_mut(&mut extensions).extend(call.extensions.iter().map(|(key, value)| (*key, value.clone())));
         }
+        let cancel = if call.cancel_is_own { &call.cancel } else { &self.cancel };
         Self {
             values,
             extensions,
-            cancel: call.cancel.clone(),
-            output: call.output.clone(),
+            cancel: cancel.clone(),
+            cancel_is_own: call.cancel_is_own || self.cancel_is_own,
+            output: call.output.clone().or_else(|| self.output.clone()),
         }
     }
 
@@ -136,7 +140,7 @@ impl ToolContext {
     /// Returns the way to the user.
     #[must_use]
     pub fn output(&self) -> &dyn OutputSink {
-        self.output.as_ref()
+        self.output.as_deref().unwrap_or(&NoOutput)
     }
 }
 
@@ -166,6 +170,16 @@ mod tests {
         assert_eq!(merged.get("kept"), Some(&Value::from(1)));
         assert_eq!(merged.extension::<u32>(), Some(&7));
         assert_eq!(process.text("tenant"), Some("a"), "merging changes neither side");
+    }
+
+    #[test]
+    fn a_call_without_its_own_token_is_cancelled_with_the_process() {
+        let token = CancellationToken::new();
+        let process = ToolContext::new().with_cancel(token.clone());
+        let merged = process.merged_with(&ToolContext::new());
+        token.cancel();
+        assert!(merged.cancel().is_cancelled());
+        assert!(!ToolContext::new().cancel().is_cancelled());
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::id::ToolId;
@@ -53,5 +55,18 @@ impl ToolDefinition {
     #[must_use]
     pub fn name(&self) -> &str {
         self.names.first().map_or(self.id.as_str(), String::as_str)
+    }
+}
+
+/// Written as `{"id", "name", "description", "input_schema", "output_schema"}`, under the name that it would like best.
+impl Serialize for ToolDefinition {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("ToolDefinition", 5)?;
+        fields.serialize_field("id", &self.id)?;
+        fields.serialize_field("name", self.name())?;
+        fields.serialize_field("description", &self.description)?;
+        fields.serialize_field("input_schema", &*self.input_schema)?;
+        fields.serialize_field("output_schema", &self.output_schema.as_deref())?;
+        fields.end()
     }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::context::ToolContext;
@@ -107,8 +107,27 @@ impl NativeTool {
         F: Fn(In, ToolContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Out, E>> + Send + 'static,
     {
+        Self::typed_as(ToolId::native(name), vec![name.to_owned()], description, function)
+    }
+
+    /// Makes a tool of a function from a type to a type, with an identity and candidate names of the caller's choice.
+    pub(super) fn typed_as<In, Out, E, F, Fut>(
+        id: ToolId,
+        names: Vec<String>,
+        description: impl Into<String>,
+        function: F,
+    ) -> Result<Self, Error>
+    where
+        In: DeserializeOwned + JsonSchema,
+        Out: Serialize + Send + 'static,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+        F: Fn(In, ToolContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Out, E>> + Send + 'static,
+    {
+        let mut definition = ToolDefinition::new(id, "", description, input_schema_of::<In>());
+        definition.names = names;
         let function = Arc::new(function);
-        Self::new(name, description, input_schema_of::<In>(), move |arguments, context| {
+        Self::from_definition(definition, move |arguments, context| {
             let function = function.clone();
             async move {
                 let input = serde_json::from_value(Value::Object(arguments))
@@ -151,6 +170,11 @@ impl Tool for NativeTool {
         (self.body)(arguments, context.clone()).await
     }
 }
+
+/// The input of a typed tool that takes no arguments.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NoArguments {}
 
 /// Derives the schema of a tool's input, without what only schema tools read.
 fn input_schema_of<In: JsonSchema>() -> Value {

@@ -1,0 +1,42 @@
+# Recipes for those who have `just`; each is one command that can be typed as well.
+
+# Lists the recipes.
+default:
+    @just --list
+
+# Builds the library and the command.
+build:
+    cargo build
+
+# Plays the scenario with a scripted model over the real loop and the real plugins.
+demo:
+    cargo run -- demo
+
+# Runs all tests.
+test:
+    cargo test --workspace
+
+# Prints which promises and attacks the tests cite, and which they do not yet.
+coverage:
+    cargo test -p toolwit-tests --test house -- --nocapture every_citation_names_a_line
+
+# Checks what the compiler and clippy know, with all features and with none.
+lint:
+    cargo clippy --workspace --all-targets --all-features -- -D warnings
+    cargo clippy -p toolwit --no-default-features -- -D warnings
+
+# Formats all sources.
+fmt:
+    cargo fmt --all
+
+# Compares raw wasmtime and Toolwit on the same component.
+bench:
+    cargo bench
+
+# Checks licences, sources and advisories of the dependencies; needs cargo-deny.
+deny:
+    cargo deny check
+
+# Runs exactly what CI runs.
+ci:
+    .ci/run

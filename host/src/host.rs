@@ -1,0 +1,149 @@
+//! A host: plugins, the runtime that they share, and the conversations that use them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::error::{Error, ErrorKind, Phase};
+use crate::limits::{EngineLimits, LimitRequest};
+use crate::plugin::{CodeCachePlace, Runtime, RuntimeOptions, Scope};
+use crate::registry::Registry;
+use crate::tool::{Lookup, Tool, ToolSet};
+
+/// A host of plugins. Clones share everything.
+///
+/// ```no_run
+/// use toolwit::Toolwit;
+///
+/// # async fn example() -> Result<(), toolwit::Error> {
+/// let host = Toolwit::builder().plugins("./tools").build().await?;
+/// for package in host.registry().packages() {
+///     println!("{}: {}", package.name, if package.reason().is_none() { "ready" } else { "broken" });
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Toolwit {
+    runtime: Arc<Runtime>,
+    registry: Registry,
+}
+
+/// Says where the plugins of a host are and how they run. What is not said is at its safe default.
+#[derive(Clone, Debug, Default)]
+pub struct ToolwitBuilder {
+    places: Vec<PathBuf>,
+    runtime: RuntimeOptions,
+}
+
+impl Toolwit {
+    /// Starts to describe a host.
+    #[must_use]
+    pub fn builder() -> ToolwitBuilder {
+        ToolwitBuilder::default()
+    }
+
+    /// Returns the packages of its plugin directories, broken ones included.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Returns the runtime, to load further components with.
+    #[must_use]
+    pub fn runtime(&self) -> &Arc<Runtime> {
+        &self.runtime
+    }
+
+    /// Returns all tools of all plugins, bound to one conversation: resources that they hand out live in `scope`.
+    #[must_use]
+    pub fn tools(&self, scope: &Scope) -> Vec<Arc<dyn Tool>> {
+        self.registry.plugins().flat_map(|plugin| plugin.tools(scope)).collect()
+    }
+
+    /// Finds a tool by its id, or by its name where only one tool has it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownTool`] with the nearest names, [`ErrorKind::AmbiguousTool`] with the ids to choose from.
+    pub fn find(&self, tools: &[Arc<dyn Tool>], wanted: &str) -> Result<Arc<dyn Tool>, Error> {
+        if let Some(tool) = tools.iter().find(|tool| tool.definition().id.as_str() == wanted) {
+            return Ok(tool.clone());
+        }
+        let named: Vec<_> = tools.iter().filter(|tool| tool.definition().name() == wanted).collect();
+        match named.as_slice() {
+            [tool] => Ok(Arc::clone(tool)),
+            [] => find_assigned(tools, wanted),
+            several => {
+                let ids: Vec<_> = several
+                    .iter()
+                    .map(|tool| format!("`{}`", tool.definition().id))
+                    .collect();
+                let message = format!("{} tools have the name `{wanted}`", several.len());
+                Err(Error::new(ErrorKind::AmbiguousTool, Phase::Validate, message)
+                    .with_suggestion(format!("call one by its id: {}", ids.join(", "))))
+            }
+        }
+    }
+}
+
+/// Finds a tool by the name that a conversation over all these tools would give it.
+fn find_assigned(tools: &[Arc<dyn Tool>], wanted: &str) -> Result<Arc<dyn Tool>, Error> {
+    let mut set = ToolSet::new();
+    for tool in tools {
+        set.add(tool.clone());
+    }
+    match set.look_up(wanted) {
+        Lookup::Found(named) => Ok(named.tool),
+        Lookup::Removed(_) | Lookup::Unknown(_) => {
+            let nearest: Vec<_> = set.nearest(wanted).iter().map(|name| format!("`{name}`")).collect();
+            let error = Error::new(
+                ErrorKind::UnknownTool,
+                Phase::Validate,
+                format!("there is no tool `{wanted}`"),
+            );
+            Err(match nearest.is_empty() {
+                true => error.with_suggestion("`toolwit list` shows the tools that there are"),
+                false => error.with_suggestion(format!("did you mean {}?", nearest.join(" or "))),
+            })
+        }
+    }
+}
+
+impl ToolwitBuilder {
+    /// Adds a directory of plugins, or a single component file.
+    #[must_use]
+    pub fn plugins(mut self, place: impl Into<PathBuf>) -> Self {
+        self.places.push(place.into());
+        self
+    }
+
+    /// Bounds every call, as the operator. What is not set is at its default.
+    #[must_use]
+    pub fn limits(mut self, limits: LimitRequest) -> Self {
+        self.runtime.operator_limits = limits;
+        self
+    }
+
+    /// Sets the ceilings of the process.
+    #[must_use]
+    pub fn engine_limits(mut self, limits: EngineLimits) -> Self {
+        self.runtime.engine_limits = limits;
+        self
+    }
+
+    /// Says where machine code is kept between processes.
+    #[must_use]
+    pub fn code_cache(mut self, place: CodeCachePlace) -> Self {
+        self.runtime.code_cache = place;
+        self
+    }
+
+    /// Reads the plugins. Nothing is compiled yet and no guest code runs.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] when a directory cannot be read, [`ErrorKind::Configuration`] for limits of zero.
+    pub async fn build(self) -> Result<Toolwit, Error> {
+        let runtime = Runtime::new(self.runtime)?;
+        let registry = Registry::scan(&runtime, &self.places).await?;
+        Ok(Toolwit { runtime, registry })
+    }
+}

@@ -1,0 +1,12 @@
+//! Every bound, with its default and the reason for it. Pure: nothing here runs anything.
+//!
+//! [`EngineLimits`] are ceilings of the process. [`CallLimits`] belong to one call and are made by [`effective`]:
+//! the smallest of the ceiling, what the operator allows and what was asked for.
+
+mod call;
+mod engine;
+mod unit;
+
+pub use call::{CallLimits, LimitRequest, effective};
+pub use engine::EngineLimits;
+pub use unit::{ByteCount, Span, UnitError};

@@ -1,0 +1,68 @@
+//! From what a function gave to what the tool answers.
+
+use serde_json::Value;
+use wasmtime::component::Val;
+
+use super::encode::{EncodeError, encode, side};
+use super::types::{Function, WitType};
+use crate::error::{Error, ErrorKind, LimitUse, Phase};
+use crate::limits::{ByteCount, CallLimits};
+use crate::tool::ToolResult;
+
+/// Makes the answer of a call. `entities` gives what stands for each handle in the value.
+///
+/// # Errors
+/// [`ErrorKind::ResultBytes`] for a result over its bound.
+pub(crate) fn answer(
+    function: &Function,
+    value: Option<&Val>,
+    entities: &mut dyn Iterator<Item = Value>,
+    limits: &CallLimits,
+) -> Result<ToolResult, Error> {
+    let result = match (&function.result, value) {
+        (Some(WitType::Result { ok, .. }), Some(Val::Result(Ok(payload)))) => {
+            side(ok.as_deref(), payload.as_deref(), entities).map(ToolResult::value)
+        }
+        (Some(WitType::Result { err, .. }), Some(Val::Result(Err(payload)))) => {
+            side(err.as_deref(), payload.as_deref(), entities).map(failure)
+        }
+        (Some(ty), Some(value)) => encode(ty, value, entities).map(ToolResult::value),
+        (None, None) => Ok(ToolResult::value(Value::Null)),
+        _ => Err(EncodeError),
+    };
+    let result = result.map_err(|error| {
+        Error::new(ErrorKind::Internal, Phase::Execute, "the result could not be read").with_source(error)
+    })?;
+    bounded(result, limits)
+}
+
+/// The tool's own failure; the model reads its error value.
+fn failure(error: Value) -> ToolResult {
+    let told = match &error {
+        Value::Null => "the tool failed and gave no reason".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let mut result = ToolResult::error(told);
+    result.value = Some(error);
+    result
+}
+
+fn bounded(result: ToolResult, limits: &CallLimits) -> Result<ToolResult, Error> {
+    let bytes = result.for_llm.len() as u64;
+    if bytes <= limits.result_bytes_max {
+        return Ok(result);
+    }
+    Err(result_too_large(bytes, limits))
+}
+
+pub(crate) fn result_too_large(bytes: u64, limits: &CallLimits) -> Error {
+    let message = format!(
+        "the result has {} and may have {}",
+        ByteCount(bytes),
+        ByteCount(limits.result_bytes_max)
+    );
+    Error::new(ErrorKind::ResultBytes, Phase::Execute, message)
+        .with_suggestion("ask for less at once")
+        .with_limit(LimitUse::new("result_bytes_max", limits.result_bytes_max, bytes))
+}

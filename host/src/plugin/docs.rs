@@ -1,0 +1,197 @@
+//! What authors wrote about their functions, types, fields and cases.
+//!
+//! No toolchain carries `///` comments into a component. `toolwit build` and `pack` append the WIT package, in binary form
+//! and with its docs, as the custom section [`WIT_SECTION`]; a `.wit` file beside the component serves as well. Docs are
+//! best effort: whatever is wrong with them, the component loads.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use wit_component::DecodedWasm;
+use wit_parser::{Docs, Function as WitFunction, InterfaceId, Resolve, Type, TypeDefKind, TypeId, WorldItem};
+
+use super::log::printable;
+use super::types::{Case, Field, Function, FunctionKind, Label, Shape, WitType};
+
+/// The custom section that holds a component's WIT with its docs.
+pub const WIT_SECTION: &str = "toolwit:wit";
+
+/// The largest WIT that is read, in bytes.
+pub(crate) const WIT_BYTES_MAX: u64 = 1 << 20;
+
+/// The longest description of a function, in characters.
+pub(crate) const FUNCTION_DOCS_CHARS_MAX: usize = 4_096;
+
+/// The longest description of a field, a case or a resource, in characters.
+const ITEM_DOCS_CHARS_MAX: usize = 1_024;
+
+/// Decodes a WIT package in binary form. `None` for anything that is none, a parser's panic included.
+pub(crate) fn decode_wit(bytes: &[u8]) -> Option<Resolve> {
+    if bytes.len() as u64 > WIT_BYTES_MAX {
+        return None;
+    }
+    decode_component(bytes)
+}
+
+/// Decodes the WIT that a component's own types tell. It has no docs.
+pub(crate) fn decode_component(bytes: &[u8]) -> Option<Resolve> {
+    let decoded = catch_unwind(AssertUnwindSafe(|| wit_component::decode(bytes)))
+        .ok()?
+        .ok()?;
+    match decoded {
+        DecodedWasm::WitPackage(resolve, _) | DecodedWasm::Component(resolve, _) => Some(resolve),
+    }
+}
+
+/// Parses WIT text. `None` for anything that is none.
+pub(crate) fn parse_wit(text: &str) -> Option<Resolve> {
+    if text.len() as u64 > WIT_BYTES_MAX {
+        return None;
+    }
+    let parse = || {
+        let mut resolve = Resolve::default();
+        resolve.push_str("beside.wit", text).ok().map(|_| resolve)
+    };
+    catch_unwind(AssertUnwindSafe(parse)).ok()?
+}
+
+/// Puts docs beside what they describe, wherever names and structure agree.
+pub(crate) fn apply(shape: &mut Shape, wit: &Resolve) {
+    let overlay = Overlay { wit };
+    for function in &mut shape.functions {
+        overlay.function(function);
+    }
+    for resource in &mut shape.resources {
+        let ty = match resource.interface.as_deref() {
+            Some(interface) => overlay
+                .interface(interface)
+                .and_then(|id| wit.interfaces[id].types.get(&resource.name)),
+            None => None,
+        };
+        resource.docs = ty.and_then(|id| text(&wit.types[*id].docs, ITEM_DOCS_CHARS_MAX));
+    }
+}
+
+struct Overlay<'a> {
+    wit: &'a Resolve,
+}
+
+impl<'a> Overlay<'a> {
+    fn interface(&self, name: &str) -> Option<InterfaceId> {
+        self.wit
+            .interfaces
+            .iter()
+            .map(|(id, _)| id)
+            .find(|id| self.wit.id_of(*id).as_deref() == Some(name))
+    }
+
+    fn find(&self, function: &Function) -> Option<&'a WitFunction> {
+        match function.interface.as_deref() {
+            Some(interface) => self.wit.interfaces[self.interface(interface)?]
+                .functions
+                .get(&function.export),
+            None => self.wit.worlds.iter().find_map(|(_, world)| {
+                world.exports.values().find_map(|item| match item {
+                    WorldItem::Function(found) if found.name == function.export => Some(found),
+                    _ => None,
+                })
+            }),
+        }
+    }
+
+    fn function(&self, function: &mut Function) {
+        let Some(wit) = self.find(function) else { return };
+        function.docs = text(&wit.docs, FUNCTION_DOCS_CHARS_MAX);
+        let own_params = if matches!(function.kind, FunctionKind::Method(_)) {
+            1
+        } else {
+            0
+        };
+        for (param, wit) in function.params.iter_mut().zip(wit.params.iter().skip(own_params)) {
+            self.ty(&mut param.ty, &wit.ty);
+        }
+        if let (Some(result), Some(wit)) = (&mut function.result, &wit.result) {
+            self.ty(result, wit);
+        }
+    }
+
+    /// Walks both descriptions of a type side by side; where they part, the docs are for another version.
+    fn ty(&self, ty: &mut WitType, wit: &Type) {
+        let Type::Id(id) = wit else { return };
+        self.definition(ty, *id);
+    }
+
+    fn definition(&self, ty: &mut WitType, id: TypeId) {
+        match (ty, &self.wit.types[id].kind) {
+            (ty, TypeDefKind::Type(alias)) => self.ty(ty, alias),
+            (WitType::List(item), TypeDefKind::List(wit)) | (WitType::Option(item), TypeDefKind::Option(wit)) => {
+                self.ty(item, wit);
+            }
+            (WitType::Tuple(items), TypeDefKind::Tuple(wit)) => {
+                items
+                    .iter_mut()
+                    .zip(&wit.types)
+                    .for_each(|(item, wit)| self.ty(item, wit));
+            }
+            (WitType::Result { ok, err }, TypeDefKind::Result(wit)) => {
+                for (side, wit) in [(ok, &wit.ok), (err, &wit.err)] {
+                    if let (Some(side), Some(wit)) = (side, wit) {
+                        self.ty(side, wit);
+                    }
+                }
+            }
+            (WitType::Record(fields), TypeDefKind::Record(wit)) => {
+                for Field { label, ty } in fields {
+                    if let Some(wit) = wit.fields.iter().find(|wit| wit.name == label.wit) {
+                        label.describe(&wit.docs);
+                        self.ty(ty, &wit.ty);
+                    }
+                }
+            }
+            (WitType::Variant(cases), TypeDefKind::Variant(wit)) => {
+                for Case { label, ty } in cases {
+                    if let Some(wit) = wit.cases.iter().find(|wit| wit.name == label.wit) {
+                        label.describe(&wit.docs);
+                        if let (Some(ty), Some(wit)) = (ty, &wit.ty) {
+                            self.ty(ty, wit);
+                        }
+                    }
+                }
+            }
+            (WitType::Enum(names), TypeDefKind::Enum(wit)) => {
+                for label in names {
+                    if let Some(wit) = wit.cases.iter().find(|wit| wit.name == label.wit) {
+                        label.describe(&wit.docs);
+                    }
+                }
+            }
+            (WitType::Flags(names), TypeDefKind::Flags(wit)) => {
+                for label in names {
+                    if let Some(wit) = wit.flags.iter().find(|wit| wit.name == label.wit) {
+                        label.describe(&wit.docs);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Label {
+    fn describe(&mut self, docs: &Docs) {
+        self.docs = text(docs, ITEM_DOCS_CHARS_MAX);
+    }
+}
+
+fn text(docs: &Docs, chars_max: usize) -> Option<String> {
+    clean(docs.contents.as_deref()?, chars_max)
+}
+
+/// Takes docs as text: without control characters, cut at a bound.
+pub(crate) fn clean(docs: &str, chars_max: usize) -> Option<String> {
+    let whole = printable(docs.trim());
+    let mut cut: String = whole.chars().take(chars_max).collect();
+    if cut.len() < whole.len() {
+        cut.push('…');
+    }
+    (!cut.is_empty()).then_some(cut)
+}

@@ -1,0 +1,199 @@
+//! From the values that a component's function gives to JSON.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Number, Value, json};
+use wasmtime::component::{ResourceAny, Val};
+
+use super::types::{Label, ResourceIndex, WitType};
+
+/// Integers beyond this are written as decimal text, since many readers of JSON hold numbers as 64-bit floats.
+const EXACT_INTEGER_MAX: u64 = 1 << 53;
+
+/// The value is not of the type that the component declared; wasmtime never lets that happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a value does not have its declared type")]
+pub(crate) struct EncodeError;
+
+/// A handle that a result holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FoundHandle {
+    pub(crate) resource: ResourceIndex,
+    pub(crate) handle: ResourceAny,
+}
+
+/// Lists the handles in a value, in the order in which [`encode`] meets them.
+pub(crate) fn find_handles(ty: &WitType, value: &Val, found: &mut Vec<FoundHandle>) {
+    match (ty, value) {
+        (WitType::Own(resource) | WitType::Borrow(resource), Val::Resource(handle)) => {
+            found.push(FoundHandle {
+                resource: *resource,
+                handle: *handle,
+            });
+        }
+        (WitType::List(item), Val::List(values)) if item.holds_resources() => {
+            values.iter().for_each(|value| find_handles(item, value, found));
+        }
+        (WitType::Tuple(items), Val::Tuple(values)) => {
+            items
+                .iter()
+                .zip(values)
+                .for_each(|(item, value)| find_handles(item, value, found));
+        }
+        (WitType::Record(fields), Val::Record(values)) => {
+            fields
+                .iter()
+                .zip(values)
+                .for_each(|(field, (_, value))| find_handles(&field.ty, value, found));
+        }
+        (WitType::Variant(cases), Val::Variant(name, Some(payload))) => {
+            let ty = cases
+                .iter()
+                .find(|case| case.label.wit == *name)
+                .and_then(|case| case.ty.as_ref());
+            if let Some(ty) = ty {
+                find_handles(ty, payload, found);
+            }
+        }
+        (WitType::Option(inner), Val::Option(Some(value))) => find_handles(inner, value, found),
+        (WitType::Result { ok: Some(ty), .. }, Val::Result(Ok(Some(value))))
+        | (WitType::Result { err: Some(ty), .. }, Val::Result(Err(Some(value)))) => find_handles(ty, value, found),
+        _ => {}
+    }
+}
+
+/// Writes a value as JSON. `entities` gives what stands for each handle, in the order of [`find_handles`].
+pub(crate) fn encode(
+    ty: &WitType,
+    value: &Val,
+    entities: &mut dyn Iterator<Item = Value>,
+) -> Result<Value, EncodeError> {
+    Ok(match (ty, value) {
+        (WitType::Bool, Val::Bool(value)) => Value::Bool(*value),
+        (WitType::S8, Val::S8(value)) => json!(value),
+        (WitType::U8, Val::U8(value)) => json!(value),
+        (WitType::S16, Val::S16(value)) => json!(value),
+        (WitType::U16, Val::U16(value)) => json!(value),
+        (WitType::S32, Val::S32(value)) => json!(value),
+        (WitType::U32, Val::U32(value)) => json!(value),
+        (WitType::S64, Val::S64(value)) => {
+            if value.unsigned_abs() > EXACT_INTEGER_MAX {
+                json!(value.to_string())
+            } else {
+                json!(value)
+            }
+        }
+        (WitType::U64, Val::U64(value)) => {
+            if *value > EXACT_INTEGER_MAX {
+                json!(value.to_string())
+            } else {
+                json!(value)
+            }
+        }
+        (WitType::F32, Val::Float32(value)) => float32(*value),
+        (WitType::F64, Val::Float64(value)) => float64(*value),
+        (WitType::Char, Val::Char(value)) => Value::String(value.to_string()),
+        (WitType::String, Val::String(value)) => Value::String(value.clone()),
+        (WitType::Bytes, Val::List(values)) => bytes(values)?,
+        (WitType::List(item), Val::List(values)) => Value::Array(
+            values
+                .iter()
+                .map(|value| encode(item, value, entities))
+                .collect::<Result<_, _>>()?,
+        ),
+        (WitType::Tuple(items), Val::Tuple(values)) => Value::Array(
+            items
+                .iter()
+                .zip(values)
+                .map(|(item, value)| encode(item, value, entities))
+                .collect::<Result<_, _>>()?,
+        ),
+        (WitType::Record(fields), Val::Record(values)) => {
+            let mut map = Map::with_capacity(fields.len());
+            for (field, (_, value)) in fields.iter().zip(values) {
+                map.insert(field.label.json.clone(), encode(&field.ty, value, entities)?);
+            }
+            Value::Object(map)
+        }
+        (WitType::Variant(cases), Val::Variant(name, payload)) => {
+            let case = cases.iter().find(|case| case.label.wit == *name).ok_or(EncodeError)?;
+            match (&case.ty, payload) {
+                (Some(ty), Some(payload)) => json!({ &case.label.json: encode(ty, payload, entities)? }),
+                (None, None) => Value::String(case.label.json.clone()),
+                _ => return Err(EncodeError),
+            }
+        }
+        (WitType::Enum(names), Val::Enum(name)) => Value::String(json_name(names, name)?),
+        (WitType::Flags(names), Val::Flags(set)) => Value::Array(
+            set.iter()
+                .map(|name| json_name(names, name).map(Value::String))
+                .collect::<Result<_, _>>()?,
+        ),
+        (WitType::Option(_), Val::Option(None)) => Value::Null,
+        (WitType::Option(inner), Val::Option(Some(value))) => {
+            let value = encode(inner, value, entities)?;
+            if inner.encodes_null() {
+                json!({"some": value})
+            } else {
+                value
+            }
+        }
+        (WitType::Result { ok, .. }, Val::Result(Ok(payload))) => {
+            json!({"ok": side(ok.as_deref(), payload.as_deref(), entities)?})
+        }
+        (WitType::Result { err, .. }, Val::Result(Err(payload))) => {
+            json!({"err": side(err.as_deref(), payload.as_deref(), entities)?})
+        }
+        (WitType::Own(_) | WitType::Borrow(_), Val::Resource(_)) => entities.next().ok_or(EncodeError)?,
+        _ => return Err(EncodeError),
+    })
+}
+
+/// Writes one side of a result; a side without a payload is `null`.
+pub(crate) fn side(
+    ty: Option<&WitType>,
+    payload: Option<&Val>,
+    entities: &mut dyn Iterator<Item = Value>,
+) -> Result<Value, EncodeError> {
+    match (ty, payload) {
+        (Some(ty), Some(payload)) => encode(ty, payload, entities),
+        (None, None) => Ok(Value::Null),
+        _ => Err(EncodeError),
+    }
+}
+
+fn json_name(names: &[Label], wit: &str) -> Result<String, EncodeError> {
+    names
+        .iter()
+        .find(|label| label.wit == wit)
+        .map(|label| label.json.clone())
+        .ok_or(EncodeError)
+}
+
+fn bytes(values: &[Val]) -> Result<Value, EncodeError> {
+    let bytes = values
+        .iter()
+        .map(|value| match value {
+            Val::U8(byte) => Ok(*byte),
+            _ => Err(EncodeError),
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(Value::String(STANDARD.encode(bytes)))
+}
+
+fn float64(value: f64) -> Value {
+    match Number::from_f64(value) {
+        Some(number) => Value::Number(number),
+        None if value.is_nan() => json!("NaN"),
+        None if value > 0.0 => json!("Infinity"),
+        None => json!("-Infinity"),
+    }
+}
+
+/// Writes the shortest number that reads back as the same 32 bits: 0.1, not 0.10000000149011612.
+fn float32(value: f32) -> Value {
+    match value.to_string().parse::<f64>() {
+        Ok(shortest) if value.is_finite() => float64(shortest),
+        _ => float64(f64::from(value)),
+    }
+}

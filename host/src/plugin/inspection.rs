@@ -1,0 +1,232 @@
+//! What a component is and offers, read from its bytes. Nothing is compiled and no guest code runs.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::check::{self, Checked};
+use super::docs;
+use super::engine::Profile;
+use super::imports::{self, Import};
+use super::package_docs;
+use super::reflect::reflect;
+use super::types::{Function, FunctionKind, Resource, Shape, Skipped};
+use super::wit_text;
+use crate::error::Error;
+use crate::tool::{ToolDefinition, ToolId, snake_case};
+
+/// All that is known about a component without running it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Inspection {
+    /// SHA-256 of the bytes, in hex.
+    pub digest: String,
+    /// Size of the file, in bytes.
+    pub size_bytes: u64,
+    /// Which engine it needs.
+    pub profile: Profile,
+    /// The functions that are tools from the start.
+    pub tools: Vec<ToolDefinition>,
+    /// The resources whose methods become tools when a call returns one.
+    pub entities: Vec<EntityType>,
+    /// Exports that are no tools, and why.
+    pub skipped: Vec<Skipped>,
+    /// What it imports.
+    pub imports: Vec<Import>,
+    /// Which function of the shape each of `tools` is.
+    pub(crate) tool_functions: Vec<usize>,
+    pub(crate) shape: Arc<Shape>,
+}
+
+/// A resource that a component exports.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct EntityType {
+    /// Its name in tool names: `customer`.
+    pub name: String,
+    /// What the author wrote about it.
+    pub description: Option<String>,
+    /// Its methods, in the form that takes the entity's id as a parameter.
+    pub methods: Vec<ToolDefinition>,
+}
+
+/// Who a component is to be, and what lies beside it.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin<'a> {
+    /// The plugin's name, the first part of its tools' ids.
+    pub name: &'a str,
+    /// WIT text from a file beside the component, for docs.
+    pub wit_beside: Option<&'a str>,
+}
+
+impl Inspection {
+    /// Reads a component. It takes milliseconds a megabyte: run it where blocking is allowed.
+    ///
+    /// # Errors
+    /// [`ErrorKind::MalformedComponent`](crate::error::ErrorKind::MalformedComponent) or
+    /// [`ErrorKind::Unsupported`](crate::error::ErrorKind::Unsupported), with one line that says why. An import that the
+    /// host does not offer is no error here; see [`Inspection::require_loadable`].
+    pub fn of(bytes: &[u8], origin: Origin<'_>) -> Result<Self, Error> {
+        let checked = check::check(bytes)?;
+        let mut shape = reflect(&checked);
+        let wit = wit_with_docs(&checked, origin);
+        if let Some(wit) = &wit {
+            docs::apply(&mut shape, wit);
+        }
+        for (_, section) in checked
+            .custom_sections
+            .iter()
+            .filter(|(name, _)| *name == package_docs::SECTION)
+        {
+            package_docs::apply(&mut shape, section);
+        }
+        shape.make_schemas();
+        let tool_functions: Vec<_> = shape
+            .functions
+            .iter()
+            .enumerate()
+            .filter(|(_, function)| !matches!(function.kind, FunctionKind::Method(_)))
+            .map(|(at, _)| at)
+            .collect();
+        Ok(Self {
+            digest: Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect(),
+            size_bytes: bytes.len() as u64,
+            profile: checked.profile,
+            tools: tool_functions
+                .iter()
+                .map(|at| define(&shape, &shape.functions[*at], origin.name))
+                .collect(),
+            entities: shape
+                .resources
+                .iter()
+                .map(|resource| entity_type(&shape, resource, origin.name))
+                .collect(),
+            skipped: shape.skipped.clone(),
+            imports: imports::list(&checked),
+            tool_functions,
+            shape: Arc::new(shape),
+        })
+    }
+
+    /// Refuses a component that needs an import which the host does not offer.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownImport`](crate::error::ErrorKind::UnknownImport), naming the imports.
+    pub fn require_loadable(&self) -> Result<(), Error> {
+        imports::require_known(&self.imports)
+    }
+}
+
+/// Prints a component's WIT, with docs where it carries them. It takes milliseconds a megabyte.
+#[must_use]
+pub fn component_wit(bytes: &[u8]) -> Option<String> {
+    let checked = check::check(bytes).ok()?;
+    let origin = Origin {
+        name: "",
+        wit_beside: None,
+    };
+    let wit = wit_with_docs(&checked, origin).or_else(|| docs::decode_component(bytes))?;
+    wit_text::print(&wit)
+}
+
+/// Finds the WIT that has docs: in the component, else beside it.
+fn wit_with_docs(checked: &Checked<'_>, origin: Origin<'_>) -> Option<wit_parser::Resolve> {
+    let section = checked
+        .custom_sections
+        .iter()
+        .rev()
+        .find(|(name, _)| *name == docs::WIT_SECTION);
+    section
+        .and_then(|(_, bytes)| docs::decode_wit(bytes))
+        .or_else(|| docs::parse_wit(origin.wit_beside?))
+}
+
+fn entity_type(shape: &Shape, resource: &Resource, plugin: &str) -> EntityType {
+    EntityType {
+        name: resource.json_name(),
+        description: resource.docs.clone(),
+        methods: resource
+            .methods
+            .iter()
+            .filter(|method| resource.id != Some(**method))
+            .map(|method| define_shared_method(&shape.functions[*method], resource, plugin))
+            .collect(),
+    }
+}
+
+/// Describes a function that is a tool from the start.
+pub(crate) fn define(shape: &Shape, function: &Function, plugin: &str) -> ToolDefinition {
+    let id = ToolId::plugin(plugin, function.interface.as_deref(), &function.export);
+    let name = match function.kind {
+        FunctionKind::Command => snake_case(plugin),
+        FunctionKind::Static(index) | FunctionKind::Constructor(index) | FunctionKind::Method(index) => {
+            format!(
+                "{}_{}",
+                shape.resources[index.0].json_name(),
+                snake_case(&function.name)
+            )
+        }
+        FunctionKind::Free => snake_case(&function.name),
+    };
+    let description = function
+        .docs
+        .clone()
+        .unwrap_or_else(|| wit_text::plain_description(function, &name, plugin));
+    let mut definition = ToolDefinition::new(
+        id,
+        name.clone(),
+        description,
+        serde_json::Value::clone(&function.input_schema),
+    );
+    definition.input_schema = function.input_schema.clone();
+    definition.output_schema = function.output_schema.clone();
+    let plugin = snake_case(plugin);
+    match function.interface_name().map(snake_case) {
+        Some(interface) => definition
+            .or_named(format!("{interface}_{name}"))
+            .or_named(format!("{plugin}_{interface}_{name}")),
+        None => definition.or_named(format!("{plugin}_{name}")),
+    }
+}
+
+/// Describes a method in the form that serves any number of entities: the id is a parameter.
+pub(crate) fn define_shared_method(method: &Function, resource: &Resource, plugin: &str) -> ToolDefinition {
+    let entity = resource.json_name();
+    let id = ToolId::plugin(plugin, method.interface.as_deref(), &method.export);
+    let name = format!("{entity}_{}", snake_case(&method.name));
+    let description = method
+        .docs
+        .clone()
+        .unwrap_or_else(|| wit_text::plain_description(method, &name, plugin));
+    let mut schema = serde_json::Value::clone(&method.input_schema);
+    let parameter = id_parameter(method, resource);
+    if let Some(fields) = schema.as_object_mut() {
+        let mut properties = serde_json::Map::new();
+        let told = serde_json::json!({"type": "string", "description": format!("The id of the `{entity}`.")});
+        properties.insert(parameter.clone(), told);
+        if let Some(serde_json::Value::Object(own)) = fields.remove("properties") {
+            properties.extend(own);
+        }
+        let mut required = vec![serde_json::Value::String(parameter)];
+        if let Some(serde_json::Value::Array(own)) = fields.remove("required") {
+            required.extend(own);
+        }
+        fields.remove("additionalProperties");
+        fields.insert("properties".to_owned(), properties.into());
+        fields.insert("required".to_owned(), required.into());
+        fields.insert("additionalProperties".to_owned(), false.into());
+    }
+    let mut definition = ToolDefinition::new(id, name.clone(), description, schema);
+    definition.output_schema = method.output_schema.clone();
+    definition.or_named(format!("{}_{name}", snake_case(plugin)))
+}
+
+/// Names the parameter that takes the entity's id: `customer_id`, or `the_customer_id` where the method has one itself.
+pub(crate) fn id_parameter(method: &Function, resource: &Resource) -> String {
+    let mut name = format!("{}_id", resource.json_name());
+    while method.params.iter().any(|param| param.label.json == name) {
+        name.insert_str(0, "the_");
+    }
+    name
+}

@@ -1,0 +1,168 @@
+//! One instance: a store with its guest, and the guarded ways into it.
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use wasmtime::Store;
+use wasmtime::component::{self, Func, ResourceAny, Val};
+use wasmtime_wasi::I32Exit;
+
+use super::fault;
+use super::linked::Linked;
+use super::state::HostState;
+use super::stop::{Abandoned, StopFlag, run_guest};
+use super::wasi::Stdio;
+use crate::error::{Error, Phase};
+use crate::limits::CallLimits;
+use crate::tool::CallUsage;
+
+/// What bounds a call in time, from its instantiation to its last host call.
+pub(crate) struct CallClock<'a> {
+    pub(crate) limits: &'a CallLimits,
+    pub(crate) started: Instant,
+    pub(crate) cancel: &'a CancellationToken,
+}
+
+impl<'a> CallClock<'a> {
+    pub(crate) fn start(limits: &'a CallLimits, cancel: &'a CancellationToken) -> Self {
+        Self {
+            limits,
+            started: Instant::now(),
+            cancel,
+        }
+    }
+
+    pub(crate) fn deadline(&self) -> Instant {
+        self.started + self.limits.wall_max
+    }
+}
+
+/// A running guest. After an error it is never entered again: whoever owns it drops it.
+pub(crate) struct Instance {
+    store: Store<HostState>,
+    exports: component::Instance,
+    stop: StopFlag,
+    /// Fuel at the start of the call.
+    fuel: u64,
+    /// The status with which the guest ended itself.
+    exit_status: Option<i32>,
+}
+
+impl Instance {
+    /// Makes an instance. Start functions and constructors of the guest run under the call's bounds.
+    pub(crate) async fn new(linked: &Linked, clock: &CallClock<'_>, stdio: Stdio) -> Result<Self, Error> {
+        let limits = clock.limits;
+        let state = HostState::new(linked.engine().weak(), limits, stdio);
+        let stop = state.meter.stop.clone();
+        let fuel_unset = |error: wasmtime::Error| {
+            Error::new(
+                crate::error::ErrorKind::Internal,
+                Phase::Instantiate,
+                "the store has no fuel",
+            )
+            .with_source(format!("{error:#}"))
+        };
+        let mut store = state.into_store(linked.engine(), limits).map_err(fuel_unset)?;
+        let made = run_guest(&stop, clock.deadline(), clock.cancel, linked.instantiate(&mut store)).await;
+        match made {
+            Ok(Ok(exports)) => Ok(Self {
+                store,
+                exports,
+                stop,
+                fuel: limits.fuel_max,
+                exit_status: None,
+            }),
+            Ok(Err(error)) => Err(fault::explain(&error, store.data(), limits, Phase::Instantiate)),
+            Err(Abandoned(cause)) => Err(fault::stopped(
+                cause,
+                limits,
+                Phase::Instantiate,
+                store.data().meter.host_calls(),
+            )),
+        }
+    }
+
+    /// Gives an instance that lives on the full bounds of another call.
+    pub(crate) fn start_call(&mut self, limits: &CallLimits) -> Result<(), Error> {
+        let state = self.store.data_mut();
+        state.meter.start_call(limits);
+        state.limiter.start_call(limits);
+        self.stop = state.meter.stop.clone();
+        self.fuel = limits.fuel_max;
+        self.store.set_epoch_deadline(1);
+        self.store.set_fuel(limits.fuel_max).map_err(|error| {
+            Error::new(
+                crate::error::ErrorKind::Internal,
+                Phase::Execute,
+                "the store has no fuel",
+            )
+            .with_source(format!("{error:#}"))
+        })
+    }
+
+    /// Calls an export. `None` stands for a function without a result.
+    pub(crate) async fn call(
+        &mut self,
+        linked: &Linked,
+        function: usize,
+        params: &[Val],
+        clock: &CallClock<'_>,
+    ) -> Result<Option<Val>, Error> {
+        let func: Func = linked.function(function, &self.exports, &mut self.store)?;
+        let mut results = [Val::Bool(false)];
+        let results = if linked.has_result(function) {
+            &mut results[..]
+        } else {
+            &mut []
+        };
+        let called = func.call_async(&mut self.store, params, results);
+        let outcome = run_guest(&self.stop, clock.deadline(), clock.cancel, called).await;
+        if let Ok(Err(error)) = &outcome {
+            self.exit_status = error.downcast_ref::<I32Exit>().map(|exit| exit.0);
+        }
+        self.explain(outcome, clock)?;
+        Ok(results
+            .first_mut()
+            .map(|result| std::mem::replace(result, Val::Bool(false))))
+    }
+
+    /// Gives a handle back to the guest, which runs its destructor.
+    pub(crate) async fn drop_handle(&mut self, handle: ResourceAny, clock: &CallClock<'_>) -> Result<(), Error> {
+        let dropped = handle.resource_drop_async(&mut self.store);
+        let outcome = run_guest(&self.stop, clock.deadline(), clock.cancel, dropped).await;
+        self.explain(outcome, clock)
+    }
+
+    fn explain(&self, outcome: Result<wasmtime::Result<()>, Abandoned>, clock: &CallClock<'_>) -> Result<(), Error> {
+        let state = self.store.data();
+        match outcome {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(fault::explain(&error, state, clock.limits, Phase::Execute)),
+            Err(Abandoned(cause)) => Err(fault::stopped(
+                cause,
+                clock.limits,
+                Phase::Execute,
+                state.meter.host_calls(),
+            )),
+        }
+    }
+
+    /// The status with which the guest ended itself, as a program may.
+    pub(crate) fn exit_status(&self) -> Option<i32> {
+        self.exit_status
+    }
+
+    /// What the call cost so far.
+    pub(crate) fn usage(&self, clock: &CallClock<'_>) -> CallUsage {
+        CallUsage {
+            fuel: self.fuel.saturating_sub(self.store.get_fuel().unwrap_or(0)),
+            wall: clock.started.elapsed(),
+            memory_bytes: self.store.data().limiter.memory_bytes_peak(),
+            ..CallUsage::default()
+        }
+    }
+
+    /// What the guest wrote since the last time.
+    pub(crate) fn take_log(&self) -> Option<std::sync::Arc<str>> {
+        self.store.data().log.take_text()
+    }
+}

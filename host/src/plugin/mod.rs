@@ -1,0 +1,51 @@
+//! A component as tools: checked, reflected, compiled, linked, instantiated and called. Only this module uses wasmtime.
+//!
+//! The stages have a type each. An [`Inspection`] is what the bytes tell, without running anything. A [`Plugin`] adds a
+//! name and compiles when it is first called; what is linked then makes an instance for each call, or one session
+//! instance for each conversation where the component hands out resources. `wasi` and `http` are the only places that
+//! give authority to a guest, and they give none.
+
+mod answer;
+mod check;
+mod code_cache;
+mod command;
+mod component;
+mod decode;
+mod docs;
+mod encode;
+mod engine;
+mod entity;
+mod fault;
+mod harvest;
+mod http;
+mod imports;
+mod inspection;
+mod instance;
+mod limiter;
+mod linked;
+mod log;
+mod package_docs;
+mod precompiled;
+mod reflect;
+mod runtime;
+mod schema;
+mod scope;
+mod session;
+mod session_registry;
+mod source;
+mod state;
+mod stop;
+mod ticker;
+mod tool;
+mod types;
+mod wasi;
+mod wit_text;
+
+pub use component::Plugin;
+pub use docs::WIT_SECTION;
+pub use engine::Profile;
+pub use imports::{Import, ImportSupport};
+pub use inspection::{EntityType, Inspection, Origin, component_wit};
+pub use runtime::{CodeCachePlace, Runtime, RuntimeOptions};
+pub use scope::Scope;
+pub use types::Skipped;

@@ -1,0 +1,81 @@
+//! What all plugins of a host share: the engines, the operator's limits, the live sessions.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::code_cache::CodeCache;
+use super::engine::Engines;
+use super::session_registry::SessionRegistry;
+use crate::error::Error;
+use crate::limits::{EngineLimits, LimitRequest};
+
+/// Where machine code of compiled components is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CodeCachePlace {
+    /// In `toolwit/code` of the user's cache directory (`$XDG_CACHE_HOME`, else `~/.cache`).
+    #[default]
+    User,
+    /// In this directory, which must belong to the user and be closed to others.
+    At(PathBuf),
+    /// Nowhere: every process compiles anew.
+    Off,
+}
+
+/// How the plugins of a host run.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct RuntimeOptions {
+    /// Ceilings of the process.
+    pub engine_limits: EngineLimits,
+    /// What the operator allows each call; what is not set is at its default.
+    pub operator_limits: LimitRequest,
+    /// Where machine code is kept.
+    pub code_cache: CodeCachePlace,
+}
+
+/// Runs plugins. One serves a whole process; clones of its `Arc` are cheap.
+pub struct Runtime {
+    pub(crate) engines: Engines,
+    pub(crate) operator_limits: LimitRequest,
+    pub(crate) sessions: SessionRegistry,
+}
+
+impl Runtime {
+    /// Makes a runtime. Engines are made when the first component needs them.
+    ///
+    /// A code cache that cannot be used is left out with a warning: it costs time, not safety.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`](crate::error::ErrorKind::Configuration) for limits under which nothing could run.
+    pub fn new(options: RuntimeOptions) -> Result<Arc<Self>, Error> {
+        options.operator_limits.check()?;
+        let code_cache = match options.code_cache {
+            CodeCachePlace::Off => None,
+            CodeCachePlace::At(directory) => open_cache(directory),
+            CodeCachePlace::User => user_cache_directory().and_then(open_cache),
+        };
+        let sessions = SessionRegistry::new(&options.engine_limits);
+        Ok(Arc::new(Self {
+            engines: Engines::new(options.engine_limits, code_cache)?,
+            operator_limits: options.operator_limits,
+            sessions,
+        }))
+    }
+}
+
+fn open_cache(directory: PathBuf) -> Option<CodeCache> {
+    match CodeCache::open(&directory) {
+        Ok(cache) => Some(cache),
+        Err(error) => {
+            tracing::warn!(directory = %directory.display(), %error, "machine code is not cached");
+            None
+        }
+    }
+}
+
+fn user_cache_directory() -> Option<PathBuf> {
+    use etcetera::BaseStrategy;
+    let base = etcetera::choose_base_strategy().ok()?;
+    Some(base.cache_dir().join("toolwit").join("code"))
+}

@@ -1,0 +1,44 @@
+//! What plugins keep for one conversation.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::component::Plugin;
+use super::session::Session;
+
+/// The session instances of one conversation. When the conversation drops it and its tools, they are gone.
+#[derive(Default)]
+pub struct Scope {
+    conversation: ConversationNumber,
+    sessions: Mutex<HashMap<String, Arc<Session>>>,
+}
+
+/// Tells the conversations of this process apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ConversationNumber(u64);
+
+impl Default for ConversationNumber {
+    fn default() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl Scope {
+    /// Makes the scope of a new conversation.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns the session of a plugin; all its tools in this conversation share it.
+    pub(crate) fn session(&self, plugin: &Arc<Plugin>) -> Arc<Session> {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = format!("{}@{}", plugin.name(), plugin.inspection().digest);
+        sessions
+            .entry(key)
+            .or_insert_with(|| Arc::new(Session::new(plugin.clone(), self.conversation)))
+            .clone()
+    }
+}

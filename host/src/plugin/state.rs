@@ -1,0 +1,167 @@
+//! What the host holds for one instance: its WASI world, its meters, its log.
+
+use wasmtime::component::{ResourceTable, Val};
+use wasmtime::{CallHook, EngineWeak, Store, StoreContextMut, UpdateDeadline};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
+
+use super::http::DenyAll;
+use super::limiter::Limiter;
+use super::log::LogBuffer;
+use super::stop::{StopCause, StopFlag};
+use super::wasi::{self, Stdio};
+use crate::limits::CallLimits;
+
+/// The data of a store. Everything in it belongs to one instance and dies with it.
+pub(crate) struct HostState {
+    wasi: WasiCtx,
+    http: WasiHttpCtx,
+    gate: DenyAll,
+    resources: ResourceTable,
+    pub(crate) limiter: Limiter,
+    pub(crate) meter: Meter,
+    pub(crate) log: LogBuffer,
+}
+
+/// Counts calls into the host, and knows when the guest must stop.
+pub(crate) struct Meter {
+    pub(crate) stop: StopFlag,
+    host_calls: u64,
+    host_calls_max: u64,
+    transfer: Transfer,
+    engine: EngineWeak,
+}
+
+/// How much may be copied out of the guest at once, and whether it is a result that is being copied.
+///
+/// wasmtime counts each element of a list in a result with the size of the host's own value, forty times that of a byte,
+/// but bytes for bytes in a call into the host. One bound for both would either refuse small results or let a guest copy
+/// forty times its due.
+struct Transfer {
+    host_call_bytes: usize,
+    result_bytes: usize,
+    is_result: bool,
+}
+
+impl Transfer {
+    fn new(limits: &CallLimits) -> Self {
+        let bytes = |amount: u64| usize::try_from(amount).unwrap_or(usize::MAX);
+        Self {
+            host_call_bytes: bytes(limits.host_call_bytes_max),
+            // No value of the result takes less than one byte of JSON.
+            result_bytes: bytes(limits.result_bytes_max).saturating_mul(size_of::<Val>()),
+            is_result: false,
+        }
+    }
+}
+
+impl HostState {
+    /// Makes the world of a fresh instance: nothing granted, every bound set.
+    pub(crate) fn new(engine: EngineWeak, limits: &CallLimits, stdio: Stdio) -> Self {
+        let log = LogBuffer::new(limits.log_bytes_max);
+        let mut resources = ResourceTable::new();
+        resources.set_max_capacity(limits.resources_max);
+        Self {
+            wasi: wasi::context(stdio, &log),
+            http: wasi::http_context(),
+            gate: DenyAll,
+            resources,
+            limiter: Limiter::new(limits),
+            meter: Meter {
+                stop: StopFlag::default(),
+                host_calls: 0,
+                host_calls_max: limits.host_calls_max,
+                transfer: Transfer::new(limits),
+                engine,
+            },
+            log,
+        }
+    }
+
+    /// Makes a store whose every bound is set, fuel and epoch included.
+    pub(crate) fn into_store(self, engine: &wasmtime::Engine, limits: &CallLimits) -> wasmtime::Result<Store<Self>> {
+        let mut store = Store::new(engine, self);
+        store.limiter(|state| &mut state.limiter);
+        store.call_hook(on_transition);
+        store.set_max_component_handles(limits.resources_max);
+        store.set_fuel(limits.fuel_max)?;
+        store.epoch_deadline_callback(on_epoch);
+        store.set_epoch_deadline(1);
+        Ok(store)
+    }
+}
+
+/// Runs at each tick while the guest computes: stops it when it must stop, else lets other tasks of the thread run.
+fn on_epoch(store: StoreContextMut<'_, HostState>) -> wasmtime::Result<UpdateDeadline> {
+    match store.data().meter.stop.cause() {
+        Some(_) => Ok(UpdateDeadline::Interrupt),
+        None => Ok(UpdateDeadline::Yield(1)),
+    }
+}
+
+/// Runs when control passes between host and guest: while the guest runs it may copy what a call into the host allows,
+/// when it has returned what a result allows.
+fn on_transition(mut store: StoreContextMut<'_, HostState>, hook: CallHook) -> wasmtime::Result<()> {
+    let transfer = &mut store.data_mut().meter.transfer;
+    transfer.is_result = matches!(hook, CallHook::ReturningFromWasm);
+    let bytes = if transfer.is_result {
+        transfer.result_bytes
+    } else {
+        transfer.host_call_bytes
+    };
+    store.set_hostcall_fuel(bytes);
+    Ok(())
+}
+
+impl Meter {
+    /// Starts counting for another call on the same instance.
+    pub(crate) fn start_call(&mut self, limits: &CallLimits) {
+        self.stop = StopFlag::default();
+        self.host_calls = 0;
+        self.host_calls_max = limits.host_calls_max;
+        self.transfer = Transfer::new(limits);
+    }
+
+    /// Whether the guest has returned and its result is being copied.
+    pub(crate) fn is_copying_result(&self) -> bool {
+        self.transfer.is_result
+    }
+
+    pub(crate) fn host_calls(&self) -> u64 {
+        self.host_calls
+    }
+
+    /// Counts a call from the guest. One too many raises the flag and the epoch, so that the guest stops at once.
+    fn count_host_call(&mut self) {
+        self.host_calls += 1;
+        if self.host_calls == self.host_calls_max.saturating_add(1) {
+            self.stop.raise(StopCause::HostCalls);
+            if let Some(engine) = self.engine.upgrade() {
+                engine.increment_epoch();
+            }
+        }
+    }
+}
+
+// Every host function reaches its data through one of these two, which makes them the place to count.
+
+impl WasiView for HostState {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        self.meter.count_host_call();
+        WasiCtxView {
+            ctx: &mut self.wasi,
+            table: &mut self.resources,
+        }
+    }
+}
+
+impl WasiHttpView for HostState {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        self.meter.count_host_call();
+        WasiHttpCtxView {
+            ctx: &mut self.http,
+            table: &mut self.resources,
+            hooks: &mut self.gate,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! A function of a plugin as a tool.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::time::Instant;
+use wasmtime::component::ResourceAny;
+
+use super::answer::answer;
+use super::command;
+use super::component::Plugin;
+use super::decode::{DecodeError, Handover, ResolveHandle, decode_arguments};
+use super::instance::{CallClock, Instance};
+use super::session::{Session, Target};
+use super::types::{Function, FunctionKind, ResourceIndex};
+use super::wasi::Stdio;
+use crate::error::{Error, ErrorKind, Phase};
+use crate::tool::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolResult};
+
+/// A function of a plugin, or a method of one of its entities.
+pub(crate) struct PluginTool {
+    plugin: Arc<Plugin>,
+    /// The instance that a conversation's calls share; `None` for a plugin without resources.
+    session: Option<Arc<Session>>,
+    function: usize,
+    target: Target,
+    definition: ToolDefinition,
+}
+
+impl PluginTool {
+    /// A function that needs no entity of its own.
+    pub(crate) fn free(
+        plugin: Arc<Plugin>,
+        session: Option<Arc<Session>>,
+        function: usize,
+        definition: ToolDefinition,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            plugin,
+            session,
+            function,
+            target: Target::None,
+            definition,
+        })
+    }
+
+    /// A method of an entity.
+    pub(crate) fn method(
+        session: Arc<Session>,
+        function: usize,
+        target: Target,
+        definition: ToolDefinition,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            plugin: session.plugin().clone(),
+            session: Some(session),
+            function,
+            target,
+            definition,
+        })
+    }
+
+    fn function(&self) -> Result<&Function, Error> {
+        self.plugin
+            .inspection()
+            .shape
+            .functions
+            .get(self.function)
+            .ok_or_else(|| Error::new(ErrorKind::Internal, Phase::Execute, "the function is not there"))
+    }
+
+    async fn run(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, Error> {
+        let function = self.function()?;
+        match &self.session {
+            _ if function.kind == FunctionKind::Command => {
+                command::run(&self.plugin, self.function, arguments, context).await
+            }
+            Some(session) => session.call(self.function, &self.target, arguments, context).await,
+            None => self.run_fresh(function, arguments, context).await,
+        }
+    }
+
+    /// Runs in an instance of its own, which is dropped with the call.
+    async fn run_fresh(
+        &self,
+        function: &Function,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolResult, Error> {
+        let params = decode_arguments(&function.params, &arguments, &mut NoHandles).map_err(invalid)?;
+        let limits = self.plugin.limits_for(context)?;
+        let linked = self.plugin.linked().await?;
+        let waiting = Instant::now();
+        let _permit = self.plugin.permit(context, &limits).await?;
+        let queued = waiting.elapsed();
+        let _running = self.plugin.runtime().engines.ticker.run();
+        let clock = CallClock::start(&limits, context.cancel());
+        let mut instance = Instance::new(&linked, &clock, Stdio::Log).await?;
+        let value = instance.call(&linked, self.function, &params, &clock).await;
+        let log = instance.take_log();
+        if let Some(log) = &log {
+            tracing::debug!(tool = %self.definition.id, log = &**log, "the guest wrote");
+        }
+        let mut result = answer(function, value?.as_ref(), &mut std::iter::empty(), &limits)?;
+        let mut usage = instance.usage(&clock);
+        usage.queued = queued;
+        result.usage = Some(usage);
+        result.log = log;
+        Ok(result)
+    }
+}
+
+#[async_trait]
+impl Tool for PluginTool {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+        self.run(arguments, context).await.map_err(|error| {
+            let error = error
+                .with_plugin(self.plugin.name())
+                .with_tool(self.definition.id.as_str());
+            match error.kind {
+                ErrorKind::Internal | ErrorKind::Configuration => ToolError::Operator(error),
+                _ => ToolError::Model(error),
+            }
+        })
+    }
+
+    fn serial_group(&self) -> Option<u64> {
+        self.session.as_ref().map(|session| session.number())
+    }
+}
+
+pub(crate) fn invalid(error: DecodeError) -> Error {
+    Error::new(ErrorKind::InvalidArguments, Phase::Validate, error.to_string())
+}
+
+/// For functions of plugins without resources.
+struct NoHandles;
+
+impl ResolveHandle for NoHandles {
+    fn resolve(&mut self, _: ResourceIndex, id: &str, _: Handover) -> Result<ResourceAny, DecodeError> {
+        Err(DecodeError::new(format!("there is no entity `{id}`")))
+    }
+}
