@@ -7,9 +7,11 @@
 
 mod raw;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use toolwit::build::{Build, Silent};
 use toolwit::plugin::{CodeCachePlace, Plugin, Runtime, RuntimeOptions, Scope};
 use toolwit::{Arguments, Lookup, Tool, ToolContext, ToolSet};
 
@@ -46,7 +48,7 @@ fn main() {
             Subject::load(
                 &host,
                 "calc",
-                &raw::shipped("calc"),
+                &shipped("calc").await,
                 "evaluate",
                 r#"{"expression": "2 * (3 + 4)"}"#,
             )
@@ -54,7 +56,7 @@ fn main() {
             Subject::load(
                 &host,
                 "text",
-                &raw::shipped("text"),
+                &shipped("text").await,
                 "slug",
                 r#"{"text": "Hello, wide World"}"#,
             )
@@ -129,7 +131,7 @@ async fn fresh(subject: &Subject) {
 
 /// A method of a live entity, beside the same dynamic call on a live resource.
 async fn live_entity(host: &Arc<Runtime>) {
-    let bytes = raw::shipped("customers");
+    let bytes = shipped("customers").await;
     let plugin = Plugin::from_bytes(host, "customers", bytes.clone()).await.unwrap();
     let mut tools = ToolSet::new();
     plugin
@@ -203,6 +205,13 @@ async fn throughput(subject: &Subject) {
         1.0 / raw.as_secs_f64(),
         raw.as_secs_f64() / ours.as_secs_f64()
     );
+}
+
+/// Builds a shipped plugin where it is missing, and reads it.
+async fn shipped(name: &str) -> Vec<u8> {
+    let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins").join(name);
+    let built = Build::new(project).run(&Silent).await.expect("the plugin builds");
+    tokio::fs::read(built.component).await.unwrap()
 }
 
 fn report(what: &str, ours: &mut [Duration], raw: &mut [Duration], target: &str) {
