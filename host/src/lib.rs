@@ -7,6 +7,8 @@
 //! is, [`limits`] how much it may use, [`plugin`] makes tools of components, [`registry`] finds components on disk,
 //! [`model`] asks language models. [`Toolwit`] puts them together.
 
+#[cfg(feature = "cli")]
+pub mod cli;
 mod error;
 mod host;
 pub mod limits;
