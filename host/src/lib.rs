@@ -19,4 +19,7 @@ pub mod tool;
 
 pub use error::{Error, ErrorKind, ErrorReport, LimitUse, Phase};
 pub use host::{Toolwit, ToolwitBuilder};
+#[cfg(feature = "models")]
+pub use model::OpenAi;
+pub use model::Scripted;
 pub use tool::*;

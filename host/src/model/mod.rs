@@ -1,7 +1,29 @@
 //! The language-model port and its adapters.
+//!
+//! [`ChatModel`] is the port: one inference over a history and the declared tools. [`Scripted`] plays a script, for tests
+//! and demonstrations; `OpenAi` (feature `models`) asks any provider that speaks the chat-completions API. A [`ModelSpec`]
+//! names a model, and [`connect`] makes it.
 
+mod error;
 mod port;
+mod scripted;
+mod select;
 
-pub use port::{
-    ChatModel, ChatOptions, ChatRequest, ChatResponse, DeclaredTool, FinishReason, ModelError, TokenUsage, ToolChoice,
-};
+#[cfg(feature = "models")]
+mod environment;
+#[cfg(feature = "models")]
+mod http;
+#[cfg(feature = "models")]
+mod ollama;
+#[cfg(feature = "models")]
+mod openai;
+
+pub use error::ModelError;
+pub use port::{ChatModel, ChatOptions, ChatRequest, ChatResponse, DeclaredTool, FinishReason, TokenUsage, ToolChoice};
+pub use scripted::{Expectation, Scripted, ShownRequest, TextMatch, Turn};
+pub use select::{ModelSpec, connect};
+
+#[cfg(feature = "models")]
+pub use http::{PlainHttp, RetryPolicy, Secret};
+#[cfg(feature = "models")]
+pub use openai::{MaxTokensField, OpenAi, OpenAiBuilder, OpenAiHistory};

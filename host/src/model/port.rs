@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
+use super::error::ModelError;
 use crate::tool::{Message, ToolCall, ToolDefinition, ToolName};
 
 /// A language model that answers one turn. The loop, never the model's client, runs the tools.
@@ -19,6 +20,31 @@ pub trait ChatModel: Send + Sync {
     /// # Errors
     /// [`ModelError`], after what may be retried was retried.
     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError>;
+
+    /// Tells the model that nothing more will be asked.
+    ///
+    /// Only a scripted model has something to say about it; the others are done at any time.
+    ///
+    /// # Errors
+    /// [`ModelError::Script`] when turns of the scenario are left over.
+    fn finish(&self) -> Result<(), ModelError> {
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
+        (**self).chat(request).await
+    }
+
+    fn finish(&self) -> Result<(), ModelError> {
+        (**self).finish()
+    }
 }
 
 /// One inference: the history, the tools that may be called, and how to answer.
@@ -103,6 +129,23 @@ pub struct ChatResponse {
     pub usage: TokenUsage,
 }
 
+impl ChatResponse {
+    /// Makes an answer that stopped because it was done, or because its calls wait for their results.
+    #[must_use]
+    pub fn new(content: impl Into<String>, tool_calls: Vec<ToolCall>) -> Self {
+        let finish = match tool_calls.is_empty() {
+            true => FinishReason::Stop,
+            false => FinishReason::ToolCalls,
+        };
+        Self {
+            content: content.into(),
+            tool_calls,
+            finish,
+            usage: TokenUsage::default(),
+        }
+    }
+}
+
 /// Why a model stopped speaking.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -152,51 +195,4 @@ impl std::ops::AddAssign for TokenUsage {
         self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
     }
-}
-
-/// Why a model gave no answer.
-#[derive(Clone, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ModelError {
-    /// The setting of the model is wrong: no key, no such scenario, a malformed base URL.
-    #[error("{message}")]
-    Configuration {
-        /// What is wrong.
-        message: String,
-        /// What to do about it.
-        suggestion: String,
-    },
-    /// The provider refused the request; asking again will not help.
-    #[error("the provider refused the request with status {status}: {message}")]
-    Refused {
-        /// The HTTP status.
-        status: u16,
-        /// The provider's words, bounded.
-        message: String,
-    },
-    /// The provider could not be reached, was too busy or failed, also after retries.
-    #[error("the provider did not answer after {attempts} attempts: {message}")]
-    Unavailable {
-        /// How often it was asked.
-        attempts: u32,
-        /// What happened the last time.
-        message: String,
-        /// The HTTP status of the last attempt, if there was one.
-        status: Option<u16>,
-    },
-    /// The provider's answer made no sense.
-    #[error("the provider's answer is not a chat completion: {message}")]
-    Malformed {
-        /// What is wrong with it.
-        message: String,
-    },
-    /// A scripted model was shown something else than its scenario says.
-    #[error("{message}")]
-    Script {
-        /// What was expected and what was shown.
-        message: String,
-    },
-    /// The caller cancelled.
-    #[error("the request was cancelled")]
-    Cancelled,
 }

@@ -24,6 +24,7 @@ mod instance;
 mod limiter;
 mod linked;
 mod log;
+mod package_docs;
 mod precompiled;
 mod reflect;
 mod runtime;

@@ -1,0 +1,49 @@
+//! Where Ollama listens: its OpenAI-compatible API.
+
+/// The variable by which Ollama's own programs are told where it listens.
+pub(super) const HOST_VARIABLE: &str = "OLLAMA_HOST";
+
+const PORT_DEFAULT: &str = "11434";
+
+/// Makes a base URL of what `OLLAMA_HOST` may hold: a host, a host with a port, a URL, or nothing.
+pub(super) fn base_url(host: &str) -> String {
+    let host = host.trim().trim_end_matches('/');
+    let (scheme, authority) = match host.split_once("://") {
+        Some(parts) => parts,
+        None => ("http", host),
+    };
+    // A server listens on every address; a client needs one.
+    let authority = match authority.strip_prefix("0.0.0.0") {
+        Some(port) => format!("127.0.0.1{port}"),
+        None if authority.is_empty() || authority.starts_with(':') => format!("127.0.0.1{authority}"),
+        None => authority.to_owned(),
+    };
+    let after_address = authority.rsplit(']').next().unwrap_or_default();
+    let port = match host.contains("://") || after_address.contains(':') {
+        true => String::new(),
+        false => format!(":{PORT_DEFAULT}"),
+    };
+    format!("{scheme}://{authority}{port}/v1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_of_the_variable_gives_a_base_url() {
+        let forms = [
+            ("", "http://127.0.0.1:11434/v1"),
+            ("0.0.0.0", "http://127.0.0.1:11434/v1"),
+            ("0.0.0.0:80", "http://127.0.0.1:80/v1"),
+            (":8080", "http://127.0.0.1:8080/v1"),
+            ("gpu-box", "http://gpu-box:11434/v1"),
+            ("gpu-box:1", "http://gpu-box:1/v1"),
+            ("[::1]", "http://[::1]:11434/v1"),
+            ("https://ollama.example/", "https://ollama.example/v1"),
+        ];
+        for (host, expected) in forms {
+            assert_eq!(base_url(host), expected, "{host}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! A server that says exactly the bytes that it is told to, for answers that no well-behaved server gives.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+/// What the server does after it read a request.
+#[derive(Clone, Copy)]
+pub(super) enum Act {
+    /// Sends these bytes and closes the connection.
+    Send(&'static str),
+    /// Sends the first bytes, then the second ones until the client has enough.
+    Flood(&'static str, &'static str),
+    /// Says nothing.
+    Hang,
+}
+
+/// Plays one act a connection; it ends with its owner.
+pub(super) struct RawServer {
+    pub(super) url: String,
+    /// Tells what was read, each time that a request was.
+    pub(super) asked: mpsc::UnboundedReceiver<Vec<u8>>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for RawServer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl RawServer {
+    pub(super) async fn start(acts: Vec<Act>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (tell, asked) = mpsc::unbounded_channel();
+        let task = tokio::spawn(async move {
+            let mut kept = Vec::new();
+            for act in acts {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let _ = tell.send(read_request(&mut stream).await);
+                match act {
+                    Act::Send(bytes) => {
+                        let _ = stream.write_all(bytes.as_bytes()).await;
+                    }
+                    Act::Flood(head, piece) => {
+                        let _ = stream.write_all(head.as_bytes()).await;
+                        while stream.write_all(piece.as_bytes()).await.is_ok() {}
+                    }
+                    Act::Hang => kept.push(stream),
+                }
+            }
+            std::future::pending::<()>().await;
+        });
+        Self { url, asked, task }
+    }
+}
+
+/// Reads up to the end of a request's body, so that closing the connection resets nothing; of a TLS handshake what comes
+/// first.
+async fn read_request(stream: &mut TcpStream) -> Vec<u8> {
+    let mut request = Vec::new();
+    let mut piece = [0; 4_096];
+    loop {
+        let count = stream.read(&mut piece).await.unwrap_or_default();
+        request.extend_from_slice(&piece[..count]);
+        if count == 0 || request.first() == Some(&0x16) {
+            return request;
+        }
+        let text = String::from_utf8_lossy(&request).to_ascii_lowercase();
+        let Some((head, body)) = text.split_once("\r\n\r\n") else {
+            continue;
+        };
+        let length = head
+            .split("content-length: ")
+            .nth(1)
+            .and_then(|rest| rest.lines().next());
+        let length: usize = length.and_then(|length| length.trim().parse().ok()).unwrap_or_default();
+        if body.len() >= length {
+            return request;
+        }
+    }
+}

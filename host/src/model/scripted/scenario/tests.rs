@@ -1,0 +1,194 @@
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use serde_json::json;
+
+use super::*;
+use crate::model::{Expectation, FinishReason, TextMatch, TokenUsage};
+
+fn refusal(text: &str) -> String {
+    match Scripted::parse(text) {
+        Err(ModelError::Configuration { message, .. }) => message,
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+// accept: 126
+#[test]
+fn a_scenario_is_the_script_that_rust_would_build() {
+    let text = r#"
+        name = "average spend"
+        prompt = "What is John Smith's average spend?"
+
+        [[turn]]
+        expect.tools = ["search_customer"]
+        expect.no_tools = "customer_c123_get_average_spend"
+        expect.prompt.contains = "John"
+        say = "Let me look that customer up."
+        call = [
+          { tool = "search_customer", arguments = { name = "John Smith", limit = 3, exact = true, bounds = [1.5] } },
+          { tool = "broken", arguments_text = "{\"a\":", id = "same" },
+          { tool = "nothing" },
+        ]
+
+        [[turn]]
+        expect.last_result.json."/id" = "c-123"
+        expect.last_result.lacks = ["error", "nobody"]
+        expect.results = [{ is_error = true }, { tool = "broken", equals = "x" }]
+        fail.unavailable = { status = 503, message = "overloaded" }
+
+        [[turn]]
+        silent = true
+
+        [[turn]]
+        answer = "{{result.amount}}"
+        finish = "length"
+        usage = { input_tokens = 10, cached_tokens = 4, output_tokens = 5 }
+    "#;
+    let script = Scripted::parse(text).unwrap();
+    let arguments = json!({"name": "John Smith", "limit": 3, "exact": true, "bounds": [1.5]});
+    let turns = [
+        Turn::call("search_customer", arguments)
+            .and_call_verbatim("broken", "{\"a\":")
+            .with_id("same")
+            .and_call("nothing", json!({}))
+            .saying("Let me look that customer up.")
+            .expecting(
+                Expectation::new()
+                    .tools(["search_customer"])
+                    .no_tools(["customer_c123_get_average_spend"])
+                    .prompt(TextMatch::new().contains("John")),
+            ),
+        Turn::fail(ModelError::Unavailable {
+            attempts: 1,
+            message: "overloaded".into(),
+            status: Some(503),
+        })
+        .expecting(
+            Expectation::new()
+                .last_result(TextMatch::new().json("/id", "c-123").lacks("error").lacks("nobody"))
+                .results([TextMatch::new().error(), TextMatch::new().tool("broken").equals("x")]),
+        ),
+        Turn::silence(),
+        Turn::answer("{{result.amount}}")
+            .finishing(FinishReason::Length)
+            .costing(TokenUsage::new(10, 4, 5)),
+    ];
+    assert_eq!(script.turns, turns);
+    assert_eq!(
+        (script.name.as_str(), script.prompt()),
+        ("average spend", Some("What is John Smith's average spend?"))
+    );
+}
+
+#[test]
+fn a_wrong_file_is_refused_with_line_and_column() {
+    let wrong = [
+        ("nane = \"x\"", "line 1, column 1", "unknown field `nane`, expected"),
+        (
+            "[[turn]]\nanswer = \"\"\nexpct.tools = \"a\"",
+            "line 3, column 1",
+            "unknown field `expct`",
+        ),
+        (
+            "[[turn]]\nanswer = \"\"\nexpect.last_result.contain = \"a\"",
+            "line 3, column 20",
+            "unknown field `contain`",
+        ),
+        (
+            "[[turn]]\ncall = [{ tol = \"a\" }]",
+            "line 2, column 11",
+            "unknown field `tol`",
+        ),
+        (
+            "[[turn]]\nanswer = \"\"\nexpect.tools = []",
+            "line 3, column 16",
+            "a text or a list of at least one",
+        ),
+        (
+            "[[turn]]\nanswer = \"\"\nfinish = \"lenght\"",
+            "line 3, column 10",
+            "unknown variant `lenght`",
+        ),
+        (
+            "[[turn]]\nfail.refusd = { message = \"\" }",
+            "line 2, column 6",
+            "unknown variant `refusd`",
+        ),
+        ("[[turn]\n", "line 1, column 8", ""),
+        (
+            "[[turn]]\ncall = [{ tool = \"a\", arguments = { at = 2024-01-01 } }]",
+            "line 2, column 35",
+            "in quotes",
+        ),
+        (
+            "[[turn]]\ncall = [{ tool = \"a\", arguments = { at = nan } }]",
+            "line 2, column 35",
+            "no number `NaN`",
+        ),
+    ];
+    for (text, place, why) in wrong {
+        let message = refusal(text);
+        assert!(
+            message.contains(&format!("at {place}:")) && message.contains(why),
+            "{text}\n{message}"
+        );
+    }
+}
+
+#[test]
+fn a_turn_that_could_not_be_played_is_refused_where_it_begins() {
+    let second = |turn: &str| format!("[[turn]]\nanswer = \"\"\n\n[[turn]]\n{turn}");
+    let wrong = [
+        ("", "does nothing"),
+        ("say = \"x\"", "`answer`"),
+        ("answer = \"\"\ncall = [{ tool = \"a\" }]", "both `answer` and `call`"),
+        ("call = []", "names no tool"),
+        (
+            "call = [{ tool = \"a\", arguments = {}, arguments_text = \"\" }]",
+            "not both",
+        ),
+        ("call = [{ tool = \"a\", arguments = 3 }]", "must be a table"),
+        (
+            "call = [{ tool = \"a\", arguments = { x = \"{{oops\" } }]",
+            "not closed",
+        ),
+        ("silent = false", "only be `true`"),
+        ("silent = true\nfinish = \"stop\"", "need an `answer`"),
+        ("answer = \"{{result..x}}\"", "empty step"),
+        ("answer = \"\"\nexpect = {}", "never fail"),
+        ("answer = \"\"\nexpect.last_result = {}", "never fail"),
+        ("answer = \"\"\nexpect.last_result.json = {}", "JSON pointers"),
+        ("answer = \"\"\nexpect.last_result.contains = \"\"", "never fail"),
+    ];
+    for (turn, why) in wrong {
+        let message = refusal(&second(turn));
+        assert!(
+            message.contains("at line 4, column 1:") && message.contains(why),
+            "{turn}\n{message}"
+        );
+    }
+    assert!(refusal("name = \"empty\"").contains("no `[[turn]]`"));
+}
+
+#[tokio::test]
+async fn a_file_is_read_up_to_a_limit_and_names_the_script() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let script = Scripted::load(write("greet.toml", "[[turn]]\nanswer = \"hi\""))
+        .await
+        .unwrap();
+    assert_eq!(script.name, "greet");
+    let long = format!("# {}\n[[turn]]\nanswer = \"hi\"", "x".repeat(1 << 20));
+    for path in [
+        write("long.toml", &long),
+        dir.path().join("absent.toml"),
+        write("bad.toml", "[["),
+    ] {
+        let error = Scripted::load(&path).await.unwrap_err().to_string();
+        assert!(error.contains(&path.display().to_string()), "{error}");
+    }
+}
