@@ -1,5 +1,6 @@
 //! The flags that bound calls.
 
+use crate::error::Error;
 use crate::limits::{ByteCount, LimitRequest, Span};
 
 /// What the operator allows each call of a tool.
@@ -30,4 +31,16 @@ impl LimitFlags {
         request.result_bytes_max = self.result_bytes.map(|ByteCount(bytes)| bytes);
         request
     }
+}
+
+/// Says which flag moves the bound that was met.
+pub(super) fn with_flag(error: Error) -> Error {
+    let flag = match error.limit.as_ref().map(|met| met.limit) {
+        Some("fuel_max") => "--fuel N",
+        Some("wall_ms_max") => "--timeout TIME",
+        Some("memory_bytes_max") => "--memory SIZE",
+        Some("result_bytes_max") => "--result-bytes SIZE",
+        _ => return error,
+    };
+    error.with_suggestion(format!("`{flag}` moves this limit"))
 }

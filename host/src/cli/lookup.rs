@@ -14,7 +14,7 @@ use crate::tool::{Tool, ToolDefinition};
 /// [`ErrorKind::ToolUnavailable`] for a method of an entity.
 pub(super) fn find_tool(host: &Toolwit, tools: &[Arc<dyn Tool>], wanted: &str) -> Result<Arc<dyn Tool>, Error> {
     host.find(tools, wanted).map_err(|error| match error.kind {
-        ErrorKind::UnknownTool => find_reason(host, wanted).unwrap_or(error),
+        ErrorKind::UnknownTool => with_reason(error, host, wanted),
         _ => error,
     })
 }
@@ -41,33 +41,42 @@ pub(super) fn find_method<'a>(host: &'a Toolwit, wanted: &str) -> Option<Method<
 }
 
 /// Says why a tool is not there, as far as that is known better than by its name.
-fn find_reason(host: &Toolwit, wanted: &str) -> Option<Error> {
+fn with_reason(unknown: Error, host: &Toolwit, wanted: &str) -> Error {
     if let Some(method) = find_method(host, wanted) {
-        return Some(needs_entity(&method));
+        return needs_entity(&method);
     }
     let packages = host.registry().packages();
-    let broken = || packages.iter().filter_map(|package| Some((package, package.reason()?)));
+    let broken: Vec<_> = packages
+        .iter()
+        .filter_map(|package| Some((package.name.as_str(), package.reason()?)))
+        .collect();
+    let Some((_, first)) = broken.first() else {
+        return unknown;
+    };
     // An id begins with its plugin's name.
-    let named = wanted.split(['/', '#']).next().filter(|_| wanted.contains('#'));
-    if let Some((_, reason)) = broken().find(|(package, _)| Some(package.name.as_str()) == named) {
-        return Some(reason.clone());
+    let owner = wanted.contains('#').then(|| wanted.split(['/', '#']).next()).flatten();
+    if let Some((_, reason)) = broken.iter().find(|(name, _)| Some(*name) == owner) {
+        return Error::clone(reason);
     }
-    let (_, first) = broken().next()?;
-    if broken().count() == packages.len() {
-        return Some(first.clone());
+    if broken.len() == packages.len() {
+        return Error::clone(first);
     }
-    let names: Vec<_> = broken().map(|(package, _)| format!("`{}`", package.name)).collect();
-    Some(
-        Error::new(
-            ErrorKind::UnknownTool,
-            Phase::Validate,
-            format!("there is no tool `{wanted}`"),
-        )
-        .with_suggestion(format!(
-            "it may belong to a plugin that is broken ({}); `toolwit list` shows why",
-            names.join(", ")
-        )),
-    )
+    let names: Vec<_> = broken.iter().map(|(name, _)| format!("`{name}`")).collect();
+    let hint = unknown
+        .suggestion
+        .as_deref()
+        .unwrap_or_default()
+        .trim_end_matches(['.', ' ']);
+    let end = if hint.is_empty() || hint.ends_with('?') {
+        ""
+    } else {
+        "."
+    };
+    let hint = format!(
+        "{hint}{end} Plugins that are broken, so that their tools are missing: {}",
+        names.join(", ")
+    );
+    Error::new(unknown.kind, unknown.phase, unknown.message.clone()).with_suggestion(hint.trim_start())
 }
 
 fn needs_entity(method: &Method<'_>) -> Error {

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::failure::Failure;
 use super::page::{BAD, FAINT, GOOD, Page, WARN};
-use crate::error::{Error, ErrorKind, Phase};
+use crate::error::{Error, ErrorKind, LimitUse, Phase};
 
 /// What standard output holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +112,14 @@ impl Printer {
     pub(super) fn complain(self, error: &Error) {
         let mut page = Page::new();
         page.styled(BAD, "error:").text(" ").text(error).end();
+        if let Some(met) = &error.limit {
+            let LimitUse { limit, max, used, .. } = met;
+            page.styled(
+                FAINT,
+                format_args!("limit: {limit} is {max}, used or asked for: {used}"),
+            )
+            .end();
+        }
         if self.talk >= Talk::Verbose {
             let mut source = error.source();
             while let Some(cause) = source {

@@ -225,7 +225,7 @@ mod tests {
         }
     }
 
-    // attack: A8
+    // attack: A13
     #[test]
     fn a_type_of_any_depth_is_cut() {
         let deep = (0..200).fold(

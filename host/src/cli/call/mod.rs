@@ -49,6 +49,7 @@ impl Call {
         let host = self.plugins.load(&self.limits).await?;
         let tool = find_tool(&host, &host.tools(&Scope::new()), &self.tool)?;
         prepare(&host, &*tool, printer, cancel).await?;
+        tracing::info!(tool = %tool.definition().id, "calling");
         let context = ToolContext::new().with_cancel(cancel.clone());
         let answered = tool.call(arguments, &context).await;
         let answer = Answer::of(&tool.definition().id, answered);
