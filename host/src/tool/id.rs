@@ -47,6 +47,12 @@ impl ToolId {
         self.0.split(['/', '#']).next().unwrap_or(&self.0)
     }
 
+    /// Tells whether this is a tool written in Rust.
+    #[must_use]
+    pub fn is_native(&self) -> bool {
+        self.0.starts_with("native#")
+    }
+
     /// Returns the identity as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
