@@ -8,6 +8,10 @@
 //! [`injection`] decides which tools come and go, [`model`] asks language models, [`agent`] is the loop over all of it. [`Toolwit`] puts them together.
 
 pub mod agent;
+#[cfg(feature = "build")]
+pub mod build;
+#[cfg(feature = "cli")]
+pub mod cli;
 mod error;
 mod host;
 pub mod injection;
@@ -26,6 +30,3 @@ pub use injection::*;
 pub use model::OpenAi;
 pub use model::Scripted;
 pub use tool::*;
-
-#[cfg(feature = "build")]
-pub mod build;

@@ -56,4 +56,6 @@ pub use runtime::{CodeCachePlace, Runtime, RuntimeOptions};
 pub use scope::Scope;
 pub use types::Skipped;
 
+#[cfg(feature = "cli")]
+pub(crate) use log::printable;
 pub(crate) use source::{read_component, read_wit};
