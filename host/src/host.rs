@@ -60,7 +60,7 @@ impl Toolwit {
     /// Returns all tools of all plugins, bound to one conversation: resources that they hand out live in `scope`.
     #[must_use]
     pub fn tools(&self, scope: &Scope) -> Vec<Arc<dyn Tool>> {
-        self.registry.plugins().flat_map(|plugin| plugin.tools(scope)).collect()
+        self.registry.tools(scope)
     }
 
     /// Starts a conversation that may use all tools of all plugins. The resources that they hand out live as long as it.

@@ -7,7 +7,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 
 use super::exit::Exit;
 use super::printer::{Form, Printer, Talk};
-use super::{build, call, demo, inspect, list, run, show};
+use super::{build, call, demo, inspect, list, run, search, show};
 use crate::error::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
@@ -45,6 +45,8 @@ pub(super) enum Command {
     Run(Box<run::Run>),
     /// List plugins and their tools, broken ones with the reason
     List(list::List),
+    /// Find tools by what they do
+    Search(search::Search),
     /// Show one tool whole: what it does, takes and gives
     Show(show::Show),
     /// Call a tool, without a model

@@ -10,6 +10,7 @@ mod reading;
 mod scan;
 #[cfg(test)]
 mod tests;
+mod watched;
 
 pub use catalog::{Catalog, Cutoff, Document, HITS_DEFAULT, HealthBoost, Hit, Query, SemanticIndex, Standing};
 pub use health::verdict;

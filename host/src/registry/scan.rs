@@ -12,9 +12,11 @@ use super::health::now_ms;
 use super::listing::{Listed, list};
 use super::package::{Package, PackageStatus, identity_of};
 use super::reading::{Reading, read};
+use super::watched::WatchedTool;
 use crate::error::{Error, ErrorKind, Phase};
-use crate::plugin::{Plugin, Runtime};
+use crate::plugin::{Plugin, Runtime, Scope};
 use crate::store::{MemoryStore, PackageRecord, Store, StoreError, ToolHealth};
+use crate::tool::{Tool, ToolDefinition};
 
 /// How many packages one task reads.
 const CHUNK: usize = 32;
@@ -102,6 +104,43 @@ impl Registry {
     #[must_use]
     pub fn search_with(&self, query: &Query, semantic: &dyn SemanticIndex, may_use: impl Fn(&str) -> bool) -> Vec<Hit> {
         self.catalog.search_with(query, semantic, may_use)
+    }
+
+    /// Returns the plugin that a tool belongs to.
+    #[must_use]
+    pub fn plugin_of(&self, tool: &str) -> Option<&Arc<Plugin>> {
+        let name = tool.split(['/', '#']).next()?;
+        let at = self
+            .packages
+            .binary_search_by(|package| package.name.as_str().cmp(name))
+            .ok()?;
+        self.packages[at].plugin()
+    }
+
+    /// Returns what is told about a tool.
+    #[must_use]
+    pub fn definition(&self, tool: &str) -> Option<&ToolDefinition> {
+        let tools = &self.plugin_of(tool)?.inspection().tools;
+        tools.iter().find(|definition| definition.id.as_str() == tool)
+    }
+
+    /// Returns a tool, bound to a conversation. How its calls end is remembered.
+    #[must_use]
+    pub fn tool(&self, tool: &str, scope: &Scope) -> Option<Arc<dyn Tool>> {
+        let tools = self.plugin_of(tool)?.tools(scope);
+        let found = tools.into_iter().find(|other| other.definition().id.as_str() == tool)?;
+        Some(self.watched(found))
+    }
+
+    /// Returns all tools of all plugins, bound to a conversation. How their calls end is remembered.
+    #[must_use]
+    pub fn tools(&self, scope: &Scope) -> Vec<Arc<dyn Tool>> {
+        let tools = self.plugins().flat_map(|plugin| plugin.tools(scope));
+        tools.map(|tool| self.watched(tool)).collect()
+    }
+
+    fn watched(&self, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
+        Arc::new(WatchedTool::new(tool, self.store.clone()))
     }
 
     /// Returns what remembers its packages.
