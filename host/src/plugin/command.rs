@@ -26,7 +26,7 @@ pub(crate) async fn run(
 ) -> Result<ToolResult, Error> {
     let (args, stdin) = decode(arguments, plugin.name()).map_err(invalid)?;
     let limits = plugin.limits_for(context)?;
-    let linked = plugin.linked().await?;
+    let linked = plugin.linked(context).await?;
     let waiting = Instant::now();
     let _permit = plugin.permit(context, &limits).await?;
     let queued = waiting.elapsed();

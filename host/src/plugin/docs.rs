@@ -19,7 +19,7 @@ pub const WIT_SECTION: &str = "toolwit:wit";
 pub(crate) const WIT_BYTES_MAX: u64 = 1 << 20;
 
 /// The longest description of a function, in characters.
-const FUNCTION_DOCS_CHARS_MAX: usize = 4_096;
+pub(crate) const FUNCTION_DOCS_CHARS_MAX: usize = 4_096;
 
 /// The longest description of a field, a case or a resource, in characters.
 const ITEM_DOCS_CHARS_MAX: usize = 1_024;
@@ -182,9 +182,13 @@ impl Label {
     }
 }
 
-/// Takes docs as text: without control characters, cut at a bound.
 fn text(docs: &Docs, chars_max: usize) -> Option<String> {
-    let whole = printable(docs.contents.as_deref()?.trim());
+    clean(docs.contents.as_deref()?, chars_max)
+}
+
+/// Takes docs as text: without control characters, cut at a bound.
+pub(crate) fn clean(docs: &str, chars_max: usize) -> Option<String> {
+    let whole = printable(docs.trim());
     let mut cut: String = whole.chars().take(chars_max).collect();
     if cut.len() < whole.len() {
         cut.push('…');

@@ -8,7 +8,9 @@ use sha2::{Digest, Sha256};
 use super::check::{self, Checked};
 use super::docs;
 use super::engine::Profile;
+use super::footprint::Footprint;
 use super::imports::{self, Import};
+use super::package_docs;
 use super::reflect::reflect;
 use super::types::{Function, FunctionKind, Resource, Shape, Skipped};
 use super::wit_text;
@@ -33,6 +35,8 @@ pub struct Inspection {
     pub skipped: Vec<Skipped>,
     /// What it imports.
     pub imports: Vec<Import>,
+    /// What an instance takes before it runs.
+    pub(crate) footprint: Footprint,
     /// Which function of the shape each of `tools` is.
     pub(crate) tool_functions: Vec<usize>,
     pub(crate) shape: Arc<Shape>,
@@ -73,6 +77,13 @@ impl Inspection {
         if let Some(wit) = &wit {
             docs::apply(&mut shape, wit);
         }
+        for (_, section) in checked
+            .custom_sections
+            .iter()
+            .filter(|(name, _)| *name == package_docs::SECTION)
+        {
+            package_docs::apply(&mut shape, section);
+        }
         shape.make_schemas();
         let tool_functions: Vec<_> = shape
             .functions
@@ -96,6 +107,7 @@ impl Inspection {
                 .collect(),
             skipped: shape.skipped.clone(),
             imports: imports::list(&checked),
+            footprint: checked.footprint,
             tool_functions,
             shape: Arc::new(shape),
         })

@@ -20,6 +20,7 @@ use super::entity::{EntityKey, EntityTable, Handles};
 use super::harvest::Harvest;
 use super::inspection::id_parameter;
 use super::instance::{CallClock, Instance};
+use super::link_once::cancelled_before;
 use super::scope::ConversationNumber;
 use super::tool::invalid;
 use super::types::ResourceIndex;
@@ -195,10 +196,8 @@ impl Session {
             .store(CLOCK.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         tokio::select! {
             biased;
+            () = context.cancel().cancelled() => Err(cancelled_before()),
             state = self.state.lock() => Ok(state),
-            () = context.cancel().cancelled() => {
-                Err(Error::new(ErrorKind::Cancelled, Phase::Execute, "the call was cancelled before it began"))
-            }
             () = tokio::time::sleep(limits.wall_max) => {
                 Err(Error::new(ErrorKind::Busy, Phase::Execute, "an earlier call in the same session is still running")
                     .with_suggestion("call again when it has ended"))
