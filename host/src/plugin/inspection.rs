@@ -9,6 +9,7 @@ use super::annotations::Annotations;
 use super::check::{self, Checked};
 use super::docs;
 use super::engine::Profile;
+use super::footprint::Footprint;
 use super::imports::{self, Import};
 use super::package_docs;
 use super::reflect::reflect;
@@ -35,6 +36,8 @@ pub struct Inspection {
     pub skipped: Vec<Skipped>,
     /// What it imports.
     pub imports: Vec<Import>,
+    /// What an instance takes before it runs.
+    pub(crate) footprint: Footprint,
     /// Which function of the shape each of `tools` is.
     pub(crate) tool_functions: Vec<usize>,
     pub(crate) shape: Arc<Shape>,
@@ -47,6 +50,7 @@ pub(super) struct Facts {
     pub(super) size_bytes: u64,
     pub(super) profile: Profile,
     pub(super) imports: Vec<Import>,
+    pub(super) footprint: Footprint,
 }
 
 /// A resource that a component exports.
@@ -107,6 +111,7 @@ impl Inspection {
             size_bytes: bytes.len() as u64,
             profile: checked.profile,
             imports: imports::list(&checked),
+            footprint: checked.footprint,
         };
         Ok(Self::assemble(facts, shape, origin.name))
     }
@@ -136,6 +141,7 @@ impl Inspection {
                 .collect(),
             skipped: shape.skipped.clone(),
             imports: facts.imports,
+            footprint: facts.footprint,
             tool_functions,
             shape: Arc::new(shape),
         }

@@ -31,6 +31,7 @@ impl Inspection {
             size_bytes: self.size_bytes,
             profile: self.profile,
             imports: self.imports.clone(),
+            footprint: self.footprint,
         };
         let writing = Writing {
             version: KEPT_VERSION,
