@@ -12,8 +12,10 @@ use crate::plugin::{CodeCachePlace, Runtime, RuntimeOptions};
 use crate::store::{CheckOutcome, CheckStage, MemoryStore, PackageRecord, Store, StoreError, ToolHealth};
 
 fn runtime() -> Arc<Runtime> {
-    let mut options = RuntimeOptions::default();
-    options.code_cache = CodeCachePlace::Off;
+    let options = RuntimeOptions {
+        code_cache: CodeCachePlace::Off,
+        ..RuntimeOptions::default()
+    };
     Runtime::new(options).unwrap()
 }
 
