@@ -42,7 +42,7 @@ pub(super) struct Run {
     /// What to ask, or - for standard input
     prompt: String,
     /// The model: openai:NAME, ollama:NAME or scripted:FILE
-    #[arg(long, value_name = "MODEL", env = "TOOLWIT_MODEL")]
+    #[arg(long, value_name = "MODEL", env = "TOOLWIT_MODEL", hide_env_values = true)]
     model: Option<String>,
     /// Where the model is asked, usually ending in /v1 [default: the provider's own]
     #[arg(long, value_name = "URL")]
@@ -66,7 +66,7 @@ impl Run {
     pub(super) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         let model = self.connect().await?;
         let prompt = match self.prompt.as_str() {
-            "-" => read_text("-".to_owned(), PROMPT_BYTES_MAX).await?,
+            "-" => read_text("-".to_owned(), PROMPT_BYTES_MAX, cancel).await?,
             _ => self.prompt,
         };
         let host = self.plugins.load(&self.limits).await?;

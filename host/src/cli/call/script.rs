@@ -67,8 +67,8 @@ impl Script {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArguments`] with the number of the line that is no call.
-    pub(super) async fn read(place: String) -> Result<Self, Error> {
-        Self::parse(&read_text(place, SCRIPT_BYTES_MAX).await?)
+    pub(super) async fn read(place: String, cancel: &CancellationToken) -> Result<Self, Error> {
+        Self::parse(&read_text(place, SCRIPT_BYTES_MAX, cancel).await?)
     }
 
     fn parse(text: &str) -> Result<Self, Error> {
