@@ -5,7 +5,8 @@
 //!
 //! Data flows through the modules in this order, and a module imports only from those before it: [`tool`] says what a tool
 //! is, [`limits`] how much it may use, [`plugin`] makes tools of components, [`registry`] finds components on disk,
-//! [`injection`] decides which tools come and go, [`model`] asks language models, [`agent`] is the loop over all of it. [`Toolwit`] puts them together.
+//! [`injection`] decides which tools come and go, [`model`] asks language models, [`agent`] is the loop over all of it.
+//! [`Toolwit`] puts them together.
 
 pub mod agent;
 #[cfg(feature = "build")]
@@ -29,3 +30,8 @@ pub use injection::*;
 pub use model::OpenAi;
 pub use model::Scripted;
 pub use tool::*;
+
+/// Holds the README's example to what the library is.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
