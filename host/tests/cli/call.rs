@@ -135,7 +135,7 @@ fn the_operators_limits_stop_a_call() {
     exit: 4
 
     --- stderr
-    error: plain#spin: the call burnt all its fuel
+    error: plain#spin: the call burnt all its fuel of 1000000
     limit: fuel_max is 1000000, used or asked for: 1000000
     hint: `--fuel N` moves this limit
     ");
