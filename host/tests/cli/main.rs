@@ -2,12 +2,16 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod build;
 mod call;
+mod demo;
 mod guests;
 mod inspect;
 mod interrupt;
 mod json;
 mod list;
+mod run;
+mod script;
 mod show;
 mod support;
 mod terminal;
