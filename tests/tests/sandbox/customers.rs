@@ -126,7 +126,9 @@ async fn two_customers_have_tools_of_their_own_and_can_be_lent_to_one_call() {
         .map(|customer| customer["id"].clone())
         .collect();
     assert!(ids.len() >= 2);
-    conversation.value("compare", json!({"first": ids[0], "second": ids[1]})).await;
+    conversation
+        .value("compare", json!({"first": ids[0], "second": ids[1]}))
+        .await;
     let spends = conversation
         .names()
         .iter()
