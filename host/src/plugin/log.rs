@@ -75,9 +75,11 @@ impl LogBuffer {
 
 /// Drops control characters but line breaks and tabs, so that no guest paints on the operator's terminal.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars()
-        .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
-        .collect()
+    text.chars().filter(|c| is_printable(*c)).collect()
+}
+
+pub(crate) fn is_printable(c: char) -> bool {
+    !c.is_control() || matches!(c, '\n' | '\t')
 }
 
 impl IsTerminal for LogBuffer {

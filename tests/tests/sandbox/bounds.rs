@@ -15,8 +15,13 @@ async fn explore() {
     let host = guests.wat("host-calls").await;
     let token = guests.wat("token").await;
     println!("{:?} {:?}", token.inspection().skipped, host.inspection().skipped);
-    for t in &token.inspection().tools { println!("{}", serde_json::to_string(t).unwrap()); }
-    let limits = LimitRequest::none().fuel(50_000_000).wall(Duration::from_millis(400)).memory_bytes(8 << 20);
+    for t in &token.inspection().tools {
+        println!("{}", serde_json::to_string(t).unwrap());
+    }
+    let limits = LimitRequest::none()
+        .fuel(50_000_000)
+        .wall(Duration::from_millis(400))
+        .memory_bytes(8 << 20);
     let mut c = Conversation::over(&[&compute, &results, &host, &token]).bounded(limits);
     println!("{:?}", c.names());
     for (n, a) in [
@@ -67,13 +72,28 @@ async fn explore() {
         ("dropped", json!({})),
     ] {
         let look = c.tools.look_up(n);
-        if !matches!(look, toolwit::Lookup::Found(_)) { println!("{n}: NO TOOL"); continue; }
+        if !matches!(look, toolwit::Lookup::Found(_)) {
+            println!("{n}: NO TOOL");
+            continue;
+        }
         let t = Instant::now();
         match c.call(n, a.clone()).await {
-            Ok(r) => println!("{n} {a} -> {:?} {} {:?} {:?} log {:?}", t.elapsed(), r.for_llm.chars().take(200).collect::<String>(), r.is_error, r.usage, r.log.map(|l| l.len())),
-            Err(e) => println!("{n} {a} -> {:?} ERR {} [{:?}]", t.elapsed(), serde_json::to_string(&e).unwrap(), std::error::Error::source(&e).map(|s| s.to_string())),
+            Ok(r) => println!(
+                "{n} {a} -> {:?} {} {:?} {:?} log {:?}",
+                t.elapsed(),
+                r.for_llm.chars().take(200).collect::<String>(),
+                r.is_error,
+                r.usage,
+                r.log.map(|l| l.len())
+            ),
+            Err(e) => println!(
+                "{n} {a} -> {:?} ERR {} [{:?}]",
+                t.elapsed(),
+                serde_json::to_string(&e).unwrap(),
+                std::error::Error::source(&e).map(|s| s.to_string())
+            ),
         }
     }
     println!("{:?}", c.names());
-    let _ : Option<(Value, Error, ErrorKind, Phase)> = None;
+    let _: Option<(Value, Error, ErrorKind, Phase)> = None;
 }
