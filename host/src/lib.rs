@@ -4,9 +4,10 @@
 //! the model may see it.
 //!
 //! Data flows through the modules in this order, and a module imports only from those before it: [`tool`] says what a tool
-//! is, [`limits`] how much it may use, [`plugin`] makes tools of components, [`registry`] finds components on disk,
+//! is, [`limits`] how much it may use, [`capability`] what it may reach, [`plugin`] makes tools of components, [`registry`] finds components on disk,
 //! [`model`] asks language models. [`Toolwit`] puts them together.
 
+pub mod capability;
 mod error;
 mod host;
 pub mod limits;
