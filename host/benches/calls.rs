@@ -23,14 +23,42 @@ const ADD: &str = r#"(component
     (func (export "add") (param "a" u32) (param "b" u32) (result u32) (canon lift (core func $i "add"))))"#;
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
     runtime.block_on(async {
-        let options = RuntimeOptions { code_cache: CodeCachePlace::Off, ..RuntimeOptions::default() };
+        let options = RuntimeOptions {
+            code_cache: CodeCachePlace::Off,
+            ..RuntimeOptions::default()
+        };
         let host = Runtime::new(options).unwrap();
         let subjects = [
-            Subject::load(&host, "add", &wat::parse_str(ADD).unwrap(), "add", r#"{"a": 40, "b": 2}"#).await,
-            Subject::load(&host, "calc", &raw::shipped("calc"), "evaluate", r#"{"expression": "2 * (3 + 4)"}"#).await,
-            Subject::load(&host, "text", &raw::shipped("text"), "slug", r#"{"text": "Hello, wide World"}"#).await,
+            Subject::load(
+                &host,
+                "add",
+                &wat::parse_str(ADD).unwrap(),
+                "add",
+                r#"{"a": 40, "b": 2}"#,
+            )
+            .await,
+            Subject::load(
+                &host,
+                "calc",
+                &raw::shipped("calc"),
+                "evaluate",
+                r#"{"expression": "2 * (3 + 4)"}"#,
+            )
+            .await,
+            Subject::load(
+                &host,
+                "text",
+                &raw::shipped("text"),
+                "slug",
+                r#"{"text": "Hello, wide World"}"#,
+            )
+            .await,
         ];
         for subject in &subjects {
             fresh(subject).await;
@@ -52,14 +80,26 @@ impl Subject {
     async fn load(host: &Arc<Runtime>, name: &'static str, bytes: &[u8], function: &str, arguments: &str) -> Self {
         let plugin = Plugin::from_bytes(host, name, bytes.to_vec()).await.unwrap();
         let tools = plugin.tools(&Scope::new());
-        let tool = tools.into_iter().find(|tool| tool.definition().name() == function).expect("the function is there");
+        let tool = tools
+            .into_iter()
+            .find(|tool| tool.definition().name() == function)
+            .expect("the function is there");
         let arguments = toolwit::parse_arguments(arguments).unwrap().arguments;
         let raw = Arc::new(raw::Raw::new(bytes, tool.definition().id.as_str(), &arguments));
-        Self { name, tool, arguments, raw }
+        Self {
+            name,
+            tool,
+            arguments,
+            raw,
+        }
     }
 
     async fn call(&self) {
-        let result = self.tool.call(self.arguments.clone(), &ToolContext::new()).await.unwrap();
+        let result = self
+            .tool
+            .call(self.arguments.clone(), &ToolContext::new())
+            .await
+            .unwrap();
         assert!(!result.is_error, "{}", result.for_llm);
     }
 }
@@ -79,7 +119,12 @@ async fn fresh(subject: &Subject) {
         }
         raw.push(started.elapsed() / CALLS_PER_ROUND);
     }
-    report(&format!("fresh call, {}", subject.name), &mut ours, &mut raw, "at most 1.5");
+    report(
+        &format!("fresh call, {}", subject.name),
+        &mut ours,
+        &mut raw,
+        "at most 1.5",
+    );
 }
 
 /// A method of a live entity, beside the same dynamic call on a live resource.
@@ -87,14 +132,23 @@ async fn live_entity(host: &Arc<Runtime>) {
     let bytes = raw::shipped("customers");
     let plugin = Plugin::from_bytes(host, "customers", bytes.clone()).await.unwrap();
     let mut tools = ToolSet::new();
-    plugin.tools(&Scope::new()).into_iter().for_each(|tool| drop(tools.add(tool)));
+    plugin
+        .tools(&Scope::new())
+        .into_iter()
+        .for_each(|tool| drop(tools.add(tool)));
     let find = |tools: &ToolSet, name: &str| match tools.look_up(name) {
         Lookup::Found(found) => found.tool,
         _ => panic!("{name} is there"),
     };
     let arguments = toolwit::parse_arguments(r#"{"name": "John Smith"}"#).unwrap().arguments;
-    let found = find(&tools, "search_customer").call(arguments, &ToolContext::new()).await.unwrap();
-    found.providers[0].tools().into_iter().for_each(|tool| drop(tools.add(tool)));
+    let found = find(&tools, "search_customer")
+        .call(arguments, &ToolContext::new())
+        .await
+        .unwrap();
+    found.providers[0]
+        .tools()
+        .into_iter()
+        .for_each(|tool| drop(tools.add(tool)));
     let method = find(&tools, "customer_c123_get_average_spend");
     let mut live = raw::LiveCustomer::new(&bytes);
     let (mut ours, mut raw) = (Vec::new(), Vec::new());

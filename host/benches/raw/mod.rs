@@ -11,7 +11,10 @@ struct State {
 
 impl WasiView for State {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+        WasiCtxView {
+            ctx: &mut self.wasi,
+            table: &mut self.table,
+        }
     }
 }
 
@@ -29,7 +32,9 @@ impl Raw {
         let engine = engine();
         let component = Component::from_binary(&engine, bytes).unwrap();
         let (place, function) = id.split_once('#').unwrap();
-        let interface = place.split_once('/').map(|(_, interface)| component.get_export_index(None, interface).unwrap());
+        let interface = place
+            .split_once('/')
+            .map(|(_, interface)| component.get_export_index(None, interface).unwrap());
         let function = component.get_export_index(interface.as_ref(), function).unwrap();
         let params = arguments
             .values()
@@ -40,7 +45,12 @@ impl Raw {
             .collect();
         let mut linker = Linker::new(&engine);
         wasmtime_wasi::p2::add_to_linker_sync(&mut linker).unwrap();
-        Self { pre: linker.instantiate_pre(&component).unwrap(), engine, function, params }
+        Self {
+            pre: linker.instantiate_pre(&component).unwrap(),
+            engine,
+            function,
+            params,
+        }
     }
 
     /// Instantiates, calls and drops.
@@ -77,20 +87,36 @@ impl LiveCustomer {
         };
         let (search, method) = (find("search-customer"), find("[method]customer.get-average-spend"));
         let mut found = [Val::Bool(false)];
-        search.call(&mut store, &[Val::String("John Smith".to_owned())], &mut found).unwrap();
-        let [Val::Result(Ok(Some(handle)))] = found else { panic!("a customer is found") };
-        Self { store, method, handle: *handle }
+        search
+            .call(&mut store, &[Val::String("John Smith".to_owned())], &mut found)
+            .unwrap();
+        let [Val::Result(Ok(Some(handle)))] = found else {
+            panic!("a customer is found")
+        };
+        Self {
+            store,
+            method,
+            handle: *handle,
+        }
     }
 
     pub fn get_average_spend(&mut self) {
         let mut results = [Val::Bool(false)];
-        self.method.call(&mut self.store, std::slice::from_ref(&self.handle), &mut results).unwrap();
+        self.method
+            .call(&mut self.store, std::slice::from_ref(&self.handle), &mut results)
+            .unwrap();
         std::hint::black_box(results);
     }
 }
 
 fn store(engine: &Engine) -> Store<State> {
-    Store::new(engine, State { wasi: WasiCtx::builder().build(), table: ResourceTable::new() })
+    Store::new(
+        engine,
+        State {
+            wasi: WasiCtx::builder().build(),
+            table: ResourceTable::new(),
+        },
+    )
 }
 
 fn engine() -> Engine {
@@ -102,7 +128,9 @@ fn engine() -> Engine {
         .max_unused_warm_slots(1_000)
         .pagemap_scan(Enabled::Auto);
     let mut config = Config::new();
-    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool)).concurrency_support(false);
+    config
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool))
+        .concurrency_support(false);
     Engine::new(&config).unwrap()
 }
 

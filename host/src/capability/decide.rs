@@ -140,7 +140,9 @@ pub fn decide(effective: &Effective, access: &Access<'_>) -> Decision {
 }
 
 /// Decides whether an allowed request may go to the address that its host has.
-#[must_use]
+///
+/// # Errors
+/// The denial, with what the address belongs to.
 pub fn decide_address(rule: &HostRule, address: IpAddr) -> Result<(), Denial> {
     if rule.allows_address(address) {
         return Ok(());

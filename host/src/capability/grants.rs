@@ -38,6 +38,8 @@ pub struct Grant {
     pub version: GrantedVersion,
     /// For how long.
     pub scope: GrantScope,
+    /// When it was given, in seconds since 1970: tells a grant that was given again from one that was used up.
+    pub issued: Option<u64>,
     /// What.
     pub allowance: Allowance,
 }
@@ -199,6 +201,7 @@ struct RawGrant {
     any_version: Option<bool>,
     #[serde(default)]
     scope: GrantScope,
+    issued: Option<u64>,
     #[serde(default)]
     http: Vec<HostRule>,
     #[serde(default)]
@@ -325,8 +328,20 @@ impl Grant {
             plugin: raw.plugin,
             version,
             scope: raw.scope,
+            issued: raw.issued,
             allowance,
         })
+    }
+
+    /// Tells it from all others, wherever it stands in its file: a digest of what it says.
+    #[must_use]
+    pub fn identity(&self) -> String {
+        use sha2::{Digest, Sha256};
+        let said = format!(
+            "{:?}",
+            (&self.plugin, &self.version, self.scope, self.issued, &self.allowance)
+        );
+        Sha256::digest(said).iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Tells whether it is for this component.

@@ -2,10 +2,11 @@
 //!
 //! The stages have a type each. An [`Inspection`] is what the bytes tell, without running anything. A [`Plugin`] adds a
 //! name and compiles when it is first called; what is linked then makes an instance for each call, or one session
-//! instance for each conversation where the component hands out resources. `wasi` and `http` are the only places that
-//! give authority to a guest, and they give none.
+//! instance for each conversation where the component hands out resources. `authority` finds out what a call may do; `wasi`,
+//! `files` and `http` are the only places that give it to a guest.
 
 mod answer;
+mod authority;
 mod check;
 mod code_cache;
 mod command;
@@ -16,6 +17,8 @@ mod encode;
 mod engine;
 mod entity;
 mod fault;
+mod files;
+mod frozen;
 mod harvest;
 mod http;
 mod imports;
@@ -25,6 +28,7 @@ mod limiter;
 mod linked;
 mod log;
 mod precompiled;
+mod private_file;
 mod reflect;
 mod runtime;
 mod schema;
@@ -40,9 +44,11 @@ mod types;
 mod wasi;
 mod wit_text;
 
+pub use authority::{SecretError, SecretStore};
 pub use component::Plugin;
 pub use docs::WIT_SECTION;
 pub use engine::Profile;
+pub use http::{Resolve, Resolving};
 pub use imports::{Import, ImportSupport};
 pub use inspection::{EntityType, Inspection, Origin, component_wit};
 pub use runtime::{CodeCachePlace, Runtime, RuntimeOptions};
