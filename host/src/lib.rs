@@ -4,21 +4,29 @@
 //! the model may see it.
 //!
 //! Data flows through the modules in this order, and a module imports only from those before it: [`tool`] says what a tool
-//! is, [`limits`] how much it may use, [`capability`] what it may reach, [`plugin`] makes tools of components, [`registry`] finds components on disk,
-//! [`model`] asks language models. [`Toolwit`] puts them together.
+//! is, [`limits`] how much it may use, [`capability`] what it may reach, [`plugin`] makes tools of components, [`registry`]
+//! finds components on disk, [`injection`] decides which tools come and go, [`model`] asks language models, [`agent`] is the
+//! loop over all of it. [`Toolwit`] puts them together.
 
+pub mod agent;
 pub mod capability;
 mod error;
 mod host;
+pub mod injection;
 pub mod limits;
 pub mod model;
 pub mod plugin;
 pub mod registry;
 pub mod tool;
 
+pub use agent::*;
 pub use error::{Error, ErrorKind, ErrorReport, LimitUse, Phase};
 pub use host::{Toolwit, ToolwitBuilder};
+pub use injection::*;
 #[cfg(feature = "models")]
 pub use model::OpenAi;
 pub use model::Scripted;
 pub use tool::*;
+
+#[cfg(feature = "build")]
+pub mod build;

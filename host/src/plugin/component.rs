@@ -66,7 +66,7 @@ impl Plugin {
         let (of_task, name_of_task) = (path.clone(), name.to_owned());
         let inspect = move || {
             let bytes = source::read_component(&of_task, bytes_max)?;
-            let beside = std::fs::read_to_string(of_task.with_extension("wit")).ok();
+            let beside = source::read_wit(&of_task.with_extension("wit"));
             Inspection::of(
                 &bytes,
                 Origin {

@@ -16,17 +16,17 @@ use super::types::{Case, Field, Function, FunctionKind, Label, Shape, WitType};
 pub const WIT_SECTION: &str = "toolwit:wit";
 
 /// The largest WIT that is read, in bytes.
-const WIT_BYTES_MAX: usize = 1 << 20;
+pub(crate) const WIT_BYTES_MAX: u64 = 1 << 20;
 
 /// The longest description of a function, in characters.
-const FUNCTION_DOCS_CHARS_MAX: usize = 4_096;
+pub(crate) const FUNCTION_DOCS_CHARS_MAX: usize = 4_096;
 
 /// The longest description of a field, a case or a resource, in characters.
 const ITEM_DOCS_CHARS_MAX: usize = 1_024;
 
 /// Decodes a WIT package in binary form. `None` for anything that is none, a parser's panic included.
 pub(crate) fn decode_wit(bytes: &[u8]) -> Option<Resolve> {
-    if bytes.len() > WIT_BYTES_MAX {
+    if bytes.len() as u64 > WIT_BYTES_MAX {
         return None;
     }
     decode_component(bytes)
@@ -44,7 +44,7 @@ pub(crate) fn decode_component(bytes: &[u8]) -> Option<Resolve> {
 
 /// Parses WIT text. `None` for anything that is none.
 pub(crate) fn parse_wit(text: &str) -> Option<Resolve> {
-    if text.len() > WIT_BYTES_MAX {
+    if text.len() as u64 > WIT_BYTES_MAX {
         return None;
     }
     let parse = || {
@@ -182,9 +182,13 @@ impl Label {
     }
 }
 
-/// Takes docs as text: without control characters, cut at a bound.
 fn text(docs: &Docs, chars_max: usize) -> Option<String> {
-    let whole = printable(docs.contents.as_deref()?.trim());
+    clean(docs.contents.as_deref()?, chars_max)
+}
+
+/// Takes docs as text: without control characters, cut at a bound.
+pub(crate) fn clean(docs: &str, chars_max: usize) -> Option<String> {
+    let whole = printable(docs.trim());
     let mut cut: String = whole.chars().take(chars_max).collect();
     if cut.len() < whole.len() {
         cut.push('…');

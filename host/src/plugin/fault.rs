@@ -38,7 +38,7 @@ pub(crate) fn explain(error: &wasmtime::Error, state: &HostState, limits: &CallL
             .with_suggestion("the guest recurses without end, or deeper than the host allows"),
         trap => match denied(state, limits, phase) {
             Some(denied) => denied,
-            None => host_side(error, limits, phase).unwrap_or_else(|| trapped(error, trap, phase)),
+            None => host_side(error, state, limits, phase).unwrap_or_else(|| trapped(error, trap, phase)),
         },
     };
     told.with_source(format!("{error:#}"))
@@ -96,7 +96,7 @@ fn denied(state: &HostState, limits: &CallLimits, phase: Phase) -> Option<Error>
 }
 
 /// Errors that the host raised on the guest's behalf.
-fn host_side(error: &wasmtime::Error, limits: &CallLimits, phase: Phase) -> Option<Error> {
+fn host_side(error: &wasmtime::Error, state: &HostState, limits: &CallLimits, phase: Phase) -> Option<Error> {
     if error.is::<PoolConcurrencyLimitError>() {
         return Some(
             Error::new(ErrorKind::Busy, phase, "the host has no free slot for another instance")
@@ -113,6 +113,14 @@ fn host_side(error: &wasmtime::Error, limits: &CallLimits, phase: Phase) -> Opti
             max,
             max,
         ));
+    }
+    if error.root_cause().to_string() == HOST_CALL_BYTES_MESSAGE && state.meter.is_copying_result() {
+        let max = limits.result_bytes_max;
+        let message = "the result is larger than it may be";
+        return Some(
+            limit(ErrorKind::ResultBytes, phase, message, "result_bytes_max", max, max + 1)
+                .with_suggestion("ask for less at once"),
+        );
     }
     if error.root_cause().to_string() == HOST_CALL_BYTES_MESSAGE {
         let max = limits.host_call_bytes_max;

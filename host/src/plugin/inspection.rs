@@ -9,6 +9,7 @@ use super::check::{self, Checked};
 use super::docs;
 use super::engine::Profile;
 use super::imports::{self, Import};
+use super::package_docs;
 use super::reflect::reflect;
 use super::types::{Function, FunctionKind, Resource, Shape, Skipped};
 use super::wit_text;
@@ -72,6 +73,13 @@ impl Inspection {
         let wit = wit_with_docs(&checked, origin);
         if let Some(wit) = &wit {
             docs::apply(&mut shape, wit);
+        }
+        for (_, section) in checked
+            .custom_sections
+            .iter()
+            .filter(|(name, _)| *name == package_docs::SECTION)
+        {
+            package_docs::apply(&mut shape, section);
         }
         shape.make_schemas();
         let tool_functions: Vec<_> = shape

@@ -27,6 +27,7 @@ mod instance;
 mod limiter;
 mod linked;
 mod log;
+mod package_docs;
 mod precompiled;
 mod private_file;
 mod reflect;

@@ -39,6 +39,11 @@ impl Source {
     }
 }
 
+/// Reads WIT text beside a component. Docs are best effort: `None` for whatever is no small text file.
+pub(crate) fn read_wit(path: &Path) -> Option<String> {
+    String::from_utf8(read_component(path, super::docs::WIT_BYTES_MAX).ok()?).ok()
+}
+
 /// Reads a component file. What is no regular file is refused before it is opened for reading, and what is too large
 /// before it is read.
 ///

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tokio::time::Instant;
-use wasmtime::component::ResourceTable;
-use wasmtime::{EngineWeak, Store, StoreContextMut, UpdateDeadline};
+use wasmtime::component::{ResourceTable, Val};
+use wasmtime::{CallHook, EngineWeak, Store, StoreContextMut, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
@@ -34,7 +34,31 @@ pub(crate) struct Meter {
     pub(crate) stop: StopFlag,
     host_calls: u64,
     host_calls_max: u64,
+    transfer: Transfer,
     engine: EngineWeak,
+}
+
+/// How much may be copied out of the guest at once, and whether it is a result that is being copied.
+///
+/// wasmtime counts each element of a list in a result with the size of the host's own value, forty times that of a byte,
+/// but bytes for bytes in a call into the host. One bound for both would either refuse small results or let a guest copy
+/// forty times its due.
+struct Transfer {
+    host_call_bytes: usize,
+    result_bytes: usize,
+    is_result: bool,
+}
+
+impl Transfer {
+    fn new(limits: &CallLimits) -> Self {
+        let bytes = |amount: u64| usize::try_from(amount).unwrap_or(usize::MAX);
+        Self {
+            host_call_bytes: bytes(limits.host_call_bytes_max),
+            // No value of the result takes less than one byte of JSON.
+            result_bytes: bytes(limits.result_bytes_max).saturating_mul(size_of::<Val>()),
+            is_result: false,
+        }
+    }
 }
 
 impl HostState {
@@ -60,6 +84,7 @@ impl HostState {
                 stop: StopFlag::default(),
                 host_calls: 0,
                 host_calls_max: limits.host_calls_max,
+                transfer: Transfer::new(limits),
                 engine,
             },
             log,
@@ -81,7 +106,7 @@ impl HostState {
     pub(crate) fn into_store(self, engine: &wasmtime::Engine, limits: &CallLimits) -> wasmtime::Result<Store<Self>> {
         let mut store = Store::new(engine, self);
         store.limiter(|state| &mut state.limiter);
-        store.set_hostcall_fuel(usize::try_from(limits.host_call_bytes_max).unwrap_or(usize::MAX));
+        store.call_hook(on_transition);
         store.set_max_component_handles(limits.resources_max);
         store.set_fuel(limits.fuel_max)?;
         store.epoch_deadline_callback(on_epoch);
@@ -98,12 +123,32 @@ fn on_epoch(store: StoreContextMut<'_, HostState>) -> wasmtime::Result<UpdateDea
     }
 }
 
+/// Runs when control passes between host and guest: while the guest runs it may copy what a call into the host allows,
+/// when it has returned what a result allows.
+fn on_transition(mut store: StoreContextMut<'_, HostState>, hook: CallHook) -> wasmtime::Result<()> {
+    let transfer = &mut store.data_mut().meter.transfer;
+    transfer.is_result = matches!(hook, CallHook::ReturningFromWasm);
+    let bytes = if transfer.is_result {
+        transfer.result_bytes
+    } else {
+        transfer.host_call_bytes
+    };
+    store.set_hostcall_fuel(bytes);
+    Ok(())
+}
+
 impl Meter {
     /// Starts counting for another call on the same instance.
     pub(crate) fn start_call(&mut self, limits: &CallLimits) {
         self.stop = StopFlag::default();
         self.host_calls = 0;
         self.host_calls_max = limits.host_calls_max;
+        self.transfer = Transfer::new(limits);
+    }
+
+    /// Whether the guest has returned and its result is being copied.
+    pub(crate) fn is_copying_result(&self) -> bool {
+        self.transfer.is_result
     }
 
     pub(crate) fn host_calls(&self) -> u64 {

@@ -41,6 +41,12 @@ impl ToolId {
         Self(format!("{}({entity})", self.0).into())
     }
 
+    /// Tells whether this is a tool written in Rust.
+    #[must_use]
+    pub fn is_native(&self) -> bool {
+        self.0.starts_with("native#")
+    }
+
     /// Returns the identity as text.
     #[must_use]
     pub fn as_str(&self) -> &str {

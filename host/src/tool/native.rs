@@ -111,7 +111,7 @@ impl NativeTool {
     }
 
     /// Makes a tool of a function from a type to a type, with an identity and candidate names of the caller's choice.
-    pub(super) fn typed_as<In, Out, E, F, Fut>(
+    pub(crate) fn typed_as<In, Out, E, F, Fut>(
         id: ToolId,
         names: Vec<String>,
         description: impl Into<String>,

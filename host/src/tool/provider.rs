@@ -17,7 +17,7 @@ pub enum Rebinding {
 
 /// A live object that brings its own tools into the conversation when a tool returns it.
 ///
-/// Plugin resources and Rust types use the same trait. Two objects with the same [`key`](ToolProvider::key) are one entity.
+/// Plugin resources and Rust types use the same trait. Two objects of the same namespace, prefix and id are one entity.
 pub trait ToolProvider: Send + Sync {
     /// The type's name in tool names: `customer`.
     fn prefix(&self) -> &str;

@@ -16,6 +16,7 @@ const ROWS: &[&[&str]] = &[
     &["model"],
     &["agent"],
     &["mcp"],
+    &["host"],
     &["cli"],
 ];
 

@@ -1,0 +1,227 @@
+//! How a conversation is described.
+
+use std::sync::Arc;
+
+use super::conversation::Conversation;
+use super::history::History;
+use super::observer::{Observer, Observers};
+use super::outcome::RunOutcome;
+use super::page::{Pages, READ_RESULT, read_result};
+use super::policy::LoopLimits;
+use super::toolbox::Toolbox;
+use crate::error::{Error, ErrorKind, Phase};
+use crate::injection::{Chain, EntityTools, InjectionStrategy};
+use crate::model::{ChatModel, ChatOptions};
+use crate::tool::{Message, OutputSink, Tool, ToolContext, ToolId, ToolName, ToolSet};
+
+/// Names that only the host's own tools may have.
+pub const RESERVED_NAMES: [&str; 3] = [READ_RESULT, "search_tools", "call_tool"];
+
+/// Describes a [`Conversation`]. Only the model must be said; by default there are no tools, entities are discovered, and
+/// [`LoopLimits`] hold.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
+/// use toolwit::model::{ChatModel, ChatRequest, ChatResponse, ModelError};
+/// use toolwit::{Conversation, NativeTool, ToolCall};
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Add { a: i64, b: i64 }
+///
+/// /// Stands for a language model: calls a tool, then repeats what it reads.
+/// struct Parrot;
+///
+/// #[async_trait]
+/// impl ChatModel for Parrot {
+///     fn name(&self) -> &str { "parrot" }
+///
+///     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
+///         let last = &request.messages[request.messages.len() - 1];
+///         let call = ToolCall { id: "1".into(), name: "add".into(), arguments: r#"{"a": 1, "b": 2}"#.into() };
+///         let asked = last.content().ends_with('?');
+///         Ok(ChatResponse::new(last.content(), if asked { vec![call] } else { vec![] }))
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let add = NativeTool::typed("add", "Adds two numbers.", |add: Add, _context| async move {
+///     add.a.checked_add(add.b).ok_or("the sum is too large")
+/// })?;
+/// let mut conversation = Conversation::builder().model(Parrot).tool(add).build()?;
+/// let outcome = conversation.run("What is 1 + 2?").await?;
+/// assert_eq!(outcome.text(), "3");
+/// # Ok(()) }
+/// ```
+#[derive(Default)]
+pub struct ConversationBuilder {
+    model: Option<Arc<dyn ChatModel>>,
+    system: Option<String>,
+    history: Vec<Message>,
+    tools: Vec<Arc<dyn Tool>>,
+    strategies: Strategies,
+    context: ToolContext,
+    options: ChatOptions,
+    limits: LoopLimits,
+    observers: Observers,
+}
+
+/// The strategies of a conversation. Entities are discovered unless someone says no.
+struct Strategies(Chain);
+
+impl Default for Strategies {
+    fn default() -> Self {
+        Self(Chain::new().then(EntityTools))
+    }
+}
+
+impl ConversationBuilder {
+    /// Sets the model that is asked. An `Arc` of a model is a model too.
+    #[must_use]
+    pub fn model(mut self, model: impl ChatModel + 'static) -> Self {
+        self.model = Some(Arc::new(model));
+        self
+    }
+
+    /// Sets the application's instructions, which come before everything else.
+    #[must_use]
+    pub fn system(mut self, instructions: impl Into<String>) -> Self {
+        self.system = Some(instructions.into());
+        self
+    }
+
+    /// Goes on with what was said before. Calls in it that nobody answered are answered as cancelled.
+    #[must_use]
+    pub fn history(mut self, messages: Vec<Message>) -> Self {
+        self.history = messages;
+        self
+    }
+
+    /// Adds a tool. One with the id of an earlier one takes its place.
+    #[must_use]
+    pub fn tool(self, tool: impl Tool + 'static) -> Self {
+        self.tools([Arc::new(tool) as Arc<dyn Tool>])
+    }
+
+    /// Adds tools. Tools written in Rust get their names before those of plugins, whatever the order.
+    #[must_use]
+    pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        self.tools.extend(tools);
+        self
+    }
+
+    /// Asks one more strategy after each result, after those that are there.
+    #[must_use]
+    pub fn strategy(mut self, strategy: impl InjectionStrategy + 'static) -> Self {
+        self.strategies = Strategies(self.strategies.0.then(strategy));
+        self
+    }
+
+    /// Drops all strategies, the default one included: tools stay as they are.
+    #[must_use]
+    pub fn without_strategies(mut self) -> Self {
+        self.strategies = Strategies(Chain::new());
+        self
+    }
+
+    /// Sets what reaches every tool and never the model: tenant, channel, the token that cancels all turns. A turn adds its
+    /// own, which wins.
+    #[must_use]
+    pub fn context(mut self, context: ToolContext) -> Self {
+        self.context = context;
+        self
+    }
+
+    /// Sends what tools have to say to the user here.
+    #[must_use]
+    pub fn output(mut self, output: Arc<dyn OutputSink>) -> Self {
+        self.context = self.context.with_output(output);
+        self
+    }
+
+    /// Sets how the model answers.
+    #[must_use]
+    pub fn options(mut self, options: ChatOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Sets how far a run may go.
+    #[must_use]
+    pub fn limits(mut self, limits: LoopLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Tells one more observer what happens.
+    #[must_use]
+    pub fn observer(self, observer: impl Observer + 'static) -> Self {
+        self.shared_observer(Arc::new(observer))
+    }
+
+    /// Tells one more observer what happens, which others hold too.
+    #[must_use]
+    pub fn shared_observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observers.add(observer);
+        self
+    }
+
+    /// Makes the conversation.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] without a model, for limits with which nothing can run, and for a history that makes no
+    /// sense.
+    pub fn build(self) -> Result<Conversation, Error> {
+        let model = self.model.ok_or_else(|| {
+            Error::new(ErrorKind::Configuration, Phase::Model, "the conversation has no model")
+                .with_suggestion("set one with `model`")
+        })?;
+        self.limits.check()?;
+        let mut history = History::resume(self.history)?;
+        if let Some(system) = self.system {
+            history.instruct(system);
+        }
+        let pages = Arc::new(Pages::new(self.limits.result_bytes_max));
+        Ok(Conversation {
+            model,
+            history,
+            toolbox: Toolbox::new(named(self.tools), &self.limits),
+            strategy: self.strategies.0,
+            context: self.context,
+            options: self.options,
+            limits: self.limits,
+            observers: self.observers,
+            reader: Arc::new(read_result(pages.clone())?),
+            pages,
+            turns: 0,
+        })
+    }
+
+    /// Makes a conversation for one message, and answers it.
+    ///
+    /// # Errors
+    /// As [`build`](ConversationBuilder::build) and [`Conversation::run`]; use those to get at the history of a run that
+    /// failed.
+    pub async fn run(self, prompt: &str) -> Result<RunOutcome, Error> {
+        Ok(self.build()?.run(prompt).await?)
+    }
+}
+
+/// Names the tools that are there from the start: those written in Rust first, so that no plugin takes their names.
+fn named(tools: Vec<Arc<dyn Tool>>) -> ToolSet {
+    let mut set = ToolSet::new();
+    RESERVED_NAMES
+        .into_iter()
+        .filter_map(ToolName::parse)
+        .for_each(|name| set.reserve(name));
+    let (native, others): (Vec<_>, Vec<_>) = tools.into_iter().partition(|tool| {
+        let id = &tool.definition().id;
+        id.is_native() || *id == ToolId::host(tool.definition().name())
+    });
+    for tool in native.into_iter().chain(others) {
+        set.add(tool);
+    }
+    set
+}

@@ -1,0 +1,252 @@
+//! A Rust package, built with cargo into a component.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde::Deserialize;
+
+use super::{
+    BuildError, Progress, Silent, Step,
+    command::{Stdout, run, run_to_success},
+    rust_target::{RustToolchain, TARGET},
+};
+
+/// How long cargo may take to describe a package.
+const METADATA_LIMIT: Duration = Duration::from_secs(60);
+
+/// The cargo profile of plugins: small, since they are shipped, cached and compiled again by the host.
+///
+/// A workspace that defines it decides for itself; else these are its settings.
+const PROFILE: &str = "plugin";
+const PROFILE_SETTINGS: [&str; 7] = [
+    "inherits=\"release\"",
+    "opt-level=\"s\"",
+    "lto=true",
+    "codegen-units=1",
+    "panic=\"abort\"",
+    "debug=false",
+    "strip=true",
+];
+
+/// What is wanted of a cargo package.
+#[derive(Debug)]
+pub(super) struct CargoBuild<'a> {
+    /// The directory of its manifest.
+    pub(super) dir: &'a Path,
+    /// A profile other than the one for plugins.
+    pub(super) profile: Option<&'a str>,
+    /// How long it may take.
+    pub(super) limit: Duration,
+}
+
+/// What cargo made.
+#[derive(Debug)]
+pub(super) struct CargoArtifact {
+    /// The component, in cargo's directories.
+    pub(super) file: PathBuf,
+}
+
+/// A package and the places that belong to it.
+#[derive(Debug)]
+pub(super) struct CargoPackage {
+    /// The package's name.
+    pub(super) name: String,
+    /// The workspace's target directory.
+    pub(super) target_dir: PathBuf,
+    workspace_root: PathBuf,
+    id: String,
+    artifact: ArtifactKind,
+}
+
+/// The cargo target that becomes the component.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ArtifactKind {
+    /// A library with exports.
+    Library,
+    /// A program with a `main`.
+    Program(String),
+}
+
+impl CargoPackage {
+    /// Asks cargo about the package in `dir`.
+    pub(super) async fn read(dir: &Path, toolchain: &RustToolchain) -> Result<Self, BuildError> {
+        let manifest = dir.join("Cargo.toml");
+        let mut cargo = toolchain.cargo(dir);
+        cargo
+            .args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"])
+            .arg(&manifest);
+        let answer = run_to_success(cargo, Stdout::Collect, METADATA_LIMIT, &Silent).await?;
+        let metadata: Metadata = serde_json::from_str(&answer.stdout).map_err(|error| BuildError::Configuration {
+            path: manifest.clone(),
+            message: format!("cargo describes it in an unknown form: {error}"),
+        })?;
+        let is_this = |package: &Package| package.manifest_path == manifest;
+        let Some(package) = metadata.packages.into_iter().find(is_this) else {
+            return Err(BuildError::Workspace { manifest });
+        };
+        Ok(Self {
+            artifact: package.artifact()?,
+            name: package.name,
+            id: package.id,
+            target_dir: metadata.target_directory,
+            workspace_root: metadata.workspace_root,
+        })
+    }
+}
+
+impl CargoBuild<'_> {
+    /// Runs `cargo build`, and finds the component that it made.
+    pub(super) async fn run(
+        &self,
+        package: &CargoPackage,
+        toolchain: &RustToolchain,
+        progress: &dyn Progress,
+    ) -> Result<CargoArtifact, BuildError> {
+        progress.step(Step::Compile(package.name.clone()));
+        let mut cargo = toolchain.cargo(self.dir);
+        cargo.args([
+            "build",
+            "--message-format",
+            "json-render-diagnostics",
+            "--target",
+            TARGET,
+        ]);
+        cargo.arg("--manifest-path").arg(self.dir.join("Cargo.toml"));
+        // Apart from what the host's compiler keeps there: neither waits for, nor throws away, what the other has built.
+        cargo.arg("--target-dir").arg(package.target_dir.join("toolwit"));
+        match &package.artifact {
+            ArtifactKind::Library => cargo.arg("--lib"),
+            ArtifactKind::Program(name) => cargo.args(["--bin", name]),
+        };
+        cargo.args(["--profile", self.profile.unwrap_or(PROFILE)]);
+        if self.profile.is_none() && !defines_profile(&package.workspace_root) {
+            for setting in PROFILE_SETTINGS {
+                cargo.args(["--config", &format!("profile.{PROFILE}.{setting}")]);
+            }
+        }
+        let shown = format!("cargo build -p {}", package.name);
+        let finished = run(cargo, Stdout::Collect, self.limit, progress).await?;
+        let messages: Vec<Message> = finished
+            .stdout
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect();
+        if !finished.status.success() {
+            let compiled = messages.iter().any(|message| matches!(message, Message::BuildFinished));
+            return Err(if compiled {
+                BuildError::Compile {
+                    package: package.name.clone(),
+                    diagnostics: finished.output,
+                }
+            } else {
+                BuildError::Command {
+                    command: shown,
+                    status: finished.status.to_string(),
+                    output: finished.output,
+                }
+            });
+        }
+        let file = messages
+            .into_iter()
+            .rev()
+            .find_map(|message| message.component_of(&package.id));
+        file.map(|file| CargoArtifact { file })
+            .ok_or(BuildError::NoArtifact { expected: None })
+    }
+}
+
+/// Says whether the workspace has its own idea of how plugins are compiled.
+fn defines_profile(workspace_root: &Path) -> bool {
+    let manifest = fs::read_to_string(workspace_root.join("Cargo.toml")).unwrap_or_default();
+    let manifest: toml::Table = manifest.parse().unwrap_or_default();
+    manifest
+        .get("profile")
+        .and_then(|profiles| profiles.get(PROFILE))
+        .is_some()
+}
+
+#[derive(Debug, Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+    target_directory: PathBuf,
+    workspace_root: PathBuf,
+}
+
+#[derive(Debug, Deserialize)]
+struct Package {
+    name: String,
+    id: String,
+    manifest_path: PathBuf,
+    default_run: Option<String>,
+    targets: Vec<Target>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Target {
+    name: String,
+    kind: Vec<String>,
+}
+
+impl Target {
+    fn is(&self, kind: &str) -> bool {
+        self.kind.iter().any(|known| known == kind)
+    }
+}
+
+impl Package {
+    /// A library that is a `cdylib`, else the program, else an error that says what there is.
+    fn artifact(&self) -> Result<ArtifactKind, BuildError> {
+        if self.targets.iter().any(|target| target.is("cdylib")) {
+            return Ok(ArtifactKind::Library);
+        }
+        let programs: Vec<&str> = self
+            .targets
+            .iter()
+            .filter(|target| target.is("bin"))
+            .map(|target| target.name.as_str())
+            .collect();
+        match (programs.as_slice(), &self.default_run) {
+            ([program], _) => Ok(ArtifactKind::Program((*program).to_owned())),
+            ([_, ..], Some(default)) => Ok(ArtifactKind::Program(default.clone())),
+            ([_, ..], None) => Err(self.no_target(format!(
+                "several programs ({}) and no `default-run`",
+                programs.join(", ")
+            ))),
+            ([], _) => Err(self.no_target("its library is not a `cdylib`, and there is no program".to_owned())),
+        }
+    }
+
+    fn no_target(&self, reason: String) -> BuildError {
+        BuildError::NoTarget {
+            package: self.name.clone(),
+            reason,
+        }
+    }
+}
+
+/// The lines of cargo's `--message-format json` that matter here.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
+enum Message {
+    CompilerArtifact {
+        package_id: String,
+        filenames: Vec<PathBuf>,
+    },
+    BuildFinished,
+    #[serde(other)]
+    Other,
+}
+
+impl Message {
+    fn component_of(self, package: &str) -> Option<PathBuf> {
+        match self {
+            Self::CompilerArtifact { package_id, filenames } if package_id == package => filenames
+                .into_iter()
+                .find(|file| file.extension().is_some_and(|extension| extension == "wasm")),
+            _ => None,
+        }
+    }
+}

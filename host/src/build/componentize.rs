@@ -1,0 +1,104 @@
+//! A core module and its WIT, wrapped into a component.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+};
+
+use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
+
+use super::{BuildError, ResolvedWit};
+
+/// Wraps the module as an implementation of that world; strings are UTF-8.
+///
+/// A module that already carries its component type, as `wit-bindgen` leaves it, needs no WIT.
+pub(super) fn componentize(
+    path: &Path,
+    mut module: Vec<u8>,
+    wit: Option<&ResolvedWit>,
+    world: Option<&str>,
+) -> Result<Vec<u8>, BuildError> {
+    let failed = |message: String| BuildError::Componentize {
+        path: path.to_owned(),
+        message,
+    };
+    if !has_component_type(&module) {
+        let wit = wit.ok_or_else(|| failed("there is no WIT beside it that says what it implements".to_owned()))?;
+        let world = wit.world(world)?;
+        embed_component_metadata(&mut module, wit.resolve(), world, StringEncoding::UTF8)
+            .map_err(|error| failed(format!("{error:#}")))?;
+    }
+    let encoded = catch_unwind(AssertUnwindSafe(|| {
+        ComponentEncoder::default()
+            .validate(true)
+            .module(&module)
+            .and_then(|mut encoder| encoder.encode())
+    }));
+    match encoded {
+        Ok(encoded) => encoded.map_err(|error| failed(format!("{error:#}"))),
+        Err(_panic) => Err(failed("the encoder failed".to_owned())),
+    }
+}
+
+fn has_component_type(module: &[u8]) -> bool {
+    wasmparser::Parser::new(0).parse_all(module).flatten().any(|payload| {
+        matches!(payload, wasmparser::Payload::CustomSection(section) if section.name().starts_with("component-type"))
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const MODULE: &str = r#"(module
+        (func (export "demo:calc/sums@0.1.0#add") (param i32 i32) (result i32)
+            local.get 0 local.get 1 i32.add))"#;
+
+    fn wit(text: &str) -> ResolvedWit {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("calc.wit");
+        fs::write(&file, text).unwrap();
+        ResolvedWit::read(&file).unwrap()
+    }
+
+    #[test]
+    fn a_module_becomes_a_component_that_exports_its_world() {
+        let wit = wit(
+            "package demo:calc@0.1.0; interface sums { add: func(a: u32, b: u32) -> u32; }
+                       world calc { export sums; }",
+        );
+        let module = wat::parse_str(MODULE).unwrap();
+        let component = componentize(Path::new("calc.wasm"), module, Some(&wit), None).unwrap();
+        let wit_component::DecodedWasm::Component(resolve, world) = wit_component::decode(&component).unwrap() else {
+            panic!("no component")
+        };
+        let names: Vec<_> = resolve.worlds[world]
+            .exports
+            .keys()
+            .map(|key| resolve.name_world_key(key))
+            .collect();
+        assert_eq!(names, ["demo:calc/sums@0.1.0"]);
+    }
+
+    #[test]
+    fn a_module_that_breaks_its_promise_is_refused_with_the_name() {
+        let wit = wit(
+            "package demo:calc@0.1.0; interface sums { multiply: func(a: u32, b: u32) -> u32; }
+                       world calc { export sums; }",
+        );
+        let module = wat::parse_str(MODULE).unwrap();
+        let error = componentize(Path::new("calc.wasm"), module, Some(&wit), None).unwrap_err();
+        assert!(error.to_string().contains("multiply"), "{error}");
+        assert!(error.suggestion().is_some());
+    }
+
+    #[test]
+    fn a_module_without_wit_is_refused() {
+        let module = wat::parse_str(MODULE).unwrap();
+        let error = componentize(Path::new("calc.wasm"), module, None, None).unwrap_err();
+        assert!(matches!(error, BuildError::Componentize { .. }), "{error:?}");
+    }
+}

@@ -1,0 +1,79 @@
+//! The two linkers that a component needs, wherever this machine has them.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+/// The front end that makes a component of what the linker wrote.
+const COMPONENT_LD: &str = "wasm-component-ld";
+
+/// `wasm-component-ld` and an LLVM linker; any rustup toolchain has both, whatever its targets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Linkers {
+    /// `wasm-component-ld`.
+    pub(super) component_ld: PathBuf,
+    /// `rust-lld` or `wasm-ld`, which is the same program.
+    pub(super) lld: PathBuf,
+}
+
+impl Linkers {
+    /// Looks in a toolchain's private directory first, then on `PATH`, then where Debian puts LLVM.
+    pub(super) fn find(toolchain_bin: Option<&Path>) -> Option<Self> {
+        let path = env::var_os("PATH").unwrap_or_default();
+        let mut dirs: Vec<PathBuf> = toolchain_bin.into_iter().map(Path::to_owned).collect();
+        dirs.extend(env::split_paths(&path).filter(|dir| dir.is_absolute()));
+        dirs.extend(llvm_dirs());
+        Self::find_in(&dirs)
+    }
+
+    fn find_in(dirs: &[PathBuf]) -> Option<Self> {
+        let first = |name: &str| dirs.iter().map(|dir| dir.join(name)).find(|file| file.is_file());
+        Some(Self {
+            component_ld: first(COMPONENT_LD)?,
+            lld: first("rust-lld").or_else(|| first("wasm-ld"))?,
+        })
+    }
+}
+
+/// `/usr/lib/llvm-*/bin`, the newest first.
+fn llvm_dirs() -> Vec<PathBuf> {
+    let version = |dir: &Path| dir.file_name()?.to_str()?.strip_prefix("llvm-")?.parse::<u32>().ok();
+    let entries = fs::read_dir("/usr/lib")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
+    let mut dirs: Vec<_> = entries.filter_map(|dir| Some((version(&dir)?, dir))).collect();
+    dirs.sort_by_key(|(version, _)| std::cmp::Reverse(*version));
+    dirs.into_iter().map(|(_, dir)| dir.join("bin")).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_are_needed_and_the_first_directory_wins() {
+        let dir = tempfile::tempdir().unwrap();
+        let (a, b) = (dir.path().join("a"), dir.path().join("b"));
+        for bin in [&a, &b] {
+            fs::create_dir(bin).unwrap();
+            fs::write(bin.join("wasm-ld"), "").unwrap();
+        }
+        let dirs = [a.clone(), b.clone()];
+        assert_eq!(Linkers::find_in(&dirs), None);
+
+        fs::write(b.join(COMPONENT_LD), "").unwrap();
+        assert_eq!(
+            Linkers::find_in(&dirs),
+            Some(Linkers {
+                component_ld: b.join(COMPONENT_LD),
+                lld: a.join("wasm-ld")
+            })
+        );
+        fs::write(b.join("rust-lld"), "").unwrap();
+        assert_eq!(Linkers::find_in(&dirs).unwrap().lld, b.join("rust-lld"));
+    }
+}

@@ -1,0 +1,151 @@
+//! Where the Rust target `wasm32-wasip2` comes from.
+//!
+//! In this order: the toolchain that cargo would use anyway; a sysroot that an earlier build made; `rustup target add`;
+//! and on Debian, a sysroot made now. An existing sysroot goes before rustup, so that an offline machine does not wait
+//! for the network at each build.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use tokio::process::Command;
+
+use super::{
+    BuildError, Progress, Silent, Step,
+    command::{Stdout, run, run_to_success},
+    debian,
+    environment::{for_project, for_system},
+    linkers::Linkers,
+    wasm_sysroot::WasmSysroot,
+};
+
+/// The target that plugins are compiled for.
+pub(super) const TARGET: &str = "wasm32-wasip2";
+
+/// How long a compiler may take to say what it is.
+const QUERY_LIMIT: Duration = Duration::from_secs(60);
+
+/// How long `rustup` may take for a download of about 20 MB; without a network it gives up much earlier.
+const RUSTUP_LIMIT: Duration = Duration::from_secs(180);
+
+/// A cargo with a compiler that has the target.
+#[derive(Clone, Debug)]
+pub(super) enum RustToolchain {
+    /// What is on `PATH`.
+    Installed,
+    /// Debian's, with a sysroot of ours.
+    Debian(WasmSysroot),
+}
+
+impl RustToolchain {
+    /// Finds one for the package in `dir`, or sets one up.
+    pub(super) async fn find(dir: &Path, cache_dir: &Path, progress: &dyn Progress) -> Result<Self, BuildError> {
+        let installed = Rustc::on_path(dir).await;
+        if installed.as_ref().is_ok_and(Rustc::has_target) {
+            return Ok(Self::Installed);
+        }
+        let linkers = Linkers::find(installed.as_ref().ok().map(Rustc::private_bin).as_deref());
+        if let Some(linkers) = &linkers
+            && let Some(sysroot) = debian::ready(cache_dir, linkers).await
+        {
+            return Ok(Self::Debian(sysroot));
+        }
+        let mut reasons = Vec::new();
+        match add_with_rustup(dir, progress).await {
+            Ok(()) => return Ok(Self::Installed),
+            Err(reason) => reasons.push(reason),
+        }
+        match debian::SetUp::plan(linkers).await {
+            Ok(set_up) => Ok(Self::Debian(set_up.run(cache_dir, progress).await?)),
+            Err(reason) => {
+                reasons.push(reason);
+                Err(BuildError::RustTarget { reasons })
+            }
+        }
+    }
+
+    /// A cargo command in `dir` that compiles for the target.
+    pub(super) fn cargo(&self, dir: &Path) -> Command {
+        let mut command = match self {
+            Self::Installed => Command::new("cargo"),
+            Self::Debian(sysroot) => Command::new(sysroot.cargo()),
+        };
+        match self {
+            Self::Installed => for_project(&mut command, dir),
+            Self::Debian(sysroot) => {
+                for_system(&mut command, Some(&sysroot.linkers()));
+                command.current_dir(dir).env("RUSTC", sysroot.rustc());
+            }
+        }
+        command
+    }
+}
+
+/// What the compiler that cargo would use says about itself.
+#[derive(Debug)]
+struct Rustc {
+    host: String,
+    sysroot: PathBuf,
+    target_library: PathBuf,
+}
+
+impl Rustc {
+    async fn on_path(dir: &Path) -> Result<Self, BuildError> {
+        let mut rustc = Command::new("rustc");
+        for_project(&mut rustc, dir);
+        rustc.args(["--target", TARGET]);
+        rustc.args([
+            "--print",
+            "host-tuple",
+            "--print",
+            "sysroot",
+            "--print",
+            "target-libdir",
+        ]);
+        let answer = run_to_success(rustc, Stdout::Collect, QUERY_LIMIT, &Silent)
+            .await?
+            .stdout;
+        let mut lines = answer.lines();
+        let mut next = || lines.next().unwrap_or_default();
+        Ok(Self {
+            host: next().to_owned(),
+            sysroot: next().into(),
+            target_library: next().into(),
+        })
+    }
+
+    fn has_target(&self) -> bool {
+        self.target_library.is_dir()
+    }
+
+    /// The directory of the programs that a toolchain keeps for itself.
+    fn private_bin(&self) -> PathBuf {
+        self.sysroot.join("lib/rustlib").join(&self.host).join("bin")
+    }
+}
+
+/// Adds the target to the toolchain of `dir`, or says why not.
+async fn add_with_rustup(dir: &Path, progress: &dyn Progress) -> Result<(), String> {
+    let mut rustup = Command::new("rustup");
+    for_project(&mut rustup, dir);
+    rustup.env_remove("RUST_BACKTRACE").args(["target", "add", TARGET]);
+    progress.step(Step::AddTarget);
+    // What it says about a missing network is not the user's concern while there is another way.
+    match run(rustup, Stdout::Stream, RUSTUP_LIMIT, &Silent).await {
+        Err(BuildError::Start { .. }) => Err("there is no `rustup`".to_owned()),
+        Err(error) => Err(error.to_string()),
+        Ok(finished) if !finished.status.success() => Err(match first_error(&finished.output) {
+            Some(error) => format!("`rustup target add` failed: {error}"),
+            None => format!("`rustup target add` failed ({})", finished.status),
+        }),
+        Ok(_) => match Rustc::on_path(dir).await {
+            Ok(rustc) if rustc.has_target() => Ok(()),
+            _ => Err("`rustup` added the target to a toolchain other than the one on PATH".to_owned()),
+        },
+    }
+}
+
+fn first_error(output: &str) -> Option<&str> {
+    output.lines().find_map(|line| line.strip_prefix("error: "))
+}

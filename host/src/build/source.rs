@@ -1,0 +1,205 @@
+//! What lies in a plugin's directory, and so how it is built.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use serde::Deserialize;
+
+use super::BuildError;
+
+/// The file in which a project says how it wants to be built.
+const CONFIGURATION: &str = "toolwit.toml";
+
+/// What a directory holds that can become a component.
+///
+/// The `[build]` table of a `toolwit.toml` goes before a `Cargo.toml`, and that before a finished file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Source {
+    /// A Rust package.
+    Cargo,
+    /// A project in another language, with its own command.
+    Command(BuildCommand),
+    /// A component that some other tool has built: it only gets its docs.
+    Component(PathBuf),
+    /// A core module beside the WIT that it implements: it is made into a component.
+    CoreModule(PathBuf),
+}
+
+/// The `[build]` table of a `toolwit.toml`.
+///
+/// ```toml
+/// [build]
+/// command = ["npx", "componentize-qjs", "--wit", "wit", "--js", "app.js", "-o", "app.wasm"]
+/// output = "app.wasm"
+/// ```
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct BuildCommand {
+    /// The program and its arguments; it runs in the project's directory, and without a shell.
+    pub command: Vec<String>,
+    /// The component or core module that it leaves, relative to the directory.
+    pub output: PathBuf,
+}
+
+impl Source {
+    /// Finds out what `dir` holds.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::NothingToBuild`] and [`BuildError::SeveralWasmFiles`] say what was looked for and seen.
+    pub fn find(dir: &Path) -> Result<Self, BuildError> {
+        if !dir.is_dir() {
+            return Err(BuildError::NotADirectory { dir: dir.to_owned() });
+        }
+        if let Some(command) = BuildCommand::read(&dir.join(CONFIGURATION))? {
+            return Ok(Self::Command(command));
+        }
+        if dir.join("Cargo.toml").is_file() {
+            return Ok(Self::Cargo);
+        }
+        let mut files = wasm_files(dir).map_err(BuildError::file("read", dir))?;
+        match (files.pop(), files.is_empty()) {
+            (Some(file), true) => Self::of_file(file),
+            (Some(file), false) => {
+                files.push(file);
+                let name = |file: &PathBuf| file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                Err(BuildError::SeveralWasmFiles {
+                    dir: dir.to_owned(),
+                    files: files.iter().map(name).collect(),
+                })
+            }
+            (None, _) => Err(BuildError::NothingToBuild { dir: dir.to_owned() }),
+        }
+    }
+
+    /// Tells a component from a core module by the file's first bytes.
+    pub(super) fn of_file(file: PathBuf) -> Result<Self, BuildError> {
+        let bytes = fs::read(&file).map_err(BuildError::file("read", &file))?;
+        if wasmparser::Parser::is_component(&bytes) {
+            Ok(Self::Component(file))
+        } else if wasmparser::Parser::is_core_wasm(&bytes) {
+            Ok(Self::CoreModule(file))
+        } else {
+            Err(BuildError::NotWasm { path: file })
+        }
+    }
+}
+
+impl BuildCommand {
+    fn read(path: &Path) -> Result<Option<Self>, BuildError> {
+        /// Other tables of the file belong to other commands.
+        #[derive(Deserialize)]
+        struct Configuration {
+            build: Option<BuildCommand>,
+        }
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => {
+                return Err(BuildError::File {
+                    action: "read",
+                    path: path.to_owned(),
+                    source,
+                });
+            }
+        };
+        let invalid = |message: String| BuildError::Configuration {
+            path: path.to_owned(),
+            message,
+        };
+        let configuration: Configuration = toml::from_str(&text).map_err(|error| invalid(error.to_string()))?;
+        match configuration.build {
+            Some(build) if build.command.is_empty() => Err(invalid("`build.command` is empty".to_owned())),
+            build => Ok(build),
+        }
+    }
+}
+
+/// The WebAssembly files in `dir`, by name.
+fn wasm_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "wasm") && path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests {
+    use super::*;
+
+    fn dir(files: &[(&str, &[u8])]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, bytes) in files {
+            fs::write(dir.path().join(name), bytes).unwrap();
+        }
+        dir
+    }
+
+    const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
+    const MODULE: &[u8] = b"\0asm\x01\0\0\0";
+
+    #[test]
+    fn the_projects_own_command_goes_first_then_cargo_then_a_file() {
+        let command = b"[build]\ncommand = [\"make\"]\noutput = \"out.wasm\"\n[other]\nkey = 1\n".as_slice();
+        let all = dir(&[("toolwit.toml", command), ("Cargo.toml", b""), ("a.wasm", COMPONENT)]);
+        let Source::Command(found) = Source::find(all.path()).unwrap() else {
+            panic!("another source")
+        };
+        assert_eq!(
+            (found.command, found.output),
+            (vec!["make".to_owned()], PathBuf::from("out.wasm"))
+        );
+
+        fs::write(all.path().join("toolwit.toml"), "[grants]\n").unwrap();
+        assert_eq!(Source::find(all.path()).unwrap(), Source::Cargo);
+
+        fs::remove_file(all.path().join("Cargo.toml")).unwrap();
+        assert_eq!(
+            Source::find(all.path()).unwrap(),
+            Source::Component(all.path().join("a.wasm"))
+        );
+    }
+
+    #[test]
+    fn a_module_is_told_from_a_component_and_from_text() {
+        let module = dir(&[("a.wasm", MODULE)]);
+        assert_eq!(
+            Source::find(module.path()).unwrap(),
+            Source::CoreModule(module.path().join("a.wasm"))
+        );
+        let text = dir(&[("a.wasm", b"(component)")]);
+        assert!(matches!(Source::find(text.path()), Err(BuildError::NotWasm { .. })));
+    }
+
+    #[test]
+    fn what_cannot_be_decided_says_what_was_seen() {
+        let empty = dir(&[("README.md", b"")]);
+        let error = Source::find(empty.path()).unwrap_err();
+        assert!(error.to_string().contains("no `Cargo.toml`"), "{error}");
+        assert!(error.suggestion().is_some());
+
+        let two = dir(&[("b.wasm", COMPONENT), ("a.wasm", MODULE)]);
+        let error = Source::find(two.path()).unwrap_err();
+        assert!(error.to_string().ends_with("a.wasm, b.wasm"), "{error}");
+
+        let missing = Source::find(&empty.path().join("missing")).unwrap_err();
+        assert!(matches!(missing, BuildError::NotADirectory { .. }));
+    }
+
+    #[test]
+    fn a_misspelt_build_table_is_told_with_its_line() {
+        let misspelt = dir(&[("toolwit.toml", b"[build]\ncommand = [\"make\"]\noutputs = \"a.wasm\"\n")]);
+        let error = Source::find(misspelt.path()).unwrap_err().to_string();
+        assert!(error.contains("line 3") && error.contains("outputs"), "{error}");
+    }
+}

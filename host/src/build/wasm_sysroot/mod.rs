@@ -1,0 +1,315 @@
+//! A sysroot for Debian's compiler that knows `wasm32-wasip2`.
+
+mod lock;
+
+pub(super) use lock::Lock;
+
+use std::{
+    fs, io,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use tokio::process::Command;
+
+use super::{
+    BuildError, Progress, Silent, Step,
+    blocking::blocking,
+    command::{Stdout, run_to_success},
+    environment::for_system,
+    linkers::Linkers,
+    rust_target::TARGET,
+};
+
+/// Debian's programs, wherever `PATH` points.
+const RUSTC: &str = "/usr/bin/rustc";
+const CARGO: &str = "/usr/bin/cargo";
+
+/// Where Debian puts the C library for WASI.
+const WASI_LIBC: &str = "/usr/lib/wasm32-wasi";
+
+const WRAPPER: &str = include_str!("rustc.sh");
+const SEED_MANIFEST: &str = include_str!("seed.toml");
+const COMPAT: &str = include_str!("compat.rs");
+
+/// Cargo leaves out the bitcode that plugins need for link-time optimisation across the standard library.
+const STD_FLAGS: &str = "-Cembed-bitcode=yes";
+
+/// Counts the changes of the layout below that an existing sysroot cannot serve.
+const LAYOUT: &str = "1";
+
+/// How long the standard library may take; two minutes are usual, on a machine that does nothing else.
+const STD_LIMIT: Duration = Duration::from_secs(40 * 60);
+
+/// How long a small program may take.
+const STEP_LIMIT: Duration = Duration::from_secs(120);
+
+/// A directory with the standard library for the host and for WebAssembly, the linkers, and a `rustc` that uses them.
+///
+/// Its name is that of the compiler that made it, so an upgraded compiler makes a new one. It appears under its name
+/// in one step and complete, or not at all.
+#[derive(Clone, Debug)]
+pub(super) struct WasmSysroot {
+    path: PathBuf,
+    host: String,
+}
+
+impl WasmSysroot {
+    /// Debian's cargo.
+    pub(super) fn cargo(&self) -> &'static Path {
+        Path::new(CARGO)
+    }
+
+    /// The compiler that uses this sysroot.
+    pub(super) fn rustc(&self) -> PathBuf {
+        self.path.join("bin/rustc")
+    }
+
+    /// The directory of the linkers, which must be on `PATH`.
+    pub(super) fn linkers(&self) -> PathBuf {
+        self.path.join("lib/rustlib").join(&self.host).join("bin")
+    }
+
+    /// Finds a finished sysroot of the installed compiler, and mends its links to the linkers if those have moved.
+    pub(super) async fn find(cache_dir: &Path, linkers: &Linkers) -> Option<Self> {
+        let compiler = Compiler::installed().await.ok()?;
+        let sysroot = Self {
+            path: compiler.sysroot_in(cache_dir),
+            host: compiler.host,
+        };
+        let (found, linkers) = (sysroot.clone(), linkers.clone());
+        let usable = blocking(move || Ok(found.path.is_dir() && found.link_linkers(&linkers).is_ok())).await;
+        usable.unwrap_or(false).then_some(sysroot)
+    }
+
+    /// Makes the sysroot, unless the previous holder of the lock has made it.
+    pub(super) async fn build(
+        cache_dir: &Path,
+        linkers: &Linkers,
+        _lock: &Lock,
+        progress: &dyn Progress,
+    ) -> Result<Self, BuildError> {
+        if let Some(ready) = Self::find(cache_dir, linkers).await {
+            return Ok(ready);
+        }
+        let compiler = Compiler::installed().await?;
+        sweep(cache_dir.to_owned(), compiler.id.clone()).await?;
+        let work = cache_dir.join(format!("work-{}", std::process::id()));
+        let unfinished = Self {
+            path: work.join("sysroot"),
+            host: compiler.host.clone(),
+        };
+
+        let (laid_out, linkers) = (unfinished.clone(), linkers.clone());
+        blocking(move || {
+            laid_out
+                .lay_out(&linkers)
+                .map_err(BuildError::file("write", &laid_out.path))
+        })
+        .await?;
+        unfinished.build_std(&work.join("seed"), progress).await?;
+        unfinished.add_libc(&work).await?;
+
+        let finished = Self {
+            path: compiler.sysroot_in(cache_dir),
+            host: compiler.host.clone(),
+        };
+        let to = finished.path.clone();
+        blocking(move || fs::rename(&unfinished.path, &to).map_err(BuildError::file("write", to))).await?;
+        sweep(cache_dir.to_owned(), compiler.id).await?;
+        Ok(finished)
+    }
+
+    /// Everything but the libraries: Debian's host half, the linkers, the compiler.
+    fn lay_out(&self, linkers: &Linkers) -> io::Result<()> {
+        let host_library = Path::new("/usr/lib/rustlib").join(&self.host).join("lib");
+        fs::create_dir_all(self.linkers())?;
+        fs::create_dir_all(self.target_library().join("self-contained"))?;
+        fs::create_dir_all(self.path.join("bin"))?;
+        symlink(host_library, self.path.join("lib/rustlib").join(&self.host).join("lib"))?;
+        self.link_linkers(linkers)?;
+        fs::write(self.rustc(), WRAPPER)?;
+        fs::set_permissions(self.rustc(), fs::Permissions::from_mode(0o755))
+    }
+
+    /// Links, since `rust-lld` finds its LLVM relative to where it really lies. It is `wasm-ld` when called so.
+    fn link_linkers(&self, linkers: &Linkers) -> io::Result<()> {
+        let links = [
+            ("wasm-component-ld", &linkers.component_ld),
+            ("rust-lld", &linkers.lld),
+            ("wasm-ld", &linkers.lld),
+        ];
+        for (name, target) in links {
+            let link = self.linkers().join(name);
+            if link.exists() {
+                continue;
+            }
+            let fresh = self.linkers().join(format!(".{name}.{}", std::process::id()));
+            symlink(target, &fresh)?;
+            fs::rename(&fresh, &link)?;
+        }
+        Ok(())
+    }
+
+    /// Compiles the standard library from Debian's sources and takes what that leaves.
+    ///
+    /// The crates that it depends on come from the registry, at the versions that Debian's lock file names: the copies
+    /// in Debian's package lack the prebuilt objects of `wit-bindgen`.
+    async fn build_std(&self, seed: &Path, progress: &dyn Progress) -> Result<(), BuildError> {
+        progress.step(Step::BuildStd);
+        let dir = seed.to_owned();
+        let write_seed = move || {
+            fs::create_dir_all(&dir)?;
+            fs::write(dir.join("Cargo.toml"), SEED_MANIFEST)?;
+            fs::write(dir.join("lib.rs"), "#![no_std]\n")
+        };
+        blocking({
+            let seed = seed.to_owned();
+            move || write_seed().map_err(BuildError::file("write", seed))
+        })
+        .await?;
+
+        let mut cargo = Command::new(CARGO);
+        for_system(&mut cargo, Some(&self.linkers()));
+        cargo
+            .current_dir(seed)
+            .env("RUSTC", RUSTC)
+            .env("RUSTC_BOOTSTRAP", "1")
+            .env("RUSTFLAGS", STD_FLAGS)
+            .args(["build", "--release", "--target", TARGET, "--target-dir", "target"])
+            .arg("-Zbuild-std=std,panic_abort,proc_macro");
+        run_to_success(cargo, Stdout::Stream, STD_LIMIT, progress).await?;
+
+        let built = seed.join("target").join(TARGET).join("release/deps");
+        let library = self.target_library();
+        blocking(move || copy_libraries(&built, &library).map_err(BuildError::file("copy", built))).await
+    }
+
+    /// Copies the C library and adds to it what the standard library misses there.
+    async fn add_libc(&self, work: &Path) -> Result<(), BuildError> {
+        let (compat, object) = (work.join("compat.rs"), work.join("compat.o"));
+        let libc = self.target_library().join("self-contained");
+        let (source, to) = (compat.clone(), libc.clone());
+        blocking(move || {
+            fs::write(&source, COMPAT).map_err(BuildError::file("write", source))?;
+            copy_libc(Path::new(WASI_LIBC), &to).map_err(BuildError::file("copy", WASI_LIBC))
+        })
+        .await?;
+
+        let mut rustc = Command::new(RUSTC);
+        for_system(&mut rustc, None);
+        rustc
+            .arg("--sysroot")
+            .arg(&self.path)
+            .args(["--target", TARGET, "--edition", "2024", "--crate-type", "lib"]);
+        rustc
+            .args(["--emit", "obj", "-Copt-level=s", "-Cpanic=abort", "-o"])
+            .arg(&object)
+            .arg(&compat);
+        run_to_success(rustc, Stdout::Stream, STEP_LIMIT, &Silent).await?;
+
+        // `S`: GNU ar cannot index WebAssembly, and the linker does without.
+        let mut ar = Command::new("ar");
+        ar.arg("rS").arg(libc.join("libc.a")).arg(&object);
+        run_to_success(ar, Stdout::Stream, STEP_LIMIT, &Silent).await?;
+        Ok(())
+    }
+
+    fn target_library(&self) -> PathBuf {
+        self.path.join("lib/rustlib").join(TARGET).join("lib")
+    }
+}
+
+/// The compiler that a sysroot belongs to.
+struct Compiler {
+    host: String,
+    /// Its release and a fingerprint of all that it says about itself.
+    id: String,
+}
+
+impl Compiler {
+    async fn installed() -> Result<Self, BuildError> {
+        let mut rustc = Command::new(RUSTC);
+        for_system(&mut rustc, None);
+        rustc.arg("-vV");
+        let version = run_to_success(rustc, Stdout::Collect, STEP_LIMIT, &Silent)
+            .await?
+            .stdout;
+        let field = |name| {
+            version
+                .lines()
+                .find_map(|line| line.strip_prefix(name))
+                .unwrap_or_default()
+                .to_owned()
+        };
+        Ok(Self {
+            host: field("host: "),
+            id: format!("{}-{}", field("release: "), fingerprint(&[&version])),
+        })
+    }
+
+    /// The sysroot's directory. Versions of Toolwit that lay it out otherwise have one of their own.
+    fn sysroot_in(&self, cache_dir: &Path) -> PathBuf {
+        let layout = fingerprint(&[LAYOUT, WRAPPER, SEED_MANIFEST, STD_FLAGS, COMPAT]);
+        cache_dir.join(format!("{}-{layout}", self.id))
+    }
+}
+
+fn fingerprint(parts: &[&str]) -> String {
+    let mut hash = blake3::Hasher::new();
+    for part in parts {
+        hash.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+    }
+    hash.finalize().to_hex()[..8].to_owned()
+}
+
+/// Removes what killed builds left behind, and the sysroots of compilers that are no longer installed.
+///
+/// Only the holder of the lock may call it.
+async fn sweep(cache_dir: PathBuf, compiler: String) -> Result<(), BuildError> {
+    blocking(move || {
+        for entry in fs::read_dir(&cache_dir)
+            .map_err(BuildError::file("read", &cache_dir))?
+            .flatten()
+        {
+            let path = entry.path();
+            if path.is_dir() && !entry.file_name().to_string_lossy().starts_with(&compiler) {
+                fs::remove_dir_all(&path).map_err(BuildError::file("remove", path))?;
+            }
+        }
+        Ok(())
+    })
+    .await
+}
+
+fn copy_libraries(from: &Path, to: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let text = name.to_string_lossy();
+        let is_library = text.ends_with(".rlib") || text.ends_with(".rmeta");
+        if is_library && !text.starts_with("libstd_seed") {
+            fs::copy(entry.path(), to.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+/// Copies the archives and the two objects that a program or a library begins with.
+///
+/// Debian's `crt1-command.o` leaves it to the linker to run the constructors, which then does so around every export:
+/// also around the allocation function, which the host calls while the program may not call out. So programs begin
+/// with `crt1.o`, which runs them itself, once.
+fn copy_libc(from: &Path, to: &Path) -> io::Result<()> {
+    fs::copy(from.join("crt1.o"), to.join("crt1-command.o"))?;
+    fs::copy(from.join("crt1-reactor.o"), to.join("crt1-reactor.o"))?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name.to_string_lossy().ends_with(".a") {
+            fs::copy(entry.path(), to.join(name))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! Several strategies as one.
+
+use std::sync::Arc;
+
+use super::change::Injection;
+use super::context::InjectionContext;
+use super::strategy::InjectionStrategy;
+
+/// Strategies that are all asked, in order, about the same moment; what they want is merged.
+///
+/// ```
+/// use toolwit::{Chain, EntityTools, Injection, InjectionContext};
+///
+/// let strategies = Chain::new()
+///     .then(EntityTools)
+///     .then(|_: &InjectionContext<'_>| Injection::none());
+/// assert_eq!(strategies.len(), 2);
+/// ```
+#[derive(Clone, Default)]
+pub struct Chain {
+    strategies: Vec<Arc<dyn InjectionStrategy>>,
+}
+
+impl Chain {
+    /// Makes an empty chain, which changes nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Asks one more strategy after those before it.
+    #[must_use]
+    pub fn then(mut self, strategy: impl InjectionStrategy + 'static) -> Self {
+        self.strategies.push(Arc::new(strategy));
+        self
+    }
+
+    /// Returns how many strategies there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.strategies.len()
+    }
+
+    /// Tells whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.strategies.is_empty()
+    }
+}
+
+impl InjectionStrategy for Chain {
+    fn evaluate(&self, context: &InjectionContext<'_>) -> Injection {
+        let mut merged = Injection::none();
+        for strategy in &self.strategies {
+            merged.merge(strategy.evaluate(context));
+        }
+        merged
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::injection::{CompletedCall, Entities, NoInjection};
+    use crate::tool::{Arguments, NativeTool, Tool, ToolId, ToolName, ToolResult, ToolSet};
+
+    fn tool(name: &str) -> Arc<dyn Tool> {
+        let made = NativeTool::new(name, "", json!({"type": "object"}), |_, _| async {
+            Ok(ToolResult::text(""))
+        });
+        Arc::new(made.unwrap())
+    }
+
+    fn evaluate(strategy: &dyn InjectionStrategy) -> Injection {
+        let call = CompletedCall::new(
+            "1",
+            ToolName::parse("x").unwrap(),
+            Arguments::new(),
+            tool("x"),
+            ToolResult::text(""),
+        );
+        let (tools, entities) = (ToolSet::new(), Entities::default());
+        strategy.evaluate(&InjectionContext::new(&[], &tools, &entities, &call, 1))
+    }
+
+    // accept: 21, accept: 24
+    #[test]
+    fn strategies_are_asked_in_order_and_merged() {
+        let chain = Chain::new()
+            .then(NoInjection)
+            .then(|_: &InjectionContext<'_>| Injection::replace(ToolId::native("old"), vec![tool("first")]))
+            .then(|context: &InjectionContext<'_>| {
+                assert!(context.tools().is_empty(), "each sees the same moment");
+                Injection::add(vec![tool("second")])
+            })
+            .then(|_: &InjectionContext<'_>| Injection::remove(vec![ToolId::native("older")]));
+        let merged = evaluate(&chain);
+        let added: Vec<_> = merged.add.iter().map(|tool| tool.definition().name()).collect();
+        assert_eq!(added, ["first", "second"]);
+        assert_eq!(merged.remove, [ToolId::native("old"), ToolId::native("older")]);
+    }
+
+    // accept: 24
+    #[test]
+    fn no_injection_changes_nothing() {
+        assert!(evaluate(&NoInjection).is_none());
+        assert!(evaluate(&Chain::new()).is_none());
+    }
+}

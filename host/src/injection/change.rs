@@ -1,0 +1,111 @@
+//! What a strategy wants changed.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::entities::{Binding, EntityKey};
+use crate::tool::{Tool, ToolId};
+
+/// Tools to add and to remove, and what was found on the way.
+///
+/// Removals are applied before additions, so that a tool which is in both is there afterwards.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct Injection {
+    /// Tools that can be called from now on. One that is there already runs the new code under the same name.
+    pub add: Vec<Arc<dyn Tool>>,
+    /// Tools that can no longer be called.
+    pub remove: Vec<ToolId>,
+    /// Entities that were met.
+    pub discovered: Vec<Discovery>,
+    /// Objects in the result that cannot become tools.
+    pub rejected: Vec<RejectedProvider>,
+}
+
+impl Injection {
+    /// Changes nothing.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Adds tools.
+    #[must_use]
+    pub fn add(tools: Vec<Arc<dyn Tool>>) -> Self {
+        Self {
+            add: tools,
+            ..Self::default()
+        }
+    }
+
+    /// Removes tools.
+    #[must_use]
+    pub fn remove(tools: Vec<ToolId>) -> Self {
+        Self {
+            remove: tools,
+            ..Self::default()
+        }
+    }
+
+    /// Puts tools in the place of one.
+    #[must_use]
+    pub fn replace(tool: ToolId, by: Vec<Arc<dyn Tool>>) -> Self {
+        Self {
+            add: by,
+            remove: vec![tool],
+            ..Self::default()
+        }
+    }
+
+    /// Takes in what another strategy wants.
+    pub fn merge(&mut self, other: Self) {
+        self.add.extend(other.add);
+        self.remove.extend(other.remove);
+        self.discovered.extend(other.discovered);
+        self.rejected.extend(other.rejected);
+    }
+
+    /// Tells whether nothing changes and nothing was found.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.add.is_empty() && self.remove.is_empty() && self.discovered.is_empty() && self.rejected.is_empty()
+    }
+}
+
+impl fmt::Debug for Injection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let added: Vec<_> = self.add.iter().map(|tool| &tool.definition().id).collect();
+        f.debug_struct("Injection")
+            .field("add", &added)
+            .field("remove", &self.remove)
+            .field("discovered", &self.discovered)
+            .field("rejected", &self.rejected)
+            .finish()
+    }
+}
+
+/// An entity in a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Discovery {
+    /// Who it is; `None` for one that cannot be recognised when it is returned again.
+    pub key: Option<EntityKey>,
+    /// Its type, as in tool names.
+    pub prefix: String,
+    /// Its methods.
+    pub tools: Vec<ToolId>,
+    /// How many entities lie between it and a tool that was there from the start.
+    pub depth: u32,
+    /// Whether it is new, and which instance is bound from now on.
+    pub binding: Binding,
+}
+
+/// An object in a result that cannot become tools; the value itself is returned all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RejectedProvider {
+    /// Its type, as in tool names.
+    pub prefix: String,
+    /// What is wrong with it.
+    pub reason: String,
+}

@@ -1,0 +1,183 @@
+//! Objects in a result bring their methods along.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::change::{Discovery, Injection, RejectedProvider};
+use super::context::InjectionContext;
+use super::entities::{Binding, EntityKey};
+use super::strategy::InjectionStrategy;
+use crate::tool::{
+    Arguments, Rebinding, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolProvider, ToolResult,
+};
+
+/// How many entities may lie between a tool that was there from the start and one that a result brings.
+///
+/// Customer, order, line item is three; a chain of eight is a loop of objects that make each other.
+pub const ENTITY_DEPTH_MAX: u32 = 8;
+
+/// The longest id of an entity, in bytes. It is repeated to the model in each result and goes into tool names.
+pub const ENTITY_ID_BYTES_MAX: usize = 256;
+
+/// Adds the methods of every [`ToolProvider`] that a result holds, bound to the live object.
+///
+/// The same entity again adds nothing: names and definitions stay, and its [`Rebinding`] says which instance runs. Methods
+/// that return objects nest by the same rule, to [`ENTITY_DEPTH_MAX`]. An object without tools is left alone; one with an
+/// empty or over-long id is rejected with the reason.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EntityTools;
+
+impl InjectionStrategy for EntityTools {
+    fn evaluate(&self, context: &InjectionContext<'_>) -> Injection {
+        let mut result = Evaluation {
+            context,
+            injection: Injection::none(),
+            keys: HashSet::new(),
+            tools: HashSet::new(),
+        };
+        for provider in &context.call().result.providers {
+            result.take(provider.as_ref());
+        }
+        result.injection
+    }
+}
+
+/// One result while its objects are gone through.
+struct Evaluation<'a> {
+    context: &'a InjectionContext<'a>,
+    injection: Injection,
+    keys: HashSet<EntityKey>,
+    tools: HashSet<ToolId>,
+}
+
+impl Evaluation<'_> {
+    fn take(&mut self, provider: &dyn ToolProvider) {
+        let key = provider
+            .instance_id()
+            .map(|id| EntityKey::new(provider.namespace(), provider.prefix(), id));
+        let depth = self.depth_of(key.as_ref(), provider);
+        if let Some(reason) = fault(key.as_ref(), depth) {
+            self.injection.rejected.push(RejectedProvider {
+                prefix: provider.prefix().to_owned(),
+                reason,
+            });
+            return;
+        }
+        let methods = provider.tools();
+        if methods.is_empty() {
+            return;
+        }
+        let binding = self.binding(key.as_ref(), &methods, provider.rebinding());
+        let tools: Vec<_> = methods
+            .into_iter()
+            .map(|method| self.owned_by(key.as_ref(), method))
+            .collect();
+        let ids: Vec<_> = tools.iter().map(|tool| tool.definition().id.clone()).collect();
+        for tool in tools {
+            if binding == Binding::Rebound || !self.is_there(&tool.definition().id) {
+                self.injection.add.push(tool);
+            }
+        }
+        self.tools.extend(ids.iter().cloned());
+        self.keys.extend(key.clone());
+        self.injection.discovered.push(Discovery {
+            key,
+            prefix: provider.prefix().to_owned(),
+            tools: ids,
+            depth,
+            binding,
+        });
+    }
+
+    /// An entity that was met before lies where it was met; a new one lies below the entity whose method returned it.
+    fn depth_of(&self, key: Option<&EntityKey>, provider: &dyn ToolProvider) -> u32 {
+        let entities = self.context.entities();
+        let parent = &self.context.call().tool.definition().id;
+        key.and_then(|key| entities.depth_of(key))
+            .unwrap_or_else(|| provider.depth().max(entities.depth_of_tool(parent).saturating_add(1)))
+    }
+
+    fn binding(&self, key: Option<&EntityKey>, methods: &[Arc<dyn Tool>], rebinding: Rebinding) -> Binding {
+        let known = match key {
+            Some(key) => self.context.entities().tools_of(key).is_some() || self.keys.contains(key),
+            None => methods.iter().all(|method| self.is_there(&method.definition().id)),
+        };
+        match (known, rebinding) {
+            (false, _) => Binding::New,
+            (true, Rebinding::Keep) => Binding::Kept,
+            (true, Rebinding::Latest) => Binding::Rebound,
+        }
+    }
+
+    fn is_there(&self, id: &ToolId) -> bool {
+        self.context.tools().by_id(id).is_some() || self.tools.contains(id)
+    }
+
+    /// Gives a method an identity of its own when the one it brings belongs to somebody else, so that no entity loses its
+    /// tools to a type that names them carelessly.
+    fn owned_by(&self, key: Option<&EntityKey>, method: Arc<dyn Tool>) -> Arc<dyn Tool> {
+        let Some(key) = key else { return method };
+        let id = &method.definition().id;
+        let own = self.context.entities().tools_of(key).unwrap_or_default();
+        let discovered_here = self.injection.discovered.iter().find(|d| d.key.as_ref() == Some(key));
+        let is_own = own.contains(id) || discovered_here.is_some_and(|d| d.tools.contains(id));
+        if is_own || !self.is_there(id) {
+            return method;
+        }
+        Arc::new(Rebranded::new(key, method))
+    }
+}
+
+/// Says what keeps a provider from becoming tools.
+fn fault(key: Option<&EntityKey>, depth: u32) -> Option<String> {
+    match key.map(|key| key.id.len()) {
+        Some(0) => Some("its id is empty".to_owned()),
+        Some(bytes) if bytes > ENTITY_ID_BYTES_MAX => Some(format!(
+            "its id has {bytes} bytes; at most {ENTITY_ID_BYTES_MAX} are taken"
+        )),
+        _ if depth > ENTITY_DEPTH_MAX => Some(format!(
+            "it is {depth} entities away from the first tool; at most {ENTITY_DEPTH_MAX} are followed"
+        )),
+        _ => None,
+    }
+}
+
+/// A method under an identity that holds its entity's key.
+struct Rebranded {
+    definition: ToolDefinition,
+    method: Arc<dyn Tool>,
+}
+
+impl Rebranded {
+    fn new(key: &EntityKey, method: Arc<dyn Tool>) -> Self {
+        let mut definition = method.definition().clone();
+        definition.id = definition
+            .id
+            .bound_to(&format!("{}/{}/{}", key.namespace, key.prefix, key.id));
+        Self { definition, method }
+    }
+}
+
+#[async_trait]
+impl Tool for Rebranded {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+        self.method.call(arguments, context).await
+    }
+
+    fn decorated(&self) -> Option<&Arc<dyn Tool>> {
+        Some(&self.method)
+    }
+
+    fn serial_group(&self) -> Option<u64> {
+        self.method.serial_group()
+    }
+}
+
+#[cfg(test)]
+mod tests;

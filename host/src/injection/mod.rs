@@ -1,0 +1,19 @@
+//! Which tools the model sees next.
+//!
+//! After every tool result, in call order, the loop asks an [`InjectionStrategy`] what to add and what to remove. A strategy
+//! decides and the loop applies: names, limits and events are the loop's. [`EntityTools`] is on by default: it brings in the
+//! methods of objects that a result holds. Several strategies form a [`Chain`].
+
+mod chain;
+mod change;
+mod context;
+mod entities;
+mod entity_tools;
+mod strategy;
+
+pub use chain::Chain;
+pub use change::{Discovery, Injection, RejectedProvider};
+pub use context::{CompletedCall, InjectionContext};
+pub use entities::{Binding, Entities, EntityKey};
+pub use entity_tools::{ENTITY_DEPTH_MAX, ENTITY_ID_BYTES_MAX, EntityTools};
+pub use strategy::{InjectionStrategy, NoInjection};

@@ -1,0 +1,46 @@
+//! The port through which tools enter and leave a conversation.
+
+use super::change::Injection;
+use super::context::InjectionContext;
+
+/// Decides after a tool's result which tools the model sees next.
+///
+/// The loop asks after every tool that ran, whether or not it failed, in call order. A strategy is a pure function of the
+/// context: all that it must remember is in the history, the tools and the entities that the context shows, so that the same
+/// conversation always ends in the same tools.
+///
+/// A closure over the context is a strategy:
+///
+/// ```
+/// use toolwit::{Injection, InjectionContext, InjectionStrategy};
+/// # use std::sync::Arc;
+/// # fn with(publish: Arc<dyn toolwit::Tool>) -> impl InjectionStrategy {
+/// let unlock = move |context: &InjectionContext<'_>| match context.call().name.as_str() {
+///     "review" if !context.call().result.is_error => Injection::add(vec![publish.clone()]),
+///     _ => Injection::none(),
+/// };
+/// # unlock }
+/// ```
+pub trait InjectionStrategy: Send + Sync {
+    /// Looks at a completed call and says what changes.
+    fn evaluate(&self, context: &InjectionContext<'_>) -> Injection;
+}
+
+/// The strategy that never changes anything.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoInjection;
+
+impl InjectionStrategy for NoInjection {
+    fn evaluate(&self, _context: &InjectionContext<'_>) -> Injection {
+        Injection::none()
+    }
+}
+
+impl<F> InjectionStrategy for F
+where
+    F: Fn(&InjectionContext<'_>) -> Injection + Send + Sync,
+{
+    fn evaluate(&self, context: &InjectionContext<'_>) -> Injection {
+        self(context)
+    }
+}

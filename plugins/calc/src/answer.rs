@@ -1,0 +1,143 @@
+//! How a result is written.
+
+use num_bigint::BigInt;
+use num_integer::Integer;
+use num_rational::BigRational;
+use num_traits::{One, Signed, ToPrimitive, Zero};
+
+use crate::number::{Number, power_of_ten};
+
+/// How many digits after the point are written out if the number ends there.
+const PLACES_MAX: usize = 60;
+
+/// How many digits a rounded number keeps.
+const DIGITS_KEPT: i64 = 30;
+
+/// How many digits an approximation is good for.
+const FLOAT_DIGITS: usize = 15;
+
+/// The result of an expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The result as a decimal number.
+    pub value: String,
+    /// Whether that is all there is to it.
+    pub exact: bool,
+    /// The exact result as a fraction, where the decimal number is rounded.
+    pub fraction: Option<String>,
+}
+
+impl Answer {
+    pub(crate) fn of(number: &Number) -> Self {
+        match number {
+            Number::Rounded(number) => Self {
+                value: float(*number),
+                exact: false,
+                fraction: None,
+            },
+            Number::Exact(number) => match terminating(number) {
+                Some(value) => Self {
+                    value,
+                    exact: true,
+                    fraction: None,
+                },
+                None => Self {
+                    value: rounded(number),
+                    exact: false,
+                    fraction: Some(number.to_string()),
+                },
+            },
+        }
+    }
+}
+
+/// Writes a number to the digits that are not noise.
+fn float(number: f64) -> String {
+    let digits = format!("{number:.*e}", FLOAT_DIGITS - 1);
+    let rounded: f64 = digits.parse().unwrap_or(number);
+    let text = format!("{rounded:?}");
+    let text = text.strip_suffix(".0").unwrap_or(&text);
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+/// Writes all digits, if they end soon enough.
+fn terminating(number: &BigRational) -> Option<String> {
+    let mut rest = number.denom().clone();
+    let mut places = 0;
+    for prime in [2, 5] {
+        let mut times = 0;
+        while rest.is_multiple_of(&BigInt::from(prime)) {
+            rest /= prime;
+            times += 1;
+            if times > PLACES_MAX {
+                return None;
+            }
+        }
+        places = places.max(times);
+    }
+    if !rest.is_one() {
+        return None;
+    }
+    let scaled = number * BigRational::from(power_of_ten(places as u64)?);
+    Some(with_point(&scaled.to_integer(), places))
+}
+
+/// Writes a whole number of units of that many places.
+fn with_point(units: &BigInt, places: usize) -> String {
+    let sign = if units.is_negative() { "-" } else { "" };
+    let digits = units.magnitude().to_string();
+    if places == 0 {
+        return format!("{sign}{digits}");
+    }
+    let digits = format!("{digits:0>width$}", width = places + 1);
+    let (whole, fraction) = digits.split_at(digits.len() - places);
+    format!("{sign}{whole}.{fraction}")
+}
+
+/// Rounds to significant digits, half away from zero; beyond a reader's patience it becomes `1.5e-40`.
+fn rounded(number: &BigRational) -> String {
+    let magnitude = number.abs();
+    let mut exponent = decimal_exponent(&magnitude);
+    let mut digits = scaled(&magnitude, DIGITS_KEPT - 1 - exponent)
+        .round()
+        .to_integer()
+        .to_string();
+    if digits.len() as i64 > DIGITS_KEPT {
+        exponent += 1;
+        digits.pop();
+    }
+    let sign = if number.is_negative() { "-" } else { "" };
+    let digits = digits.trim_end_matches('0');
+    if (-7..DIGITS_KEPT).contains(&exponent) {
+        let places = digits.len() as i64 - 1 - exponent;
+        let units: BigInt = digits.parse().unwrap_or_default();
+        return match usize::try_from(places) {
+            Ok(places) => format!("{sign}{}", with_point(&units, places)),
+            Err(_) => format!("{sign}{}", scaled(&units.into(), -places).to_integer()),
+        };
+    }
+    let (first, rest) = digits.split_at(1.min(digits.len()));
+    let point = if rest.is_empty() { "" } else { "." };
+    format!("{sign}{first}{point}{rest}e{exponent}")
+}
+
+/// The number times ten to that power.
+fn scaled(number: &BigRational, exponent: i64) -> BigRational {
+    let scale = BigRational::from(BigInt::from(10).pow(exponent.unsigned_abs().to_u32().unwrap_or(u32::MAX)));
+    if exponent < 0 { number / scale } else { number * scale }
+}
+
+/// The power of ten of the first digit: 0 for `1.5`, -1 for `0.15`.
+fn decimal_exponent(number: &BigRational) -> i64 {
+    if number.is_zero() {
+        return 0;
+    }
+    let length = |number: &BigInt| number.to_string().len() as i64;
+    let guess = length(number.numer()) - length(number.denom());
+    // The guess is right or one too high.
+    if *number >= scaled(&BigRational::one(), guess) {
+        guess
+    } else {
+        guess - 1
+    }
+}

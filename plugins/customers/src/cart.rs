@@ -1,0 +1,169 @@
+//! Carts that are being filled.
+
+use crate::{catalogue::Product, money::Cents};
+
+/// A cart; what it holds is product by product, in the order in which they were first put in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cart {
+    /// The id, such as `cart-1`.
+    pub id: String,
+    /// The id of the customer whose cart it is.
+    pub customer_id: &'static str,
+    lines: Vec<CartLine>,
+}
+
+/// One product in a cart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CartLine {
+    /// The product as it was offered when it was first put in.
+    pub product: Product,
+    /// How many pieces.
+    pub quantity: u32,
+}
+
+impl CartLine {
+    /// What these pieces cost.
+    #[must_use]
+    pub fn total(&self) -> Cents {
+        self.product.price.times(self.quantity)
+    }
+}
+
+/// Why a cart stayed as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CartError {
+    /// There is no product of this id.
+    UnknownProduct(String),
+    /// The quantity is zero.
+    ZeroQuantity,
+    /// So many pieces are not there; this is how many can be had in all.
+    NotEnoughInStock(u32),
+    /// The product is not in the cart.
+    NotInCart(String),
+    /// There is nothing to order.
+    EmptyCart,
+}
+
+impl Cart {
+    /// Opens an empty cart.
+    #[must_use]
+    pub fn new(id: String, customer_id: &'static str) -> Self {
+        Self {
+            id,
+            customer_id,
+            lines: Vec::new(),
+        }
+    }
+
+    /// Puts pieces in, on top of those that are there, and returns how many there are now.
+    ///
+    /// # Errors
+    ///
+    /// [`CartError::ZeroQuantity`] and [`CartError::NotEnoughInStock`]; the cart stays as it was.
+    pub fn add(&mut self, product: &Product, quantity: u32) -> Result<u32, CartError> {
+        if quantity == 0 {
+            return Err(CartError::ZeroQuantity);
+        }
+        let index = self.lines.iter().position(|line| line.product.id == product.id);
+        let present = index
+            .and_then(|index| self.lines.get(index))
+            .map_or(0, |line| line.quantity);
+        let wanted = present.saturating_add(quantity);
+        if wanted > product.in_stock {
+            return Err(CartError::NotEnoughInStock(product.in_stock));
+        }
+        match index.and_then(|index| self.lines.get_mut(index)) {
+            Some(line) => line.quantity = wanted,
+            None => self.lines.push(CartLine {
+                product: product.clone(),
+                quantity,
+            }),
+        }
+        Ok(wanted)
+    }
+
+    /// Takes all pieces of a product out.
+    ///
+    /// # Errors
+    ///
+    /// [`CartError::NotInCart`].
+    pub fn remove(&mut self, product_id: &str) -> Result<(), CartError> {
+        let before = self.lines.len();
+        self.lines.retain(|line| line.product.id != product_id);
+        if self.lines.len() == before {
+            Err(CartError::NotInCart(product_id.to_owned()))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// What is in it.
+    #[must_use]
+    pub fn lines(&self) -> &[CartLine] {
+        &self.lines
+    }
+
+    /// How many pieces are in it.
+    #[must_use]
+    pub fn pieces(&self) -> u32 {
+        self.lines.iter().fold(0, |sum, line| sum.saturating_add(line.quantity))
+    }
+
+    /// What it costs.
+    #[must_use]
+    pub fn total(&self) -> Cents {
+        self.lines.iter().map(CartLine::total).sum()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests {
+    use super::*;
+
+    const BEANS: Product = Product {
+        id: "p-01",
+        name: "Beans",
+        price: Cents(2450),
+        in_stock: 10,
+    };
+    const SCALE: Product = Product {
+        id: "p-09",
+        name: "Scale",
+        price: Cents(5500),
+        in_stock: 3,
+    };
+
+    fn cart() -> Cart {
+        Cart::new("cart-1".to_owned(), "c-123")
+    }
+
+    #[test]
+    fn pieces_of_one_product_add_up() {
+        let mut cart = cart();
+        assert_eq!(cart.add(&BEANS, 2), Ok(2));
+        assert_eq!(cart.add(&SCALE, 1), Ok(1));
+        assert_eq!(cart.add(&BEANS, 3), Ok(5));
+        assert_eq!(cart.lines().len(), 2);
+        assert_eq!((cart.pieces(), cart.total()), (6, Cents(5 * 2450 + 5500)));
+    }
+
+    #[test]
+    fn more_than_there_is_cannot_be_put_in_at_once_or_bit_by_bit() {
+        let mut cart = cart();
+        assert_eq!(cart.add(&SCALE, 4), Err(CartError::NotEnoughInStock(3)));
+        assert_eq!(cart.add(&SCALE, 2), Ok(2));
+        assert_eq!(cart.add(&SCALE, u32::MAX), Err(CartError::NotEnoughInStock(3)));
+        assert_eq!(cart.add(&SCALE, 0), Err(CartError::ZeroQuantity));
+        assert_eq!(cart.pieces(), 2);
+    }
+
+    #[test]
+    fn what_is_not_in_it_cannot_be_taken_out() {
+        let mut cart = cart();
+        cart.add(&BEANS, 2).unwrap();
+        assert_eq!(cart.remove("p-09"), Err(CartError::NotInCart("p-09".to_owned())));
+        assert_eq!(cart.remove("p-01"), Ok(()));
+        assert_eq!(cart.total(), Cents(0));
+    }
+}

@@ -1,0 +1,172 @@
+//! Customers, and how they are found by name.
+
+/// How many names are offered in place of one that nobody has.
+const NEAR_NAMES_MAX: usize = 3;
+
+/// From which similarity on (0 to 1) a name is worth offering.
+const NEAR_SIMILARITY_MIN: f64 = 0.75;
+
+/// A customer of the shop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Customer {
+    /// The id, such as `c-123`.
+    pub id: &'static str,
+    /// The full name.
+    pub name: &'static str,
+    /// The e-mail address.
+    pub email: &'static str,
+    /// The city where goods are sent.
+    pub city: &'static str,
+    /// The day of the first contact, as `YYYY-MM-DD`.
+    pub since: &'static str,
+}
+
+/// Why a search did not give exactly one customer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SearchError<'a> {
+    /// The name is empty.
+    EmptyName,
+    /// Nobody has such a name; these come nearest.
+    NotFound(Vec<&'a str>),
+    /// Several customers have such a name.
+    Ambiguous(Vec<&'a Customer>),
+}
+
+/// Finds the one customer of that full name, else the one in whose name it occurs.
+///
+/// # Errors
+///
+/// Each [`SearchError`] carries what the next attempt needs.
+pub fn search<'a>(customers: &'a [Customer], name: &str) -> Result<&'a Customer, SearchError<'a>> {
+    let wanted = fold(name);
+    if wanted.is_empty() {
+        return Err(SearchError::EmptyName);
+    }
+    let mut found: Vec<_> = customers
+        .iter()
+        .filter(|customer| fold(customer.name) == wanted)
+        .collect();
+    if found.is_empty() {
+        found = customers
+            .iter()
+            .filter(|customer| fold(customer.name).contains(&wanted))
+            .collect();
+    }
+    match found.as_slice() {
+        [] => Err(SearchError::NotFound(near(customers, &wanted))),
+        [customer] => Ok(customer),
+        _ => Err(SearchError::Ambiguous(found)),
+    }
+}
+
+/// Finds all in whose name, e-mail address or city the text occurs.
+pub fn find<'a>(customers: &'a [Customer], query: &str) -> Vec<&'a Customer> {
+    let wanted = fold(query);
+    let holds = |customer: &&Customer| {
+        [customer.name, customer.email, customer.city]
+            .into_iter()
+            .any(|field| fold(field).contains(&wanted))
+    };
+    customers.iter().filter(holds).collect()
+}
+
+fn near<'a>(customers: &'a [Customer], wanted: &str) -> Vec<&'a str> {
+    let mut names: Vec<_> = customers
+        .iter()
+        .map(|customer| (strsim::jaro_winkler(&fold(customer.name), wanted), customer.name))
+        .filter(|(similarity, _)| *similarity >= NEAR_SIMILARITY_MIN)
+        .collect();
+    names.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    names.into_iter().take(NEAR_NAMES_MAX).map(|(_, name)| name).collect()
+}
+
+/// Makes names comparable: lower case, single spaces, and without the accents that keyboards lack.
+fn fold(text: &str) -> String {
+    let words: Vec<String> = text
+        .split_whitespace()
+        .map(|word| word.to_lowercase().chars().map(plain).collect())
+        .collect();
+    words.join(" ")
+}
+
+fn plain(letter: char) -> char {
+    match letter {
+        'à' | 'á' | 'â' | 'ã' | 'ä' | 'å' => 'a',
+        'ç' => 'c',
+        'è' | 'é' | 'ê' | 'ë' => 'e',
+        'ì' | 'í' | 'î' | 'ï' => 'i',
+        'ñ' => 'n',
+        'ò' | 'ó' | 'ô' | 'õ' | 'ö' | 'ø' => 'o',
+        'ù' | 'ú' | 'û' | 'ü' => 'u',
+        'ý' | 'ÿ' => 'y',
+        '’' => '\'',
+        letter => letter,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::seed;
+
+    fn names<'a>(found: impl IntoIterator<Item = &'a Customer>) -> Vec<&'a str> {
+        found.into_iter().map(|customer| customer.name).collect()
+    }
+
+    #[test]
+    fn john_smith_is_found_by_his_name_in_any_case() {
+        let customers = seed::customers();
+        for name in ["John Smith", "  john   SMITH ", "john"] {
+            assert_eq!(search(&customers, name).unwrap().id, "c-123", "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_of_several_customers_names_them_all() {
+        let customers = seed::customers();
+        let Err(SearchError::Ambiguous(smiths)) = search(&customers, "smith") else {
+            panic!("not ambiguous")
+        };
+        assert_eq!(names(smiths), ["John Smith", "Mary Smith"]);
+    }
+
+    #[test]
+    fn a_full_name_wins_over_names_that_hold_it() {
+        let of = |id, name| Customer {
+            id,
+            name,
+            email: "",
+            city: "",
+            since: "",
+        };
+        let customers = [of("1", "Ann Lee"), of("2", "Joann Lee")];
+        assert_eq!(search(&customers, "ann lee").unwrap().id, "1");
+    }
+
+    #[test]
+    fn a_misspelt_name_is_answered_with_near_ones() {
+        let customers = seed::customers();
+        let Err(SearchError::NotFound(near)) = search(&customers, "Jon Smyth") else {
+            panic!("found")
+        };
+        assert_eq!(near.first(), Some(&"John Smith"));
+        assert_eq!(search(&customers, "zzzz"), Err(SearchError::NotFound(vec![])));
+        assert_eq!(search(&customers, " "), Err(SearchError::EmptyName));
+    }
+
+    #[test]
+    fn accents_do_not_matter() {
+        let customers = seed::customers();
+        assert_eq!(search(&customers, "bjorn lindqvist").unwrap().name, "Björn Lindqvist");
+        assert_eq!(names(find(&customers, "goteborg")), ["Björn Lindqvist"]);
+    }
+
+    #[test]
+    fn find_looks_at_names_addresses_and_cities() {
+        let customers = seed::customers();
+        assert_eq!(names(find(&customers, "PORTLAND")), ["John Smith", "Mary Smith"]);
+        assert_eq!(names(find(&customers, "liam.obrien@")), ["Liam O'Brien"]);
+        assert_eq!(find(&customers, "").len(), customers.len());
+    }
+}

@@ -1,0 +1,172 @@
+//! The shop: its data, and what changes in it while it is open.
+
+use crate::{
+    cart::{Cart, CartError, CartLine},
+    catalogue::Product,
+    customer::Customer,
+    money::Cents,
+    order::{LineItem, Order, Status},
+    seed, spend,
+};
+
+/// All that the shop knows.
+///
+/// It starts from the seed whenever the plugin is instantiated; carts and new orders live as long as the instance.
+#[derive(Clone, Debug)]
+pub struct Shop {
+    /// The customers, by id.
+    pub customers: Vec<Customer>,
+    /// The products, by id.
+    pub products: Vec<Product>,
+    orders: Vec<Order>,
+    carts_opened: u32,
+}
+
+impl Shop {
+    /// Opens the shop with the seeded data.
+    #[must_use]
+    pub fn open() -> Self {
+        Self {
+            customers: seed::customers(),
+            products: seed::products(),
+            orders: seed::orders(),
+            carts_opened: 0,
+        }
+    }
+
+    /// The customer of that id.
+    #[must_use]
+    pub fn customer(&self, id: &str) -> Option<&Customer> {
+        self.customers.iter().find(|customer| customer.id == id)
+    }
+
+    /// The product of that id.
+    #[must_use]
+    pub fn product(&self, id: &str) -> Option<&Product> {
+        self.products.iter().find(|product| product.id == id)
+    }
+
+    /// The order of that id.
+    #[must_use]
+    pub fn order(&self, id: &str) -> Option<&Order> {
+        self.orders.iter().find(|order| order.id == id)
+    }
+
+    /// A customer's orders, the newest first.
+    pub fn orders_of(&self, customer_id: &str) -> impl Iterator<Item = &Order> {
+        // New orders come last and dates are never older than those before: the table is sorted by time.
+        self.orders
+            .iter()
+            .rev()
+            .filter(move |order| order.customer_id == customer_id)
+    }
+
+    /// What a customer spends in a month, on average over the last 12 months.
+    #[must_use]
+    pub fn average_spend(&self, customer_id: &str) -> Cents {
+        spend::average_per_month(self.orders_of(customer_id))
+    }
+
+    /// Opens an empty cart.
+    pub fn open_cart(&mut self, customer_id: &'static str) -> Cart {
+        self.carts_opened = self.carts_opened.saturating_add(1);
+        Cart::new(format!("cart-{}", self.carts_opened), customer_id)
+    }
+
+    /// Puts pieces of a product into a cart, and returns how many are in it now.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Cart::add`], and [`CartError::UnknownProduct`].
+    pub fn add_to_cart(&self, cart: &mut Cart, product_id: &str, quantity: u32) -> Result<u32, CartError> {
+        let product = self
+            .product(product_id)
+            .ok_or_else(|| CartError::UnknownProduct(product_id.to_owned()))?;
+        cart.add(product, quantity)
+    }
+
+    /// Orders what is in the cart, and returns the order.
+    ///
+    /// # Errors
+    ///
+    /// [`CartError::EmptyCart`], and [`CartError::NotEnoughInStock`] when another cart was faster; nothing changes then.
+    pub fn check_out(&mut self, cart: &Cart) -> Result<&Order, CartError> {
+        if cart.lines().is_empty() {
+            return Err(CartError::EmptyCart);
+        }
+        for line in cart.lines() {
+            let left = self.product(line.product.id).map_or(0, |product| product.in_stock);
+            if line.quantity > left {
+                return Err(CartError::NotEnoughInStock(left));
+            }
+        }
+        for product in &mut self.products {
+            let sold = cart
+                .lines()
+                .iter()
+                .find(|line| line.product.id == product.id)
+                .map_or(0, |line| line.quantity);
+            product.in_stock = product.in_stock.saturating_sub(sold);
+        }
+        let bought = |line: &CartLine| LineItem {
+            product_id: line.product.id,
+            quantity: line.quantity,
+            unit_price: line.product.price,
+        };
+        let order = Order {
+            id: format!("o-{}", 1001 + self.orders.len()),
+            customer_id: cart.customer_id,
+            date: seed::TODAY,
+            status: Status::Open,
+            line_items: cart.lines().iter().map(bought).collect(),
+        };
+        Ok(self.orders.push_mut(order))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recent_orders_come_newest_first() {
+        let shop = Shop::open();
+        let dates: Vec<_> = shop.orders_of("c-123").map(|order| order.date).collect();
+        assert_eq!(dates.first(), Some(&"2026-06-21"));
+        assert!(dates.is_sorted_by(|newer, older| newer >= older));
+    }
+
+    #[test]
+    fn an_order_is_its_customers_newest_and_counts_for_the_average() {
+        let mut shop = Shop::open();
+        let mut cart = shop.open_cart("c-123");
+        shop.add_to_cart(&mut cart, "p-12", 2).unwrap();
+        let id = shop.check_out(&cart).unwrap().id.clone();
+        let newest = shop.orders_of("c-123").next().unwrap();
+        assert_eq!((&newest.id, newest.total()), (&id, Cents(9600)));
+        assert_eq!(shop.average_spend("c-123").to_string(), "458.00");
+        assert_eq!(shop.orders_of("c-123").filter(|order| order.id == id).count(), 1);
+        assert_eq!(shop.product("p-12").unwrap().in_stock, 33);
+    }
+
+    #[test]
+    fn the_last_pieces_go_to_the_first_who_checks_out() {
+        let mut shop = Shop::open();
+        let (mut first, mut second) = (shop.open_cart("c-123"), shop.open_cart("c-124"));
+        assert_ne!(first.id, second.id);
+        shop.add_to_cart(&mut first, "p-15", 2).unwrap();
+        shop.add_to_cart(&mut second, "p-15", 2).unwrap();
+        shop.check_out(&first).unwrap();
+        assert_eq!(shop.check_out(&second).unwrap_err(), CartError::NotEnoughInStock(1));
+    }
+
+    #[test]
+    fn an_empty_cart_and_an_unknown_product_are_refused() {
+        let mut shop = Shop::open();
+        let mut cart = shop.open_cart("c-123");
+        assert_eq!(shop.check_out(&cart).unwrap_err(), CartError::EmptyCart);
+        let unknown = shop.add_to_cart(&mut cart, "p-99", 1);
+        assert_eq!(unknown, Err(CartError::UnknownProduct("p-99".to_owned())));
+    }
+}

@@ -1,0 +1,102 @@
+//! Text fitted into a width.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+/// What stands in place of what was cut off.
+const ELLIPSIS: &str = "…";
+
+fn length(text: &str) -> usize {
+    text.graphemes(true).count()
+}
+
+/// Cuts a text to so many characters, the ellipsis included, between words if that keeps at least half.
+#[must_use]
+pub fn truncate(text: &str, characters_max: usize) -> String {
+    if length(text) <= characters_max {
+        return text.to_owned();
+    }
+    let Some(room) = characters_max.checked_sub(1) else {
+        return String::new();
+    };
+    let kept: usize = text.graphemes(true).take(room).map(str::len).sum();
+    let (head, rest) = text.split_at(kept);
+    let cuts_word = !rest.starts_with(char::is_whitespace);
+    let whole = match head.rfind(char::is_whitespace) {
+        Some(end) if cuts_word && length(head[..end].trim_end()) * 2 >= room => &head[..end],
+        _ => head,
+    };
+    format!("{}{ELLIPSIS}", whole.trim_end())
+}
+
+/// Breaks the lines of a text at spaces, so that each has at most so many characters if its words allow it.
+///
+/// Empty lines stay, and so does the indentation of a line, which its continuations take over.
+#[must_use]
+pub fn wrap(text: &str, width: usize) -> String {
+    let mut wrapped: Vec<String> = Vec::new();
+    for line in text.split('\n') {
+        let line = line.trim_end();
+        let words = line.trim_start();
+        let indent = &line[..line.len() - words.len()];
+        wrapped.push(indent.to_owned());
+        let mut used = length(indent);
+        let mut is_first = true;
+        for word in words.split_whitespace() {
+            let word_length = length(word);
+            if !is_first && used + 1 + word_length > width {
+                wrapped.push(indent.to_owned());
+                used = length(indent);
+                is_first = true;
+            }
+            if let Some(current) = wrapped.last_mut() {
+                if !is_first {
+                    current.push(' ');
+                    used += 1;
+                }
+                current.push_str(word);
+            }
+            used += word_length;
+            is_first = false;
+        }
+    }
+    wrapped.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_fits_is_not_touched() {
+        assert_eq!(truncate("short", 5), "short");
+        assert_eq!(truncate("", 0), "");
+    }
+
+    #[test]
+    fn a_cut_falls_between_words_unless_that_loses_too_much() {
+        assert_eq!(truncate("one two three", 9), "one two…");
+        assert_eq!(truncate("one two three", 8), "one two…");
+        assert_eq!(truncate("a extraordinary", 8), "a extra…");
+        assert_eq!(truncate("word", 1), "…");
+        assert_eq!(truncate("word", 0), "");
+    }
+
+    #[test]
+    fn a_cut_never_splits_a_character() {
+        assert_eq!(truncate("🇵🇹🇵🇹🇵🇹", 2), "🇵🇹…");
+        assert_eq!(truncate("e\u{301}e\u{301}e\u{301}", 2), "e\u{301}…");
+    }
+
+    #[test]
+    fn lines_are_filled_up_to_the_width() {
+        assert_eq!(wrap("one two three four", 9), "one two\nthree\nfour");
+        assert_eq!(wrap("one two three four", 10), "one two\nthree four");
+        assert_eq!(wrap("a extraordinary b", 5), "a\nextraordinary\nb");
+    }
+
+    #[test]
+    fn empty_lines_and_indentation_stay() {
+        assert_eq!(wrap("  one two three\n\nend\n", 9), "  one two\n  three\n\nend\n");
+        assert_eq!(wrap("one two", 0), "one\ntwo");
+    }
+}
