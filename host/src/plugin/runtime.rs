@@ -7,6 +7,7 @@ use super::authority::Authorities;
 use super::code_cache::CodeCache;
 use super::engine::Engines;
 use super::http::{Network, Resolve};
+use super::keyvalue::KeyValue;
 use super::session_registry::SessionRegistry;
 use crate::error::Error;
 use crate::limits::{EngineLimits, LimitRequest};
@@ -38,6 +39,8 @@ pub struct RuntimeOptions {
     pub grants: Option<PathBuf>,
     /// The file with the values of secrets, as [`SecretStore`](super::SecretStore) keeps it.
     pub secrets: Option<PathBuf>,
+    /// Where plugins keep values; in memory when nowhere is named.
+    pub keyvalue: Option<Arc<dyn KeyValue>>,
     /// Who looks up names for granted requests; the machine's own resolver when nobody is named.
     pub resolver: Option<Arc<dyn Resolve>>,
 }
@@ -68,7 +71,7 @@ impl Runtime {
         };
         let code_cache = code_directory.clone().and_then(open_cache);
         let protected = code_directory.into_iter().collect();
-        let authorities = Authorities::new(options.grants, options.secrets, protected)?;
+        let authorities = Authorities::new(options.grants, options.secrets, options.keyvalue, protected)?;
         let sessions = SessionRegistry::new(&options.engine_limits);
         Ok(Arc::new(Self {
             engines: Engines::new(options.engine_limits, code_cache)?,

@@ -1,5 +1,6 @@
 //! What the host holds for one instance: its WASI world, its meters, its log.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::time::Instant;
@@ -8,9 +9,10 @@ use wasmtime::{CallHook, EngineWeak, Store, StoreContextMut, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
-use super::authority::Authority;
+use super::authority::{Authority, Granted};
 use super::files::{Files, FilesView};
 use super::http::{Gate, HttpBounds, Network};
+use super::keyvalue::{self, KeyValue};
 use super::limiter::Limiter;
 use super::log::LogBuffer;
 use super::stop::{StopCause, StopFlag};
@@ -23,6 +25,9 @@ pub(crate) struct HostState {
     http: WasiHttpCtx,
     gate: Gate,
     files: Files,
+    granted: Arc<Granted>,
+    plugin: Arc<str>,
+    keyvalue: Arc<dyn KeyValue>,
     resources: ResourceTable,
     pub(crate) limiter: Limiter,
     pub(crate) meter: Meter,
@@ -77,6 +82,9 @@ impl HostState {
             wasi: wasi::context(stdio, &log, authority),
             http: wasi::http_context(),
             gate: Gate::new(network.clone()),
+            granted: authority.granted.clone(),
+            plugin: authority.plugin.clone(),
+            keyvalue: authority.keyvalue.clone(),
             files: Files::new(authority.granted.directories.clone()),
             resources,
             limiter: Limiter::new(limits),
@@ -94,6 +102,27 @@ impl HostState {
     /// Opens the gate to the network for a call.
     pub(crate) fn open_gate(&mut self, authority: &Authority, deadline: Instant) {
         self.gate.start_call(authority, HttpBounds::default(), deadline);
+    }
+
+    /// The settings, for the host functions that show them.
+    pub(crate) fn settings(&mut self) -> &BTreeMap<String, String> {
+        self.meter.count_host_call();
+        &self.granted.effective.config
+    }
+
+    /// The key–value store, for the host functions that work on it.
+    pub(crate) fn keyvalue(&mut self) -> keyvalue::Access {
+        self.meter.count_host_call();
+        keyvalue::Access {
+            store: self.keyvalue.clone(),
+            plugin: self.plugin.clone(),
+            bytes_max: self.granted.effective.keyvalue.as_ref().map(|rule| rule.quota_bytes),
+        }
+    }
+
+    /// The guest's host resources.
+    pub(crate) fn table(&mut self) -> &mut ResourceTable {
+        &mut self.resources
     }
 
     /// The files, for the host functions that work on them.

@@ -6,8 +6,10 @@ use wasmtime_wasi::{Deterministic, WasiCtx, WasiCtxBuilder};
 use wasmtime_wasi_http::WasiHttpCtx;
 
 use super::authority::Authority;
+use super::config;
 use super::files;
 use super::frozen::{FrozenClock, frozen_bytes};
+use super::keyvalue;
 use super::log::LogBuffer;
 use super::state::HostState;
 
@@ -38,6 +40,8 @@ pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<HostS
     // Ours stands before wasmtime's: it knows the grants and the quotas.
     linker.allow_shadowing(true);
     files::add_to_linker(&mut linker)?;
+    config::add_to_linker(&mut linker)?;
+    keyvalue::add_to_linker(&mut linker)?;
     linker.allow_shadowing(false);
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     Ok(linker)

@@ -19,6 +19,7 @@ pub use secret::{SecretError, SecretStore};
 
 use crate::capability::{ClockRule, Denial, RandomRule};
 use crate::error::{Error, ErrorKind, Phase};
+use crate::plugin::keyvalue::{KeyValue, MemoryKeyValue};
 use crate::tool::{ToolContext, ToolResult};
 
 /// Refusals of one call that are told; a guest may be refused for ever.
@@ -28,6 +29,7 @@ const REFUSALS_MAX: usize = 8;
 pub(crate) struct Authorities {
     policy: Policy,
     secrets: Option<SecretStore>,
+    keyvalue: Arc<dyn KeyValue>,
 }
 
 /// The authority of one call.
@@ -37,6 +39,7 @@ pub(crate) struct Authority {
     pub(crate) granted: Arc<Granted>,
     pub(crate) secrets: Arc<[Secret]>,
     pub(crate) redactor: Arc<Redactor>,
+    pub(crate) keyvalue: Arc<dyn KeyValue>,
     refusals: Arc<Mutex<Vec<Refusal>>>,
 }
 
@@ -53,12 +56,14 @@ impl Authorities {
     pub(crate) fn new(
         grants: Option<PathBuf>,
         secrets: Option<PathBuf>,
+        keyvalue: Option<Arc<dyn KeyValue>>,
         mut protected: Vec<PathBuf>,
     ) -> Result<Self, Error> {
         protected.extend(secrets.iter().cloned());
         Ok(Self {
             policy: Policy::open(grants, protected)?,
             secrets: secrets.map(SecretStore::new),
+            keyvalue: keyvalue.unwrap_or_else(|| Arc::new(MemoryKeyValue::default())),
         })
     }
 
@@ -100,6 +105,7 @@ impl Authorities {
             redactor: Arc::new(Redactor::new(secrets.iter().map(|secret| secret.value.as_str()))),
             granted,
             secrets,
+            keyvalue: self.keyvalue.clone(),
             refusals: Arc::default(),
         })
     }

@@ -194,7 +194,6 @@ mod tests {
 
     const SECRET: &str = "s3cr3t/\"key\" +ä";
 
-    // accept: 124
     #[test]
     fn a_secret_is_found_in_every_usual_form() {
         let redactor = Redactor::new([SECRET]);

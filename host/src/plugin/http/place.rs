@@ -120,7 +120,6 @@ mod tests {
         (path, headers)
     }
 
-    // accept: 123
     #[test]
     fn a_secret_takes_the_place_of_what_the_guest_sent() {
         let (_, headers) = placed(
