@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::agent::{Conversation, ConversationBuilder};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::limits::{EngineLimits, LimitRequest};
 use crate::plugin::{CodeCachePlace, Resolve, Runtime, RuntimeOptions, Scope};
@@ -58,6 +59,12 @@ impl Toolwit {
     #[must_use]
     pub fn tools(&self, scope: &Scope) -> Vec<Arc<dyn Tool>> {
         self.registry.plugins().flat_map(|plugin| plugin.tools(scope)).collect()
+    }
+
+    /// Starts a conversation that may use all tools of all plugins. The resources that they hand out live as long as it.
+    #[must_use]
+    pub fn conversation(&self) -> ConversationBuilder {
+        Conversation::builder().tools(self.tools(&Scope::new()))
     }
 
     /// Finds a tool by its id, or by its name where only one tool has it.

@@ -9,7 +9,11 @@
 //! loop over all of it. [`Toolwit`] puts them together.
 
 pub mod agent;
+#[cfg(feature = "build")]
+pub mod build;
 pub mod capability;
+#[cfg(feature = "cli")]
+pub mod cli;
 mod error;
 mod host;
 pub mod injection;
@@ -27,6 +31,3 @@ pub use injection::*;
 pub use model::OpenAi;
 pub use model::Scripted;
 pub use tool::*;
-
-#[cfg(feature = "build")]
-pub mod build;

@@ -73,10 +73,12 @@ impl LogBuffer {
     }
 }
 
-/// Drops control characters but line breaks and tabs, so that no guest paints on the operator's terminal.
+/// Drops control characters but line breaks and tabs, and those that reverse the direction of text, so that no guest paints
+/// on the operator's terminal.
 pub(crate) fn printable(text: &str) -> String {
+    let reverses = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     text.chars()
-        .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
+        .filter(|c| (!c.is_control() && !reverses(*c)) || matches!(c, '\n' | '\t'))
         .collect()
 }
 

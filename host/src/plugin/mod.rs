@@ -57,4 +57,9 @@ pub use inspection::{EntityType, Inspection, Origin, component_wit};
 pub use keyvalue::{KeyValue, KeyValueError, MemoryKeyValue};
 pub use runtime::{CodeCachePlace, Runtime, RuntimeOptions};
 pub use scope::Scope;
+#[cfg(feature = "cli")]
+pub(crate) use source::read_component;
 pub use types::Skipped;
+
+#[cfg(feature = "cli")]
+pub(crate) use log::printable;
