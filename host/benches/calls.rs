@@ -3,13 +3,16 @@
 //! `cargo bench` builds the shipped plugins where they are missing. Rounds of both sides alternate, so that a machine whose
 //! speed drifts slows both; medians are compared. Absolute times are of this machine and say little.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::field_reassign_with_default)]
+#![allow(missing_docs, unreachable_pub)]
 
 mod raw;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use toolwit::build::{Build, Silent};
 use toolwit::plugin::{CodeCachePlace, Plugin, Runtime, RuntimeOptions, Scope};
 use toolwit::{Arguments, Lookup, Tool, ToolContext, ToolSet};
 
@@ -29,10 +32,8 @@ fn main() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let options = RuntimeOptions {
-            code_cache: CodeCachePlace::Off,
-            ..RuntimeOptions::default()
-        };
+        let mut options = RuntimeOptions::default();
+        options.code_cache = CodeCachePlace::Off;
         let host = Runtime::new(options).unwrap();
         let subjects = [
             Subject::load(
@@ -46,7 +47,7 @@ fn main() {
             Subject::load(
                 &host,
                 "calc",
-                &raw::shipped("calc"),
+                &shipped("calc").await,
                 "evaluate",
                 r#"{"expression": "2 * (3 + 4)"}"#,
             )
@@ -54,7 +55,7 @@ fn main() {
             Subject::load(
                 &host,
                 "text",
-                &raw::shipped("text"),
+                &shipped("text").await,
                 "slug",
                 r#"{"text": "Hello, wide World"}"#,
             )
@@ -129,7 +130,7 @@ async fn fresh(subject: &Subject) {
 
 /// A method of a live entity, beside the same dynamic call on a live resource.
 async fn live_entity(host: &Arc<Runtime>) {
-    let bytes = raw::shipped("customers");
+    let bytes = shipped("customers").await;
     let plugin = Plugin::from_bytes(host, "customers", bytes.clone()).await.unwrap();
     let mut tools = ToolSet::new();
     plugin
@@ -203,6 +204,13 @@ async fn throughput(subject: &Subject) {
         1.0 / raw.as_secs_f64(),
         raw.as_secs_f64() / ours.as_secs_f64()
     );
+}
+
+/// Builds a shipped plugin where it is missing, and reads it.
+async fn shipped(name: &str) -> Vec<u8> {
+    let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins").join(name);
+    let built = Build::new(project).run(&Silent).await.expect("the plugin builds");
+    tokio::fs::read(built.component).await.unwrap()
 }
 
 fn report(what: &str, ours: &mut [Duration], raw: &mut [Duration], target: &str) {

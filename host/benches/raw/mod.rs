@@ -133,8 +133,3 @@ fn engine() -> Engine {
         .concurrency_support(false);
     Engine::new(&config).unwrap()
 }
-
-/// Reads a shipped plugin, and builds it when it is missing.
-pub fn shipped(name: &str) -> Vec<u8> {
-    std::fs::read(format!("/work/wt/artifacts/{name}.wasm")).unwrap()
-}

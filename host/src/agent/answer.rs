@@ -69,6 +69,7 @@ impl ToolLoop<'_> {
             kind,
             content,
         });
+        tracing::debug!(tool = %tool.name, wall_ms, is_error = result.is_error, is_async = result.is_async, "a tool is done");
         self.tell_user(&result);
         let bytes = full.len();
         let direct = (result.return_direct && !result.is_error).then_some(full);
@@ -152,12 +153,13 @@ fn answer_of(tool: &NamedTool, outcome: Outcome) -> Answer {
             Err(error) => Error::from(with_expectation(error, &tool.definition, name)),
         },
         Outcome::Panicked => {
+            tracing::error!(tool = %name, "the tool panicked");
             let message = "the tool broke inside the host; the call may have taken effect";
             Error::new(ErrorKind::Internal, Phase::Execute, message).with_tool(name.as_str())
         }
         Outcome::Abandoned => interrupted().with_tool(name.as_str()),
     };
-    tracing::warn!(tool = %name, %error, "the call failed");
+    tracing::debug!(tool = %name, %error, "the call failed");
     refusal(&error)
 }
 

@@ -155,6 +155,13 @@ impl ConversationBuilder {
         self
     }
 
+    /// Sets the most inferences of a run; the other limits stay.
+    #[must_use]
+    pub fn iterations_max(mut self, iterations_max: u32) -> Self {
+        self.limits.iterations_max = iterations_max;
+        self
+    }
+
     /// Tells one more observer what happens.
     #[must_use]
     pub fn observer(self, observer: impl Observer + 'static) -> Self {

@@ -216,6 +216,7 @@ fn begin(
     prepared: &Prepared,
     tool: NamedTool,
 ) -> BoxFuture<'static, (usize, Finished)> {
+    tracing::debug!(tool = %tool.name, "a tool begins");
     let events = run.conversation.toolbox.called(&tool.name);
     run.emit_all(&events);
     run.emit(&Event::ToolStarted {

@@ -9,14 +9,13 @@ use crate::error::{Error, ErrorKind, Phase};
 /// ```
 /// use toolwit::{IterationPolicy, LoopLimits};
 ///
-/// let limits = LoopLimits {
-///     iterations_max: 5,
-///     on_iterations_max: IterationPolicy::FinalAnswer,
-///     ..LoopLimits::default()
-/// };
+/// let mut limits = LoopLimits::default();
+/// limits.iterations_max = 5;
+/// limits.on_iterations_max = IterationPolicy::FinalAnswer;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct LoopLimits {
     /// The most inferences. Twenty steps do real work and end a loop before it is dear.
     pub iterations_max: u32,

@@ -12,7 +12,8 @@ const FAR_FUTURE: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
 /// The caller's wish to stop and the run's deadline, as one signal. Dropped, it cancels what the run began.
 pub(super) struct Stop {
-    caller: CancellationToken,
+    conversation: CancellationToken,
+    turn: CancellationToken,
     run: CancellationToken,
     deadline: Instant,
     wall_max: Duration,
@@ -20,11 +21,13 @@ pub(super) struct Stop {
 }
 
 impl Stop {
-    pub(super) fn new(caller: &CancellationToken, wall_max: Duration) -> Self {
-        let run = caller.child_token();
+    /// Listens to the conversation's token and the turn's, which may be the same.
+    pub(super) fn new(conversation: &CancellationToken, turn: &CancellationToken, wall_max: Duration) -> Self {
+        let run = turn.child_token();
         let now = Instant::now();
         Self {
-            caller: caller.clone(),
+            conversation: conversation.clone(),
+            turn: turn.clone(),
             deadline: now.checked_add(wall_max).unwrap_or(now + FAR_FUTURE),
             wall_max,
             _cancel_on_drop: run.clone().drop_guard(),
@@ -41,7 +44,8 @@ impl Stop {
     pub(super) async fn requested(&self) -> RunFailure {
         let failure = tokio::select! {
             biased;
-            () = self.caller.cancelled() => RunFailure::Cancelled,
+            () = self.conversation.cancelled() => RunFailure::Cancelled,
+            () = self.turn.cancelled() => RunFailure::Cancelled,
             () = sleep_until(self.deadline) => RunFailure::WallClockLimit { max: self.wall_max },
         };
         self.run.cancel();

@@ -48,7 +48,7 @@ struct Ending {
 impl<'c> ToolLoop<'c> {
     pub(super) fn new(conversation: &'c mut Conversation, context: &ToolContext) -> Self {
         let wall_max = Duration::from_millis(conversation.limits.wall_ms_max);
-        let stop = Stop::new(context.cancel(), wall_max);
+        let stop = Stop::new(conversation.context.cancel(), context.cancel(), wall_max);
         let context = context
             .clone()
             .with(LOOP_ID, super::loop_id::fresh())

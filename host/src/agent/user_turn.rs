@@ -61,7 +61,7 @@ impl<'c> UserTurn<'c> {
         self
     }
 
-    /// Sets the token that cancels this turn.
+    /// Sets the token that cancels this turn; the conversation's own does so too.
     pub fn cancel(mut self, cancel: CancellationToken) -> Self {
         self.context = self.context.with_cancel(cancel);
         self

@@ -10,6 +10,9 @@ use crate::tool::snake_case;
 /// What the file name of a component ends with.
 pub(super) const EXTENSION: &str = "wasm";
 
+/// Names that would forge the ids of tools which are no plugin's.
+const RESERVED: [&str; 3] = ["host", "mcp", "native"];
+
 /// A component file, and what became of it.
 #[derive(Clone)]
 #[non_exhaustive]
@@ -81,6 +84,9 @@ pub(super) fn name_of(path: &Path) -> Result<String, Error> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if stem.is_empty() || !stem.chars().all(fits) {
         return Err(refused("holds characters that cannot be part of a plugin's name"));
+    }
+    if RESERVED.contains(&identity_of(stem).as_str()) {
+        return Err(refused("is reserved: tools of the host itself have ids that begin so"));
     }
     if stem.len() > BYTES_MAX {
         return Err(refused("is longer than 64 bytes"));

@@ -140,8 +140,8 @@ async fn calls_on_one_instance_run_one_after_the_other() {
 #[tokio::test]
 async fn a_call_may_use_what_an_earlier_call_of_the_response_brings() {
     let log = Arc::new(Mutex::new(Vec::new()));
-    let (late, open) = (noting("late", &log), noting("open", &log));
-    let serial: Arc<dyn Tool> = Arc::new(Serial(noting("serial", &log)));
+    let open = noting("open", &log);
+    let [late, serial] = ["late", "serial"].map(|name| Arc::new(Serial(noting(name, &log))) as Arc<dyn Tool>);
     let strategy = move |context: &crate::injection::InjectionContext<'_>| match context.call().name.as_str() {
         "open" => crate::injection::Injection::add(vec![late.clone()]),
         _ => crate::injection::Injection::none(),

@@ -31,12 +31,21 @@ async fn a_run_that_never_ends_meets_its_limit_of_iterations() {
     );
     assert_eq!(stage.times_asked(), 20);
     assert_valid(&error.outcome.history);
-    let report = crate::Error::from(error);
+    let report = crate::error::Error::from(error);
     assert_eq!(
         (report.kind, report.limit.as_ref().unwrap().max),
         (ErrorKind::LoopLimit, 20)
     );
     assert!(report.suggestion.as_deref().unwrap().contains("overly complex task"));
+}
+
+// accept: 19
+#[tokio::test]
+async fn the_number_of_iterations_is_the_applications_choice() {
+    let (builder, stage) = Stage::set(looks(3));
+    let mut conversation = builder.tools([echo("look")]).iterations_max(3).build().unwrap();
+    assert_eq!(conversation.run("go").await.unwrap_err().outcome.iterations, 3);
+    assert_eq!(stage.times_asked(), 3);
 }
 
 // accept: 7
@@ -195,7 +204,7 @@ async fn three_responses_in_a_row_with_unknown_names_end_the_run() {
     assert_eq!(stage.times_asked(), 6, "a known name starts the count anew");
     assert_valid(&error.outcome.history);
     assert!(
-        crate::Error::from(error)
+        crate::error::Error::from(error)
             .suggestion
             .as_deref()
             .unwrap()

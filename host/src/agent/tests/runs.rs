@@ -51,7 +51,7 @@ async fn words_beside_a_call_stay_in_the_history() {
     assert_eq!(stage.shown(1).messages[1].tool_calls().len(), 1);
 }
 
-// accept: 12
+// accept: 12, accept: 128
 #[tokio::test]
 async fn a_conversation_without_tools_answers() {
     let (builder, stage) = Stage::set([say("Hello.")]);
@@ -252,8 +252,10 @@ async fn the_context_of_process_and_turn_reaches_tools_and_never_the_model() {
 #[tokio::test]
 async fn a_model_that_must_call_must_do_so_once() {
     let (builder, stage) = Stage::set([call([("look", json!({}))]), say("ok")]);
-    let mut options = crate::model::ChatOptions::default();
-    options.tool_choice = ToolChoice::Required;
+    let options = crate::model::ChatOptions {
+        tool_choice: ToolChoice::Required,
+        ..Default::default()
+    };
     builder.tools([echo("look")]).options(options).run("go").await.unwrap();
     assert_eq!(
         [stage.shown(0).choice, stage.shown(1).choice],

@@ -78,6 +78,22 @@ async fn cancelling_while_the_model_thinks_ends_the_run() {
     assert_eq!(stage.events_named("finished")[0]["stop"], "cancelled");
 }
 
+#[tokio::test]
+async fn the_conversations_token_ends_a_turn_that_has_its_own() {
+    let (listening, mut started) = stuck("listening", true);
+    let (builder, _) = Stage::set([call([("listening", json!({}))])]);
+    let process = CancellationToken::new();
+    let context = ToolContext::new().with_cancel(process.clone());
+    let mut conversation = builder.tools([listening]).context(context).build().unwrap();
+    let run = conversation.turn("go").cancel(CancellationToken::new()).run();
+    let canceller = async {
+        started.recv().await;
+        process.cancel();
+    };
+    let (ended, ()) = tokio::join!(run, canceller);
+    assert_eq!(ended.unwrap_err().outcome.stop, StopReason::Cancelled);
+}
+
 // accept: 133
 #[tokio::test]
 async fn a_run_whose_future_is_dropped_leaves_a_valid_history() {
