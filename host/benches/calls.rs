@@ -3,7 +3,13 @@
 //! `cargo bench` builds the shipped plugins where they are missing. Rounds of both sides alternate, so that a machine whose
 //! speed drifts slows both; medians are compared. Absolute times are of this machine and say little.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::field_reassign_with_default)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::field_reassign_with_default
+)]
 #![allow(missing_docs, unreachable_pub)]
 
 mod raw;

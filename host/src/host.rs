@@ -175,6 +175,9 @@ impl ToolwitBuilder {
     pub async fn build(self) -> Result<Toolwit, Error> {
         let runtime = Runtime::new(self.runtime)?;
         let registry = Registry::scan(&runtime, &self.places).await?;
+        runtime
+            .authorities
+            .warn_of_strangers(registry.packages().iter().map(|package| package.name.as_str()));
         Ok(Toolwit { runtime, registry })
     }
 }

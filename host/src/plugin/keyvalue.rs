@@ -34,7 +34,7 @@ pub enum KeyValueError {
 }
 
 /// Where the values of plugins live. An implementation keeps plugins and buckets apart, and holds each plugin to its bound over
-/// all its buckets, keys and values.
+/// all its buckets, keys and values. It is called where the guest runs, so that it must answer at once.
 pub trait KeyValue: fmt::Debug + Send + Sync {
     /// Returns a value.
     ///

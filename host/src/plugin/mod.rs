@@ -21,6 +21,10 @@ mod fault;
 mod files;
 mod frozen;
 mod harvest;
+#[cfg_attr(
+    not(feature = "network"),
+    allow(dead_code, reason = "nothing is sent, and all that is judged is refused")
+)]
 mod http;
 mod imports;
 mod inspection;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod call;
+mod grant;
 mod guests;
 mod inspect;
 mod interrupt;

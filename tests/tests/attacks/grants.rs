@@ -169,3 +169,50 @@ async fn a_grant_is_for_the_plugin_that_it_names() {
         .unwrap();
     assert_eq!(looked.for_llm, "sweets and inside");
 }
+
+// attack: C19, attack: B18
+#[tokio::test]
+async fn values_are_kept_for_one_plugin_up_to_its_quota() {
+    let none = Setup::new().start().await;
+    let told = none
+        .failure("remember", json!({"bucket": "b", "key": "k", "value": "v"}))
+        .await;
+    assert!(told.contains("AccessDenied"), "{told}");
+    assert_eq!(none.value("settings", json!({})).await, json!([]));
+    let lines = "keyvalue = { quota = \"1KiB\" }\nconfig = { colour = \"red\", size = \"7\" }";
+    let host = Setup::new().grant(lines).start().await;
+    assert_eq!(
+        host.value("settings", json!({})).await,
+        json!([["colour", "red"], ["size", "7"]])
+    );
+    assert_eq!(
+        host.value("remember", json!({"bucket": "b", "key": "k", "value": "v"}))
+            .await,
+        true
+    );
+    assert_eq!(host.value("recall", json!({"bucket": "b", "key": "k"})).await, "v");
+    assert_eq!(
+        host.value("recall", json!({"bucket": "c", "key": "k"})).await,
+        json!(null)
+    );
+    let full = host
+        .failure(
+            "remember",
+            json!({"bucket": "c", "key": "k", "value": "x".repeat(1_100)}),
+        )
+        .await;
+    assert!(full.contains("1024 bytes"), "{full}");
+    host.value("remember", json!({"bucket": "b", "key": "l", "value": "w"}))
+        .await;
+    assert_eq!(
+        host.value("forget", json!({"bucket": "b", "key": "k"})).await,
+        json!(["l"])
+    );
+    // Another conversation of the same plugin shares the store; that is what it is for.
+    let others = host.another_conversation();
+    let recalled = host
+        .call_in(&others, "recall", json!({"bucket": "b", "key": "l"}))
+        .await
+        .unwrap();
+    assert_eq!(recalled.value.unwrap(), "w");
+}

@@ -67,6 +67,19 @@ impl Authorities {
         })
     }
 
+    /// Tells the operator of grants whose plugin is not among these: a name that was mistyped grants nothing.
+    pub(crate) fn warn_of_strangers<'a>(&self, known: impl Iterator<Item = &'a str>) {
+        let known: std::collections::HashSet<&str> = known.collect();
+        for plugin in self
+            .policy
+            .plugins()
+            .iter()
+            .filter(|plugin| !known.contains(plugin.as_str()))
+        {
+            tracing::warn!(plugin, "something is granted to a plugin that is not there");
+        }
+    }
+
     /// Finds out what a call may do.
     ///
     /// # Errors
@@ -113,7 +126,10 @@ impl Authorities {
 
 impl Authority {
     /// Notes what was refused, for whoever reads how the call went.
-    pub(crate) fn refuse(&self, refusal: Refusal) {
+    pub(crate) fn refuse(&self, mut refusal: Refusal) {
+        for text in [&mut refusal.wanted, &mut refusal.why, &mut refusal.suggestion] {
+            *text = self.redactor.text(text).into_owned();
+        }
         tracing::info!(plugin = %self.plugin, wanted = refusal.wanted, why = refusal.why, "a plugin was refused");
         let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
         if refusals.len() < REFUSALS_MAX {

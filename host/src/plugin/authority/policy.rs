@@ -100,6 +100,13 @@ impl Policy {
         Ok(policy)
     }
 
+    /// Lists the plugins that something is granted to.
+    pub(crate) fn plugins(&self) -> Vec<String> {
+        let state = self.lock();
+        let grants = state.loaded.iter().flat_map(|loaded| &loaded.grants.grants);
+        grants.map(|grant| grant.plugin.clone()).collect()
+    }
+
     /// Tells by the file's metadata whether it has changed since it was read. Cheap enough for every call.
     pub(crate) fn is_stale(&self) -> bool {
         self.file

@@ -1,5 +1,6 @@
 //! Where the values of secrets come from, at each call.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -44,6 +45,9 @@ pub enum SecretError {
         why: String,
     },
 }
+
+/// The values of a store, by name.
+type Values = BTreeMap<String, Zeroizing<String>>;
 
 /// A secret of a call. Its value is wiped from memory with it.
 #[derive(Clone)]
@@ -111,7 +115,7 @@ impl SecretStore {
         }
         check_value(name, value)?;
         let mut secrets = self.read()?;
-        secrets.insert(name.to_owned(), toml::Value::String(value.to_owned()));
+        secrets.insert(name.to_owned(), Zeroizing::new(value.to_owned()));
         self.write(&secrets)
     }
 
@@ -128,10 +132,10 @@ impl SecretStore {
         Ok(was_there)
     }
 
-    fn read(&self) -> Result<toml::Table, SecretError> {
+    fn read(&self) -> Result<Values, SecretError> {
         let metadata = match std::fs::metadata(&self.path) {
             Ok(metadata) => metadata,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(toml::Table::new()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Values::new()),
             Err(error) => return Err(self.failed(format!("could not be read: {error}"))),
         };
         if !metadata.is_file() || metadata.len() > STORE_BYTES_MAX {
@@ -147,12 +151,22 @@ impl SecretStore {
         let text = std::fs::read_to_string(&self.path).map(Zeroizing::new);
         let text = text.map_err(|error| self.failed(format!("could not be read: {error}")))?;
         // The parser's own message would quote the line.
-        text.parse().map_err(|_| self.failed("is no valid TOML"))
+        let table: toml::Table = text.parse().map_err(|_| self.failed("is no valid TOML"))?;
+        // Moved, not copied: these are the bytes that are wiped.
+        let text_of = |(name, value)| match value {
+            toml::Value::String(value) => Ok((name, Zeroizing::new(value))),
+            _ => Err(self.failed(format!("has a value at `{name}` that is no text"))),
+        };
+        table.into_iter().map(text_of).collect()
     }
 
-    fn write(&self, secrets: &toml::Table) -> Result<(), SecretError> {
+    fn write(&self, secrets: &Values) -> Result<(), SecretError> {
         let failed = |error: std::io::Error| self.failed(format!("could not be written: {error}"));
-        let text = Zeroizing::new(toml::to_string(secrets).map_err(|_| self.failed("could not be written as TOML"))?);
+        let lines: BTreeMap<&str, &str> = secrets
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        let text = Zeroizing::new(toml::to_string(&lines).map_err(|_| self.failed("could not be written as TOML"))?);
         if let Some(directory) = self.path.parent() {
             std::fs::create_dir_all(directory).map_err(failed)?;
         }
@@ -195,18 +209,18 @@ pub(crate) fn look_up(
     let needs_store = rules.iter().any(|rule| rule.origin == SecretOrigin::Store);
     let stored = match store.filter(|_| needs_store) {
         Some(store) => store.read()?,
-        None => toml::Table::new(),
+        None => Values::new(),
     };
     let found = rules.iter().map(|rule| {
         let (value, place) = match rule.origin {
-            SecretOrigin::Environment => (variable(&rule.name), "the host's environment"),
-            SecretOrigin::Conversation => (context.text(&rule.name).map(str::to_owned), "the conversation"),
-            _ => (
-                stored.get(&rule.name).and_then(toml::Value::as_str).map(str::to_owned),
-                "the store of secrets",
-            ),
+            SecretOrigin::Environment => (variable(&rule.name).map(Zeroizing::new), "the host's environment"),
+            SecretOrigin::Conversation => {
+                let value = context.text(&rule.name).map(|value| Zeroizing::new(value.to_owned()));
+                (value, "the conversation")
+            }
+            _ => (stored.get(&rule.name).cloned(), "the store of secrets"),
         };
-        let value = value.map(Zeroizing::new).ok_or_else(|| SecretError::Missing {
+        let value = value.ok_or_else(|| SecretError::Missing {
             name: rule.name.clone(),
             place,
         })?;

@@ -94,7 +94,7 @@ async fn checked_addresses(admitted: &Admitted) -> Result<Vec<IpAddr>, Error> {
     let addresses = match &admitted.target.host {
         Host::Address(address) => vec![*address],
         Host::Name(name) => admitted.network.resolver.resolve(name).await.map_err(|error| {
-            tracing::debug!(name, %error, "a name could not be resolved");
+            tracing::debug!(%error, "a name could not be resolved");
             Error::DnsError {
                 rcode: None,
                 info_code: None,

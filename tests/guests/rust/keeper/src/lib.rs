@@ -1,6 +1,9 @@
 //! A guest with state.
 
-wit_bindgen::generate!({ path: "wit", world: "keeper" });
+wit_bindgen::generate!({ path: "wit", world: "keeper", generate_all });
+
+use exports::test::keeper::shelf;
+use wasi::keyvalue::store::{Bucket, open};
 
 use exports::test::keeper::jars::{Guest, GuestJar};
 
@@ -29,6 +32,37 @@ impl GuestJar for Jar {
     fn variable(&self, name: String) -> Option<String> {
         std::env::var(name).ok()
     }
+}
+
+impl shelf::Guest for Keeper {
+    fn remember(bucket: String, key: String, value: String) -> Result<bool, String> {
+        let bucket = opened(&bucket)?;
+        bucket.set(&key, value.as_bytes()).map_err(told)?;
+        bucket.exists(&key).map_err(told)
+    }
+
+    fn recall(bucket: String, key: String) -> Result<Option<String>, String> {
+        let value = opened(&bucket)?.get(&key).map_err(told)?;
+        Ok(value.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    fn forget(bucket: String, key: String) -> Result<Vec<String>, String> {
+        let bucket = opened(&bucket)?;
+        bucket.delete(&key).map_err(told)?;
+        Ok(bucket.list_keys(None).map_err(told)?.keys)
+    }
+
+    fn settings() -> Vec<(String, String)> {
+        wasi::config::store::get_all().unwrap_or_default()
+    }
+}
+
+fn opened(bucket: &str) -> Result<Bucket, String> {
+    open(bucket).map_err(told)
+}
+
+fn told(error: wasi::keyvalue::store::Error) -> String {
+    format!("{error:?}")
 }
 
 export!(Keeper);
