@@ -31,3 +31,8 @@ pub use injection::*;
 pub use model::OpenAi;
 pub use model::Scripted;
 pub use tool::*;
+
+/// Holds the README's example to what the library is.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -8,10 +8,10 @@ use super::describe;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::package::PackageDocument;
-use super::page::{BAD, FAINT, GOOD, Page, TITLE, WARN};
+use super::page::{BAD, FAINT, GOOD, Page, TITLE, WARN, size};
 use super::printer::{Form, Printer};
 use crate::error::{Error, ErrorKind, Phase};
-use crate::limits::{ByteCount, EngineLimits};
+use crate::limits::EngineLimits;
 use crate::plugin::{
     EntityType, Import, ImportSupport, Inspection, Origin, Profile, Skipped, component_wit, read_component,
 };
@@ -51,16 +51,7 @@ struct Inspected {
 
 impl Inspect {
     pub(super) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
-        let inspected = tokio::task::spawn_blocking(move || read(self.file))
-            .await
-            .map_err(|error| {
-                Error::new(
-                    ErrorKind::Internal,
-                    Phase::Load,
-                    "reading the component failed unexpectedly",
-                )
-                .with_source(error)
-            })??;
+        let inspected = inspect(self.file).await?;
         let refusal = inspected.inspection.require_loadable().err();
         match printer.form() {
             Form::Json => printer.document(&document(&inspected, refusal.as_ref()))?,
@@ -68,6 +59,20 @@ impl Inspect {
         }
         Ok(Exit::Success)
     }
+}
+
+/// Returns what a component file offers and wants.
+pub(super) async fn inspection_of(file: PathBuf) -> Result<Inspection, Error> {
+    inspect(file).await.map(|inspected| inspected.inspection)
+}
+
+async fn inspect(file: PathBuf) -> Result<Inspected, Error> {
+    tokio::task::spawn_blocking(move || read(file))
+        .await
+        .unwrap_or_else(|error| {
+            let message = "reading the component failed unexpectedly";
+            Err(Error::new(ErrorKind::Internal, Phase::Load, message).with_source(error))
+        })
 }
 
 fn read(file: PathBuf) -> Result<Inspected, Error> {
@@ -116,7 +121,7 @@ fn page(inspected: &Inspected, refusal: Option<&Error>) -> Page {
         .end();
     page.indent(2).text(format_args!("sha256  {}", inspection.digest)).end();
     page.indent(2)
-        .text(format_args!("size    {}", ByteCount(inspection.size_bytes)))
+        .text(format_args!("size    {}", size(inspection.size_bytes)))
         .end();
     page.indent(2)
         .text(format_args!("engine  {}", inspection.profile))

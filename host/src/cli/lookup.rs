@@ -41,7 +41,7 @@ pub(super) fn find_method<'a>(host: &'a Toolwit, wanted: &str) -> Option<Method<
 }
 
 /// Says why a tool is not there, as far as that is known better than by its name.
-fn with_reason(unknown: Error, host: &Toolwit, wanted: &str) -> Error {
+pub(super) fn with_reason(unknown: Error, host: &Toolwit, wanted: &str) -> Error {
     if let Some(method) = find_method(host, wanted) {
         return needs_entity(&method);
     }

@@ -4,7 +4,9 @@
 //! failures too. The exit code says what kind of end it was; see [`main`].
 
 mod arguments;
+mod build;
 mod call;
+mod demo;
 mod describe;
 mod exit;
 mod explain;
@@ -22,9 +24,12 @@ mod page;
 mod plugins;
 mod printer;
 mod progress;
+mod run;
 mod schema;
 mod secret;
+mod shipped;
 mod show;
+mod story;
 
 use std::ffi::OsString;
 use std::io;
@@ -60,13 +65,13 @@ pub fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return end(printer, Err(unstartable(error).into())).into(),
     };
-    let exit = runtime.block_on(run(arguments.command, printer));
+    let exit = runtime.block_on(guarded(arguments.command, printer));
     runtime.shutdown_timeout(SHUTDOWN);
     exit.into()
 }
 
 /// Runs a command, and makes sure that it ends when the user wants it to.
-async fn run(command: Command, printer: Printer) -> Exit {
+async fn guarded(command: Command, printer: Printer) -> Exit {
     let cancel = match interrupt::listen(printer) {
         Ok(cancel) => cancel,
         Err(error) => return end(printer, Err(unstartable(error).into())),
@@ -89,10 +94,13 @@ async fn run(command: Command, printer: Printer) -> Exit {
 
 async fn dispatch(command: Command, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
     match command {
+        Command::Demo(demo) => demo.run(printer, cancel).await,
+        Command::Run(run) => run.run(printer, cancel).await,
         Command::List(list) => list.run(printer).await,
         Command::Show(show) => show.run(printer).await,
         Command::Call(call) => call.run(printer, cancel).await,
         Command::Inspect(inspect) => inspect.run(printer).await,
+        Command::Build(build) => build.run(printer, cancel).await,
         Command::Grant(grant) => grant.run(printer).await,
         Command::Revoke(revoke) => revoke.run(printer),
         Command::Explain(explain) => explain.run(printer).await,

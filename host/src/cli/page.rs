@@ -93,6 +93,17 @@ pub(super) fn first_sentence(text: &str) -> &str {
     line.find(". ").map_or(line, |at| &line[..=at])
 }
 
+/// Writes a number of bytes as people like it: about.
+pub(super) fn size(bytes: u64) -> String {
+    const KIB: u64 = 1 << 10;
+    const MIB: u64 = 1 << 20;
+    match bytes {
+        0..KIB => format!("{bytes} bytes"),
+        KIB..MIB => format!("{} KiB", bytes.div_ceil(KIB)),
+        _ => format!("{}.{} MiB", bytes / MIB, bytes % MIB * 10 / MIB),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,5 +123,11 @@ mod tests {
         assert_eq!(first_sentence("Finds 1.5 things. Slowly.\nMore."), "Finds 1.5 things.");
         assert_eq!(first_sentence("\n  No stop\nmore"), "No stop");
         assert_eq!(first_sentence(""), "");
+    }
+
+    #[test]
+    fn sizes_are_told_in_round_numbers() {
+        let sizes = [999, 1_024, 183_190, 1_114_112].map(size);
+        assert_eq!(sizes, ["999 bytes", "1 KiB", "179 KiB", "1.0 MiB"]);
     }
 }

@@ -43,6 +43,11 @@ impl Spinner {
         spinner
     }
 
+    /// Whether anybody sees it.
+    pub(super) fn is_visible(&self) -> bool {
+        !self.0.is_hidden()
+    }
+
     /// Changes the text.
     pub(super) fn say(&self, text: &str) {
         self.0.set_message(crate::plugin::printable(text));

@@ -15,6 +15,8 @@ pub struct CallLimits {
     pub wall_max: Duration,
     /// Memory of the instance, in bytes, over all its linear memories.
     pub memory_bytes_max: u64,
+    /// The stack of WebAssembly code, in bytes: the process's, the same for every call.
+    pub stack_bytes_max: usize,
     /// Elements over all tables of the instance.
     pub table_elements_max: u64,
     /// Core instances, memories and tables, each. A component of a large toolchain has a dozen.
@@ -37,6 +39,7 @@ impl Default for CallLimits {
             fuel_max: 20_000_000_000,
             wall_max: Duration::from_secs(30),
             memory_bytes_max: 256 << 20,
+            stack_bytes_max: 1 << 20,
             table_elements_max: 100_000,
             instances_max: 64,
             result_bytes_max: 1 << 20,
@@ -160,6 +163,7 @@ pub fn effective(engine: &EngineLimits, operator: &LimitRequest, request: &Limit
         ),
         log_bytes_max: smallest(operator.log_bytes_max, defaults.log_bytes_max, request.log_bytes_max),
         host_calls_max: smallest(operator.host_calls_max, defaults.host_calls_max, request.host_calls_max),
+        stack_bytes_max: engine.stack_bytes_max,
         ..defaults
     }
 }

@@ -1,11 +1,12 @@
 //! Are these bytes a component that an engine here can run? Nothing is compiled to find out.
 
 use wasmparser::{
-    Encoding, FuncToValidate, FuncValidatorAllocations, FunctionBody, Parser, Payload, ValidPayload, Validator,
+    FuncToValidate, FuncValidatorAllocations, FunctionBody, Parser, Payload, ValidPayload, Validator,
     ValidatorResources, WasmFeatures,
 };
 
 use super::engine::Profile;
+use super::footprint::{Footprint, NESTING_MAX, Survey};
 use crate::error::{Error, ErrorKind, Phase};
 
 const MAGIC: &[u8] = b"\0asm";
@@ -16,6 +17,8 @@ const COMPONENT: &[u8] = &[0x0d, 0x00, 0x01, 0x00];
 pub(crate) struct Checked<'a> {
     /// The engine that it needs.
     pub(crate) profile: Profile,
+    /// What an instance takes before it runs.
+    pub(crate) footprint: Footprint,
     /// Types of everything at the top level.
     pub(crate) types: wasmparser::types::Types,
     /// Names of the imports, in order.
@@ -102,6 +105,17 @@ impl From<wasmparser::Error> for Invalid {
     }
 }
 
+fn too_deep(payload: &Payload<'_>) -> Invalid {
+    let offset = match payload {
+        Payload::Version { range, .. } => range.start,
+        _ => 0,
+    };
+    Invalid {
+        message: format!("its components nest deeper than {NESTING_MAX}"),
+        offset,
+    }
+}
+
 fn validate(bytes: &[u8], profile: Profile) -> Result<Checked<'_>, Invalid> {
     let features = features(profile);
     let mut validator = Validator::new_with_features(features);
@@ -110,15 +124,15 @@ fn validate(bytes: &[u8], profile: Profile) -> Result<Checked<'_>, Invalid> {
     let (mut imports, mut exports, mut custom_sections) = (Vec::new(), Vec::new(), Vec::new());
     let mut bodies = Vec::new();
     let mut types = None;
-    let mut depth = 0_usize;
+    let mut survey = Survey::new();
     for payload in parser.parse_all(bytes) {
         let payload = payload?;
+        let depth = survey.depth();
+        if depth > NESTING_MAX {
+            return Err(too_deep(&payload));
+        }
+        survey.read(&payload)?;
         match &payload {
-            Payload::Version {
-                encoding: Encoding::Component | Encoding::Module,
-                ..
-            } => depth += 1,
-            Payload::End(_) => depth = depth.saturating_sub(1),
             Payload::ComponentImportSection(section) if depth == 1 => {
                 for import in section.clone() {
                     imports.push(import?.name.name);
@@ -145,6 +159,7 @@ fn validate(bytes: &[u8], profile: Profile) -> Result<Checked<'_>, Invalid> {
     };
     Ok(Checked {
         profile,
+        footprint: survey.count(),
         types: types.ok_or_else(cut)?,
         imports,
         exports,

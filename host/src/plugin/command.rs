@@ -14,7 +14,7 @@ use super::instance::{CallClock, Instance};
 use super::log::LogBuffer;
 use super::tool::invalid;
 use super::wasi::Stdio;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::limits::CallLimits;
 use crate::tool::{Arguments, ToolContext, ToolResult};
 
@@ -28,7 +28,7 @@ pub(crate) async fn run(
 ) -> Result<ToolResult, Error> {
     let (args, stdin) = decode(arguments, plugin.name()).map_err(invalid)?;
     let limits = plugin.limits_for(context)?;
-    let linked = plugin.linked().await?;
+    let linked = plugin.linked(context).await?;
     let waiting = Instant::now();
     let _permit = plugin.permit(context, &limits).await?;
     let queued = waiting.elapsed();
@@ -54,9 +54,9 @@ pub(crate) async fn run(
         Ok(Some(Val::Result(Err(_)))) => 1,
         Ok(_) => 0,
         // A program that ends itself is no failure of the host's.
-        Err(error) => match (error.kind, instance.exit_status()) {
-            (ErrorKind::Trap, Some(status)) => status,
-            _ => return Err(error),
+        Err(error) => match instance.exit_status() {
+            Some(status) => status,
+            None => return Err(error),
         },
     };
     let mut usage = instance.usage(&clock);

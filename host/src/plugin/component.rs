@@ -3,19 +3,22 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
+use wasmtime::component::Component;
 
 use super::authority::{Applicant, Authority};
+use super::engine::Engine;
 use super::inspection::{Inspection, Origin};
+use super::link_once::{LinkOnce, Wait, cancelled_before};
 use super::linked::Linked;
 use super::runtime::Runtime;
 use super::scope::{ConversationNumber, Scope};
 use super::source::{self, Source};
 use super::tool::PluginTool;
 use crate::capability::Declared;
-use crate::error::{Error, ErrorKind, LimitUse, Phase};
-use crate::limits::{CallLimits, LimitRequest, Span, effective};
+use crate::error::{Error, ErrorKind, Phase};
+use crate::limits::{CallLimits, LimitRequest, effective};
 use crate::tool::{Tool, ToolContext};
 
 /// A component as a box of tools.
@@ -28,7 +31,7 @@ pub struct Plugin {
     declared: Declared,
     source: Source,
     runtime: Arc<Runtime>,
-    linked: OnceCell<Arc<Linked>>,
+    linked: LinkOnce,
     permits: Arc<Semaphore>,
 }
 
@@ -36,7 +39,8 @@ impl Plugin {
     /// Makes a plugin of a component in memory.
     ///
     /// # Errors
-    /// Those of [`Inspection::of`] and [`Inspection::require_loadable`].
+    /// Those of [`Inspection::of`] and [`Inspection::require_loadable`]; [`ErrorKind::Instances`],
+    /// [`ErrorKind::Memory`] or [`ErrorKind::TableElements`] when no call could make an instance of it.
     pub async fn from_bytes(
         runtime: &Arc<Runtime>,
         name: &str,
@@ -85,7 +89,13 @@ impl Plugin {
         inspection: Inspection,
         source: Source,
     ) -> Result<Arc<Self>, Error> {
-        inspection.require_loadable().map_err(|error| error.with_plugin(name))?;
+        let ceilings = &runtime.engines.limits;
+        let limits = effective(ceilings, &runtime.operator_limits, &LimitRequest::none());
+        let fits = || inspection.footprint.require_within(&limits, ceilings.memory_bytes_max);
+        inspection
+            .require_loadable()
+            .and_then(|()| fits())
+            .map_err(|error| error.with_plugin(name))?;
         let declared = Declared::from_imports(inspection.imports.iter().map(|import| import.name.as_str()));
         Ok(Arc::new(Self {
             name: name.into(),
@@ -93,7 +103,7 @@ impl Plugin {
             inspection: Arc::new(inspection),
             source,
             runtime: runtime.clone(),
-            linked: OnceCell::new(),
+            linked: LinkOnce::default(),
             permits: Arc::new(Semaphore::new(runtime.engines.limits.calls_per_plugin_max)),
         }))
     }
@@ -133,10 +143,10 @@ impl Plugin {
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`], [`ErrorKind::UnknownImport`], or [`ErrorKind::Timeout`] when compiling takes longer
-    /// than the host waits; it goes on then, and a later call finds the machine code in the cache.
+    /// than the host waits; it goes on then, and a later call finds it done.
     pub async fn prepare(&self) -> Result<std::time::Duration, Error> {
         let started = Instant::now();
-        self.linked().await?;
+        self.linked(&ToolContext::new()).await?;
         Ok(started.elapsed())
     }
 
@@ -177,35 +187,19 @@ impl Plugin {
     }
 
     /// Returns the compiled component; compiles it when it is the first time.
-    pub(crate) async fn linked(&self) -> Result<Arc<Linked>, Error> {
+    pub(crate) async fn linked(&self, context: &ToolContext) -> Result<Arc<Linked>, Error> {
+        let wait = Wait {
+            wall_max: self.runtime.engines.limits.load_wall_max,
+            cancel: context.cancel(),
+        };
+        let make = || {
+            let (runtime, source) = (self.runtime.clone(), self.source.clone());
+            link(runtime, source, self.inspection.clone())
+        };
         self.linked
-            .get_or_try_init(|| self.link())
+            .get(make, wait)
             .await
-            .cloned()
             .map_err(|error| error.with_plugin(&*self.name))
-    }
-
-    async fn link(&self) -> Result<Arc<Linked>, Error> {
-        let wall_max = self.runtime.engines.limits.load_wall_max;
-        let too_long = |_| {
-            let ms = u64::try_from(wall_max.as_millis()).unwrap_or(u64::MAX);
-            Error::new(
-                ErrorKind::Timeout,
-                Phase::Load,
-                format!("it is still compiling after {}", Span(wall_max)),
-            )
-            .with_suggestion("call again later")
-            .with_limit(LimitUse::new("load_wall_ms_max", ms, ms))
-        };
-        let compile = async {
-            // The slot is taken along, so that it stays taken when the wait below ends first.
-            let slot = self.runtime.engines.compiling.acquire().await;
-            let (runtime, source, inspection) = (self.runtime.clone(), self.source.clone(), self.inspection.clone());
-            let linked = blocking(move || load(&runtime, &source, &inspection)).await;
-            drop(slot);
-            linked
-        };
-        tokio::time::timeout(wall_max, compile).await.map_err(too_long)?
     }
 
     /// Waits for a free place to run in.
@@ -217,8 +211,8 @@ impl Plugin {
         let queue = self.permits.clone();
         tokio::select! {
             biased;
+            () = context.cancel().cancelled() => Err(cancelled_before()),
             permit = queue.acquire_owned() => permit.map_err(|_| busy()),
-            () = context.cancel().cancelled() => Err(Error::new(ErrorKind::Cancelled, Phase::Execute, "the call was cancelled before it began")),
             () = tokio::time::sleep(limits.wall_max) => Err(busy()),
         }
     }
@@ -234,25 +228,38 @@ fn busy() -> Error {
 }
 
 /// Maps cached machine code, or compiles and caches it; then links. Takes up to minutes.
-fn load(runtime: &Runtime, source: &Source, inspection: &Inspection) -> Result<Arc<Linked>, Error> {
-    let engines = &runtime.engines;
-    let engine = engines.get(inspection.profile)?;
-    let cached = engines
-        .code_cache
-        .as_ref()
-        .and_then(|cache| cache.load(&engine, &inspection.digest));
-    let component = match cached {
+async fn link(runtime: Arc<Runtime>, source: Source, inspection: Arc<Inspection>) -> Result<Arc<Linked>, Error> {
+    let engine = runtime.engines.get(inspection.profile)?;
+    let (of_cache, digest) = (runtime.clone(), inspection.digest.clone());
+    let engine_of_cache = engine.clone();
+    let look_up = move || {
+        let cache = of_cache.engines.code_cache.as_ref();
+        Ok(cache.and_then(|cache| cache.load(&engine_of_cache, &digest)))
+    };
+    let component = match blocking(look_up).await? {
         Some(component) => component,
         None => {
-            let bytes = source.read(&inspection.digest, engines.limits.component_bytes_max)?;
-            let component = engine.compile(&bytes)?;
-            if let Some(cache) = &engines.code_cache {
-                cache.store(&engine, &inspection.digest, &component);
-            }
-            component
+            let slots = runtime.engines.compiling.clone();
+            let slot = slots.acquire_owned().await;
+            let (engine, digest) = (engine.clone(), inspection.digest.clone());
+            blocking(move || {
+                // Taken along, so that it stays taken when nobody waits any more.
+                let _slot = slot;
+                compile(&runtime, &engine, &source, &digest)
+            })
+            .await?
         }
     };
     Linked::new(engine, &component, inspection.shape.clone()).map(Arc::new)
+}
+
+fn compile(runtime: &Runtime, engine: &Engine, source: &Source, digest: &str) -> Result<Component, Error> {
+    let bytes = source.read(digest, runtime.engines.limits.component_bytes_max)?;
+    let component = engine.compile(&bytes)?;
+    if let Some(cache) = &runtime.engines.code_cache {
+        cache.store(engine, digest, &component);
+    }
+    Ok(component)
 }
 
 /// Runs work that blocks where blocking is allowed. A panic in it becomes an error.

@@ -405,7 +405,7 @@ fn list_known<'a>(names: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// Quotes a name that came from outside, bounded.
-fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     const CHARS_MAX: usize = 60;
     let mut shown: String = name.chars().take(CHARS_MAX).flat_map(char::escape_debug).collect();
     if name.chars().nth(CHARS_MAX).is_some() {

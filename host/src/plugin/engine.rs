@@ -56,7 +56,7 @@ pub(crate) struct Engines {
     pub(crate) ticker: Arc<Ticker>,
     pub(crate) code_cache: Option<CodeCache>,
     /// Compiling keeps every core busy by itself; more than one at a time only makes each slower.
-    pub(crate) compiling: Semaphore,
+    pub(crate) compiling: Arc<Semaphore>,
     plain: OnceLock<Arc<Engine>>,
     concurrent: OnceLock<Arc<Engine>>,
 }
@@ -67,7 +67,7 @@ impl Engines {
             limits,
             ticker: Ticker::start()?,
             code_cache,
-            compiling: Semaphore::new(1),
+            compiling: Arc::new(Semaphore::new(1)),
             plain: OnceLock::new(),
             concurrent: OnceLock::new(),
         })

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use wasmtime::component::ResourceAny;
 
-use super::decode::{DecodeError, Handover, ResolveHandle};
+use super::decode::{DecodeError, Handover, ResolveHandle, quoted};
 use super::inspection::{define, define_shared_method};
 use super::session::{Session, Target};
 use super::tool::PluginTool;
-use super::types::{Resource, ResourceIndex, Shape};
+use super::types::{Function, FunctionKind, Resource, ResourceIndex, Shape, WitType};
 use crate::tool::{Tool, ToolProvider, entity_tool_names, snake_case};
+
+/// The property of an entity's JSON that lists its tools.
+pub(crate) const AVAILABLE_TOOLS: &str = "available_tools";
 
 /// The longest id that a guest may give, in bytes.
 pub(crate) const ID_BYTES_MAX: usize = 256;
@@ -27,10 +30,14 @@ pub(crate) struct LiveEntity {
     pub(crate) depth: u32,
 }
 
-/// The live resources of one session, by the ids that the model uses.
+/// How many entities that are gone a session can tell about.
+const GONE_MAX: usize = 4_096;
+
+/// The live resources of one session, by the ids that the model uses, and what became of the others.
 #[derive(Debug, Default)]
 pub(crate) struct EntityTable {
     live: HashMap<EntityKey, LiveEntity>,
+    gone: HashMap<EntityKey, Arc<str>>,
     last_number: HashMap<ResourceIndex, u64>,
 }
 
@@ -40,11 +47,15 @@ impl EntityTable {
     }
 
     pub(crate) fn insert(&mut self, key: EntityKey, entity: LiveEntity) -> Option<LiveEntity> {
+        self.gone.remove(&key);
         self.live.insert(key, entity)
     }
 
-    pub(crate) fn remove(&mut self, key: &EntityKey) {
-        self.live.remove(key);
+    /// Forgets an entity, but not why it is gone.
+    pub(crate) fn remove(&mut self, key: &EntityKey, why: &Arc<str>) {
+        if self.live.remove(key).is_some() {
+            self.note_gone(key.clone(), why);
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -52,8 +63,21 @@ impl EntityTable {
     }
 
     /// Forgets every entity, and keeps counting where it was, so that no number ever means two entities.
-    pub(crate) fn clear(&mut self) {
-        self.live.clear();
+    pub(crate) fn clear(&mut self, why: &Arc<str>) {
+        for (key, _) in std::mem::take(&mut self.live) {
+            self.note_gone(key, why);
+        }
+    }
+
+    /// Tells why an entity that once lived does so no more.
+    pub(crate) fn why_gone(&self, key: &EntityKey) -> Option<&str> {
+        self.gone.get(key).map(|why| &**why)
+    }
+
+    fn note_gone(&mut self, key: EntityKey, why: &Arc<str>) {
+        if self.gone.len() < GONE_MAX {
+            self.gone.insert(key, why.clone());
+        }
     }
 
     /// Gives the next number to a resource without an id of its own.
@@ -64,33 +88,47 @@ impl EntityTable {
     }
 }
 
-/// Resolves the ids in a call's arguments, and notes which entities the call takes for itself.
+/// Resolves the ids in a call's arguments, and notes which entities the call takes for itself and which it borrows.
 pub(crate) struct Handles<'a> {
     pub(crate) entities: &'a EntityTable,
     pub(crate) shape: &'a Shape,
     pub(crate) given: Vec<EntityKey>,
+    pub(crate) lent: Vec<EntityKey>,
 }
 
 impl ResolveHandle for Handles<'_> {
     fn resolve(&mut self, resource: ResourceIndex, id: &str, handover: Handover) -> Result<ResourceAny, DecodeError> {
         let key = (resource, id.to_owned());
-        if self.given.contains(&key) {
+        let Some(entity) = self.entities.get(&key) else {
+            return Err(DecodeError::new(self.entities.not_there(self.shape, &key)));
+        };
+        let is_lent_and_given = match handover {
+            Handover::Give => self.given.contains(&key) || self.lent.contains(&key),
+            Handover::Lend => self.given.contains(&key),
+        };
+        if is_lent_and_given {
             return Err(DecodeError::new(format!(
-                "the entity `{id}` is already given away by another argument"
+                "the entity `{id}` is named by another argument too, and one of them takes it away"
             )));
         }
-        let Some(entity) = self.entities.get(&key) else {
-            let name = self.shape.resources[resource.0].json_name();
-            let shown: String = id.chars().take(ID_BYTES_MAX).collect();
-            return Err(DecodeError::new(format!(
-                "there is no live `{name}` with the id `{shown}`; {}",
-                self.shape.how_to_get(resource)
-            )));
-        };
-        if handover == Handover::Give {
-            self.given.push(key);
+        match handover {
+            Handover::Give => self.given.push(key),
+            Handover::Lend => self.lent.push(key),
         }
         Ok(entity.handle)
+    }
+}
+
+impl EntityTable {
+    /// Says that an id stands for nothing, why, and what can be done about it.
+    pub(crate) fn not_there(&self, shape: &Shape, key: &EntityKey) -> String {
+        let (resource, id) = key;
+        let name = shape.resources[resource.0].json_name();
+        let hint = shape.how_to_get(*resource);
+        match self.why_gone(key) {
+            Some(why) => format!("the `{name}` with the id `{id}` is gone: {why}; {hint}"),
+            None => format!("there is no `{name}` with the id {}; {hint}", quoted(id)),
+        }
     }
 }
 
@@ -98,7 +136,7 @@ impl Shape {
     /// Says which tools give entities of a type.
     pub(crate) fn how_to_get(&self, resource: ResourceIndex) -> String {
         const NAMES_MAX: usize = 4;
-        let gives = |ty: &super::types::WitType| {
+        let gives = |ty: &WitType| {
             let mut gives = false;
             ty.visit_resources(&mut |found| gives |= found == resource);
             gives
@@ -106,25 +144,26 @@ impl Shape {
         let names: Vec<_> = self
             .functions
             .iter()
-            .filter(|function| function.result.as_ref().is_some_and(gives))
-            .map(|function| match function.kind {
-                super::types::FunctionKind::Constructor(index)
-                | super::types::FunctionKind::Static(index)
-                | super::types::FunctionKind::Method(index) => {
-                    format!(
-                        "`{}_{}`",
-                        self.resources[index.0].json_name(),
-                        snake_case(&function.name)
-                    )
-                }
-                _ => format!("`{}`", snake_case(&function.name)),
-            })
+            .filter(|function| function.outcome().0.is_some_and(gives))
+            .map(|function| self.tool_in_words(function))
             .take(NAMES_MAX)
             .collect();
         if names.is_empty() {
-            "nothing gives one".to_owned()
+            "no tool gives one".to_owned()
         } else {
             format!("get one with {}", names.join(" or "))
+        }
+    }
+
+    /// Names a tool as the model knows it; a method, whose name depends on the entity, by its last part.
+    fn tool_in_words(&self, function: &Function) -> String {
+        let name = snake_case(&function.name);
+        match function.kind {
+            FunctionKind::Constructor(index) | FunctionKind::Static(index) => {
+                format!("`{}_{name}`", self.resources[index.0].json_name())
+            }
+            FunctionKind::Method(index) => format!("`{name}` of a `{}`", self.resources[index.0].json_name()),
+            FunctionKind::Free | FunctionKind::Command => format!("`{name}`"),
         }
     }
 }
@@ -136,7 +175,8 @@ pub(crate) fn entity_json(resource: &Resource, id: &str, description: Option<Val
     fields.insert("id".to_owned(), json!(id));
     match description {
         Some(Value::Object(described)) => {
-            for (name, value) in described {
+            // Which tools there are is the host's to say.
+            for (name, value) in described.into_iter().filter(|(name, _)| name != AVAILABLE_TOOLS) {
                 fields.entry(name).or_insert(value);
             }
         }
@@ -146,7 +186,7 @@ pub(crate) fn entity_json(resource: &Resource, id: &str, description: Option<Val
         None => {}
     }
     if !tools.is_empty() {
-        fields.insert("available_tools".to_owned(), json!(tools));
+        fields.insert(AVAILABLE_TOOLS.to_owned(), json!(tools));
     }
     Value::Object(fields)
 }

@@ -1,6 +1,6 @@
 //! After a call: from the handles in its result to entities with ids, descriptions and tools.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -57,6 +57,7 @@ impl Harvest<'_> {
         for handle in found {
             *counts.entry(handle.resource).or_default() += 1;
         }
+        let mut told = HashSet::new();
         let mut gathered = Gathered {
             values: Vec::with_capacity(found.len()),
             providers: Vec::new(),
@@ -80,8 +81,8 @@ impl Harvest<'_> {
                 None
             };
             let tools = match is_shared {
-                // Told once: it is the same for all of them.
-                true if gathered.values.is_empty() => shared_tool_names(shape, resource),
+                // Told once for each type: it is the same for all of them.
+                true if told.insert(handle.resource) => shared_tool_names(shape, resource),
                 true => Vec::new(),
                 false => bound_tool_names(shape, resource, &id),
             };

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use super::check::{self, Checked};
 use super::docs;
 use super::engine::Profile;
+use super::footprint::Footprint;
 use super::imports::{self, Import};
 use super::package_docs;
 use super::reflect::reflect;
@@ -34,6 +35,8 @@ pub struct Inspection {
     pub skipped: Vec<Skipped>,
     /// What it imports.
     pub imports: Vec<Import>,
+    /// What an instance takes before it runs.
+    pub(crate) footprint: Footprint,
     /// Which function of the shape each of `tools` is.
     pub(crate) tool_functions: Vec<usize>,
     pub(crate) shape: Arc<Shape>,
@@ -104,6 +107,7 @@ impl Inspection {
                 .collect(),
             skipped: shape.skipped.clone(),
             imports: imports::list(&checked),
+            footprint: checked.footprint,
             tool_functions,
             shape: Arc::new(shape),
         })

@@ -82,13 +82,11 @@ impl Instance {
                 fuel: limits.fuel_max,
                 exit_status: None,
             }),
-            Ok(Err(error)) => Err(fault::explain(&error, store.data(), limits, Phase::Instantiate)),
-            Err(Abandoned(cause)) => Err(fault::stopped(
-                cause,
-                limits,
-                Phase::Instantiate,
-                store.data().meter.host_calls(),
-            )),
+            Ok(Err(error)) => Err(fault::explain(&error, store.data(), clock, Phase::Instantiate)),
+            Err(Abandoned(cause)) => {
+                let host_calls = store.data().meter.host_calls();
+                Err(fault::stopped(cause, clock, Phase::Instantiate, host_calls))
+            }
         }
     }
 
@@ -149,13 +147,11 @@ impl Instance {
         let state = self.store.data();
         match outcome {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(fault::explain(&error, state, clock.limits, Phase::Execute)),
-            Err(Abandoned(cause)) => Err(fault::stopped(
-                cause,
-                clock.limits,
-                Phase::Execute,
-                state.meter.host_calls(),
-            )),
+            Ok(Err(error)) => Err(fault::explain(&error, state, clock, Phase::Execute)),
+            Err(Abandoned(cause)) => {
+                let host_calls = state.meter.host_calls();
+                Err(fault::stopped(cause, clock, Phase::Execute, host_calls))
+            }
         }
     }
 

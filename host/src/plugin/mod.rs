@@ -19,6 +19,7 @@ mod engine;
 mod entity;
 mod fault;
 mod files;
+mod footprint;
 mod frozen;
 mod harvest;
 #[cfg_attr(
@@ -31,6 +32,7 @@ mod inspection;
 mod instance;
 mod keyvalue;
 mod limiter;
+mod link_once;
 mod linked;
 mod log;
 mod package_docs;

@@ -21,13 +21,14 @@ use super::entity::{EntityKey, EntityTable, Handles};
 use super::harvest::Harvest;
 use super::inspection::id_parameter;
 use super::instance::{CallClock, Instance};
+use super::link_once::cancelled_before;
 use super::scope::ConversationNumber;
 use super::tool::invalid;
 use super::types::ResourceIndex;
 use super::wasi::Stdio;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::limits::CallLimits;
-use crate::tool::{Arguments, ToolContext, ToolResult};
+use crate::tool::{Arguments, ToolContext, ToolResult, snake_case};
 
 /// Which entity a call is about.
 #[derive(Clone, Debug)]
@@ -54,8 +55,6 @@ pub(crate) struct Session {
 struct State {
     instance: Option<Instance>,
     entities: EntityTable,
-    /// Why the instance before this one, or before the next one, is gone.
-    lost: Option<String>,
     /// What was granted when the instance was last called.
     granted: Option<Arc<Granted>>,
 }
@@ -115,6 +114,7 @@ impl Session {
         authority: &Authority,
     ) -> Result<ToolResult, Error> {
         let limits = self.plugin.limits_for(context)?;
+        let linked = self.plugin.linked(context).await?;
         let waiting = Instant::now();
         let mut state = self.enter(context, &limits).await?;
         state.notice_abandoned();
@@ -122,12 +122,12 @@ impl Session {
             self.is_alive.store(false, Ordering::Relaxed);
         }
         let key = self.target_key(function, target, &mut arguments)?;
-        let (params, given) = self.decode(&state, function, key.as_ref(), &arguments)?;
-        let linked = self.plugin.linked().await?;
+        let (params, given) = self.decode(&state, function, target, key.as_ref(), &arguments)?;
         let _permit = self.plugin.permit(context, &limits).await?;
         let queued = waiting.elapsed();
         let _running = self.plugin.runtime().engines.ticker.run();
         let clock = CallClock::start(&limits, context.cancel());
+        let alive = Alive::until_dropped(&self.is_alive);
         let mut instance = match state.instance.take() {
             Some(mut instance) => {
                 instance.start_call(&clock, authority)?;
@@ -138,49 +138,62 @@ impl Session {
                 Instance::new(&linked, &clock, Stdio::Log, authority, &self.plugin.runtime().network).await?
             }
         };
-        self.is_alive.store(true, Ordering::Relaxed);
-        let called = instance.call(&linked, function, &params, &clock).await;
-        let value = match called {
-            Ok(value) => value,
-            Err(error) => {
-                state.lose(&error.message);
-                self.is_alive.store(false, Ordering::Relaxed);
-                return Err(error);
-            }
-        };
-        for key in &given {
-            state.entities.remove(key);
-        }
-        let depth = key
-            .as_ref()
-            .and_then(|key| state.entities.get(key))
-            .map_or(0, |entity| entity.depth)
-            + 1;
+        let depth = key.and_then(|key| state.entities.get(&key)).map_or(0, |own| own.depth) + 1;
         let harvest = Harvest {
             session: self,
             linked: &linked,
             clock: &clock,
             depth,
         };
-        let mut result = self
-            .answer(harvest, &mut instance, &mut state.entities, function, value.as_ref())
+        let entities = &mut state.entities;
+        let mut outcome = self
+            .run(harvest, &mut instance, entities, function, &params, &given)
             .await;
-        if let Ok(result) = &mut result {
+        let log = instance.take_log();
+        if let Ok(result) = &mut outcome {
             let mut usage = instance.usage(&clock);
             usage.queued = queued;
             result.usage = Some(usage);
-            result.log = instance.take_log();
+            result.log = log;
         }
-        match &result {
-            // A result that is too large harms nobody but its caller; anything else left the instance unusable.
-            Ok(_) => state.instance = Some(instance),
-            Err(error) if error.kind == ErrorKind::ResultBytes => state.instance = Some(instance),
-            Err(error) => {
-                state.lose(&error.message);
-                self.is_alive.store(false, Ordering::Relaxed);
+        match &outcome {
+            Err(error) if error.kind != ErrorKind::ResultBytes => state.lose(&error.message),
+            // A result that is too large harms nobody but its caller.
+            _ => {
+                state.instance = Some(instance);
+                alive.keep();
             }
         }
-        result
+        outcome
+    }
+
+    /// Runs the function, and turns what it gave into what the tool answers, entities and their tools included.
+    async fn run(
+        &self,
+        harvest: Harvest<'_>,
+        instance: &mut Instance,
+        entities: &mut EntityTable,
+        function: usize,
+        params: &[Val],
+        given: &[EntityKey],
+    ) -> Result<ToolResult, Error> {
+        let value = instance
+            .call(harvest.linked, function, params, harvest.clock)
+            .await?;
+        let function = &self.plugin.inspection().shape.functions[function];
+        if !given.is_empty() {
+            let why = format!("it was given to `{}`", snake_case(&function.name)).into();
+            given.iter().for_each(|key| entities.remove(key, &why));
+        }
+        let mut found = Vec::new();
+        if let (Some(ty), Some(value)) = (&function.result, &value) {
+            find_handles(ty, value, &mut found);
+        }
+        let gathered = harvest.gather(instance, entities, &found).await?;
+        let values = &mut gathered.values.into_iter();
+        let mut result = answer(function, value.as_ref(), values, harvest.clock.limits)?;
+        result.providers = gathered.providers;
+        Ok(result)
     }
 
     /// Waits for the calls before this one.
@@ -190,10 +203,8 @@ impl Session {
             .store(CLOCK.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         tokio::select! {
             biased;
+            () = context.cancel().cancelled() => Err(cancelled_before()),
             state = self.state.lock() => Ok(state),
-            () = context.cancel().cancelled() => {
-                Err(Error::new(ErrorKind::Cancelled, Phase::Execute, "the call was cancelled before it began"))
-            }
             () = tokio::time::sleep(limits.wall_max) => {
                 Err(Error::new(ErrorKind::Busy, Phase::Execute, "an earlier call in the same session is still running")
                     .with_suggestion("call again when it has ended"))
@@ -230,19 +241,27 @@ impl Session {
         &self,
         state: &State,
         function: usize,
+        target: &Target,
         key: Option<&EntityKey>,
         arguments: &Arguments,
     ) -> Result<(Vec<Val>, Vec<EntityKey>), Error> {
         let shape = &self.plugin.inspection().shape;
         let mut params = Vec::new();
         if let Some(key) = key {
-            let entity = state.entities.get(key).ok_or_else(|| self.gone(key, state))?;
+            let entity = state.entities.get(key).ok_or_else(|| match target {
+                Target::ByParameter(index) if state.entities.why_gone(key).is_none() => {
+                    let name = id_parameter(&shape.functions[function], &shape.resources[index.0]);
+                    bad_arguments(format!("/{name}: {}", state.entities.not_there(shape, key)))
+                }
+                _ => self.gone(key, state),
+            })?;
             params.push(Val::Resource(entity.handle));
         }
         let mut handles = Handles {
             entities: &state.entities,
             shape,
             given: Vec::new(),
+            lent: Vec::new(),
         };
         params.extend(decode_arguments(&shape.functions[function].params, arguments, &mut handles).map_err(invalid)?);
         if let Some(own) = key.filter(|key| handles.given.contains(key)) {
@@ -254,40 +273,39 @@ impl Session {
         Ok((params, handles.given))
     }
 
-    fn gone(&self, (index, id): &EntityKey, state: &State) -> Error {
+    /// Says why the entity behind a tool does not answer.
+    fn gone(&self, key: &EntityKey, state: &State) -> Error {
+        let (index, id) = key;
         let shape = &self.plugin.inspection().shape;
         let name = shape.resources[index.0].json_name();
-        let why = match &state.lost {
-            Some(lost) => format!(": {lost}"),
-            None => String::new(),
+        let message = match state.entities.why_gone(key) {
+            Some(why) => format!("the {name} `{id}` is gone: {why}"),
+            None => format!("the {name} `{id}` is gone"),
         };
-        Error::new(
-            ErrorKind::EntityGone,
-            Phase::Execute,
-            format!("the {name} `{id}` is gone{why}"),
-        )
-        .with_suggestion(shape.how_to_get(*index))
+        Error::new(ErrorKind::EntityGone, Phase::Execute, message).with_suggestion(shape.how_to_get(*index))
+    }
+}
+
+/// Says that a session has an instance, until it is dropped: the call may end at any point at which it waits.
+struct Alive<'a>(Option<&'a AtomicBool>);
+
+impl<'a> Alive<'a> {
+    fn until_dropped(flag: &'a AtomicBool) -> Self {
+        flag.store(true, Ordering::Relaxed);
+        Self(Some(flag))
     }
 
-    /// Turns what the function gave into what the tool answers, entities and their tools included.
-    async fn answer(
-        &self,
-        harvest: Harvest<'_>,
-        instance: &mut Instance,
-        entities: &mut EntityTable,
-        function: usize,
-        value: Option<&Val>,
-    ) -> Result<ToolResult, Error> {
-        let function = &self.plugin.inspection().shape.functions[function];
-        let mut found = Vec::new();
-        if let (Some(ty), Some(value)) = (&function.result, value) {
-            find_handles(ty, value, &mut found);
+    /// The instance outlives the call.
+    fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Alive<'_> {
+    fn drop(&mut self) {
+        if let Some(flag) = self.0 {
+            flag.store(false, Ordering::Relaxed);
         }
-        let limits = harvest.clock.limits;
-        let gathered = harvest.gather(instance, entities, &found).await?;
-        let mut result = answer(function, value, &mut gathered.values.into_iter(), limits)?;
-        result.providers = gathered.providers;
-        Ok(result)
     }
 }
 
@@ -295,8 +313,7 @@ impl State {
     /// Drops the instance and everything that lived in it.
     fn lose(&mut self, why: &str) {
         self.instance = None;
-        self.entities.clear();
-        self.lost = Some(why.to_owned());
+        self.entities.clear(&why.into());
     }
 
     /// An instance that was made with more rights than there are now, or with others, does not live on. Returns whether

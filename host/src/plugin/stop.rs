@@ -1,15 +1,12 @@
 //! Stopping a guest: by the epoch while it computes, by dropping the call while it waits in the host.
 
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::Duration;
+use std::task::Poll;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-
-/// How long a guest that was told to stop may take to reach its next epoch check before its call is dropped. A guest
-/// that computes needs one tick; one that waits in the host would need for ever.
-const GRACE: Duration = Duration::from_millis(20);
 
 /// Why a guest is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +46,10 @@ impl StopFlag {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Abandoned(pub(crate) StopCause);
 
-/// Runs guest code until it ends by itself, passes its deadline or is cancelled.
+/// Runs guest code until it ends by itself, passes its deadline, is cancelled, or raises the flag by what it does.
+///
+/// A guest that is told to stop is polled once more. One that computes meets the epoch in that poll and traps; one that
+/// is still pending afterwards waits in the host, and would for ever.
 ///
 /// # Errors
 /// [`Abandoned`] when it had to be dropped. When it ended by the epoch, its own trap is returned, and the flag says why.
@@ -60,14 +60,24 @@ pub(crate) async fn run_guest<T>(
     guest: impl Future<Output = T>,
 ) -> Result<T, Abandoned> {
     let mut guest = std::pin::pin!(guest);
+    let run = poll_fn(|context| match (guest.as_mut().poll(context), stop.cause()) {
+        (Poll::Ready(output), _) => Poll::Ready(Ok(output)),
+        (Poll::Pending, Some(cause)) => Poll::Ready(Err(cause)),
+        (Poll::Pending, None) => Poll::Pending,
+    });
     let cause = tokio::select! {
         biased;
-        output = &mut guest => return Ok(output),
+        ended = run => match ended {
+            Ok(output) => return Ok(output),
+            Err(cause) => cause,
+        },
         () = cancel.cancelled() => StopCause::Cancelled,
         () = tokio::time::sleep_until(deadline) => StopCause::Deadline,
     };
     stop.raise(cause);
-    tokio::time::timeout(GRACE, guest)
-        .await
-        .map_err(|_| Abandoned(stop.cause().unwrap_or(cause)))
+    let last = poll_fn(|context| match guest.as_mut().poll(context) {
+        Poll::Ready(output) => Poll::Ready(Ok(output)),
+        Poll::Pending => Poll::Ready(Err(Abandoned(stop.cause().unwrap_or(cause)))),
+    });
+    last.await
 }

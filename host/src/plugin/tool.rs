@@ -102,7 +102,7 @@ impl PluginTool {
     ) -> Result<ToolResult, Error> {
         let params = decode_arguments(&function.params, &arguments, &mut NoHandles).map_err(invalid)?;
         let limits = self.plugin.limits_for(context)?;
-        let linked = self.plugin.linked().await?;
+        let linked = self.plugin.linked(context).await?;
         let waiting = Instant::now();
         let _permit = self.plugin.permit(context, &limits).await?;
         let queued = waiting.elapsed();

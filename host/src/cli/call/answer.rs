@@ -8,10 +8,9 @@ use serde_json::{Value, json};
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
 use crate::cli::limits::with_flag;
-use crate::cli::page::{FAINT, Page};
+use crate::cli::page::{FAINT, Page, size};
 use crate::cli::printer::{Form, Printer};
 use crate::error::{Error, ErrorKind, Phase};
-use crate::limits::ByteCount;
 use crate::tool::{CallUsage, ToolError, ToolId, ToolResult};
 
 /// The most of a tool's error that is told as its message, in characters; the details hold all of it.
@@ -39,6 +38,11 @@ impl Answer {
             Ok(result) => Self::Result(result),
             Err(error) => Self::Error(with_flag(error.into()), None),
         }
+    }
+
+    /// A call that was not made.
+    pub(super) fn refused(error: Error) -> Self {
+        Self::Error(error, None)
     }
 
     pub(super) fn exit(&self) -> Exit {
@@ -154,7 +158,7 @@ fn milliseconds(wall: Duration) -> f64 {
 
 impl std::fmt::Display for Usage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let memory = ByteCount(self.memory_bytes);
+        let memory = size(self.memory_bytes);
         write!(f, "{} fuel, {} ms, {memory} of memory", self.fuel, self.wall_ms)
     }
 }

@@ -1,10 +1,12 @@
 //! `toolwit call`: calls without a model.
 
 mod answer;
+mod script;
 
 use tokio_util::sync::CancellationToken;
 
 use self::answer::Answer;
+use self::script::{AfterError, Script, play};
 use super::exit::Exit;
 use super::failure::Failure;
 use super::input::read_arguments;
@@ -16,13 +18,19 @@ use super::progress::shown;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::host::Toolwit;
 use crate::plugin::Scope;
-use crate::tool::{Tool, ToolContext};
+use crate::tool::{Arguments, Tool, ToolContext};
 
 const EXAMPLES: &str = "\
 Examples:
   toolwit call word_count '{\"text\": \"one two\"}'
   toolwit call evaluate @arguments.json --timeout 250ms --memory 16MiB
-  echo '{\"text\": \"one two\"}' | toolwit call word_count - --json";
+  echo '{\"text\": \"one two\"}' | toolwit call word_count - --json
+
+A script plays several calls in one conversation, so that entities can be used:
+  toolwit call --script - <<'CALLS'
+  {\"tool\": \"search_customer\", \"arguments\": {\"name\": \"John Smith\"}}
+  {\"tool\": \"customer_c123_get_average_spend\"}
+  CALLS";
 
 /// Call a tool, without a model
 ///
@@ -33,10 +41,20 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(super) struct Call {
     /// The tool's name or id, as `toolwit list` shows them
-    tool: String,
+    #[arg(required_unless_present = "script")]
+    tool: Option<String>,
     /// The arguments: a JSON object, @FILE, or - for standard input
     #[arg(value_name = "JSON")]
     arguments: Option<String>,
+    /// Play calls in one conversation instead: lines of {"tool": …, "arguments": {…}} in a file, or - for standard input
+    ///
+    /// The methods of entities in a result can be called from the next line on. After a call that failed, the script goes on;
+    /// it ends with the worst exit code. With --json, each call gives one line: {"tool": …, "ok": …, …}.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["tool", "arguments"], verbatim_doc_comment)]
+    script: Option<String>,
+    /// End the script at the first call that fails
+    #[arg(long, requires = "script")]
+    stop_on_error: bool,
     #[command(flatten)]
     plugins: PluginFlags,
     #[command(flatten)]
@@ -47,17 +65,39 @@ pub(super) struct Call {
 
 impl Call {
     pub(super) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
-        let arguments = read_arguments(self.arguments).await?;
-        let host = self.plugins.load_granted(&self.limits, &self.authority).await?;
-        let tool = find_tool(&host, &host.tools(&Scope::new()), &self.tool)?;
-        prepare(&host, &*tool, printer, cancel).await?;
-        tracing::info!(tool = %tool.definition().id, "calling");
-        let context = ToolContext::new().with_cancel(cancel.clone());
-        let answered = tool.call(arguments, &context).await;
-        let answer = Answer::of(&tool.definition().id, answered);
-        answer.print(printer)?;
-        Ok(answer.exit())
+        match (self.script, self.tool) {
+            (Some(script), _) => {
+                let after_error = match self.stop_on_error {
+                    true => AfterError::Stop,
+                    false => AfterError::GoOn,
+                };
+                let script = Script::read(script).await?;
+                let host = self.plugins.load_granted(&self.limits, &self.authority).await?;
+                play(&host, script, after_error, printer, cancel).await
+            }
+            (None, wanted) => {
+                let arguments = read_arguments(self.arguments).await?;
+                let host = self.plugins.load_granted(&self.limits, &self.authority).await?;
+                call(&host, &wanted.unwrap_or_default(), arguments, printer, cancel).await
+            }
+        }
     }
+}
+
+async fn call(
+    host: &Toolwit,
+    wanted: &str,
+    arguments: Arguments,
+    printer: Printer,
+    cancel: &CancellationToken,
+) -> Result<Exit, Failure> {
+    let tool = find_tool(host, &host.tools(&Scope::new()), wanted)?;
+    prepare(host, &*tool, printer, cancel).await?;
+    tracing::info!(tool = %tool.definition().id, "calling");
+    let context = ToolContext::new().with_cancel(cancel.clone());
+    let answer = Answer::of(&tool.definition().id, tool.call(arguments, &context).await);
+    answer.print(printer)?;
+    Ok(answer.exit())
 }
 
 /// Compiles the plugin of a tool, and tells about it when it takes long. Compiling cannot be stopped, but left.

@@ -1,0 +1,109 @@
+//! Compiling once, however many calls wait for it.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
+use tokio::task::{JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use super::linked::Linked;
+use crate::error::{Error, ErrorKind, LimitUse, Phase};
+use crate::limits::Span;
+
+type Outcome = Result<Arc<Linked>, Error>;
+type Making = Shared<BoxFuture<'static, Outcome>>;
+
+/// A linked component that is made by the first call that needs it.
+///
+/// The work belongs to nobody's call: a caller that gives up neither stops it nor has it done again. A failure is told to
+/// those who waited, and the next call tries again.
+#[derive(Default)]
+pub(crate) struct LinkOnce {
+    linked: OnceLock<Arc<Linked>>,
+    making: Mutex<Option<Making>>,
+}
+
+impl LinkOnce {
+    /// Waits for the component, and starts to make it when nobody did.
+    ///
+    /// # Errors
+    /// What went wrong in `make`; [`ErrorKind::Timeout`] or [`ErrorKind::Cancelled`] when the caller stops waiting.
+    pub(crate) async fn get<F>(&self, make: impl FnOnce() -> F, wait: Wait<'_>) -> Outcome
+    where
+        F: Future<Output = Outcome> + Send + 'static,
+    {
+        if let Some(linked) = self.linked.get() {
+            return Ok(linked.clone());
+        }
+        let making = self.making(make);
+        tokio::select! {
+            biased;
+            outcome = making.clone() => self.made(&making, outcome),
+            () = wait.cancel.cancelled() => Err(cancelled_before()),
+            () = tokio::time::sleep(wait.wall_max) => Err(still_compiling(wait.wall_max)),
+        }
+    }
+
+    fn making<F>(&self, make: impl FnOnce() -> F) -> Making
+    where
+        F: Future<Output = Outcome> + Send + 'static,
+    {
+        let start = || {
+            // A set of one: it ends its task when it is dropped, which it is with the plugin.
+            let mut task = JoinSet::new();
+            task.spawn(make());
+            let outcome = async move { task.join_next().await.unwrap_or_else(|| Ok(Err(interrupted(None)))) };
+            outcome
+                .map(|joined| joined.unwrap_or_else(|error| Err(interrupted(Some(error)))))
+                .boxed()
+                .shared()
+        };
+        let mut making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        making.get_or_insert_with(start).clone()
+    }
+
+    /// Keeps what was made, or forgets the attempt that failed.
+    fn made(&self, done: &Making, outcome: Outcome) -> Outcome {
+        if let Ok(linked) = &outcome {
+            self.linked.get_or_init(|| linked.clone());
+        }
+        let mut making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        if making.as_ref().is_some_and(|current| current.ptr_eq(done)) {
+            *making = None;
+        }
+        outcome
+    }
+}
+
+/// How long a caller waits.
+pub(crate) struct Wait<'a> {
+    pub(crate) wall_max: Duration,
+    pub(crate) cancel: &'a CancellationToken,
+}
+
+/// The call was cancelled before any of its guest's code ran.
+pub(crate) fn cancelled_before() -> Error {
+    Error::new(
+        ErrorKind::Cancelled,
+        Phase::Execute,
+        "the call was cancelled before it began",
+    )
+}
+
+fn still_compiling(wall_max: Duration) -> Error {
+    let ms = u64::try_from(wall_max.as_millis()).unwrap_or(u64::MAX);
+    let message = format!("it is still compiling after {}", Span(wall_max));
+    Error::new(ErrorKind::Timeout, Phase::Load, message)
+        .with_suggestion("call again later: compiling goes on")
+        .with_limit(LimitUse::new("load_wall_ms_max", ms, ms))
+}
+
+fn interrupted(error: Option<JoinError>) -> Error {
+    let told = Error::new(ErrorKind::Internal, Phase::Load, "compiling it was interrupted");
+    match error {
+        Some(error) => told.with_source(error),
+        None => told,
+    }
+}

@@ -1,0 +1,82 @@
+;; A resource without an id, in all the places where a handle can be, with a counter inside.
+(component
+  (core module $m
+    (import "host" "new" (func $new (param i32) (result i32)))
+    (import "host" "drop" (func $drop (param i32)))
+    (import "host" "rep" (func $rep (param i32) (result i32)))
+    (memory (export "memory") 1)
+    (global $made (mut i32) (i32.const 0))
+    (global $dropped (mut i32) (i32.const 0))
+    (func $make (export "make") (result i32)
+      (global.set $made (i32.add (global.get $made) (i32.const 1)))
+      (call $new (i32.mul (global.get $made) (i32.const 16))))
+    (func (export "dtor") (param i32)
+      (global.set $dropped (i32.add (global.get $dropped) (i32.const 1))))
+    (func (export "dropped") (result i32) (global.get $dropped))
+    ;; A token's value lies in memory at its representation.
+    (func $bump (export "bump") (param $self i32) (result i32)
+      (i32.store (local.get $self) (i32.add (i32.load (local.get $self)) (i32.const 1)))
+      (i32.load (local.get $self)))
+    (func (export "explode") (param $self i32) unreachable)
+    (func (export "spin") (param $self i32) (loop $again (br $again)))
+    ;; Many at once, as a list.
+    (func (export "many") (param $count i32) (result i32)
+      (local $at i32)
+      (i32.store (i32.const 32768) (i32.const 40000))
+      (i32.store (i32.const 32772) (local.get $count))
+      (local.set $at (i32.const 40000))
+      (block $done
+        (loop $again
+          (br_if $done (i32.eqz (local.get $count)))
+          (i32.store (local.get $at) (call $make))
+          (local.set $at (i32.add (local.get $at) (i32.const 4)))
+          (local.set $count (i32.sub (local.get $count) (i32.const 1)))
+          (br $again)))
+      (i32.const 32768))
+    ;; Takes two that are lent, gives the sum of their values.
+    (func (export "sum") (param i32 i32) (result i32)
+      (i32.add (i32.load (local.get 0)) (i32.load (local.get 1))))
+    ;; Takes one for itself.
+    (func (export "burn") (param i32) (call $drop (local.get 0)))
+    ;; Takes the first for itself while the second is lent.
+    (func (export "burn-beside") (param i32 i32) (call $drop (local.get 0)))
+    ;; Makes handles without end and gives none of them away.
+    (func (export "hoard") (loop $again (drop (call $make)) (br $again)))
+    ;; Gives the error side of a result, with a token in it.
+    (func (export "fail") (result i32)
+      (i32.store (i32.const 32768) (i32.const 1))
+      (i32.store (i32.const 32772) (call $make))
+      (i32.const 32768)))
+  (core module $shim
+    (table (export "t") 1 funcref)
+    (type $d (func (param i32)))
+    (func (export "dtor") (param i32) (call_indirect (type $d) (local.get 0) (i32.const 0))))
+  (core instance $shim (instantiate $shim))
+  (alias core export $shim "dtor" (core func $dtor))
+  (type $token' (resource (rep i32) (dtor (core func $dtor))))
+  (core func $new (canon resource.new $token'))
+  (core func $drop (canon resource.drop $token'))
+  (core func $rep (canon resource.rep $token'))
+  (core instance $i (instantiate $m (with "host" (instance
+    (export "new" (func $new)) (export "drop" (func $drop)) (export "rep" (func $rep))))))
+  (core module $link
+    (import "shim" "t" (table 1 funcref))
+    (import "m" "dtor" (func $d (param i32)))
+    (elem (i32.const 0) func $d))
+  (core instance (instantiate $link (with "shim" (instance $shim)) (with "m" (instance $i))))
+  (export $token "token" (type $token'))
+  (func (export "make") (result (own $token)) (canon lift (core func $i "make")))
+  (func (export "many") (param "count" u32) (result (list (own $token)))
+    (canon lift (core func $i "many") (memory (core memory $i "memory"))))
+  (func (export "fail") (result (result (error (own $token))))
+    (canon lift (core func $i "fail") (memory (core memory $i "memory"))))
+  (func (export "sum") (param "first" (borrow $token)) (param "second" (borrow $token)) (result u32)
+    (canon lift (core func $i "sum")))
+  (func (export "burn") (param "token" (own $token)) (canon lift (core func $i "burn")))
+  (func (export "burn-beside") (param "token" (own $token)) (param "witness" (borrow $token))
+    (canon lift (core func $i "burn-beside")))
+  (func (export "hoard") (canon lift (core func $i "hoard")))
+  (func (export "dropped") (result u32) (canon lift (core func $i "dropped")))
+  (func (export "[method]token.bump") (param "self" (borrow $token)) (result u32) (canon lift (core func $i "bump")))
+  (func (export "[method]token.explode") (param "self" (borrow $token)) (canon lift (core func $i "explode")))
+  (func (export "[method]token.spin") (param "self" (borrow $token)) (canon lift (core func $i "spin"))))

@@ -1,0 +1,102 @@
+//! A conversation without a model: tools are called by name, and what they return brings its tools along.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use toolwit::limits::LimitRequest;
+use toolwit::plugin::{Plugin, Scope};
+use toolwit::{Error, Lookup, Tool, ToolContext, ToolResult, ToolSet};
+
+/// One conversation over some plugins.
+pub struct Conversation {
+    /// Its tools, those of entities included.
+    pub tools: ToolSet,
+    /// What travels with each call.
+    pub context: ToolContext,
+    scope: Scope,
+}
+
+impl Conversation {
+    /// Starts a conversation over the given plugins.
+    #[must_use]
+    pub fn over(plugins: &[&Arc<Plugin>]) -> Self {
+        let scope = Scope::new();
+        let mut tools = ToolSet::new();
+        for tool in plugins.iter().flat_map(|plugin| plugin.tools(&scope)) {
+            tools.add(tool);
+        }
+        Self {
+            tools,
+            context: ToolContext::new(),
+            scope,
+        }
+    }
+
+    /// Bounds every call from now on.
+    #[must_use]
+    pub fn bounded(mut self, limits: LimitRequest) -> Self {
+        self.context = self.context.with_extension(limits);
+        self
+    }
+
+    /// Finds a tool by the name that the model would use.
+    #[must_use]
+    pub fn tool(&self, name: &str) -> Arc<dyn Tool> {
+        match self.tools.look_up(name) {
+            Lookup::Found(named) => named.tool,
+            Lookup::Removed(_) => panic!("`{name}` was removed"),
+            Lookup::Unknown(_) => panic!("there is no `{name}` among {:?}", self.names()),
+        }
+    }
+
+    /// Lists the names of all tools.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.tools.iter().map(|tool| tool.name.to_string()).collect()
+    }
+
+    /// Calls a tool by name, and takes in the tools of what it returns.
+    ///
+    /// # Errors
+    /// Why the call could not be made.
+    pub async fn call(&mut self, name: &str, arguments: Value) -> Result<ToolResult, Error> {
+        let result = self.tool(name).call(object(arguments), &self.context).await?;
+        for provider in &result.providers {
+            for tool in provider.tools() {
+                self.tools.add(tool);
+            }
+        }
+        Ok(result)
+    }
+
+    /// Calls a tool that must succeed, and returns its value.
+    pub async fn value(&mut self, name: &str, arguments: Value) -> Value {
+        match self.call(name, arguments).await {
+            Ok(result) if !result.is_error => result.value.expect("a plugin's result has a value"),
+            Ok(result) => panic!("`{name}` failed: {}", result.for_llm),
+            Err(error) => panic!("`{name}` could not be called: {error}: {error:#?}"),
+        }
+    }
+
+    /// Calls a tool that must not be callable, and returns why.
+    pub async fn error(&mut self, name: &str, arguments: Value) -> Error {
+        match self.call(name, arguments).await {
+            Ok(result) => panic!("`{name}` answered {result:?}"),
+            Err(error) => error,
+        }
+    }
+
+    /// Ends the conversation.
+    pub fn end(self) {
+        drop(self.tools);
+        drop(self.scope);
+    }
+}
+
+/// Takes an object as arguments.
+fn object(arguments: Value) -> toolwit::Arguments {
+    match arguments {
+        Value::Object(map) => map,
+        other => panic!("arguments are an object, not {other}"),
+    }
+}

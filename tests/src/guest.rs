@@ -1,0 +1,78 @@
+//! Guests, and the runtime that they run in.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use toolwit::Error;
+use toolwit::plugin::{CodeCachePlace, Plugin, Runtime, RuntimeOptions};
+
+/// A runtime and the ways to put guests into it.
+pub struct Guests {
+    /// What they run in.
+    pub runtime: Arc<Runtime>,
+}
+
+impl Guests {
+    /// Makes a runtime with defaults and without a code cache.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    /// Makes a runtime whose options are changed first.
+    #[must_use]
+    pub fn with(change: impl FnOnce(&mut RuntimeOptions)) -> Self {
+        let mut options = RuntimeOptions::default();
+        options.code_cache = CodeCachePlace::Off;
+        change(&mut options);
+        Self {
+            runtime: Runtime::new(options).expect("the options of a test are sound"),
+        }
+    }
+
+    /// Loads a guest of `guests/wat` under its own name, ready to be called.
+    pub async fn wat(&self, name: &str) -> Arc<Plugin> {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("guests/wat")
+            .join(name)
+            .with_extension("wat");
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let plugin = self
+            .text(name, &text)
+            .await
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        plugin
+            .prepare()
+            .await
+            .unwrap_or_else(|error| panic!("{name}: {error}: {:?}", std::error::Error::source(&error)));
+        plugin
+    }
+
+    /// Loads a guest from text.
+    ///
+    /// # Errors
+    /// Whatever the host has against it.
+    pub async fn text(&self, name: &str, text: &str) -> Result<Arc<Plugin>, Error> {
+        self.bytes(name, component_of(text)).await
+    }
+
+    /// Loads a guest from bytes.
+    ///
+    /// # Errors
+    /// Whatever the host has against it.
+    pub async fn bytes(&self, name: &str, bytes: Vec<u8>) -> Result<Arc<Plugin>, Error> {
+        Plugin::from_bytes(&self.runtime, name, bytes).await
+    }
+}
+
+impl Default for Guests {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Assembles WebAssembly text.
+#[must_use]
+pub fn component_of(text: &str) -> Vec<u8> {
+    wat::parse_str(text).unwrap_or_else(|error| panic!("{error}"))
+}

@@ -1,0 +1,14 @@
+//! What the end-to-end tests share: runtimes, guests, and conversations that use tools by their names.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
+mod conversation;
+mod guest;
+
+pub use conversation::Conversation;
+pub use guest::{Guests, component_of};
