@@ -23,12 +23,14 @@ const VALUE_BYTES_MAX: u64 = 64 << 10;
 pub(super) struct SecretFlags {
     /// The file with the values of secrets [default: toolwit/secrets.toml of the user's settings]
     #[arg(long = "secrets", value_name = "FILE", global = true)]
-    file: Option<PathBuf>,
+    secrets_file: Option<PathBuf>,
 }
 
 impl SecretFlags {
     pub(super) fn path(&self) -> Result<PathBuf, Error> {
-        self.file.clone().map_or_else(|| settings_file("secrets.toml"), Ok)
+        self.secrets_file
+            .clone()
+            .map_or_else(|| settings_file("secrets.toml"), Ok)
     }
 }
 

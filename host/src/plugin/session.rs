@@ -177,9 +177,7 @@ impl Session {
         params: &[Val],
         given: &[EntityKey],
     ) -> Result<ToolResult, Error> {
-        let value = instance
-            .call(harvest.linked, function, params, harvest.clock)
-            .await?;
+        let value = instance.call(harvest.linked, function, params, harvest.clock).await?;
         let function = &self.plugin.inspection().shape.functions[function];
         if !given.is_empty() {
             let why = format!("it was given to `{}`", snake_case(&function.name)).into();

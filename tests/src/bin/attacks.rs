@@ -1,7 +1,7 @@
 //! Runs every test that cites a line of `ATTACKS.md`, and prints what each attack came to.
 //!
 //! `cargo run -p toolwit-tests --bin attacks` prints the table and fails when an attack got through; with `--write` the table
-//! also goes into `SECURITY.md`.
+//! also goes into `SECURITY.md`. `--log FILE` takes the outcome from what `cargo test` has printed already.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command of ours, for people")]
 
 use std::collections::{BTreeMap, HashMap};
@@ -39,7 +39,7 @@ fn run() -> io::Result<bool> {
     for place in ["host/src", "tests/tests", "tests/src"] {
         collect(&root.join(place), &mut cited)?;
     }
-    let outcomes = outcomes(&root)?;
+    let outcomes = outcomes(&printed(&root)?)?;
     let table = table(&attacks, &cited, &outcomes);
     println!("{table}");
     if std::env::args().any(|argument| argument == "--write") {
@@ -108,13 +108,25 @@ fn function(line: &str) -> Option<&str> {
     line.strip_prefix("fn ")?.split(['(', '<']).next()
 }
 
-/// Runs all tests, and says what became of each, by the last part of its name.
-fn outcomes(root: &Path) -> io::Result<HashMap<String, Outcome>> {
+/// What `cargo test` prints: now, or in a log.
+fn printed(root: &Path) -> io::Result<String> {
+    let mut arguments = std::env::args().skip_while(|argument| argument != "--log").skip(1);
+    if let Some(log) = arguments.next() {
+        return fs::read_to_string(log);
+    }
     let output = Command::new(env!("CARGO"))
         .current_dir(root)
         .args(["test", "--workspace", "--no-fail-fast", "--lib", "--tests"])
         .output()?;
-    let text = String::from_utf8_lossy(&output.stdout);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if text.is_empty() {
+        return Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()));
+    }
+    Ok(text)
+}
+
+/// Says what became of each test, by the last part of its name.
+fn outcomes(text: &str) -> io::Result<HashMap<String, Outcome>> {
     let mut outcomes: HashMap<String, Outcome> = HashMap::new();
     for line in text.lines() {
         let Some((name, outcome)) = line.strip_prefix("test ").and_then(|rest| rest.rsplit_once(" ... ")) else {
@@ -139,8 +151,7 @@ fn outcomes(root: &Path) -> io::Result<HashMap<String, Outcome>> {
         }
     }
     if outcomes.is_empty() {
-        let error = String::from_utf8_lossy(&output.stderr);
-        return Err(io::Error::other(format!("the tests did not run:\n{error}")));
+        return Err(io::Error::other("no test did run"));
     }
     Ok(outcomes)
 }

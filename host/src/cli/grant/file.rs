@@ -20,7 +20,7 @@ const VARIABLE: &str = "TOOLWIT_GRANTS";
 pub(in crate::cli) struct GrantFlags {
     /// The file of grants [env: TOOLWIT_GRANTS] [default: toolwit/grants.toml of the user's settings]
     #[arg(long = "grants", value_name = "FILE")]
-    file: Option<PathBuf>,
+    grants_file: Option<PathBuf>,
 }
 
 impl GrantFlags {
@@ -45,7 +45,7 @@ impl GrantFlags {
                 .filter(|value| !value.is_empty())
                 .map(PathBuf::from)
         };
-        self.file.clone().or_else(variable)
+        self.grants_file.clone().or_else(variable)
     }
 }
 

@@ -43,7 +43,8 @@ impl Network {
     }
 }
 
-/// The gate of one instance. It denies everything until a call opens it, and again when the call is over.
+/// The gate of one instance. It denies everything until a call opens it; each call opens it anew, with its own authority,
+/// budget and deadline.
 pub(crate) struct Gate {
     network: Arc<Network>,
     call: Option<GateCall>,
