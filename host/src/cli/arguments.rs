@@ -17,7 +17,7 @@ Examples:
   toolwit list --plugins tools                           the tools of a directory of plugins
   toolwit call add '{\"a\": 1, \"b\": 2}' --plugins tools    one call, no model
   toolwit inspect tools/calc.wasm                        what a component offers and wants
-  toolwit run \"What is 2/3 + 0.1?\" --model openai:gpt-5   a model with the tools of ./tools
+  toolwit run \"What is 2/3?\" --model openai:gpt-5        a model with the tools of ./tools
 
 Exit codes:
   0 fine · 1 the tool or the model answered with an error · 2 wrong usage
@@ -37,21 +37,16 @@ pub(super) struct Arguments {
 }
 
 /// What to do.
+///
+/// Each command's own docs are its help; docs here would take their place.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// See it work: a question, a plugin, an entity, an answer; no key and no network
     Demo(demo::Demo),
-    /// Answer one question with a model and the tools of plugins
     Run(Box<run::Run>),
-    /// List plugins and their tools, broken ones with the reason
     List(list::List),
-    /// Show one tool whole: what it does, takes and gives
     Show(show::Show),
-    /// Call a tool, without a model
     Call(Box<call::Call>),
-    /// Show what a component file offers and wants, without running it
     Inspect(inspect::Inspect),
-    /// Build a plugin from source, with its WIT and docs
     Build(build::Build),
     /// Grant something to a plugin, or show what it asks for
     Grant(Box<grant::Grant>),

@@ -51,7 +51,9 @@ impl Demo {
             Ok(outcome) => outcome,
             Err(error) => return run::failed(&error, printer),
         };
-        model.finish().map_err(Error::from)?;
+        if let Err(error) = model.finish() {
+            return run::refused(&error.into(), &outcome, printer);
+        }
         match printer.form() {
             Form::Json => printer.document(&outcome)?,
             Form::Human => printer.hint(next(&shipped.directory)),
@@ -103,8 +105,8 @@ fn page(prompt: &str, events: &[Event], outcome: Option<&RunOutcome>) -> Page {
         story::event(&mut page, event);
     }
     if let Some(outcome) = outcome {
+        page.gap();
         story::answer(&mut page, outcome.text());
-        page.end();
     }
     page
 }

@@ -3,14 +3,18 @@
 use std::fs::File;
 use std::io::{self, Read};
 
+use tokio_util::sync::CancellationToken;
+
 use crate::error::{Error, ErrorKind, Phase};
 use crate::tool::{ARGUMENT_BYTES_MAX, Arguments, json_type, parse_json};
 
 /// Reads a call's arguments: JSON as it stands, `@FILE`, or `-` for standard input. Nothing means no arguments.
-pub(super) async fn read_arguments(given: Option<String>) -> Result<Arguments, Error> {
+pub(super) async fn read_arguments(given: Option<String>, cancel: &CancellationToken) -> Result<Arguments, Error> {
     let text = match given {
         None => return Ok(Arguments::new()),
-        Some(place) if place == "-" || place.starts_with('@') => read_text(place, ARGUMENT_BYTES_MAX as u64).await?,
+        Some(place) if place == "-" || place.starts_with('@') => {
+            read_text(place, ARGUMENT_BYTES_MAX as u64, cancel).await?
+        }
         Some(text) if text.len() > ARGUMENT_BYTES_MAX => {
             return Err(refused(format!(
                 "the arguments have more than {ARGUMENT_BYTES_MAX} bytes"
@@ -30,24 +34,28 @@ pub(super) async fn read_arguments(given: Option<String>) -> Result<Arguments, E
 }
 
 /// Reads text from `-`, standard input, or from a file, whose name may have an `@` before it.
-pub(super) async fn read_text(place: String, bytes_max: u64) -> Result<String, Error> {
+pub(super) async fn read_text(place: String, bytes_max: u64, cancel: &CancellationToken) -> Result<String, Error> {
     let shown = match place.strip_prefix('@').unwrap_or(&place) {
         "-" => "standard input".to_owned(),
         path => format!("`{path}`"),
     };
     let path = place.strip_prefix('@').unwrap_or(&place).to_owned();
+    tracing::debug!("reading {shown}");
     // A terminal or a pipe may keep it waiting for ever.
     let read = tokio::task::spawn_blocking(move || match path.as_str() {
         "-" => read_bounded(io::stdin().lock(), bytes_max),
         path => read_bounded(File::open(path)?, bytes_max),
     });
-    read.await.map_err(io::Error::other).flatten().map_err(|error| {
-        Error::new(
-            ErrorKind::Configuration,
-            Phase::Registry,
-            format!("{shown} could not be read: {error}"),
-        )
-        .with_source(error)
+    let read = tokio::select! {
+        biased;
+        read = read => read.map_err(io::Error::other).flatten(),
+        () = cancel.cancelled() => {
+            return Err(Error::new(ErrorKind::Cancelled, Phase::Registry, format!("interrupted while reading {shown}")));
+        }
+    };
+    read.map_err(|error| {
+        let message = format!("{shown} could not be read: {error}");
+        Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
     })
 }
 

@@ -42,5 +42,5 @@ pub(super) fn with_flag(error: Error) -> Error {
         Some("result_bytes_max") => "--result-bytes SIZE",
         _ => return error,
     };
-    error.with_suggestion(format!("`{flag}` moves this limit"))
+    error.with_own_suggestion(format!("`{flag}` moves this limit"))
 }

@@ -81,11 +81,11 @@ pub(super) fn with_reason(unknown: Error, host: &Toolwit, wanted: &str) -> Error
 
 fn needs_entity(method: &Method<'_>) -> Error {
     let entity = &method.entity.name;
-    let message = format!("it is a method of a `{entity}`, and a single call has none");
+    let message = format!("it is a method of a `{entity}`, and there is none yet");
     Error::new(ErrorKind::ToolUnavailable, Phase::Validate, message)
         .with_plugin(method.plugin.name())
         .with_tool(method.definition.id.as_str())
         .with_suggestion(format!(
-            "play several calls with `--script FILE`: one that returns a `{entity}`, then this one"
+            "call a tool that returns a `{entity}` first; `--script FILE` plays several calls in one conversation"
         ))
 }

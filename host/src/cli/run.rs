@@ -42,7 +42,7 @@ pub(super) struct Run {
     /// What to ask, or - for standard input
     prompt: String,
     /// The model: openai:NAME, ollama:NAME or scripted:FILE
-    #[arg(long, value_name = "MODEL", env = "TOOLWIT_MODEL")]
+    #[arg(long, value_name = "MODEL", env = "TOOLWIT_MODEL", hide_env_values = true)]
     model: Option<String>,
     /// Where the model is asked, usually ending in /v1 [default: the provider's own]
     #[arg(long, value_name = "URL")]
@@ -68,7 +68,7 @@ impl Run {
     pub(super) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         let model = self.connect().await?;
         let prompt = match self.prompt.as_str() {
-            "-" => read_text("-".to_owned(), PROMPT_BYTES_MAX).await?,
+            "-" => read_text("-".to_owned(), PROMPT_BYTES_MAX, cancel).await?,
             _ => self.prompt,
         };
         let host = self.plugins.load_granted(&self.limits, &self.authority).await?;
@@ -81,20 +81,15 @@ impl Run {
         if let Some(path) = &self.trace {
             builder = builder.observer(trace(path)?);
         }
-        let ended = {
-            let tale = Tale::new(printer, model.name());
-            let mut conversation = builder.observer(move |event: &Event| tale.tell(event)).build()?;
-            let ended = conversation.turn(prompt).cancel(cancel.clone()).run().await;
-            drop(conversation);
-            ended
-        };
-        let outcome = match ended {
-            Ok(outcome) => outcome,
-            Err(error) => return failed(&error, printer),
-        };
-        print(&outcome, printer)?;
-        model.finish().map_err(Error::from)?;
-        Ok(Exit::Success)
+        let tale = Tale::new(printer, model.name());
+        let mut conversation = builder.observer(move |event: &Event| tale.tell(event)).build()?;
+        let ended = conversation.turn(prompt).cancel(cancel.clone()).run().await;
+        // The tale's line must be gone before the answer is printed.
+        drop(conversation);
+        match ended {
+            Ok(outcome) => answered(&outcome, &*model, printer),
+            Err(error) => failed(&error, printer),
+        }
     }
 
     async fn connect(&self) -> Result<Arc<dyn ChatModel>, Error> {
@@ -128,36 +123,46 @@ struct Failed<'a> {
     outcome: &'a RunOutcome,
 }
 
-/// Prints the answer, or everything as JSON.
-pub(super) fn print(outcome: &RunOutcome, printer: Printer) -> Result<(), Failure> {
-    match printer.form() {
-        Form::Json => printer.document(outcome),
-        Form::Human => printer.data(Page::new().text(outcome.text().trim_end()).end()),
+/// Prints the answer, or everything as JSON. A scripted model may say that its scenario was not played to the end.
+fn answered(outcome: &RunOutcome, model: &dyn ChatModel, printer: Printer) -> Result<Exit, Failure> {
+    if printer.form() == Form::Human {
+        print_answer(outcome, printer)?;
     }
+    match (model.finish().map_err(Error::from), printer.form()) {
+        (Ok(()), Form::Human) => Ok(Exit::Success),
+        (Ok(()), Form::Json) => printer.document(outcome).map(|()| Exit::Success),
+        (Err(error), _) => refused(&error, outcome, printer),
+    }
+}
+
+fn print_answer(outcome: &RunOutcome, printer: Printer) -> Result<(), Failure> {
+    printer.data(Page::new().text(outcome.text().trim_end()).end())
 }
 
 /// Prints why there is no full answer, and what there is of it.
 pub(super) fn failed(ended: &RunError, printer: Printer) -> Result<Exit, Failure> {
-    let error = &ended.failure.report();
-    let outcome = &*ended.outcome;
+    if printer.form() == Form::Human && ended.outcome.answer.is_some() {
+        print_answer(&ended.outcome, printer)?;
+    }
+    let exit = refused(&ended.failure.report(), &ended.outcome, printer)?;
+    Ok(match ended.failure {
+        // It was the model that named a tool which is not there, not the user.
+        RunFailure::UnknownTools { .. } => Exit::Failed,
+        _ => exit,
+    })
+}
+
+/// Prints an error, in JSON with what the run reached.
+pub(super) fn refused(error: &Error, outcome: &RunOutcome, printer: Printer) -> Result<Exit, Failure> {
     match printer.form() {
         Form::Json => printer.document(&Failed {
             ok: false,
             error,
             outcome,
         })?,
-        Form::Human => {
-            if outcome.answer.is_some() {
-                print(outcome, printer)?;
-            }
-            printer.complain(error);
-        }
+        Form::Human => printer.complain(error),
     }
-    Ok(match ended.failure {
-        // It was the model that named a tool which is not there, not the user.
-        RunFailure::UnknownTools { .. } => Exit::Failed,
-        _ => Exit::of(error),
-    })
+    Ok(Exit::of(error))
 }
 
 /// Tells what happens while it happens.

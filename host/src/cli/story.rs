@@ -31,6 +31,7 @@ pub(super) fn event(page: &mut Page, event: &Event) {
         Event::ModelAnswered {
             content, tool_calls, ..
         } if !tool_calls.is_empty() => {
+            page.gap();
             if !content.trim().is_empty() {
                 paragraph(page, TITLE, "model", content.trim());
             }

@@ -135,7 +135,7 @@ fn the_operators_limits_stop_a_call() {
     exit: 4
 
     --- stderr
-    error: plain#spin: the call burnt all its fuel
+    error: plain#spin: the call burnt all its fuel of 1000000
     limit: fuel_max is 1000000, used or asked for: 1000000
     hint: `--fuel N` moves this limit
     ");
@@ -186,8 +186,8 @@ fn a_tool_that_is_not_there_is_told_why() {
     exit: 2
 
     --- stderr
-    error: counter#[method]counter.next: it is a method of a `counter`, and a single call has none
-    hint: play several calls with `--script FILE`: one that returns a `counter`, then this one
+    error: counter#[method]counter.next: it is a method of a `counter`, and there is none yet
+    hint: call a tool that returns a `counter` first; `--script FILE` plays several calls in one conversation
     ");
     let alone = workspace.run(&["call", "ask", "--plugins", "tools/foreign.wasm"]);
     assert_eq!(alone.code, Some(3), "{alone}");

@@ -66,3 +66,22 @@ fn an_interrupted_call_is_one_document_too() {
         "{run}"
     );
 }
+
+#[test]
+fn an_interrupt_ends_the_wait_for_standard_input() {
+    let workspace = Workspace::with("plain", PLAIN);
+    let mut child = workspace.start(&["call", "add", "-", "-vv"]);
+    // Nothing is written, and the pipe stays open.
+    let input = child.stdin.take();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("reading standard input") {
+        line.clear();
+        assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "the command ended early");
+    }
+    child.stderr = Some(stderr.into_inner());
+    send("-INT", &child);
+    let run = Run::from(child.wait_with_output().unwrap());
+    drop(input);
+    assert_eq!(run.code, Some(130), "{run}");
+}

@@ -2,13 +2,17 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod build;
 mod call;
+mod demo;
 mod grant;
 mod guests;
 mod inspect;
 mod interrupt;
 mod json;
 mod list;
+mod run;
+mod script;
 mod show;
 mod support;
 mod terminal;

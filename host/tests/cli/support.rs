@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 
 /// The command under test.
-const TOOLWIT: &str = env!("CARGO_BIN_EXE_toolwit");
+pub(crate) const TOOLWIT: &str = env!("CARGO_BIN_EXE_toolwit");
 
 /// A directory in which the command runs, with a directory `tools` of plugins.
 pub(crate) struct Workspace {

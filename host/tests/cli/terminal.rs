@@ -64,3 +64,14 @@ fn wrong_usage_is_told_on_standard_error() {
     assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{run}");
     assert!(run.stderr.starts_with("error: unrecognized subcommand 'lst'"), "{run}");
 }
+
+#[test]
+fn each_command_has_help_with_more_than_its_title() {
+    let workspace = Workspace::new();
+    for command in ["demo", "run", "list", "show", "call", "inspect", "build"] {
+        let run = workspace.run(&[command, "--help"]);
+        assert_eq!(run.code, Some(0), "{run}");
+        let (about, _) = run.stdout.split_once("\nUsage: ").expect("help says how it is used");
+        assert!(about.trim().lines().count() > 2, "{about}");
+    }
+}

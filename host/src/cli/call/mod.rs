@@ -22,9 +22,9 @@ use crate::tool::{Arguments, Tool, ToolContext};
 
 const EXAMPLES: &str = "\
 Examples:
-  toolwit call word_count '{\"text\": \"one two\"}'
+  toolwit call count '{\"text\": \"one two\"}'
   toolwit call evaluate @arguments.json --timeout 250ms --memory 16MiB
-  echo '{\"text\": \"one two\"}' | toolwit call word_count - --json
+  echo '{\"text\": \"one two\"}' | toolwit call count - --json
 
 A script plays several calls in one conversation, so that entities can be used:
   toolwit call --script - <<'CALLS'
@@ -35,8 +35,8 @@ A script plays several calls in one conversation, so that entities can be used:
 /// Call a tool, without a model
 ///
 /// The result goes to standard output: a text as it is, anything else as JSON. With -v, what the call cost and what the guest
-/// wrote go to standard error. With --json, the document is {\"ok\": true, \"result\", \"artifacts\", \"usage\"} or
-/// {\"ok\": false, \"error\"}.
+/// wrote go to standard error. With --json, the document is {"ok": true, "result", "artifacts", "usage"} or
+/// {"ok": false, "error"}.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Call {
@@ -71,12 +71,12 @@ impl Call {
                     true => AfterError::Stop,
                     false => AfterError::GoOn,
                 };
-                let script = Script::read(script).await?;
+                let script = Script::read(script, cancel).await?;
                 let host = self.plugins.load_granted(&self.limits, &self.authority).await?;
                 play(&host, script, after_error, printer, cancel).await
             }
             (None, wanted) => {
-                let arguments = read_arguments(self.arguments).await?;
+                let arguments = read_arguments(self.arguments, cancel).await?;
                 let host = self.plugins.load_granted(&self.limits, &self.authority).await?;
                 call(&host, &wanted.unwrap_or_default(), arguments, printer, cancel).await
             }

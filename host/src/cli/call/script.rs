@@ -67,8 +67,8 @@ impl Script {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArguments`] with the number of the line that is no call.
-    pub(super) async fn read(place: String) -> Result<Self, Error> {
-        Self::parse(&read_text(place, SCRIPT_BYTES_MAX).await?)
+    pub(super) async fn read(place: String, cancel: &CancellationToken) -> Result<Self, Error> {
+        Self::parse(&read_text(place, SCRIPT_BYTES_MAX, cancel).await?)
     }
 
     fn parse(text: &str) -> Result<Self, Error> {
@@ -184,11 +184,12 @@ impl<'a> Stage<'a> {
             return Ok(named.tool.clone());
         }
         let nearest: Vec<_> = nearest.iter().map(|name| format!("`{name}`")).collect();
-        match nearest.is_empty() {
-            true => Err(with_reason(unknown, self.host, wanted)),
-            false => Err(Error::new(unknown.kind, unknown.phase, unknown.message.clone())
-                .with_suggestion(format!("did you mean {}?", nearest.join(" or ")))),
-        }
+        let unknown = match nearest.is_empty() {
+            true => unknown,
+            false => Error::new(unknown.kind, unknown.phase, unknown.message.clone())
+                .with_suggestion(format!("did you mean {}?", nearest.join(" or "))),
+        };
+        Err(with_reason(unknown, self.host, wanted))
     }
 
     async fn call(&self, tool: &dyn Tool, arguments: Arguments) -> Result<ToolResult, ToolError> {
@@ -223,15 +224,16 @@ impl<'a> Stage<'a> {
     }
 
     fn announce(&self, step: &Step) {
-        if self.printer.form() == Form::Human {
-            let arguments = Value::Object(step.arguments.clone());
-            let mut page = Page::new();
-            page.styled(FAINT, "> ")
-                .styled(NAME, &step.tool)
-                .text(format_args!(" {arguments}"))
-                .end();
-            self.printer.say(&page);
+        if self.printer.form() == Form::Json {
+            return;
         }
+        let mut page = Page::new();
+        page.styled(FAINT, "> ").styled(NAME, &step.tool);
+        if !step.arguments.is_empty() {
+            page.text(" ").text(Value::Object(step.arguments.clone()));
+        }
+        page.end();
+        self.printer.say(&page);
     }
 
     fn tell_new(&self, names: &[ToolName]) {
