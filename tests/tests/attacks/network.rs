@@ -344,7 +344,7 @@ async fn a_download_is_bounded_in_bytes_and_in_time() {
     );
 }
 
-// attack: B11
+// attack: B13
 #[tokio::test]
 async fn a_response_with_endless_headers_is_refused() {
     let headers = Server::start(Answer::Endless(
