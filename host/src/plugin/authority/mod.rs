@@ -4,6 +4,10 @@ mod directory;
 mod ledger;
 mod policy;
 mod quota;
+#[cfg_attr(
+    not(feature = "network"),
+    allow(dead_code, reason = "without a network nothing streams through it")
+)]
 mod redact;
 mod secret;
 
@@ -13,7 +17,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) use directory::OpenDirectory;
 pub(crate) use policy::{Applicant, Granted, Policy};
 pub(crate) use quota::{ENTRY_BYTES, Quota, full};
-pub(crate) use redact::{Redactor, StreamMask};
+pub(crate) use redact::Redactor;
+#[cfg(feature = "network")]
+pub(crate) use redact::StreamMask;
 pub(crate) use secret::Secret;
 pub use secret::{SecretError, SecretStore};
 
