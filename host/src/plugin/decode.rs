@@ -11,8 +11,8 @@ use wasmtime::component::{ResourceAny, Val};
 use super::types::{Case, Field, Label, ResourceIndex, WitType};
 use crate::tool::json_type;
 
-/// The largest integer up to which a 64-bit float holds every integer.
-const EXACT_FLOAT_MAX: f64 = 9_007_199_254_740_992.0;
+/// The largest integer below which no other one reads as the same 64-bit float.
+const EXACT_FLOAT_MAX: f64 = 9_007_199_254_740_991.0;
 
 /// Base64 that does not mind unused bits in the last character, which encoders differ in.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -132,10 +132,13 @@ impl Decoder<'_> {
             WitType::Flags(names) => Val::Flags(flags(names, value)?),
             WitType::Option(_) if value.is_null() => Val::Option(None),
             WitType::Option(inner) if inner.encodes_null() => {
-                let (_, inner_value) = only_entry(value, "`null` or `{\"some\": …}`")?.filter_tag("some")?;
-                Val::Option(Some(Box::new(
-                    self.decode(inner, inner_value).map_err(|error| error.within("some"))?,
-                )))
+                const FORM: &str = "`null` or `{\"some\": …}`";
+                let entry = only_entry(value, FORM)?;
+                if entry.0 != "some" {
+                    return Err(entry.unknown(FORM));
+                }
+                let value = self.decode(inner, entry.1).map_err(|error| error.within("some"))?;
+                Val::Option(Some(Box::new(value)))
             }
             WitType::Option(inner) => Val::Option(Some(Box::new(self.decode(inner, value)?))),
             WitType::Result { ok, err } => self.result(ok.as_deref(), err.as_deref(), value)?,
@@ -220,7 +223,7 @@ impl Decoder<'_> {
         let ty = match entry.0 {
             "ok" => ok,
             "err" => err,
-            _ => return Err(DecodeError::expected(FORM, value)),
+            _ => return Err(entry.unknown(FORM)),
         };
         let payload = match (ty, entry.1) {
             (Some(ty), payload) => Some(Box::new(
@@ -243,13 +246,9 @@ impl Decoder<'_> {
 /// The only entry of an object.
 struct Entry<'a>(&'a str, &'a Value);
 
-impl<'a> Entry<'a> {
-    fn filter_tag(self, tag: &str) -> Result<(&'a str, &'a Value), DecodeError> {
-        if self.0 == tag {
-            Ok((self.0, self.1))
-        } else {
-            Err(DecodeError::new(format!("expected the key `{tag}`")))
-        }
+impl Entry<'_> {
+    fn unknown(&self, form: &str) -> DecodeError {
+        DecodeError::new(format!("expected {form}, found the key {}", quoted(self.0)))
     }
 }
 
@@ -277,9 +276,15 @@ fn text(value: &Value) -> Result<&str, DecodeError> {
 }
 
 fn bytes(value: &Value) -> Result<Vec<u8>, DecodeError> {
-    BASE64
-        .decode(text(value)?)
-        .map_err(|error| DecodeError::new(format!("expected base64: {error}")))
+    use base64::DecodeError::{InvalidByte, InvalidLastSymbol, InvalidLength, InvalidPadding};
+    BASE64.decode(text(value)?).map_err(|error| {
+        let why = match error {
+            InvalidByte(at, _) | InvalidLastSymbol(at, _) => format!("character {} is none", at + 1),
+            InvalidLength(_) => "it is cut off".to_owned(),
+            InvalidPadding => "it must be padded with `=` to a multiple of four characters".to_owned(),
+        };
+        DecodeError::new(format!("expected base64 with `+` and `/`: {why}"))
+    })
 }
 
 fn character(value: &Value) -> Result<char, DecodeError> {
@@ -297,10 +302,7 @@ fn whole(value: &Value) -> Option<i128> {
         return Some(whole);
     }
     let float = number.as_f64()?;
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the value is a whole number of at most 2^53"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "the value is a whole number below 2^53")]
     (float.fract() == 0.0 && float.abs() <= EXACT_FLOAT_MAX).then_some(float as i128)
 }
 
@@ -315,11 +317,21 @@ macro_rules! bounded {
 bounded!(i8, u8, i16, u16, i32, u32, i64, u64);
 
 fn integer<T: Bounded>(value: &Value) -> Result<T, DecodeError> {
-    let (min, max) = T::BOUNDS;
-    let expected = || DecodeError::expected(&format!("an integer from {min} to {max}"), value);
     whole(value)
         .and_then(|whole| T::try_from(whole).ok())
-        .ok_or_else(expected)
+        .ok_or_else(|| not_an_integer::<T>(value))
+}
+
+fn not_an_integer<T: Bounded>(value: &Value) -> DecodeError {
+    let (min, max) = T::BOUNDS;
+    let bounds = format!("an integer from {min} to {max}");
+    match value {
+        // Nobody can say which whole number was meant.
+        Value::Number(number) if number.is_f64() && whole(value).is_none() => {
+            DecodeError::expected(&format!("{bounds}, without fraction or exponent"), value)
+        }
+        _ => DecodeError::expected(&bounds, value),
+    }
 }
 
 /// Like [`integer`], and takes decimal text too, since JSON numbers beyond 2^53 do not survive every sender.

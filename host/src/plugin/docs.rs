@@ -4,12 +4,13 @@
 //! and with its docs, as the custom section [`WIT_SECTION`]; a `.wit` file beside the component serves as well. Docs are
 //! best effort: whatever is wrong with them, the component loads.
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use wit_component::DecodedWasm;
-use wit_parser::{Docs, Function as WitFunction, InterfaceId, Resolve, Type, TypeDefKind, TypeId, WorldItem};
+use wit_parser::{Docs, Function as WitFunction, InterfaceId, Resolve, Type, TypeDefKind, WorldItem};
 
-use super::log::printable;
+use super::log::is_printable;
 use super::types::{Case, Field, Function, FunctionKind, Label, Shape, WitType};
 
 /// The custom section that holds a component's WIT with its docs.
@@ -23,6 +24,9 @@ pub(crate) const FUNCTION_DOCS_CHARS_MAX: usize = 4_096;
 
 /// The longest description of a field, a case or a resource, in characters.
 const ITEM_DOCS_CHARS_MAX: usize = 1_024;
+
+/// The most that is said about one component, in characters.
+const DOCS_CHARS_MAX: usize = 2 << 20;
 
 /// Decodes a WIT package in binary form. `None` for anything that is none, a parser's panic included.
 pub(crate) fn decode_wit(bytes: &[u8]) -> Option<Resolve> {
@@ -56,7 +60,7 @@ pub(crate) fn parse_wit(text: &str) -> Option<Resolve> {
 
 /// Puts docs beside what they describe, wherever names and structure agree.
 pub(crate) fn apply(shape: &mut Shape, wit: &Resolve) {
-    let overlay = Overlay { wit };
+    let mut overlay = Overlay::of(wit);
     for function in &mut shape.functions {
         overlay.function(function);
     }
@@ -67,21 +71,40 @@ pub(crate) fn apply(shape: &mut Shape, wit: &Resolve) {
                 .and_then(|id| wit.interfaces[id].types.get(&resource.name)),
             None => None,
         };
-        resource.docs = ty.and_then(|id| text(&wit.types[*id].docs, ITEM_DOCS_CHARS_MAX));
+        resource.docs = ty.and_then(|id| overlay.text(&wit.types[*id].docs, ITEM_DOCS_CHARS_MAX));
     }
 }
 
 struct Overlay<'a> {
     wit: &'a Resolve,
+    interfaces: HashMap<String, InterfaceId>,
+    /// How much may still be said: a type that is used in many places is described in each.
+    chars_left: usize,
 }
 
 impl<'a> Overlay<'a> {
+    fn of(wit: &'a Resolve) -> Self {
+        let interfaces = wit.interfaces.iter();
+        Self {
+            wit,
+            interfaces: interfaces.filter_map(|(id, _)| Some((wit.id_of(id)?, id))).collect(),
+            chars_left: DOCS_CHARS_MAX,
+        }
+    }
+
     fn interface(&self, name: &str) -> Option<InterfaceId> {
-        self.wit
-            .interfaces
-            .iter()
-            .map(|(id, _)| id)
-            .find(|id| self.wit.id_of(*id).as_deref() == Some(name))
+        self.interfaces.get(name).copied()
+    }
+
+    fn text(&mut self, docs: &Docs, chars_max: usize) -> Option<String> {
+        let docs = docs.contents.as_deref().filter(|_| self.chars_left > 0)?;
+        let text = clean(docs, chars_max.min(self.chars_left))?;
+        self.chars_left = self.chars_left.saturating_sub(text.chars().count());
+        Some(text)
+    }
+
+    fn label(&mut self, label: &mut Label, docs: &Docs) {
+        label.docs = self.text(docs, ITEM_DOCS_CHARS_MAX);
     }
 
     fn find(&self, function: &Function) -> Option<&'a WitFunction> {
@@ -98,9 +121,9 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    fn function(&self, function: &mut Function) {
+    fn function(&mut self, function: &mut Function) {
         let Some(wit) = self.find(function) else { return };
-        function.docs = text(&wit.docs, FUNCTION_DOCS_CHARS_MAX);
+        function.docs = self.text(&wit.docs, FUNCTION_DOCS_CHARS_MAX);
         let own_params = if matches!(function.kind, FunctionKind::Method(_)) {
             1
         } else {
@@ -115,14 +138,18 @@ impl<'a> Overlay<'a> {
     }
 
     /// Walks both descriptions of a type side by side; where they part, the docs are for another version.
-    fn ty(&self, ty: &mut WitType, wit: &Type) {
-        let Type::Id(id) = wit else { return };
-        self.definition(ty, *id);
+    fn ty(&mut self, ty: &mut WitType, wit: &'a Type) {
+        let mut wit = wit;
+        while let Type::Id(id) = wit {
+            match &self.wit.types[*id].kind {
+                TypeDefKind::Type(alias) => wit = alias,
+                kind => return self.definition(ty, kind),
+            }
+        }
     }
 
-    fn definition(&self, ty: &mut WitType, id: TypeId) {
-        match (ty, &self.wit.types[id].kind) {
-            (ty, TypeDefKind::Type(alias)) => self.ty(ty, alias),
+    fn definition(&mut self, ty: &mut WitType, kind: &'a TypeDefKind) {
+        match (ty, kind) {
             (WitType::List(item), TypeDefKind::List(wit)) | (WitType::Option(item), TypeDefKind::Option(wit)) => {
                 self.ty(item, wit);
             }
@@ -142,7 +169,7 @@ impl<'a> Overlay<'a> {
             (WitType::Record(fields), TypeDefKind::Record(wit)) => {
                 for Field { label, ty } in fields {
                     if let Some(wit) = wit.fields.iter().find(|wit| wit.name == label.wit) {
-                        label.describe(&wit.docs);
+                        self.label(label, &wit.docs);
                         self.ty(ty, &wit.ty);
                     }
                 }
@@ -150,7 +177,7 @@ impl<'a> Overlay<'a> {
             (WitType::Variant(cases), TypeDefKind::Variant(wit)) => {
                 for Case { label, ty } in cases {
                     if let Some(wit) = wit.cases.iter().find(|wit| wit.name == label.wit) {
-                        label.describe(&wit.docs);
+                        self.label(label, &wit.docs);
                         if let (Some(ty), Some(wit)) = (ty, &wit.ty) {
                             self.ty(ty, wit);
                         }
@@ -160,14 +187,14 @@ impl<'a> Overlay<'a> {
             (WitType::Enum(names), TypeDefKind::Enum(wit)) => {
                 for label in names {
                     if let Some(wit) = wit.cases.iter().find(|wit| wit.name == label.wit) {
-                        label.describe(&wit.docs);
+                        self.label(label, &wit.docs);
                     }
                 }
             }
             (WitType::Flags(names), TypeDefKind::Flags(wit)) => {
                 for label in names {
                     if let Some(wit) = wit.flags.iter().find(|wit| wit.name == label.wit) {
-                        label.describe(&wit.docs);
+                        self.label(label, &wit.docs);
                     }
                 }
             }
@@ -176,21 +203,11 @@ impl<'a> Overlay<'a> {
     }
 }
 
-impl Label {
-    fn describe(&mut self, docs: &Docs) {
-        self.docs = text(docs, ITEM_DOCS_CHARS_MAX);
-    }
-}
-
-fn text(docs: &Docs, chars_max: usize) -> Option<String> {
-    clean(docs.contents.as_deref()?, chars_max)
-}
-
 /// Takes docs as text: without control characters, cut at a bound.
 pub(crate) fn clean(docs: &str, chars_max: usize) -> Option<String> {
-    let whole = printable(docs.trim());
-    let mut cut: String = whole.chars().take(chars_max).collect();
-    if cut.len() < whole.len() {
+    let mut chars = docs.trim().chars().filter(|c| is_printable(*c));
+    let mut cut: String = chars.by_ref().take(chars_max).collect();
+    if chars.next().is_some() {
         cut.push('…');
     }
     (!cut.is_empty()).then_some(cut)

@@ -87,10 +87,7 @@ pub(crate) fn stopped(cause: StopCause, clock: &CallClock<'_>, phase: Phase, hos
 
 fn limit(kind: ErrorKind, phase: Phase, message: String, limit: LimitUse) -> Error {
     Error::new(kind, phase, message)
-        .with_suggestion(format!(
-            "ask for less at once; an operator can raise `{}`",
-            limit.limit
-        ))
+        .with_suggestion(format!("ask for less at once; an operator can raise `{}`", limit.limit))
         .with_limit(limit)
 }
 
@@ -208,7 +205,10 @@ impl Bound {
 fn trapped(error: &wasmtime::Error, trap: Option<&Trap>, phase: Phase) -> Error {
     let what = trap.map_or_else(|| error.root_cause().to_string(), ToString::to_string);
     let what = printable(&what);
-    let mut message = format!("the guest trapped: {}", what.strip_prefix("wasm trap: ").unwrap_or(&what));
+    let mut message = format!(
+        "the guest trapped: {}",
+        what.strip_prefix("wasm trap: ").unwrap_or(&what)
+    );
     let frames: Vec<_> = error
         .downcast_ref::<WasmBacktrace>()
         .into_iter()

@@ -51,11 +51,23 @@ impl Footprint {
         let more = if self.is_endless { "more than " } else { "" };
         if let Some((what, count)) = parts.into_iter().find(|(_, count)| *count > parts_max) {
             let message = format!("each of its instances needs {more}{count} {what} and may have {parts_max}");
-            return Err(too_large(ErrorKind::Instances, message, "instances_max", parts_max, count));
+            return Err(too_large(
+                ErrorKind::Instances,
+                message,
+                "instances_max",
+                parts_max,
+                count,
+            ));
         }
         if self.is_endless {
             let message = "its instantiation has no end in sight".to_owned();
-            return Err(too_large(ErrorKind::Instances, message, "instances_max", parts_max, self.instances));
+            return Err(too_large(
+                ErrorKind::Instances,
+                message,
+                "instances_max",
+                parts_max,
+                self.instances,
+            ));
         }
         if self.memory_bytes > memory_bytes_max {
             let message = format!(
@@ -69,7 +81,13 @@ impl Footprint {
         let (max, used) = (limits.table_elements_max, self.table_elements);
         if used > max {
             let message = format!("each of its instances begins with {used} table elements and may have {max}");
-            return Err(too_large(ErrorKind::TableElements, message, "table_elements_max", max, used));
+            return Err(too_large(
+                ErrorKind::TableElements,
+                message,
+                "table_elements_max",
+                max,
+                used,
+            ));
         }
         Ok(())
     }
@@ -199,7 +217,9 @@ impl Survey {
             Payload::MemorySection(section) => {
                 for memory in section.clone() {
                     let memory = memory?;
-                    let page_bytes = 1_u64.checked_shl(memory.page_size_log2.unwrap_or(16)).unwrap_or(u64::MAX);
+                    let page_bytes = 1_u64
+                        .checked_shl(memory.page_size_log2.unwrap_or(16))
+                        .unwrap_or(u64::MAX);
                     module.memories += 1;
                     let bytes = memory.initial.saturating_mul(page_bytes);
                     module.memory_bytes = module.memory_bytes.saturating_add(bytes);
@@ -402,7 +422,13 @@ impl<'a> Play<'a> {
     }
 
     /// Takes one step, and returns what it puts into which index space.
-    fn step(&mut self, scope: usize, step: &'a Step, args: &Exports<'a>, depth: usize) -> Option<Option<(Space, Item)>> {
+    fn step(
+        &mut self,
+        scope: usize,
+        step: &'a Step,
+        args: &Exports<'a>,
+        depth: usize,
+    ) -> Option<Option<(Space, Item)>> {
         Some(Some(match step {
             Step::DefineModule(module) => (Space::Module, Item::Module(*module)),
             Step::DefineComponent(inner) => (Space::Component, Item::Component(*inner, scope)),
@@ -424,7 +450,10 @@ impl<'a> Play<'a> {
                 for _ in 0..(*count).min(NESTING_MAX as u32) {
                     from = from.and_then(|scope| self.scopes[scope].outer);
                 }
-                (*space, from.map_or(Item::Foreign, |from| self.get(from, *space, *index)))
+                (
+                    *space,
+                    from.map_or(Item::Foreign, |from| self.get(from, *space, *index)),
+                )
             }
             Step::InstantiateModule(index) => {
                 match self.get(scope, Space::Module, *index) {

@@ -7,6 +7,7 @@ use wasmparser::component_types::ComponentEntityType;
 use super::check::Checked;
 use super::config::CONFIG_STORES;
 use super::keyvalue::KEYVALUE_STORES;
+use super::reflect::shortened;
 use crate::error::{Error, ErrorKind, Phase};
 
 /// Interfaces that link, to implementations that deny what is not granted. A component may import any version that is
@@ -107,7 +108,7 @@ pub(crate) fn require_known(imports: &[Import]) -> Result<(), Error> {
     let unknown: Vec<_> = imports
         .iter()
         .filter(|import| import.support == ImportSupport::Unknown)
-        .map(|import| format!("`{}`", import.name))
+        .map(|import| format!("`{}`", shortened(&import.name)))
         .collect();
     let Some(first) = unknown.first() else { return Ok(()) };
     let more = unknown.len().saturating_sub(NAMES_MAX);

@@ -76,10 +76,13 @@ impl LogBuffer {
 /// Drops control characters but line breaks and tabs, and those that reverse the direction of text, so that no guest paints
 /// on the operator's terminal.
 pub(crate) fn printable(text: &str) -> String {
-    let reverses = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.chars()
-        .filter(|c| (!c.is_control() && !reverses(*c)) || matches!(c, '\n' | '\t'))
-        .collect()
+    text.chars().filter(|c| is_printable(*c)).collect()
+}
+
+/// Whether a character may reach a terminal as it is.
+pub(crate) fn is_printable(c: char) -> bool {
+    let reverses = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    (!c.is_control() && !reverses) || matches!(c, '\n' | '\t')
 }
 
 impl IsTerminal for LogBuffer {

@@ -35,6 +35,9 @@ mod limiter;
 mod link_once;
 mod linked;
 mod log;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
+mod mapping_tests;
 mod package_docs;
 mod precompiled;
 pub(crate) mod private_file;

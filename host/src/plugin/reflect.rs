@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use wasmparser::PrimitiveValType;
 use wasmparser::component_types::{
-    ComponentAnyTypeId, ComponentDefinedType, ComponentEntityType, ComponentFuncType, ComponentValType, ResourceId,
+    ComponentAnyTypeId, ComponentDefinedType, ComponentEntityType, ComponentFuncType, ComponentInstanceTypeId,
+    ComponentValType, ResourceId,
 };
 use wasmparser::types::Types;
 
@@ -14,6 +15,18 @@ use super::types::{Case, Field, Function, FunctionKind, Label, Resource, Resourc
 
 /// The most parts that the types of one function may have, so that a few bytes cannot stand for a gigantic schema.
 const TYPE_PARTS_MAX: usize = 4_096;
+
+/// The most parts that the types of all functions of a component may have together.
+const COMPONENT_PARTS_MAX: usize = 1 << 17;
+
+/// Every so many bytes of names count as one part.
+const NAME_BYTES_PER_PART: usize = 32;
+
+/// The longest name of a function or an interface, in bytes.
+const EXPORT_BYTES_MAX: usize = 512;
+
+/// The most exports that are told to be no tools.
+const SKIPPED_MAX: usize = 1_024;
 
 /// How deep types may nest. The model would be lost long before.
 const TYPE_DEPTH_MAX: usize = 64;
@@ -40,6 +53,8 @@ struct Reader<'a> {
     /// Resources that come from the host, with the names by which they are imported.
     imported: HashMap<ResourceId, String>,
     resources: HashMap<ResourceId, ResourceIndex>,
+    /// Parts of the types that were read so far.
+    parts: usize,
     shape: Shape,
 }
 
@@ -50,6 +65,7 @@ impl<'a> Reader<'a> {
             exports: &checked.exports,
             imported: HashMap::new(),
             resources: HashMap::new(),
+            parts: 0,
             shape: Shape::default(),
         };
         for name in &checked.imports {
@@ -72,7 +88,7 @@ impl<'a> Reader<'a> {
             };
             let interface = matches!(item.ty, ComponentEntityType::Instance(_)).then(|| Arc::from(*export));
             for (id, name) in resources_of(self.types, export, &item.ty) {
-                if self.imported.contains_key(&id) || !seen.insert(id) {
+                if self.imported.contains_key(&id) || name.len() > EXPORT_BYTES_MAX || !seen.insert(id) {
                     continue;
                 }
                 self.resources.insert(id, ResourceIndex(self.shape.resources.len()));
@@ -98,15 +114,17 @@ impl<'a> Reader<'a> {
             }
             ComponentEntityType::Func(id) => self.read_function(None, name, &self.types[*id]),
             ComponentEntityType::Instance(id) if is_command(name) => {
-                let has_run = self.types[*id].exports.contains_key("run");
-                if has_run {
+                if self.has_run(*id) {
                     self.add_command(name)
                 } else {
-                    self.skip(name, "it has no function `run`")
+                    self.skip(name, "it has no function `run: func() -> result`")
                 }
             }
             ComponentEntityType::Instance(_) if name.starts_with("wasi:") => {
                 self.skip(name, "it is an interface for servers, not a tool");
+            }
+            ComponentEntityType::Instance(_) if name.len() > EXPORT_BYTES_MAX => {
+                self.skip(name, format!("its name is longer than {EXPORT_BYTES_MAX} bytes"));
             }
             ComponentEntityType::Instance(id) => {
                 let interface: Arc<str> = name.into();
@@ -123,11 +141,37 @@ impl<'a> Reader<'a> {
         }
     }
 
+    fn has_run(&self, interface: ComponentInstanceTypeId) -> bool {
+        let Some(ComponentEntityType::Func(id)) = self.types[interface].exports.get("run").map(|item| &item.ty) else {
+            return false;
+        };
+        let run = &self.types[*id];
+        let gives_bare_result = match run.result {
+            Some(ComponentValType::Type(id)) => matches!(
+                &self.types[id],
+                ComponentDefinedType::Result {
+                    ok: None,
+                    err: None,
+                    ..
+                }
+            ),
+            _ => false,
+        };
+        run.params.is_empty() && gives_bare_result
+    }
+
     fn skip(&mut self, export: &str, reason: impl Into<String>) {
-        self.shape.skipped.push(Skipped {
-            export: export.to_owned(),
-            reason: reason.into(),
-        });
+        match self.shape.skipped.len() {
+            len if len < SKIPPED_MAX => self.shape.skipped.push(Skipped {
+                export: shortened(export),
+                reason: reason.into(),
+            }),
+            SKIPPED_MAX => self.shape.skipped.push(Skipped {
+                export: "…".to_owned(),
+                reason: format!("more than {SKIPPED_MAX} exports are no tools"),
+            }),
+            _ => {}
+        }
     }
 
     fn read_function(&mut self, interface: Option<&Arc<str>>, export: &str, ty: &ComponentFuncType) {
@@ -137,7 +181,10 @@ impl<'a> Reader<'a> {
             Err(format!("the component exports more than {FUNCTIONS_MAX} functions"))
         };
         match read {
-            Ok(function) => self.shape.functions.push(function),
+            Ok((function, parts)) => {
+                self.parts += parts;
+                self.shape.functions.push(function);
+            }
             Err(reason) => {
                 let export = interface.map_or_else(|| export.to_owned(), |interface| format!("{interface}#{export}"));
                 self.skip(&export, reason);
@@ -145,10 +192,20 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn function(&self, interface: Option<&Arc<str>>, export: &str, ty: &ComponentFuncType) -> Result<Function, String> {
+    /// Reads a function, and says how many parts its types have.
+    fn function(
+        &self,
+        interface: Option<&Arc<str>>,
+        export: &str,
+        ty: &ComponentFuncType,
+    ) -> Result<(Function, usize), String> {
+        if export.len() > EXPORT_BYTES_MAX {
+            return Err(format!("its name is longer than {EXPORT_BYTES_MAX} bytes"));
+        }
         let mut parts = 0;
         let mut params = Vec::with_capacity(ty.params.len());
         for (name, param) in &ty.params {
+            parts += parts_of_name(name);
             params.push(Field {
                 label: Label::new(name),
                 ty: self.read_type(*param, 0, &mut parts)?,
@@ -162,7 +219,12 @@ impl<'a> Reader<'a> {
         if matches!(kind, FunctionKind::Method(_)) {
             params.remove(0);
         }
-        Ok(Function {
+        if self.parts + parts > COMPONENT_PARTS_MAX {
+            return Err(format!(
+                "the types of the component's functions have more than {COMPONENT_PARTS_MAX} parts"
+            ));
+        }
+        let function = Function {
             interface: interface.cloned(),
             export: export.to_owned(),
             kind,
@@ -172,7 +234,8 @@ impl<'a> Reader<'a> {
             docs: None,
             input_schema: Arc::default(),
             output_schema: None,
-        })
+        };
+        Ok((function, parts))
     }
 
     /// Reads `[method]customer.get-average-spend` and its kin.
@@ -234,6 +297,7 @@ impl<'a> Reader<'a> {
     }
 
     fn read_defined(&self, ty: &ComponentDefinedType, depth: usize, parts: &mut usize) -> Result<WitType, String> {
+        *parts += names_of(ty).map(parts_of_name).sum::<usize>();
         let mut read = |ty: &ComponentValType| self.read_type(*ty, depth, parts);
         Ok(match ty {
             ComponentDefinedType::Primitive(primitive) => read_primitive(*primitive)?,
@@ -293,6 +357,32 @@ impl<'a> Reader<'a> {
             (None, None) => Err("it uses a resource that is not exported".to_owned()),
         }
     }
+}
+
+/// Lists the names that a type brings along.
+fn names_of(ty: &ComponentDefinedType) -> Box<dyn Iterator<Item = &str> + '_> {
+    match ty {
+        ComponentDefinedType::Record(record) => Box::new(record.fields.keys().map(|name| name.as_str())),
+        ComponentDefinedType::Variant(variant) => Box::new(variant.cases.keys().map(|name| name.as_str())),
+        ComponentDefinedType::Enum(names) | ComponentDefinedType::Flags(names) => {
+            Box::new(names.iter().map(|name| name.as_str()))
+        }
+        _ => Box::new(std::iter::empty()),
+    }
+}
+
+/// A name counts, and a long one more.
+fn parts_of_name(name: &str) -> usize {
+    1 + name.len() / NAME_BYTES_PER_PART
+}
+
+/// Cuts a name that came from outside to a bearable length.
+pub(crate) fn shortened(name: &str) -> String {
+    let mut shown: String = name.chars().take(EXPORT_BYTES_MAX).collect();
+    if shown.len() < name.len() {
+        shown.push('…');
+    }
+    shown
 }
 
 fn read_primitive(primitive: PrimitiveValType) -> Result<WitType, String> {

@@ -4,10 +4,15 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::entity::AVAILABLE_TOOLS;
 use super::types::{Case, Field, Function, FunctionKind, Label, Resource, Shape, WitType};
 
 /// Standard base64 with padding, as RFC 4648 section 4 defines it.
 const BASE64_PATTERN: &str = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
+
+/// The largest number of 32 bits as the encoder writes it, in the fewest digits. It is a little above [`f32::MAX`], and
+/// rounds to it.
+const F32_MAX: f64 = 3.402_823_5e38;
 
 /// Which way values travel: only handles differ.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -96,14 +101,15 @@ impl Schemas<'_> {
             WitType::U16 => integer(u16::MIN, u16::MAX),
             WitType::S32 => integer(i32::MIN, i32::MAX),
             WitType::U32 => integer(u32::MIN, u32::MAX),
+            // A pattern bounds the digits and not the value; the decoder bounds that.
             WitType::S64 => {
-                json!({"type": ["integer", "string"], "minimum": i64::MIN, "maximum": i64::MAX, "pattern": "^-?[0-9]+$"})
+                json!({"type": ["integer", "string"], "minimum": i64::MIN, "maximum": i64::MAX, "pattern": "^-?[0-9]{1,19}$"})
             }
             WitType::U64 => {
-                json!({"type": ["integer", "string"], "minimum": 0, "maximum": u64::MAX, "pattern": "^[0-9]+$"})
+                json!({"type": ["integer", "string"], "minimum": 0, "maximum": u64::MAX, "pattern": "^[0-9]{1,20}$"})
             }
             WitType::F32 => json!({"anyOf": [
-                {"type": "number", "minimum": f64::from(f32::MIN), "maximum": f64::from(f32::MAX)},
+                {"type": "number", "minimum": -F32_MAX, "maximum": F32_MAX},
                 {"enum": ["NaN", "Infinity", "-Infinity"]}
             ]}),
             WitType::F64 => json!({"anyOf": [{"type": "number"}, {"enum": ["NaN", "Infinity", "-Infinity"]}]}),
@@ -185,14 +191,15 @@ impl Schemas<'_> {
         let name = resource.json_name();
         match self.direction {
             Direction::In => json!({"type": "string", "description": format!("The id of a `{name}`.")}),
+            // A resource that cannot become an entity has an `error` in place of an `id`.
             Direction::Out => json!({
                 "type": "object",
                 "properties": {
                     "type": {"const": name},
                     "id": {"type": "string"},
-                    "available_tools": {"type": "array", "items": {"type": "string"}}
+                    AVAILABLE_TOOLS: {"type": "array", "items": {"type": "string"}},
                 },
-                "required": ["type", "id"]
+                "required": ["type"]
             }),
         }
     }
@@ -211,10 +218,14 @@ fn tagged(name: &str, schema: Value) -> Value {
     json!({"type": "object", "properties": {name: schema}, "required": [name], "additionalProperties": false})
 }
 
-/// Adds docs to a schema that has none of its own.
+/// Adds docs to a schema, before what it says of itself.
 fn described(mut schema: Value, docs: Option<&str>) -> Value {
     if let (Value::Object(fields), Some(docs)) = (&mut schema, docs) {
-        fields.insert("description".to_owned(), json!(docs));
+        let told = match fields.get("description").and_then(Value::as_str) {
+            Some(own) => format!("{docs}\n{own}"),
+            None => docs.to_owned(),
+        };
+        fields.insert("description".to_owned(), json!(told));
     }
     schema
 }

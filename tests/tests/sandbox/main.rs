@@ -1,4 +1,4 @@
-//! What a guest may use, and what happens when it wants more.
+//! What a guest may use, what happens when it wants more, and how its resources live.
 
 #![allow(
     clippy::expect_used,
@@ -8,3 +8,6 @@
 )]
 
 mod bounds;
+mod customers;
+mod entities;
+mod stopping;

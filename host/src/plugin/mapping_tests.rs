@@ -1,0 +1,86 @@
+//! The mapping between WIT and JSON: schema, decoder and encoder come from one description and must not disagree.
+
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+use wasmtime::component::{ResourceAny, Val};
+
+use super::decode::{DecodeError, Handover, ResolveHandle, decode_arguments};
+use super::encode::encode;
+use super::types::{Case, Field, Function, FunctionKind, Label, ResourceIndex, Shape, WitType};
+
+mod known_answers;
+mod properties;
+
+/// No entity is alive.
+struct NoHandles;
+
+impl ResolveHandle for NoHandles {
+    fn resolve(&mut self, _: ResourceIndex, id: &str, _: Handover) -> Result<ResourceAny, DecodeError> {
+        Err(DecodeError::new(format!("there is no entity `{id}`")))
+    }
+}
+
+/// A function that takes a `value` of a type and gives a tuple that holds one.
+fn function(ty: &WitType) -> Function {
+    let mut shape = Shape {
+        functions: vec![Function {
+            interface: None,
+            export: "echo".to_owned(),
+            kind: FunctionKind::Free,
+            name: "echo".to_owned(),
+            params: vec![Field {
+                label: Label::new("value"),
+                ty: ty.clone(),
+            }],
+            // Within a tuple, since a `result` at the top is the outcome of the call.
+            result: Some(WitType::Tuple(vec![ty.clone()])),
+            docs: None,
+            input_schema: Default::default(),
+            output_schema: None,
+        }],
+        ..Shape::default()
+    };
+    shape.make_schemas();
+    shape.functions.remove(0)
+}
+
+fn arguments(value: Value) -> Map<String, Value> {
+    Map::from_iter([("value".to_owned(), value)])
+}
+
+/// Decodes an argument `value`.
+fn decoded(ty: &WitType, value: Value) -> Result<Val, String> {
+    let params = function(ty).params;
+    let decoded = decode_arguments(&params, &arguments(value), &mut NoHandles).map_err(|error| error.to_string())?;
+    Ok(decoded.into_iter().next().unwrap())
+}
+
+fn encoded(ty: &WitType, value: &Val) -> Value {
+    encode(ty, value, &mut std::iter::empty()).unwrap()
+}
+
+fn labels(names: &[&str]) -> Vec<Label> {
+    names.iter().map(|name| Label::new(name)).collect()
+}
+
+fn field(name: &str, ty: WitType) -> Field {
+    Field {
+        label: Label::new(name),
+        ty,
+    }
+}
+
+fn case(name: &str, ty: Option<WitType>) -> Case {
+    Case {
+        label: Label::new(name),
+        ty,
+    }
+}
+
+fn option(ty: WitType) -> WitType {
+    WitType::Option(Box::new(ty))
+}
+
+fn list(ty: WitType) -> WitType {
+    WitType::List(Box::new(ty))
+}

@@ -1,0 +1,343 @@
+//! Values and refusals that were worked out by hand.
+
+use super::*;
+
+fn refusal(ty: &WitType, value: Value) -> String {
+    decoded(ty, value.clone()).expect_err(&value.to_string())
+}
+
+/// Reads JSON text, as what a model wrote is read.
+fn text(json: &str) -> Value {
+    serde_json::from_str(json).unwrap()
+}
+
+// attack: E2
+#[test]
+fn an_integer_is_exact_or_refused() {
+    assert_eq!(decoded(&WitType::U8, text("1.0")), Ok(Val::U8(1)));
+    assert_eq!(decoded(&WitType::U8, text("255")), Ok(Val::U8(255)));
+    for bad in ["256", "-1", "1.5", "\"1\"", "true", "null", "[]", "1e3"] {
+        assert!(
+            refusal(&WitType::U8, text(bad)).contains("an integer from 0 to 255"),
+            "{bad}"
+        );
+    }
+    assert_eq!(
+        decoded(&WitType::S64, text("-9223372036854775808")),
+        Ok(Val::S64(i64::MIN))
+    );
+    assert_eq!(
+        decoded(&WitType::U64, text("18446744073709551615")),
+        Ok(Val::U64(u64::MAX))
+    );
+    for bad in ["18446744073709551616", "-1", "1e19"] {
+        assert!(decoded(&WitType::U64, text(bad)).is_err(), "{bad}");
+    }
+}
+
+// attack: E2
+#[test]
+fn sixty_four_bits_survive_as_numbers_and_as_text() {
+    for number in ["9007199254740993", "-9007199254740993", "9223372036854775807"] {
+        let value = Val::S64(number.parse().unwrap());
+        assert_eq!(decoded(&WitType::S64, text(number)), Ok(value.clone()));
+        assert_eq!(decoded(&WitType::S64, json!(number)), Ok(value.clone()));
+        assert_eq!(
+            encoded(&WitType::S64, &value),
+            json!(number),
+            "beyond 2^53 it is written as text"
+        );
+    }
+    assert_eq!(
+        encoded(&WitType::S64, &Val::S64(1 << 53)),
+        json!(9_007_199_254_740_992_i64)
+    );
+    assert_eq!(
+        encoded(&WitType::U64, &Val::U64(u64::MAX)),
+        json!("18446744073709551615")
+    );
+    for bad in [
+        "",
+        "-",
+        "+1",
+        " 1",
+        "1 ",
+        "0x1",
+        "1.0",
+        "1e3",
+        "99999999999999999999999999999999999999999999",
+    ] {
+        let refused = refusal(&WitType::S64, json!(bad));
+        assert!(refused.contains("or one as decimal text"), "{refused}");
+    }
+}
+
+// attack: E2
+#[test]
+fn a_number_that_lost_digits_on_the_way_is_refused() {
+    for lossy in ["9007199254740992.0", "9007199254740993.0", "1e18"] {
+        let refused = refusal(&WitType::S64, text(lossy));
+        assert!(refused.contains("without fraction or exponent"), "{refused}");
+    }
+    assert_eq!(
+        decoded(&WitType::S64, text("9007199254740991.0")),
+        Ok(Val::S64((1 << 53) - 1))
+    );
+}
+
+// attack: E4
+#[test]
+fn floats_keep_their_value_their_sign_and_their_names() {
+    assert_eq!(
+        refusal(&WitType::F32, text("1e39")),
+        "/value: expected a number that fits 32 bits, found 1e+39"
+    );
+    assert_eq!(decoded(&WitType::F32, text("3.4028235e38")), Ok(Val::Float32(f32::MAX)));
+    assert_eq!(encoded(&WitType::F32, &Val::Float32(0.1)).to_string(), "0.1");
+    assert_eq!(encoded(&WitType::F64, &Val::Float64(-0.0)).to_string(), "-0.0");
+    assert_eq!(decoded(&WitType::F64, text("-0.0")), Ok(Val::Float64(-0.0)));
+    assert_eq!(
+        encoded(&WitType::F64, &Val::Float64(0.1 + 0.2)).to_string(),
+        "0.30000000000000004"
+    );
+    for (name, value) in [
+        ("NaN", f64::NAN),
+        ("Infinity", f64::INFINITY),
+        ("-Infinity", f64::NEG_INFINITY),
+    ] {
+        assert_eq!(encoded(&WitType::F64, &Val::Float64(value)), json!(name));
+        assert_eq!(decoded(&WitType::F64, json!(name)), Ok(Val::Float64(value)));
+    }
+    for bad in [json!("nan"), json!("1.5"), json!("inf"), json!(true), Value::Null] {
+        assert!(decoded(&WitType::F64, bad.clone()).is_err(), "{bad}");
+    }
+}
+
+// attack: E3
+#[test]
+fn a_character_is_one_scalar_value() {
+    assert_eq!(decoded(&WitType::Char, json!("💩")), Ok(Val::Char('💩')));
+    assert_eq!(decoded(&WitType::Char, json!("\0")), Ok(Val::Char('\0')));
+    for bad in [json!(""), json!("ab"), json!("e\u{301}"), json!(97)] {
+        assert!(decoded(&WitType::Char, bad.clone()).is_err(), "{bad}");
+    }
+    assert!(
+        serde_json::from_str::<Value>(r#""\ud800""#).is_err(),
+        "half a surrogate pair is no JSON text"
+    );
+    let odd = "a\0b\u{202e}\u{feff}".to_owned();
+    assert_eq!(decoded(&WitType::String, json!(odd)), Ok(Val::String(odd)));
+}
+
+#[test]
+fn nested_options_are_told_apart() {
+    let ty = option(option(option(WitType::U8)));
+    let some = |value| Val::Option(Some(Box::new(value)));
+    let none = Val::Option(None);
+    for (json, value) in [
+        (json!(null), none.clone()),
+        (json!({"some": null}), some(none.clone())),
+        (json!({"some": {"some": null}}), some(some(none))),
+        (json!({"some": {"some": 7}}), some(some(some(Val::U8(7))))),
+    ] {
+        assert_eq!(encoded(&ty, &value), json);
+        assert_eq!(decoded(&ty, json), Ok(value));
+    }
+    assert_eq!(
+        refusal(&ty, json!({"none": null})),
+        "/value: expected `null` or `{\"some\": …}`, found the key `none`"
+    );
+    assert_eq!(
+        refusal(&ty, json!({"some": {"some": 256}})),
+        "/value/some/some: expected an integer from 0 to 255, found 256"
+    );
+}
+
+// attack: E5
+#[test]
+fn a_variant_has_one_known_tag_and_its_payload() {
+    let ty = WitType::Variant(vec![case("not-found", None), case("too-many", Some(WitType::U8))]);
+    assert_eq!(
+        decoded(&ty, json!("not_found")),
+        Ok(Val::Variant("not-found".to_owned(), None))
+    );
+    let payload = Some(Box::new(Val::U8(3)));
+    assert_eq!(
+        decoded(&ty, json!({"too_many": 3})),
+        Ok(Val::Variant("too-many".to_owned(), payload))
+    );
+    for (bad, told) in [
+        (
+            json!("too_many"),
+            "the case `too_many` has a payload; write `{\"too_many\": …}`",
+        ),
+        (
+            json!({"not_found": 1}),
+            "the case `not_found` has no payload; write `\"not_found\"`",
+        ),
+        (
+            json!({"not_found": null, "too_many": 3}),
+            "expected a case's name, or an object with a case and its payload, found an object with 2 keys",
+        ),
+        (
+            json!({}),
+            "expected a case's name, or an object with a case and its payload, found an object with 0 keys",
+        ),
+        (
+            json!("not-found"),
+            "there is no case `not-found`; known are `not_found`, `too_many`",
+        ),
+        (
+            json!(7),
+            "expected a case's name, or an object with a case and its payload, found 7",
+        ),
+    ] {
+        assert_eq!(refusal(&ty, bad), format!("/value: {told}"));
+    }
+    assert_eq!(
+        refusal(&ty, json!({"too_many": "x"})),
+        "/value/too_many: expected an integer from 0 to 255, found \"x\""
+    );
+}
+
+// attack: E5
+#[test]
+fn lists_and_tuples_have_the_right_length_and_names_are_known() {
+    let pair = WitType::Tuple(vec![WitType::U8, WitType::Bool]);
+    assert_eq!(
+        refusal(&pair, json!([1])),
+        "/value: expected an array of 2 items, found 1"
+    );
+    assert_eq!(
+        refusal(&pair, json!([1, true, 2])),
+        "/value: expected an array of 2 items, found 3"
+    );
+    assert_eq!(refusal(&pair, json!([1, 2])), "/value/1: expected a boolean, found 2");
+    let color = WitType::Enum(labels(&["red", "dark-green"]));
+    assert_eq!(
+        decoded(&color, json!("dark_green")),
+        Ok(Val::Enum("dark-green".to_owned()))
+    );
+    assert_eq!(
+        refusal(&color, json!("Red")),
+        "/value: there is no name `Red`; known are `red`, `dark_green`"
+    );
+    let names: Vec<_> = (0..40).map(|at| format!("f-{at}")).collect();
+    let flags = WitType::Flags(names.iter().map(|name| Label::new(name)).collect());
+    assert_eq!(
+        decoded(&flags, json!(["f_39", "f_0"])),
+        Ok(Val::Flags(vec!["f-39".to_owned(), "f-0".to_owned()]))
+    );
+    assert_eq!(
+        refusal(&flags, json!(["f_1", "f_1"])),
+        "/value/1: the flag `f_1` is named twice"
+    );
+    assert!(refusal(&flags, json!(["f_40"])).starts_with("/value/0: there is no name `f_40`; known are `f_0`"));
+}
+
+// attack: E6
+#[test]
+fn a_record_has_its_properties_and_no_others() {
+    let ty = WitType::Record(vec![
+        field("full-name", WitType::String),
+        field("nick-name", option(WitType::String)),
+    ]);
+    let some = |nick: Option<&str>| {
+        let nick = nick.map(|nick| Box::new(Val::String(nick.to_owned())));
+        let name = Val::String("Ann".to_owned());
+        Val::Record(vec![
+            ("full-name".to_owned(), name),
+            ("nick-name".to_owned(), Val::Option(nick)),
+        ])
+    };
+    assert_eq!(decoded(&ty, json!({"full_name": "Ann"})), Ok(some(None)));
+    assert_eq!(
+        decoded(&ty, json!({"nick_name": null, "full_name": "Ann"})),
+        Ok(some(None))
+    );
+    assert_eq!(
+        decoded(&ty, json!({"nick_name": "A", "full_name": "Ann"})),
+        Ok(some(Some("A")))
+    );
+    assert_eq!(refusal(&ty, json!({})), "/value: the property `full_name` is missing");
+    for extra in ["Full_Name", "__proto__", "a/b~c", "constructor", ""] {
+        let refused = refusal(&ty, json!({"full_name": "Ann", extra: 1}));
+        let known = "known are `full_name`, `nick_name`";
+        assert_eq!(refused, format!("/value: there is no property `{extra}`; {known}"));
+    }
+    assert_eq!(refusal(&ty, json!([])), "/value: expected an object, found an array");
+}
+
+// attack: E6
+#[test]
+fn a_path_is_a_json_pointer() {
+    let ty = list(WitType::Record(vec![Field {
+        label: Label {
+            wit: "odd".to_owned(),
+            json: "a/b~c".to_owned(),
+            docs: None,
+        },
+        ty: WitType::Bool,
+    }]));
+    assert_eq!(
+        refusal(&ty, json!([{"a/b~c": 1}])),
+        "/value/0/a~1b~0c: expected a boolean, found 1"
+    );
+}
+
+#[test]
+fn bytes_are_base64_and_a_mistake_in_it_is_shown() {
+    assert_eq!(
+        encoded(&WitType::Bytes, &Val::List(vec![Val::U8(0xfb), Val::U8(0xff)])),
+        json!("+/8=")
+    );
+    assert_eq!(
+        decoded(&WitType::Bytes, json!("+/9=")),
+        decoded(&WitType::Bytes, json!("+/8=")),
+        "unused bits are ignored"
+    );
+    assert_eq!(decoded(&WitType::Bytes, json!("")), Ok(Val::List(Vec::new())));
+    for (bad, told) in [
+        ("+_8=", "character 2 is none"),
+        ("+/8", "it must be padded with `=` to a multiple of four characters"),
+        ("A", "it is cut off"),
+        ("+/8=\n", "character 5 is none"),
+    ] {
+        assert_eq!(
+            refusal(&WitType::Bytes, json!(bad)),
+            format!("/value: expected base64 with `+` and `/`: {told}")
+        );
+    }
+}
+
+#[test]
+fn a_result_within_a_value_is_tagged() {
+    let ty = WitType::Result {
+        ok: None,
+        err: Some(Box::new(WitType::String)),
+    };
+    assert_eq!(encoded(&ty, &Val::Result(Ok(None))), json!({"ok": null}));
+    assert_eq!(decoded(&ty, json!({"ok": null})), Ok(Val::Result(Ok(None))));
+    assert_eq!(refusal(&ty, json!({"ok": 1})), "/value/ok: expected null, found 1");
+    assert_eq!(
+        refusal(&ty, json!({"fine": null})),
+        "/value: expected `{\"ok\": …}` or `{\"err\": …}`, found the key `fine`"
+    );
+}
+
+// attack: E1
+#[test]
+fn what_a_refusal_shows_is_bounded() {
+    let long = "x".repeat(1 << 20);
+    for (ty, bad) in [
+        (WitType::Bool, json!(long)),
+        (WitType::Enum(labels(&["red"])), json!(long)),
+        (WitType::Record(vec![]), json!({long.as_str(): 1})),
+        (
+            WitType::Enum((0..9_000).map(|at| Label::new(&format!("n{at}"))).collect()),
+            json!("x"),
+        ),
+    ] {
+        assert!(refusal(&ty, bad).len() < 1_000);
+    }
+}

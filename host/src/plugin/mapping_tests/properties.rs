@@ -1,0 +1,355 @@
+//! What must hold for every type and every value.
+
+use super::*;
+
+/// Types of bounded size, without handles.
+fn types() -> impl Strategy<Value = WitType> {
+    let leaf = prop_oneof![
+        prop::sample::select(vec![
+            WitType::Bool,
+            WitType::S8,
+            WitType::U8,
+            WitType::S16,
+            WitType::U16,
+            WitType::S32,
+            WitType::U32,
+            WitType::S64,
+            WitType::U64,
+            WitType::F32,
+            WitType::F64,
+            WitType::Char,
+            WitType::String,
+            WitType::Bytes,
+        ]),
+        (1..5_usize).prop_map(|count| WitType::Enum(numbered("case", count))),
+        (1..40_usize).prop_map(|count| WitType::Flags(numbered("flag", count))),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        let some = prop::collection::vec(inner.clone(), 1..4);
+        let maybe = prop::option::of(inner.clone());
+        let cases = prop::collection::vec(maybe.clone(), 1..4);
+        prop_oneof![
+            inner
+                .clone()
+                .prop_filter("bytes", |ty| *ty != WitType::U8)
+                .prop_map(list),
+            inner.prop_map(option),
+            some.clone().prop_map(WitType::Tuple),
+            some.prop_map(|types| {
+                let names = numbered("the-field", types.len()).into_iter();
+                WitType::Record(names.zip(types).map(|(label, ty)| Field { label, ty }).collect())
+            }),
+            cases.prop_map(|types| {
+                let names = numbered("a-case", types.len()).into_iter();
+                WitType::Variant(names.zip(types).map(|(label, ty)| Case { label, ty }).collect())
+            }),
+            (maybe.clone(), maybe).prop_map(|(ok, err)| WitType::Result {
+                ok: ok.map(Box::new),
+                err: err.map(Box::new),
+            }),
+        ]
+    })
+}
+
+fn numbered(name: &str, count: usize) -> Vec<Label> {
+    (0..count).map(|at| Label::new(&format!("{name}-{at}"))).collect()
+}
+
+/// Values of a type, as a guest may give them.
+fn values(ty: &WitType) -> BoxedStrategy<Val> {
+    match ty {
+        WitType::Bool => any::<bool>().prop_map(Val::Bool).boxed(),
+        WitType::S8 => any::<i8>().prop_map(Val::S8).boxed(),
+        WitType::U8 => any::<u8>().prop_map(Val::U8).boxed(),
+        WitType::S16 => any::<i16>().prop_map(Val::S16).boxed(),
+        WitType::U16 => any::<u16>().prop_map(Val::U16).boxed(),
+        WitType::S32 => any::<i32>().prop_map(Val::S32).boxed(),
+        WitType::U32 => any::<u32>().prop_map(Val::U32).boxed(),
+        WitType::S64 => edgy(
+            any::<i64>(),
+            &[i64::MIN, -(1 << 53) - 1, -(1 << 53), (1 << 53) + 1, i64::MAX],
+        )
+        .prop_map(Val::S64)
+        .boxed(),
+        WitType::U64 => edgy(any::<u64>(), &[1 << 53, (1 << 53) + 1, u64::MAX])
+            .prop_map(Val::U64)
+            .boxed(),
+        WitType::F32 => edgy(
+            prop::num::f32::ANY,
+            &[
+                f32::MAX,
+                f32::MIN,
+                f32::MIN_POSITIVE,
+                -0.0,
+                f32::NAN,
+                f32::INFINITY,
+                0.1,
+            ],
+        )
+        .prop_map(Val::Float32)
+        .boxed(),
+        WitType::F64 => edgy(
+            prop::num::f64::ANY,
+            &[f64::MAX, f64::MIN, 5e-324, -0.0, f64::NAN, f64::NEG_INFINITY, 0.1 + 0.2],
+        )
+        .prop_map(Val::Float64)
+        .boxed(),
+        WitType::Char => any::<char>().prop_map(Val::Char).boxed(),
+        WitType::String => any::<String>().prop_map(Val::String).boxed(),
+        WitType::Bytes => prop::collection::vec(any::<u8>().prop_map(Val::U8), 0..9)
+            .prop_map(Val::List)
+            .boxed(),
+        WitType::List(item) => prop::collection::vec(values(item), 0..3).prop_map(Val::List).boxed(),
+        WitType::Tuple(items) => items
+            .iter()
+            .map(values)
+            .collect::<Vec<_>>()
+            .prop_map(Val::Tuple)
+            .boxed(),
+        WitType::Record(fields) => {
+            let names: Vec<_> = fields.iter().map(|field| field.label.wit.clone()).collect();
+            let parts: Vec<_> = fields.iter().map(|field| values(&field.ty)).collect();
+            parts
+                .prop_map(move |values| Val::Record(names.iter().cloned().zip(values).collect()))
+                .boxed()
+        }
+        WitType::Variant(cases) => one_of(cases.iter().map(|case| {
+            let name = case.label.wit.clone();
+            payload(case.ty.as_ref())
+                .prop_map(move |payload| Val::Variant(name.clone(), payload))
+                .boxed()
+        })),
+        WitType::Enum(names) => one_of(names.iter().map(|label| Just(Val::Enum(label.wit.clone())).boxed())),
+        WitType::Flags(names) => {
+            let names: Vec<_> = names.iter().map(|label| label.wit.clone()).collect();
+            let count = names.len();
+            prop::sample::subsequence(names, 0..=count).prop_map(Val::Flags).boxed()
+        }
+        WitType::Option(inner) => prop::option::of(values(inner))
+            .prop_map(|value| Val::Option(value.map(Box::new)))
+            .boxed(),
+        WitType::Result { ok, err } => prop_oneof![
+            payload(ok.as_deref()).prop_map(|payload| Val::Result(Ok(payload))),
+            payload(err.as_deref()).prop_map(|payload| Val::Result(Err(payload))),
+        ]
+        .boxed(),
+        WitType::Own(_) | WitType::Borrow(_) => unreachable!("types without handles"),
+    }
+}
+
+fn payload(ty: Option<&WitType>) -> BoxedStrategy<Option<Box<Val>>> {
+    match ty {
+        Some(ty) => values(ty).prop_map(|value| Some(Box::new(value))).boxed(),
+        None => Just(None).boxed(),
+    }
+}
+
+fn edgy<T: std::fmt::Debug + Copy + 'static>(any: impl Strategy<Value = T> + 'static, edges: &[T]) -> BoxedStrategy<T> {
+    prop_oneof![3 => any, 1 => prop::sample::select(edges.to_vec())].boxed()
+}
+
+fn one_of<T: std::fmt::Debug + 'static>(strategies: impl Iterator<Item = BoxedStrategy<T>>) -> BoxedStrategy<T> {
+    prop::strategy::Union::new(strategies).boxed()
+}
+
+/// JSON that a model may write for a type: every form that the input schema allows.
+fn inputs(ty: &WitType) -> BoxedStrategy<Value> {
+    let whole = |min: i64, max: i64| {
+        prop_oneof![
+            (min..=max).prop_map(|number| json!(number)),
+            (min..=max).prop_map(|number| json!(number as f64)),
+            prop::sample::select(vec![json!(min), json!(max)]),
+        ]
+        .boxed()
+    };
+    match ty {
+        WitType::Bool => any::<bool>().prop_map(|value| json!(value)).boxed(),
+        WitType::S8 => whole(i8::MIN.into(), i8::MAX.into()),
+        WitType::U8 => whole(u8::MIN.into(), u8::MAX.into()),
+        WitType::S16 => whole(i16::MIN.into(), i16::MAX.into()),
+        WitType::U16 => whole(u16::MIN.into(), u16::MAX.into()),
+        WitType::S32 => whole(i32::MIN.into(), i32::MAX.into()),
+        WitType::U32 => whole(u32::MIN.into(), u32::MAX.into()),
+        WitType::S64 => edgy(any::<i64>(), &[i64::MIN, i64::MAX])
+            .prop_flat_map(|number| prop::sample::select(vec![json!(number), json!(number.to_string())]))
+            .boxed(),
+        WitType::U64 => edgy(any::<u64>(), &[0, u64::MAX])
+            .prop_flat_map(|number| prop::sample::select(vec![json!(number), json!(number.to_string())]))
+            .boxed(),
+        WitType::F32 => prop_oneof![
+            (f32::MIN..f32::MAX).prop_map(|number| json!(f64::from(number))),
+            prop::sample::select(vec![
+                json!("NaN"),
+                json!("Infinity"),
+                json!(3.402_823_5e38),
+                json!(1e-60),
+                json!(7)
+            ]),
+        ]
+        .boxed(),
+        WitType::F64 => prop_oneof![
+            prop::num::f64::NORMAL.prop_map(|number| json!(number)),
+            any::<i64>().prop_map(|number| json!(number)),
+            Just(json!("-Infinity")),
+        ]
+        .boxed(),
+        WitType::Char => any::<char>().prop_map(|value| json!(value.to_string())).boxed(),
+        WitType::String => any::<String>().prop_map(|value| json!(value)).boxed(),
+        WitType::Bytes => "([A-Za-z0-9+/]{4}){0,3}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"
+            .prop_map(|value| json!(value))
+            .boxed(),
+        WitType::List(item) => prop::collection::vec(inputs(item), 0..3).prop_map(Value::Array).boxed(),
+        WitType::Tuple(items) => items
+            .iter()
+            .map(inputs)
+            .collect::<Vec<_>>()
+            .prop_map(Value::Array)
+            .boxed(),
+        WitType::Record(fields) => object(fields),
+        WitType::Variant(cases) => one_of(cases.iter().map(|case| {
+            let name = case.label.json.clone();
+            match &case.ty {
+                Some(ty) => inputs(ty)
+                    .prop_map(move |payload| json!({name.clone(): payload}))
+                    .boxed(),
+                None => Just(json!(name)).boxed(),
+            }
+        })),
+        WitType::Enum(names) => one_of(names.iter().map(|label| Just(json!(label.json)).boxed())),
+        WitType::Flags(names) => {
+            let names: Vec<_> = names.iter().map(|label| json!(label.json)).collect();
+            let count = names.len();
+            prop::sample::subsequence(names, 0..=count)
+                .prop_shuffle()
+                .prop_map(Value::Array)
+                .boxed()
+        }
+        WitType::Option(inner) => {
+            let is_nested = inner.encodes_null();
+            prop_oneof![
+                Just(Value::Null),
+                inputs(inner).prop_map(move |value| if is_nested { json!({"some": value}) } else { value }),
+            ]
+            .boxed()
+        }
+        WitType::Result { ok, err } => {
+            let side = |name: &'static str, ty: &Option<Box<WitType>>| {
+                let payload = ty.as_deref().map_or_else(|| Just(Value::Null).boxed(), inputs);
+                payload.prop_map(move |payload| json!({name: payload}))
+            };
+            prop_oneof![side("ok", ok), side("err", err)].boxed()
+        }
+        WitType::Own(_) | WitType::Borrow(_) => unreachable!("types without handles"),
+    }
+}
+
+/// Objects in which what is optional is there or not, in any order.
+fn object(fields: &[Field]) -> BoxedStrategy<Value> {
+    let entries: Vec<_> = fields
+        .iter()
+        .map(|Field { label, ty }| {
+            let name = label.json.clone();
+            let there = inputs(ty).prop_map(move |value| Some((name.clone(), value)));
+            if matches!(ty, WitType::Option(_)) {
+                prop_oneof![there, Just(None)].boxed()
+            } else {
+                there.boxed()
+            }
+        })
+        .collect();
+    entries
+        .prop_shuffle()
+        .prop_map(|entries| Value::Object(entries.into_iter().flatten().collect()))
+        .boxed()
+}
+
+/// Any JSON at all.
+fn json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        "[a-z0-9-]{0,9}".prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+    ];
+    let key = prop_oneof![
+        Just("the_field_0".to_owned()),
+        Just("a_case_0".to_owned()),
+        Just("ok".to_owned()),
+        Just("some".to_owned()),
+        any::<String>(),
+    ];
+    leaf.prop_recursive(3, 16, 4, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::Array),
+            prop::collection::vec((key.clone(), inner), 0..4)
+                .prop_map(|entries| Value::Object(entries.into_iter().collect())),
+        ]
+    })
+}
+
+/// A type together with something made for it.
+fn with<T: std::fmt::Debug + 'static>(
+    make: impl Fn(&WitType) -> BoxedStrategy<T> + 'static,
+) -> impl Strategy<Value = (WitType, T)> {
+    types().prop_flat_map(move |ty| make(&ty).prop_map(move |made| (ty.clone(), made)))
+}
+
+fn validator(schema: &Value) -> jsonschema::Validator {
+    jsonschema::draft202012::options()
+        .build(schema)
+        .unwrap_or_else(|error| panic!("{error}: {schema}"))
+}
+
+/// What is left of a value when it was written as text and read again.
+fn through_text(value: &Value) -> Value {
+    serde_json::from_str(&value.to_string()).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, max_shrink_iters: 400, ..ProptestConfig::default() })]
+
+    // accept: 106
+    #[test]
+    fn schemas_are_valid(ty in types()) {
+        let function = function(&ty);
+        for schema in [&function.input_schema, function.output_schema.as_ref().unwrap()] {
+            prop_assert!(jsonschema::draft202012::meta::is_valid(schema), "{schema}");
+        }
+    }
+
+    // attack: E4
+    #[test]
+    fn what_is_encoded_fits_the_output_schema_and_comes_back_as_it_was((ty, value) in with(values)) {
+        let function = function(&ty);
+        let json = through_text(&encoded(function.result.as_ref().unwrap(), &Val::Tuple(vec![value.clone()])));
+        let validator = validator(function.output_schema.as_ref().unwrap());
+        prop_assert!(validator.is_valid(&json), "{json} for {}", function.output_schema.unwrap());
+        prop_assert_eq!(decoded(&ty, json[0].clone()), Ok(value));
+    }
+
+    #[test]
+    fn what_fits_the_input_schema_decodes((ty, value) in with(inputs)) {
+        let function = function(&ty);
+        let arguments = through_text(&json!({"value": value}));
+        prop_assert!(validator(&function.input_schema).is_valid(&arguments), "{arguments} for {}", function.input_schema);
+        prop_assert!(decoded(&ty, arguments["value"].clone()).is_ok(), "{:?}", decoded(&ty, value));
+    }
+
+    // attack: E1
+    #[test]
+    fn any_json_is_decoded_or_refused_with_its_place((ty, value) in (types(), json())) {
+        let fits = validator(&function(&ty).input_schema).is_valid(&json!({"value": value}));
+        match decoded(&ty, value.clone()) {
+            Ok(_) => {}
+            Err(error) => {
+                prop_assert!(error.starts_with("/value"), "{error}");
+                // A number beyond 2^53 with a fraction or an exponent is all that a schema cannot tell apart.
+                let is_inexact = error.contains("without fraction or exponent") || error.contains("as decimal text");
+                prop_assert!(!fits || is_inexact, "{value} fits and was refused: {error}");
+            }
+        }
+    }
+}
