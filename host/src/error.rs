@@ -251,6 +251,20 @@ impl Error {
         self.0.source = Some(Arc::from(source.into()));
         self
     }
+
+    /// Rewrites everything that is told, and drops the source, whose text is not ours.
+    pub(crate) fn redacted(mut self, text: &dyn Fn(&str) -> String, value: &dyn Fn(&mut Value)) -> Self {
+        self.0.message = text(&self.0.message);
+        self.0.suggestion = self.0.suggestion.as_deref().map(text);
+        if let Some(details) = &mut self.0.details {
+            value(details);
+        }
+        self.0.source = self.0.source.map(|source| {
+            let told = text(&source.to_string());
+            Arc::from(Box::<dyn StdError + Send + Sync>::from(told))
+        });
+        self
+    }
 }
 
 impl Deref for Error {

@@ -89,7 +89,7 @@ fn arguments_that_are_no_object_are_wrong_usage() {
     exit: 2
 
     --- stderr
-    error: plain#add: /b: expected an integer from 0 to 4294967295, found 3.5
+    error: plain#add: /b: expected an integer from 0 to 4294967295, without fraction or exponent, found 3.5
     ");
 }
 
