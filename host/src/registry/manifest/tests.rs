@@ -60,7 +60,7 @@ fn adder() -> Vec<u8> {
     )
 }
 
-fn inspect(bytes: &[u8], manifest: &Manifest) -> Result<Inspection, crate::Error> {
+fn inspect(bytes: &[u8], manifest: &Manifest) -> Result<Inspection, crate::error::Error> {
     let origin = Origin {
         name: "sum",
         wit_beside: None,
