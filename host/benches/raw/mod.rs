@@ -1,5 +1,6 @@
 //! Bare wasmtime in the fastest configuration that was found, without any of Toolwit's bounds.
 
+use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, ComponentExportIndex, Func, InstancePre, Linker, ResourceTable, Val};
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
@@ -35,12 +36,17 @@ impl Raw {
         let interface = place
             .split_once('/')
             .map(|(_, interface)| component.get_export_index(None, interface).unwrap());
-        let function = component.get_export_index(interface.as_ref(), function).unwrap();
-        let params = arguments
-            .values()
-            .map(|value| match value {
-                serde_json::Value::Number(number) => Val::U32(u32::try_from(number.as_u64().unwrap()).unwrap()),
-                text => Val::String(text.as_str().unwrap().to_owned()),
+        let (item, function) = component.get_export(interface.as_ref(), function).unwrap();
+        let ComponentItem::ComponentFunc(signature) = item else {
+            panic!("`{id}` is a function")
+        };
+        let params = signature
+            .params()
+            .map(|(name, _)| match arguments.get(&toolwit::snake_case(name)) {
+                Some(serde_json::Value::Number(number)) => Val::U32(u32::try_from(number.as_u64().unwrap()).unwrap()),
+                Some(text) => Val::String(text.as_str().unwrap().to_owned()),
+                // What is left out is an option.
+                None => Val::Option(None),
             })
             .collect();
         let mut linker = Linker::new(&engine);
