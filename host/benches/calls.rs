@@ -62,7 +62,7 @@ fn main() {
                 &host,
                 "text",
                 &shipped("text").await,
-                "slug",
+                "slugify",
                 r#"{"text": "Hello, wide World"}"#,
             )
             .await,

@@ -231,6 +231,13 @@ impl Error {
         self
     }
 
+    /// Says what can be done, in place of what an inner layer said: whoever knows the user's means knows better.
+    #[must_use]
+    pub fn with_own_suggestion(mut self, suggestion: impl Into<String>) -> Self {
+        self.0.suggestion = Some(suggestion.into());
+        self
+    }
+
     /// Says which bound was met.
     #[must_use]
     pub fn with_limit(mut self, limit: LimitUse) -> Self {

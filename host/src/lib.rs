@@ -5,9 +5,14 @@
 //!
 //! Data flows through the modules in this order, and a module imports only from those before it: [`tool`] says what a tool
 //! is, [`limits`] how much it may use, [`plugin`] makes tools of components, [`registry`] finds components on disk,
-//! [`injection`] decides which tools come and go, [`model`] asks language models, [`agent`] is the loop over all of it. [`Toolwit`] puts them together.
+//! [`injection`] decides which tools come and go, [`model`] asks language models, [`agent`] is the loop over all of it.
+//! [`Toolwit`] puts them together.
 
 pub mod agent;
+#[cfg(feature = "build")]
+pub mod build;
+#[cfg(feature = "cli")]
+pub mod cli;
 mod error;
 mod host;
 pub mod injection;
@@ -26,5 +31,7 @@ pub use model::OpenAi;
 pub use model::Scripted;
 pub use tool::*;
 
-#[cfg(feature = "build")]
-pub mod build;
+/// Holds the README's example to what the library is.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

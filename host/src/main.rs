@@ -1,3 +1,7 @@
 //! The `toolwit` command.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    toolwit::cli::main()
+}

@@ -9,7 +9,8 @@ use std::{
 };
 
 use tempfile::TempDir;
-use toolwit::build::{Build, BuildError, BuildEvent, Silent, Step, WIT_SECTION};
+use toolwit::build::{Build, BuildError, BuildEvent, Silent, Step};
+use toolwit::plugin::WIT_SECTION;
 use wasmparser::{Parser, Payload};
 use wit_component::DecodedWasm;
 use wit_parser::{Docs, PackageId, Resolve, TypeDefKind};

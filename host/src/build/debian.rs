@@ -23,11 +23,6 @@ const PACKAGES: [&str; 5] = [
     "wasi-libc",
 ];
 
-/// Returns the sysroot if an earlier build made it.
-pub(super) async fn ready(cache_dir: &Path, linkers: &Linkers) -> Option<WasmSysroot> {
-    WasmSysroot::find(cache_dir, linkers).await
-}
-
 /// A set-up that can be carried out on this machine, as far as can be told.
 #[derive(Debug)]
 pub(super) struct SetUp {

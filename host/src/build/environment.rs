@@ -40,6 +40,7 @@ pub(super) fn for_project(command: &mut Command, dir: &Path) {
 }
 
 /// Makes the command fit for the system's own compiler, with the directory `tools` leading its `PATH`.
+#[expect(clippy::disallowed_methods, reason = "it adds to what the child inherits")]
 pub(super) fn for_system(command: &mut Command, tools: Option<&Path>) {
     remove_outer(command);
     command.env_remove("RUSTUP_TOOLCHAIN");

@@ -20,6 +20,7 @@ pub(super) struct Linkers {
 impl Linkers {
     /// Looks in a toolchain's private directory first, then on `PATH`, then where Debian puts LLVM.
     pub(super) fn find(toolchain_bin: Option<&Path>) -> Option<Self> {
+        #[expect(clippy::disallowed_methods, reason = "a tool is found where the shell would find it")]
         let path = env::var_os("PATH").unwrap_or_default();
         let mut dirs: Vec<PathBuf> = toolchain_bin.into_iter().map(Path::to_owned).collect();
         dirs.extend(env::split_paths(&path).filter(|dir| dir.is_absolute()));

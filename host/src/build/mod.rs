@@ -33,4 +33,4 @@ pub use progress::{BuildEvent, Progress, Silent, Step};
 pub use request::{Build, BuildReport};
 pub use sections::SectionError;
 pub use source::{BuildCommand, Source};
-pub use wit::{EmbedError, ResolvedWit, WIT_SECTION, WitError, embed_wit};
+pub use wit::{EmbedError, ResolvedWit, WitError, embed_wit};

@@ -252,6 +252,10 @@ impl Built {
 }
 
 /// The target directory of a project that is not cargo's.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "cargo's own variable, so that all plugins of a build lie together"
+)]
 fn target_dir(dir: &Path) -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| dir.join("target"), PathBuf::from)
 }

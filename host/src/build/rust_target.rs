@@ -46,9 +46,7 @@ impl RustToolchain {
             return Ok(Self::Installed);
         }
         let linkers = Linkers::find(installed.as_ref().ok().map(Rustc::private_bin).as_deref());
-        if let Some(linkers) = &linkers
-            && let Some(sysroot) = debian::ready(cache_dir, linkers).await
-        {
+        if let Some(sysroot) = WasmSysroot::find(cache_dir, linkers.as_ref()).await {
             return Ok(Self::Debian(sysroot));
         }
         let mut reasons = Vec::new();

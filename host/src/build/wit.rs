@@ -9,13 +9,7 @@ use std::{
 use wit_parser::{PackageId, Resolve, WorldId};
 
 use super::sections::{SectionError, replace_custom_sections};
-
-/// The name of the custom section that carries WIT with its docs.
-///
-/// Each section of this name holds one WIT package in binary form, as [`wit_component::decode`] reads it. The first is
-/// the project's own. One package keeps the docs of its own items only, so each package that it builds upon follows in
-/// a section of its own, without those of WASI.
-pub const WIT_SECTION: &str = "toolwit:wit";
+use crate::plugin::WIT_SECTION;
 
 /// The namespace whose packages are the host's and need no carrying.
 const WASI_NAMESPACE: &str = "wasi";
@@ -128,7 +122,7 @@ impl ResolvedWit {
         })
     }
 
-    /// Encodes the project's package, then those that it builds upon, each apart.
+    /// Encodes the packages that the project's own builds upon, then that one itself, each apart.
     ///
     /// # Errors
     ///
@@ -142,7 +136,7 @@ impl ResolvedWit {
                 Err(_panic) => Err(failed("the encoder failed".to_owned())),
             }
         };
-        self.packages().into_iter().map(encode).collect()
+        self.packages().into_iter().rev().map(encode).collect()
     }
 
     /// The project's package and, nearest first, all that it uses and that is not WASI's.
@@ -173,8 +167,9 @@ impl fmt::Debug for ResolvedWit {
 
 /// Appends WIT to a component, in place of what an earlier call appended.
 ///
-/// Nothing else in the file changes, and tools that do not know the section pass it by. See [`WIT_SECTION`] for the
-/// format.
+/// Nothing else in the file changes, and tools that do not know the section pass it by. Each section [`WIT_SECTION`] holds
+/// one WIT package in binary form, as [`wit_component::decode`] reads it; the last one is the project's own. The binary
+/// form of a package has the docs of its own items only, so those that it builds upon, but for WASI's, stand before it.
 ///
 /// # Errors
 ///

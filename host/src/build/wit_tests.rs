@@ -96,7 +96,7 @@ fn docs_come_back_from_the_component() {
     let sections = embedded(&component);
     assert_eq!(sections.len(), 2);
 
-    let (resolve, package) = decoded_package(&sections[0]);
+    let (resolve, package) = decoded_package(&sections[1]);
     let package = &resolve.packages[package];
     assert_eq!(package.name.to_string(), "demo:words@0.2.0");
     assert_eq!(package.docs.contents.as_deref(), Some("Counts words."));
@@ -110,7 +110,7 @@ fn docs_come_back_from_the_component() {
 #[test]
 fn docs_of_packages_it_builds_upon_come_back_too() {
     let component = embed_wit(&wat::parse_str(COMPONENT).unwrap(), &words()).unwrap();
-    let (resolve, package) = decoded_package(&embedded(&component)[1]);
+    let (resolve, package) = decoded_package(&embedded(&component)[0]);
     let types = &resolve.interfaces[resolve.packages[package].interfaces["types"]];
     let span = &resolve.types[types.types["span"]];
     assert_eq!(span.docs.contents.as_deref(), Some("A part of a text."));

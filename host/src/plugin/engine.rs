@@ -1,7 +1,9 @@
 //! The wasmtime engines, at most two, and what is shared by all that run in one.
 
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use serde::Serialize;
 use tokio::sync::Semaphore;
 use wasmtime::component::{Component, Linker};
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
@@ -14,7 +16,7 @@ use crate::error::{Error, ErrorKind, Phase};
 use crate::limits::EngineLimits;
 
 /// Which of the two engines a component needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Profile {
@@ -22,6 +24,12 @@ pub enum Profile {
     Plain,
     /// With the component model's async functions.
     Concurrent,
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 /// Memory that a slot of the pool keeps when it is free, where the kernel tells which pages were touched.

@@ -73,13 +73,15 @@ impl LogBuffer {
     }
 }
 
-/// Drops control characters but line breaks and tabs, so that no guest paints on the operator's terminal.
+/// Drops control characters but line breaks and tabs, and those that reverse the direction of text, so that no guest paints
+/// on the operator's terminal.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().filter(|c| is_printable(*c)).collect()
 }
 
 pub(crate) fn is_printable(c: char) -> bool {
-    !c.is_control() || matches!(c, '\n' | '\t')
+    let reverses = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    (!c.is_control() && !reverses) || matches!(c, '\n' | '\t')
 }
 
 impl IsTerminal for LogBuffer {

@@ -53,4 +53,9 @@ pub use imports::{Import, ImportSupport};
 pub use inspection::{EntityType, Inspection, Origin, component_wit};
 pub use runtime::{CodeCachePlace, Runtime, RuntimeOptions};
 pub use scope::Scope;
+#[cfg(feature = "cli")]
+pub(crate) use source::read_component;
 pub use types::Skipped;
+
+#[cfg(feature = "cli")]
+pub(crate) use log::printable;

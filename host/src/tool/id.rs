@@ -41,6 +41,12 @@ impl ToolId {
         Self(format!("{}({entity})", self.0).into())
     }
 
+    /// Returns the name of the plugin whose tool it is; `native` or `host` for a tool that is no plugin's.
+    #[must_use]
+    pub fn owner(&self) -> &str {
+        self.0.split(['/', '#']).next().unwrap_or(&self.0)
+    }
+
     /// Tells whether this is a tool written in Rust.
     #[must_use]
     pub fn is_native(&self) -> bool {

@@ -345,9 +345,7 @@ fn choose(x: &[Number]) -> Computed {
     let mut ways = BigInt::one();
     for step in 0..steps {
         ways = ways * (&n - step) / (step + 1);
-        if let Err(too_large) = Number::exact(ways.clone().into()) {
-            return Err(too_large);
-        }
+        Number::exact(ways.clone().into())?;
     }
     Ok(ways.into())
 }

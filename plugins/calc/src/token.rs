@@ -175,7 +175,7 @@ impl<'a> Scanner<'a> {
     /// Reads `e-3`, unless the `e` begins a name.
     fn exponent(&mut self, start: usize) -> Result<i64, EvalError> {
         let mut ahead = self.letters.clone();
-        if !ahead.next_if(|(_, letter)| matches!(letter, 'e' | 'E')).is_some() {
+        if ahead.next_if(|(_, letter)| matches!(letter, 'e' | 'E')).is_none() {
             return Ok(0);
         }
         let sign = ahead.next_if(|(_, letter)| matches!(letter, '+' | '-'));

@@ -10,8 +10,8 @@ const ROWS: &[&[&str]] = &[
     &["limits"],
     &["capability"],
     &["store"],
-    &["build", "plugin"],
-    &["registry"],
+    &["plugin"],
+    &["build", "registry"],
     &["injection"],
     &["model"],
     &["agent"],
@@ -180,10 +180,10 @@ fn a_wrong_arrow_is_reported_with_its_line_and_its_ends() {
 
 #[test]
 fn neighbours_and_strangers_are_reported() {
-    let neighbour = TextFile::made_up("host/src/build.rs", "use crate::plugin::Plugin;\n");
+    let neighbour = TextFile::made_up("host/src/build.rs", "use crate::registry::Package;\n");
     assert_eq!(
         wrong_arrows(&neighbour),
-        ["host/src/build.rs:1: `build` may not import from `plugin`, which stands beside it"]
+        ["host/src/build.rs:1: `build` may not import from `registry`, which stands beside it"]
     );
     let stranger = TextFile::made_up("host/src/utils/mod.rs", "");
     assert_eq!(

@@ -71,16 +71,26 @@ impl WasmSysroot {
         self.path.join("lib/rustlib").join(&self.host).join("bin")
     }
 
-    /// Finds a finished sysroot of the installed compiler, and mends its links to the linkers if those have moved.
-    pub(super) async fn find(cache_dir: &Path, linkers: &Linkers) -> Option<Self> {
+    /// Finds a finished sysroot of the installed compiler.
+    ///
+    /// Its links to the linkers are mended if those have moved, as when a toolchain was removed.
+    pub(super) async fn find(cache_dir: &Path, linkers: Option<&Linkers>) -> Option<Self> {
         let compiler = Compiler::installed().await.ok()?;
         let sysroot = Self {
             path: compiler.sysroot_in(cache_dir),
             host: compiler.host,
         };
-        let (found, linkers) = (sysroot.clone(), linkers.clone());
-        let usable = blocking(move || Ok(found.path.is_dir() && found.link_linkers(&linkers).is_ok())).await;
-        usable.unwrap_or(false).then_some(sysroot)
+        let (found, linkers) = (sysroot.clone(), linkers.cloned());
+        let look = move || {
+            let is_linked = || {
+                ["wasm-component-ld", "wasm-ld"]
+                    .iter()
+                    .all(|name| found.linkers().join(name).exists())
+            };
+            let mend = |linkers| found.link_linkers(linkers).is_ok();
+            Ok(found.path.is_dir() && (is_linked() || linkers.as_ref().is_some_and(mend)))
+        };
+        blocking(look).await.unwrap_or(false).then_some(sysroot)
     }
 
     /// Makes the sysroot, unless the previous holder of the lock has made it.
@@ -90,7 +100,7 @@ impl WasmSysroot {
         _lock: &Lock,
         progress: &dyn Progress,
     ) -> Result<Self, BuildError> {
-        if let Some(ready) = Self::find(cache_dir, linkers).await {
+        if let Some(ready) = Self::find(cache_dir, Some(linkers)).await {
             return Ok(ready);
         }
         let compiler = Compiler::installed().await?;

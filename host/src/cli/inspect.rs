@@ -1,0 +1,178 @@
+//! `toolwit inspect`: what a component file offers and wants.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::describe;
+use super::exit::Exit;
+use super::failure::Failure;
+use super::package::PackageDocument;
+use super::page::{BAD, FAINT, GOOD, Page, TITLE, WARN, size};
+use super::printer::{Form, Printer};
+use crate::error::{Error, ErrorKind, Phase};
+use crate::limits::EngineLimits;
+use crate::plugin::{
+    EntityType, Import, ImportSupport, Inspection, Origin, Profile, Skipped, component_wit, read_component,
+};
+
+/// Show what a component file offers and wants, without running it
+///
+/// Shows the tools that it would give, the entities whose methods become tools, what was skipped and why, what it imports,
+/// and its WIT.
+#[derive(Debug, clap::Args)]
+pub(super) struct Inspect {
+    /// The component
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// What `list` says about a package, and more.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    package: PackageDocument<'a>,
+    size_bytes: u64,
+    profile: Profile,
+    entities: &'a [EntityType],
+    skipped: &'a [Skipped],
+    imports: &'a [Import],
+    /// What it asks to be granted. A component without a manifest asks for nothing: an import is not yet a use.
+    requests: [(); 0],
+    wit: Option<&'a str>,
+}
+
+struct Inspected {
+    name: String,
+    file: PathBuf,
+    inspection: Inspection,
+    wit: Option<String>,
+}
+
+impl Inspect {
+    pub(super) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
+        let inspected = inspect(self.file).await?;
+        let refusal = inspected.inspection.require_loadable().err();
+        match printer.form() {
+            Form::Json => printer.document(&document(&inspected, refusal.as_ref()))?,
+            Form::Human => printer.data(&page(&inspected, refusal.as_ref()))?,
+        }
+        Ok(Exit::Success)
+    }
+}
+
+/// Returns what a component file offers and wants.
+pub(super) async fn inspection_of(file: PathBuf) -> Result<Inspection, Error> {
+    inspect(file).await.map(|inspected| inspected.inspection)
+}
+
+async fn inspect(file: PathBuf) -> Result<Inspected, Error> {
+    tokio::task::spawn_blocking(move || read(file))
+        .await
+        .unwrap_or_else(|error| {
+            let message = "reading the component failed unexpectedly";
+            Err(Error::new(ErrorKind::Internal, Phase::Load, message).with_source(error))
+        })
+}
+
+fn read(file: PathBuf) -> Result<Inspected, Error> {
+    let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let named = |error: Error| error.with_plugin(&*name);
+    let bytes = read_component(&file, EngineLimits::default().component_bytes_max).map_err(named)?;
+    let beside = std::fs::read_to_string(file.with_extension("wit")).ok();
+    let origin = Origin {
+        name: &name,
+        wit_beside: beside.as_deref(),
+    };
+    let inspection = Inspection::of(&bytes, origin).map_err(named)?;
+    Ok(Inspected {
+        wit: component_wit(&bytes),
+        inspection,
+        file,
+        name,
+    })
+}
+
+fn document<'a>(inspected: &'a Inspected, refusal: Option<&'a Error>) -> Document<'a> {
+    let Inspected {
+        name,
+        file,
+        inspection,
+        wit,
+    } = inspected;
+    Document {
+        package: PackageDocument::new(name, file, Some(inspection), refusal),
+        size_bytes: inspection.size_bytes,
+        profile: inspection.profile,
+        entities: &inspection.entities,
+        skipped: &inspection.skipped,
+        imports: &inspection.imports,
+        requests: [],
+        wit: wit.as_deref(),
+    }
+}
+
+fn page(inspected: &Inspected, refusal: Option<&Error>) -> Page {
+    let inspection = &inspected.inspection;
+    let mut page = Page::new();
+    page.styled(TITLE, &inspected.name)
+        .text("  ")
+        .styled(FAINT, inspected.file.display())
+        .end();
+    page.indent(2).text(format_args!("sha256  {}", inspection.digest)).end();
+    page.indent(2)
+        .text(format_args!("size    {}", size(inspection.size_bytes)))
+        .end();
+    page.indent(2)
+        .text(format_args!("engine  {}", inspection.profile))
+        .end();
+    page.indent(2).text("status  ");
+    match refusal {
+        None => page.styled(GOOD, "ready"),
+        Some(error) => page.styled(BAD, "broken").text(": ").text(&error.message),
+    };
+    page.end();
+    if let Some(suggestion) = refusal.and_then(|error| error.suggestion.as_deref()) {
+        page.indent(10).styled(FAINT, format_args!("hint: {suggestion}")).end();
+    }
+
+    page.title("Tools");
+    for tool in &inspection.tools {
+        describe::summary(&mut page, tool, 2);
+    }
+    if inspection.tools.is_empty() {
+        page.indent(2).styled(FAINT, "none").end();
+    }
+    if !inspection.entities.is_empty() {
+        page.title("Entities");
+        for entity in &inspection.entities {
+            describe::entity(&mut page, entity, 2);
+        }
+    }
+    if !inspection.skipped.is_empty() {
+        page.title("Skipped");
+        for skipped in &inspection.skipped {
+            page.indent(2)
+                .text(&skipped.export)
+                .text(": ")
+                .styled(FAINT, &skipped.reason)
+                .end();
+        }
+    }
+    if !inspection.imports.is_empty() {
+        page.title("Imports");
+        for import in &inspection.imports {
+            page.indent(2).text(&import.name).text("  ");
+            match import.support {
+                ImportSupport::Linked => page.styled(FAINT, "linked; a use is denied unless granted"),
+                ImportSupport::TypesOnly => page.styled(FAINT, "types only"),
+                ImportSupport::Unknown => page.styled(WARN, "unknown to the host"),
+            };
+            page.end();
+        }
+    }
+    if let Some(wit) = &inspected.wit {
+        page.title("WIT").block(2, anstyle::Style::new(), wit);
+    }
+    page
+}

@@ -1,0 +1,46 @@
+//! The flags that bound calls.
+
+use crate::error::Error;
+use crate::limits::{ByteCount, LimitRequest, Span};
+
+/// What the operator allows each call of a tool.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Limits of each call")]
+pub(super) struct LimitFlags {
+    /// Fuel, about one unit an instruction [default: 20000000000, about 3 s of computing]
+    #[arg(long, value_name = "N")]
+    fuel: Option<u64>,
+    /// Wall-clock time, such as 250ms, 5s or 2m [default: 30s]
+    #[arg(long, value_name = "TIME")]
+    timeout: Option<Span>,
+    /// Memory of the guest, such as 64MiB [default: 256MiB]
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<ByteCount>,
+    /// The result as JSON, such as 64KiB [default: 1MiB]
+    #[arg(long, value_name = "SIZE")]
+    result_bytes: Option<ByteCount>,
+}
+
+impl LimitFlags {
+    /// Returns what the flags ask for; what is not given is left at its default.
+    pub(super) fn request(&self) -> LimitRequest {
+        let mut request = LimitRequest::none();
+        request.fuel_max = self.fuel;
+        request.wall_max = self.timeout.map(|Span(time)| time);
+        request.memory_bytes_max = self.memory.map(|ByteCount(bytes)| bytes);
+        request.result_bytes_max = self.result_bytes.map(|ByteCount(bytes)| bytes);
+        request
+    }
+}
+
+/// Says which flag moves the bound that was met.
+pub(super) fn with_flag(error: Error) -> Error {
+    let flag = match error.limit.as_ref().map(|met| met.limit) {
+        Some("fuel_max") => "--fuel N",
+        Some("wall_ms_max") => "--timeout TIME",
+        Some("memory_bytes_max") => "--memory SIZE",
+        Some("result_bytes_max") => "--result-bytes SIZE",
+        _ => return error,
+    };
+    error.with_own_suggestion(format!("`{flag}` moves this limit"))
+}

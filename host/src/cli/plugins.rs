@@ -1,0 +1,62 @@
+//! Where plugins are found.
+
+use std::path::{Path, PathBuf};
+
+use super::limits::LimitFlags;
+use crate::error::{Error, ErrorKind, Phase};
+use crate::host::Toolwit;
+
+/// Names directories, separated as in `PATH`, for commands that are not told any.
+const VARIABLE: &str = "TOOLWIT_PLUGINS";
+
+/// The directory for commands that are told nothing at all.
+const DEFAULT: &str = "tools";
+
+/// Where plugins are found.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(super) struct PluginFlags {
+    /// A directory of plugins, or one `.wasm` file; may be given several times [env: TOOLWIT_PLUGINS] [default: tools]
+    #[arg(long = "plugins", value_name = "DIR")]
+    places: Vec<PathBuf>,
+}
+
+impl PluginFlags {
+    /// Reads the plugins. Nothing is compiled and nothing runs.
+    pub(super) async fn load(&self, limits: &LimitFlags) -> Result<Toolwit, Error> {
+        let mut builder = Toolwit::builder().limits(limits.request());
+        for place in self.places()? {
+            builder = builder.plugins(place);
+        }
+        builder.build().await
+    }
+
+    /// Says where to look: what the flags name, else the environment, else the directory `tools` when it is there.
+    fn places(&self) -> Result<Vec<PathBuf>, Error> {
+        if !self.places.is_empty() {
+            return Ok(self.places.clone());
+        }
+        let named = named_by_environment();
+        if !named.is_empty() {
+            return Ok(named);
+        }
+        match Path::new(DEFAULT).is_dir() {
+            true => Ok(vec![DEFAULT.into()]),
+            false => Err(Error::new(
+                ErrorKind::Configuration,
+                Phase::Registry,
+                format!("no plugins were named, and there is no directory `{DEFAULT}` here"),
+            )
+            .with_suggestion(format!(
+                "name a directory of plugins with `--plugins DIR`, or set {VARIABLE}"
+            ))),
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the command line reads its own settings, once")]
+fn named_by_environment() -> Vec<PathBuf> {
+    let value = std::env::var_os(VARIABLE).unwrap_or_default();
+    std::env::split_paths(&value)
+        .filter(|place| !place.as_os_str().is_empty())
+        .collect()
+}

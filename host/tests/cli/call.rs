@@ -1,0 +1,204 @@
+//! `toolwit call`.
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use crate::guests::{COUNTER, FOREIGN, PLAIN};
+use crate::support::Workspace;
+
+#[test]
+fn a_result_is_printed_as_data() {
+    let workspace = Workspace::with("plain", PLAIN).and("counter", COUNTER);
+    assert_snapshot!(workspace.run(&["call", "add", r#"{"a": 1, "b": 2}"#]), @"
+    exit: 0
+
+    --- stdout
+    3
+    ");
+    assert_snapshot!(workspace.run(&["call", "counter_new", r#"{"start": 5}"#]), @r#"
+    exit: 0
+
+    --- stdout
+    {
+      "type": "counter",
+      "id": "1",
+      "available_tools": [
+        "counter_next",
+        "counter_break"
+      ]
+    }
+    "#);
+}
+
+// attack: C21
+#[test]
+fn control_characters_of_a_guest_do_not_reach_the_terminal() {
+    let workspace = Workspace::with("plain", PLAIN).variable("CLICOLOR_FORCE", "1");
+    assert_snapshot!(workspace.run(&["call", "greet"]), @"
+    exit: 0
+
+    --- stdout
+    [31mhi there
+    ");
+    let run = workspace.run(&["call", "greet", "--json"]);
+    assert!(!run.stdout.trim_end().contains(char::is_control), "{run}");
+}
+
+#[test]
+fn arguments_come_from_the_command_line_a_file_or_standard_input() {
+    let arguments = r#"{"a": 20, "b": 22}"#;
+    let workspace = Workspace::with("plain", PLAIN).file("arguments.json", arguments);
+    let direct = workspace.run(&["call", "add", arguments]);
+    let file = workspace.run(&["call", "add", "@arguments.json"]);
+    let input = workspace.run_with_input(&["call", "add", "-"], arguments);
+    let id = workspace.run(&["call", "plain#add", arguments]);
+    for run in [direct, file, input, id] {
+        assert_eq!((run.code, run.stdout.as_str()), (Some(0), "42\n"), "{run}");
+    }
+    assert_eq!(
+        workspace.run(&["call", "greet"]).code,
+        Some(0),
+        "no arguments are an empty object"
+    );
+}
+
+#[test]
+fn arguments_that_are_no_object_are_wrong_usage() {
+    let workspace = Workspace::with("plain", PLAIN).file("cut.json", "{\"a\": ");
+    for arguments in [
+        "",
+        "{a: 1}",
+        "[1]",
+        "null",
+        r#"{"a": 1, "a": 2, "b": 3}"#,
+        "@cut.json",
+        "@missing.json",
+        "-",
+    ] {
+        let run = workspace.run(&["call", "add", arguments]);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{arguments}: {run}");
+    }
+    assert_snapshot!(workspace.run(&["call", "add", "{a: 1}"]), @r#"
+    exit: 2
+
+    --- stderr
+    error: the arguments are not valid JSON: key must be a string at line 1 column 2
+    hint: quote them for the shell, as in '{"name": "value"}', or name a file as @FILE
+    "#);
+    assert_snapshot!(workspace.run(&["call", "add", r#"{"a": 1, "b": 3.5}"#]), @"
+    exit: 2
+
+    --- stderr
+    error: plain#add: /b: expected an integer from 0 to 4294967295, found 3.5
+    ");
+}
+
+#[test]
+fn the_document_holds_the_result_and_what_it_cost() {
+    let workspace = Workspace::with("plain", PLAIN);
+    let (code, document) = workspace.json(&["call", "halve", r#"{"number": 4}"#, "--json"]);
+    assert_eq!(code, Some(0));
+    assert_eq!(
+        (&document["ok"], &document["result"], &document["artifacts"]),
+        (&json!(true), &json!(2), &json!([]))
+    );
+    for cost in ["fuel", "wall_ms", "memory_bytes"] {
+        assert!(document["usage"][cost].as_f64().unwrap() > 0.0, "{cost} in {document}");
+    }
+}
+
+#[test]
+fn a_tools_own_error_is_told_with_its_value() {
+    let workspace = Workspace::with("plain", PLAIN);
+    assert_snapshot!(workspace.run(&["call", "halve", r#"{"number": 3}"#]), @"
+    exit: 1
+
+    --- stderr
+    error: plain#halve: 3
+    ");
+    let (code, document) = workspace.json(&["call", "halve", r#"{"number": 3}"#, "--json"]);
+    assert_eq!((code, &document["ok"]), (Some(1), &json!(false)));
+    let error = &document["error"];
+    assert_eq!((&error["kind"], &error["phase"]), (&json!("tool"), &json!("execute")));
+    assert_eq!(
+        (&error["plugin"], &error["tool"]),
+        (&json!("plain"), &json!("plain#halve"))
+    );
+    assert_eq!((&error["message"], &error["details"]), (&json!("3"), &json!(3)));
+}
+
+// attack: B1, attack: B2
+#[test]
+fn the_operators_limits_stop_a_call() {
+    let workspace = Workspace::with("plain", PLAIN);
+    assert_snapshot!(workspace.run(&["call", "spin", "--fuel", "1000000"]), @"
+    exit: 4
+
+    --- stderr
+    error: plain#spin: the call burnt all its fuel of 1000000
+    limit: fuel_max is 1000000, used or asked for: 1000000
+    hint: `--fuel N` moves this limit
+    ");
+    let cases = [
+        (&["call", "spin", "--json", "--timeout", "200ms"][..], "timeout", 4),
+        (&["call", "grow", "--json", "--memory", "1MiB"], "memory", 4),
+        (&["call", "greet", "--json", "--result-bytes", "4"], "result-bytes", 4),
+        (&["call", "crash", "--json"], "trap", 1),
+        (&["call", "add", "--json", "--fuel", "0"], "configuration", 2),
+    ];
+    for (arguments, kind, code) in cases {
+        let (found, document) = workspace.json(arguments);
+        assert_eq!(
+            (found, &document["error"]["kind"]),
+            (Some(code), &json!(kind)),
+            "{document}"
+        );
+    }
+}
+
+#[test]
+fn a_tool_that_is_not_there_is_told_why() {
+    let workspace = Workspace::with("plain", PLAIN)
+        .and("counter", COUNTER)
+        .and("foreign", FOREIGN);
+    assert_snapshot!(workspace.run(&["call", "foreign#ask"]), @"
+    exit: 3
+
+    --- stderr
+    error: plugin `foreign`: it imports `acme:cloud/api@1.0.0`, which the host does not offer
+    hint: compose it with a component that exports this import, or build it without
+    ");
+    assert_snapshot!(workspace.run(&["call", "halv"]), @"
+    exit: 2
+
+    --- stderr
+    error: there is no tool `halv`
+    hint: did you mean `halve`? Plugins that are broken, so that their tools are missing: `foreign`
+    ");
+    assert_snapshot!(workspace.run(&["call", "unheard_of"]), @"
+    exit: 2
+
+    --- stderr
+    error: there is no tool `unheard_of`
+    hint: `toolwit list` shows the tools that there are. Plugins that are broken, so that their tools are missing: `foreign`
+    ");
+    assert_snapshot!(workspace.run(&["call", "counter_next"]), @"
+    exit: 2
+
+    --- stderr
+    error: counter#[method]counter.next: it is a method of a `counter`, and there is none yet
+    hint: call a tool that returns a `counter` first; `--script FILE` plays several calls in one conversation
+    ");
+    let alone = workspace.run(&["call", "ask", "--plugins", "tools/foreign.wasm"]);
+    assert_eq!(alone.code, Some(3), "{alone}");
+}
+
+#[test]
+fn what_a_call_cost_is_told_when_asked() {
+    let workspace = Workspace::with("plain", PLAIN);
+    let run = workspace.run(&["call", "greet", "-v"]);
+    assert!(
+        run.stderr.contains(" fuel, ") && run.stderr.contains("64 KiB of memory"),
+        "{run}"
+    );
+}

@@ -1,0 +1,97 @@
+//! Small components, written by hand, that build in no time.
+
+/// Adds, halves with an error, greets with control characters, spins, traps and grows its memory.
+pub(crate) const PLAIN: &str = r#"
+(component
+  (core module $m
+    (memory (export "memory") 1)
+    ;; The result of `greet`: pointer and length.
+    (data (i32.const 16) "\20\00\00\00\0e\00\00\00")
+    (data (i32.const 32) "\1b[31mhi\07 there")
+    ;; The results of `halve`: a discriminant and a payload.
+    (data (i32.const 64) "\01\00\00\00\00\00\00\00")
+    (data (i32.const 80) "\00\00\00\00\00\00\00\00")
+    (func (export "add") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1)))
+    (func (export "halve") (param i32) (result i32)
+      (if (result i32) (i32.and (local.get 0) (i32.const 1))
+        (then (i32.store (i32.const 68) (local.get 0)) (i32.const 64))
+        (else (i32.store (i32.const 84) (i32.shr_u (local.get 0) (i32.const 1))) (i32.const 80))))
+    (func (export "greet") (result i32) (i32.const 16))
+    (func (export "spin") (loop (br 0)))
+    (func (export "crash") unreachable)
+    (func (export "grow") (if (i32.eq (memory.grow (i32.const 1000)) (i32.const -1)) (then unreachable))))
+  (core instance $i (instantiate $m))
+  (alias core export $i "memory" (core memory $memory))
+  (func (export "add") (param "a" u32) (param "b" u32) (result u32) (canon lift (core func $i "add")))
+  (func (export "halve") (param "number" u32) (result (result u32 (error u32)))
+    (canon lift (core func $i "halve") (memory $memory)))
+  (func (export "greet") (result string) (canon lift (core func $i "greet") (memory $memory)))
+  (func (export "spin") (canon lift (core func $i "spin")))
+  (func (export "crash") (canon lift (core func $i "crash")))
+  (func (export "grow") (canon lift (core func $i "grow"))))
+"#;
+
+/// The WIT of [`PLAIN`], for a file beside it, with docs.
+pub(crate) const PLAIN_WIT: &str = "
+package demo:plain;
+
+world plain {
+    /// Add two numbers. The sum must fit.
+    ///
+    /// It wraps around never.
+    export add: func(a: u32, b: u32) -> u32;
+    /// Halve an even number.
+    export halve: func(number: u32) -> result<u32, u32>;
+    export greet: func() -> string;
+    export spin: func();
+    export crash: func();
+    export grow: func();
+}
+";
+
+/// A counter that keeps its number between calls.
+pub(crate) const COUNTER: &str = r#"
+(component
+  (type $counter' (resource (rep i32)))
+  (core func $new (canon resource.new $counter'))
+  (core module $m
+    (import "host" "new" (func $new (param i32) (result i32)))
+    (memory 1)
+    ;; A counter's number lies where its representation says.
+    (global $free (mut i32) (i32.const 16))
+    (func (export "new") (param i32) (result i32)
+      (i32.store (global.get $free) (local.get 0))
+      (global.set $free (i32.add (global.get $free) (i32.const 4)))
+      (call $new (i32.sub (global.get $free) (i32.const 4))))
+    (func (export "next") (param i32) (result i32)
+      (i32.store (local.get 0) (i32.add (i32.load (local.get 0)) (i32.const 1)))
+      (i32.load (local.get 0)))
+    (func (export "break") (param i32) unreachable))
+  (core instance $host (export "new" (func $new)))
+  (core instance $i (instantiate $m (with "host" (instance $host))))
+  (export $counter "counter" (type $counter'))
+  (func (export "[constructor]counter") (param "start" u32) (result (own $counter))
+    (canon lift (core func $i "new")))
+  (func (export "[method]counter.next") (param "self" (borrow $counter)) (result u32)
+    (canon lift (core func $i "next")))
+  (func (export "[method]counter.break") (param "self" (borrow $counter))
+    (canon lift (core func $i "break"))))
+"#;
+
+/// Another plugin with a tool `add`.
+pub(crate) const RIVAL: &str = r#"
+(component
+  (core module $m (func (export "add") (param i32) (result i32) (local.get 0)))
+  (core instance $i (instantiate $m))
+  (func (export "add") (param "a" u32) (result u32) (canon lift (core func $i "add"))))
+"#;
+
+/// Needs what no host offers.
+pub(crate) const FOREIGN: &str = r#"
+(component
+  (import "acme:cloud/api@1.0.0" (instance $api (export "ask" (func (result u32)))))
+  (core func $ask (canon lower (func $api "ask")))
+  (core module $m (import "" "ask" (func $ask (result i32))) (func (export "ask") (result i32) (call $ask)))
+  (core instance $i (instantiate $m (with "" (instance (export "ask" (func $ask))))))
+  (func (export "ask") (result u32) (canon lift (core func $i "ask"))))
+"#;

@@ -1,0 +1,87 @@
+//! Ctrl-C and SIGTERM.
+
+#![cfg(unix)]
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use crate::guests::PLAIN;
+use crate::support::{Run, Workspace};
+
+/// How long an interrupted command may take on a machine that is busy with other tests.
+const PROMPTLY: Duration = Duration::from_secs(5);
+
+/// Starts an endless call and waits until the guest runs.
+fn spinning(workspace: &Workspace, more: &[&str]) -> Child {
+    // Machine code is in the cache from here on, so that the log's line comes right before the call.
+    workspace.run(&["call", "add", r#"{"a": 1, "b": 1}"#]);
+    let mut child = workspace.start(&[&["call", "spin", "--fuel", "18446744073709551615"], more].concat());
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("calling") {
+        line.clear();
+        assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "the command ended early");
+    }
+    child.stderr = Some(stderr.into_inner());
+    child
+}
+
+fn send(signal: &str, child: &Child) {
+    let status = Command::new("kill")
+        .args([signal, &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
+// attack: I3
+#[test]
+fn a_signal_cancels_the_call_and_ends_the_command() {
+    let workspace = Workspace::with("plain", PLAIN);
+    for signal in ["-INT", "-TERM"] {
+        let child = spinning(&workspace, &["-v"]);
+        let sent = Instant::now();
+        send(signal, &child);
+        let run = Run::from(child.wait_with_output().unwrap());
+        assert_eq!(run.code, Some(130), "{run}");
+        assert!(sent.elapsed() < PROMPTLY, "{:?}", sent.elapsed());
+        assert!(
+            run.stderr.contains("error: plain#spin: the call was cancelled"),
+            "{run}"
+        );
+    }
+}
+
+#[test]
+fn an_interrupted_call_is_one_document_too() {
+    let workspace = Workspace::with("plain", PLAIN);
+    let child = spinning(&workspace, &["-v", "--json"]);
+    send("-INT", &child);
+    let run = Run::from(child.wait_with_output().unwrap());
+    let document: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(
+        (run.code, &document["error"]["kind"]),
+        (Some(130), &"cancelled".into()),
+        "{run}"
+    );
+}
+
+#[test]
+fn an_interrupt_ends_the_wait_for_standard_input() {
+    let workspace = Workspace::with("plain", PLAIN);
+    let mut child = workspace.start(&["call", "add", "-", "-vv"]);
+    // Nothing is written, and the pipe stays open.
+    let input = child.stdin.take();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("reading standard input") {
+        line.clear();
+        assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "the command ended early");
+    }
+    child.stderr = Some(stderr.into_inner());
+    send("-INT", &child);
+    let run = Run::from(child.wait_with_output().unwrap());
+    drop(input);
+    assert_eq!(run.code, Some(130), "{run}");
+}

@@ -1,0 +1,108 @@
+//! `toolwit list`.
+
+use insta::assert_snapshot;
+use serde_json::Value;
+
+use crate::guests::{COUNTER, FOREIGN, PLAIN, PLAIN_WIT, RIVAL};
+use crate::support::Workspace;
+
+#[test]
+fn plugins_are_listed_with_their_tools_and_broken_ones_with_the_reason() {
+    let workspace = Workspace::with("plain", PLAIN)
+        .file("tools/plain.wit", PLAIN_WIT)
+        .and("rival", RIVAL)
+        .and("foreign", FOREIGN)
+        .file("tools/junk.wasm", "no WebAssembly at all")
+        .file("tools/notes.txt", "no plugin");
+    assert_snapshot!(workspace.run(&["list"]), @r#"
+    exit: 0
+
+    --- stdout
+    foreign  tools/foreign.wasm
+      broken: it imports `acme:cloud/api@1.0.0`, which the host does not offer
+      hint: compose it with a component that exports this import, or build it without
+
+    junk  tools/junk.wasm
+      broken: it is no WebAssembly: the magic number `\0asm` is missing
+
+    plain  tools/plain.wasm
+      add    Add two numbers.
+             plain#add
+      halve  Halve an even number.
+      greet  `greet() -> string` of `plain`.
+      spin   `spin()` of `plain`.
+      crash  `crash()` of `plain`.
+      grow   `grow()` of `plain`.
+
+    rival  tools/rival.wasm
+      add    `add(a: u32) -> u32` of `rival`.
+             rival#add
+    "#);
+}
+
+#[test]
+fn an_empty_directory_brings_a_hint() {
+    assert_snapshot!(Workspace::new().run(&["list"]), @"
+    exit: 0
+
+    --- stderr
+    hint: there is no `.wasm` file here; `toolwit build DIR` makes one of a plugin's source
+    ");
+}
+
+#[test]
+fn the_document_describes_ready_and_broken_plugins_alike() {
+    let workspace = Workspace::with("counter", COUNTER).and("foreign", FOREIGN);
+    let (code, document) = workspace.json(&["list", "--json"]);
+    assert_eq!(code, Some(0));
+    let plugins = document["plugins"].as_array().unwrap();
+    for plugin in plugins {
+        let keys: Vec<_> = plugin.as_object().unwrap().keys().collect();
+        assert_eq!(
+            keys,
+            ["name", "path", "digest", "version", "tier", "status", "reason", "tools"]
+        );
+    }
+    let [counter, foreign] = plugins.as_slice() else {
+        panic!("two plugins: {document}")
+    };
+    assert_eq!(
+        (&counter["status"], &counter["reason"]),
+        (&"ready".into(), &Value::Null)
+    );
+    assert_eq!(counter["digest"].as_str().unwrap().len(), 64);
+    let tool = &counter["tools"][0];
+    let keys: Vec<_> = tool.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["id", "name", "description", "input_schema", "output_schema"]);
+    assert_eq!(tool["id"], "counter#[constructor]counter");
+    assert_eq!(
+        (&foreign["status"], &foreign["tier"]),
+        (&"broken".into(), &"minimal".into())
+    );
+    assert!(foreign["reason"].as_str().unwrap().contains("acme:cloud/api@1.0.0"));
+}
+
+#[test]
+fn plugins_are_found_by_flag_then_environment_then_directory() {
+    let workspace = Workspace::with("plain", PLAIN)
+        .file("others/counter.wasm", wat::parse_str(COUNTER).unwrap())
+        .file("more/rival.wasm", wat::parse_str(RIVAL).unwrap());
+    let names = |workspace: &Workspace, arguments: &[&str]| {
+        let (_, document) = workspace.json(arguments);
+        let names: Vec<_> = document["plugins"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|plugin| plugin["name"].clone())
+            .collect();
+        Value::from(names)
+    };
+    assert_eq!(names(&workspace, &["list", "--json"]), serde_json::json!(["plain"]));
+    let workspace = workspace.variable("TOOLWIT_PLUGINS", "others:more");
+    assert_eq!(
+        names(&workspace, &["list", "--json"]),
+        serde_json::json!(["counter", "rival"])
+    );
+    let flags = ["list", "--json", "--plugins", "tools", "--plugins", "more/rival.wasm"];
+    assert_eq!(names(&workspace, &flags), serde_json::json!(["plain", "rival"]));
+}

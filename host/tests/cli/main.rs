@@ -1,0 +1,17 @@
+//! The `toolwit` command as people and programs meet it: the real binary, real components, what is printed and how it ends.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod build;
+mod call;
+mod demo;
+mod guests;
+mod inspect;
+mod interrupt;
+mod json;
+mod list;
+mod run;
+mod script;
+mod show;
+mod support;
+mod terminal;

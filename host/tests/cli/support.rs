@@ -1,0 +1,139 @@
+//! Runs the command in a directory of its own.
+
+use std::fmt::{self, Write as _};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// The command under test.
+pub(crate) const TOOLWIT: &str = env!("CARGO_BIN_EXE_toolwit");
+
+/// A directory in which the command runs, with a directory `tools` of plugins.
+pub(crate) struct Workspace {
+    directory: tempfile::TempDir,
+    variables: Vec<(&'static str, String)>,
+}
+
+/// What a run of the command left.
+pub(crate) struct Run {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Workspace {
+    /// A directory with an empty directory `tools`.
+    pub(crate) fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("tools")).unwrap();
+        Self {
+            directory,
+            variables: Vec::new(),
+        }
+    }
+
+    /// A directory with one plugin of this name.
+    pub(crate) fn with(name: &str, wat: &str) -> Self {
+        Self::new().and(name, wat)
+    }
+
+    /// Adds a plugin to `tools`.
+    pub(crate) fn and(self, name: &str, wat: &str) -> Self {
+        let bytes = wat::parse_str(wat).expect("the guest is well-formed");
+        self.file(&format!("tools/{name}.wasm"), bytes)
+    }
+
+    /// Adds a file.
+    pub(crate) fn file(self, path: &str, bytes: impl AsRef<[u8]>) -> Self {
+        let path = self.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+        self
+    }
+
+    /// Sets an environment variable for the command, which otherwise sees hardly any.
+    pub(crate) fn variable(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.variables.push((name, value.into()));
+        self
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Runs the command to its end.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Run {
+        self.run_with_input(arguments, "")
+    }
+
+    /// Runs the command with text on standard input.
+    pub(crate) fn run_with_input(&self, arguments: &[&str], input: &str) -> Run {
+        let mut child = self.start(arguments);
+        // The command may end without having read it.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        child.wait_with_output().unwrap().into()
+    }
+
+    /// Runs the command, which must print one JSON document and nothing else on standard output.
+    pub(crate) fn json(&self, arguments: &[&str]) -> (Option<i32>, Value) {
+        let run = self.run(arguments);
+        let document = serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error} in {run}"));
+        (run.code, document)
+    }
+
+    /// Starts the command.
+    pub(crate) fn start(&self, arguments: &[&str]) -> Child {
+        self.command(arguments).spawn().expect("the command starts")
+    }
+
+    /// Says how the command is started.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(TOOLWIT);
+        command
+            .args(arguments)
+            .current_dir(self.path())
+            .env_clear()
+            .env("XDG_CACHE_HOME", cache())
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+}
+
+/// Machine code is kept between the tests' runs.
+fn cache() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")
+}
+
+impl From<Output> for Run {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).expect("standard output is text"),
+            stderr: String::from_utf8(output.stderr).expect("standard error is text"),
+        }
+    }
+}
+
+/// Everything that a person sees: `exit: 0`, then both streams.
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.code {
+            Some(code) => writeln!(f, "exit: {code}")?,
+            None => writeln!(f, "ended by a signal")?,
+        }
+        for (name, text) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
+            if !text.is_empty() {
+                f.write_char('\n')?;
+                writeln!(f, "--- {name}")?;
+                f.write_str(text)?;
+            }
+        }
+        Ok(())
+    }
+}
