@@ -49,7 +49,7 @@ pub(crate) fn explain(error: &wasmtime::Error, state: &HostState, clock: &CallCl
         Some(Trap::StackOverflow) => stack(limits, phase),
         trap => exited(error, phase)
             .or_else(|| denied(state, limits, phase))
-            .or_else(|| host_side(error, state, limits, phase))
+            .or_else(|| host_side(error, limits, phase))
             .unwrap_or_else(|| trapped(error, trap, phase)),
     };
     told.with_source(format!("{error:#}"))
@@ -149,7 +149,7 @@ fn exited(error: &wasmtime::Error, phase: Phase) -> Option<Error> {
 }
 
 /// Errors that the host raised on the guest's behalf.
-fn host_side(error: &wasmtime::Error, state: &HostState, limits: &CallLimits, phase: Phase) -> Option<Error> {
+fn host_side(error: &wasmtime::Error, limits: &CallLimits, phase: Phase) -> Option<Error> {
     if error.is::<PoolConcurrencyLimitError>() {
         return Some(
             Error::new(ErrorKind::Busy, phase, "the host has no free slot for another instance")
@@ -157,8 +157,8 @@ fn host_side(error: &wasmtime::Error, state: &HostState, limits: &CallLimits, ph
         );
     }
     Some(match untyped_bound(error)? {
-        // One bound of wasmtime's serves for both; which of them it was, the host knows.
-        Bound::HostCallBytes if state.meter.is_copying_result() => {
+        // One bound of wasmtime's serves for results too; what is raised while the guest runs has a backtrace.
+        Bound::HostCallBytes if !error.is::<WasmBacktrace>() => {
             let max = limits.result_bytes_max;
             Error::new(
                 ErrorKind::ResultBytes,

@@ -1,99 +1,228 @@
-//! Every bound has an error of its own, which tells the limit and the use.
+//! Every bound has an error of its own, which tells the limit and the use; the next call works.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolwit::limits::LimitRequest;
-use toolwit::{Error, ErrorKind, Phase};
+use toolwit::{Error, ErrorKind};
 use toolwit_tests::{Conversation, Guests};
 
+/// Bounds that a test can meet in no time.
+fn small() -> LimitRequest {
+    LimitRequest::none()
+        .fuel(20_000_000)
+        .wall(Duration::from_secs(5))
+        .memory_bytes(4 << 20)
+}
+
+/// Meets a bound, and shows that the same plugin and another one still answer.
+async fn met(guest: &str, tool: &str, arguments: Value, limits: LimitRequest) -> Error {
+    let guests = Guests::new();
+    let (hostile, other) = (guests.wat(guest).await, guests.wat("counter").await);
+    let mut conversation = Conversation::over(&[&hostile, &other]).bounded(limits);
+    let error = conversation.error(tool, arguments).await;
+    assert_eq!(
+        conversation.value("next", json!({})).await,
+        json!(1),
+        "another plugin answers"
+    );
+    assert_eq!(
+        conversation.value("fine", json!({})).await,
+        json!(42),
+        "the same plugin answers"
+    );
+    assert_eq!(error.plugin.as_deref(), Some(guest));
+    error
+}
+
+#[track_caller]
+fn assert_limit(error: &Error, kind: ErrorKind, limit: &str, max: u64) {
+    assert_eq!(error.kind, kind, "{error:#?}");
+    assert!(error.kind.is_limit());
+    let met = error.limit.as_ref().expect("a limit says what it was");
+    assert_eq!((met.limit, met.max), (limit, max));
+    assert!(met.used >= met.max, "{met:?}");
+    assert!(error.suggestion.is_some(), "{error:#?}");
+}
+
+// attack: B1
+#[tokio::test]
+async fn an_endless_loop_burns_its_fuel_and_no_more() {
+    let error = met("compute", "spin", json!({}), small()).await;
+    assert_limit(&error, ErrorKind::Fuel, "fuel_max", 20_000_000);
+    assert_eq!(error.message, "the call burnt all its fuel of 20000000");
+}
+
+// attack: B1
 #[tokio::test(flavor = "multi_thread")]
-async fn explore() {
+async fn an_endless_loop_is_stopped_at_its_deadline_and_not_before() {
+    let wall = Duration::from_millis(300);
+    let error = met("compute", "spin", json!({}), LimitRequest::none().wall(wall)).await;
+    assert_limit(&error, ErrorKind::Timeout, "wall_ms_max", 300);
+    let used = error.limit.as_ref().unwrap().used;
+    assert!((300..375).contains(&used), "{used} ms");
+}
+
+// attack: B8
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guest_that_sleeps_in_the_host_is_stopped_at_its_deadline() {
+    let limits = LimitRequest::none().wall(Duration::from_millis(200));
+    let error = met("host-calls", "sleep", json!({"seconds": 3600}), limits).await;
+    assert_limit(&error, ErrorKind::Timeout, "wall_ms_max", 200);
+    let used = error.limit.as_ref().unwrap().used;
+    assert!((200..250).contains(&used), "{used} ms");
+}
+
+// attack: B15
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guest_that_copies_gigabytes_is_stopped() {
+    let limits = LimitRequest::none().wall(Duration::from_millis(300)).fuel(u64::MAX);
+    let error = met("compute", "copy", json!({}), limits).await;
+    assert!(matches!(error.kind, ErrorKind::Timeout | ErrorKind::Fuel), "{error:#?}");
+}
+
+// attack: B3
+#[tokio::test]
+async fn recursion_without_end_exhausts_the_call_stack_only() {
+    let error = met("compute", "recurse", json!({}), small()).await;
+    assert_limit(&error, ErrorKind::Stack, "stack_bytes_max", 1 << 20);
+}
+
+// attack: B2, attack: B7
+#[tokio::test]
+async fn memories_of_an_instance_share_one_bound() {
+    let error = met("compute", "fill_both", json!({}), small()).await;
+    assert_limit(&error, ErrorKind::Memory, "memory_bytes_max", 4 << 20);
+    assert_eq!(
+        error.message,
+        "the guest asked for 4160 KiB of memory and may have 4 MiB"
+    );
+}
+
+// attack: B2
+#[tokio::test]
+async fn a_guest_that_copes_with_full_memory_ends_well() {
     let guests = Guests::new();
     let compute = guests.wat("compute").await;
-    let results = guests.wat("results").await;
-    let host = guests.wat("host-calls").await;
-    let token = guests.wat("token").await;
-    println!("{:?} {:?}", token.inspection().skipped, host.inspection().skipped);
-    for t in &token.inspection().tools {
-        println!("{}", serde_json::to_string(t).unwrap());
+    let mut conversation = Conversation::over(&[&compute]).bounded(small());
+    let result = conversation.call("fill", json!({})).await.unwrap();
+    assert_eq!(result.value, Some(json!(62)), "64 pages less the two that were there");
+    assert_eq!(result.usage.unwrap().memory_bytes, 4 << 20);
+}
+
+// attack: B7
+#[tokio::test]
+async fn tables_are_bounded() {
+    let error = met("compute", "fill_table", json!({}), small()).await;
+    assert_limit(&error, ErrorKind::TableElements, "table_elements_max", 100_000);
+}
+
+#[tokio::test]
+async fn a_guest_that_calls_the_host_for_ever_is_stopped() {
+    let error = met("host-calls", "flood", json!({}), small()).await;
+    assert_limit(&error, ErrorKind::HostCalls, "host_calls_max", 10_000);
+    assert_eq!(error.message, "the guest called the host more than 10000 times");
+}
+
+// attack: B10
+#[tokio::test]
+async fn host_resources_are_bounded() {
+    let error = met("host-calls", "hoard", json!({}), small()).await;
+    assert_limit(&error, ErrorKind::Resources, "resources_max", 4_096);
+}
+
+// attack: B10
+#[tokio::test]
+async fn the_handles_of_a_guest_are_bounded() {
+    let error = met("token", "hoard", json!({}), small()).await;
+    assert_limit(&error, ErrorKind::Resources, "resources_max", 4_096);
+}
+
+// attack: B9
+#[tokio::test]
+async fn a_request_for_a_tebibyte_of_randomness_traps() {
+    let error = met("host-calls", "random", json!({"bytes": 1_u64 << 40}), small()).await;
+    assert_eq!(error.kind, ErrorKind::Trap, "{error:#?}");
+    assert!(error.message.contains("1048576"), "{error}");
+}
+
+#[tokio::test]
+async fn a_call_into_the_host_hands_over_a_bounded_number_of_bytes() {
+    let limits = LimitRequest::none().wall(Duration::from_secs(5));
+    let error = met("host-calls", "print_much", json!({"bytes": 17 << 20}), limits).await;
+    assert_limit(&error, ErrorKind::HostCallBytes, "host_call_bytes_max", 16 << 20);
+}
+
+// attack: B12
+#[tokio::test]
+async fn output_without_end_is_kept_to_a_bound_and_the_call_ends() {
+    let guests = Guests::new();
+    let plugin = guests.wat("host-calls").await;
+    let mut conversation = Conversation::over(&[&plugin]);
+    let result = conversation.call("print", json!({"times": 1_000})).await.unwrap();
+    let log = result.log.unwrap();
+    assert!(log.len() < (256 << 10) + 100, "{}", log.len());
+    assert!(log.ends_with("more bytes were dropped]"));
+    let error = conversation.error("print", json!({"times": u32::MAX})).await;
+    assert_limit(&error, ErrorKind::HostCalls, "host_calls_max", 10_000);
+}
+
+#[tokio::test]
+async fn a_trap_says_what_happened_and_where() {
+    let error = met("compute", "trap", json!({}), small()).await;
+    assert_eq!(error.kind, ErrorKind::Trap);
+    assert_eq!(
+        error.message,
+        "the guest trapped: wasm `unreachable` instruction executed (in give_up)"
+    );
+}
+
+// attack: C22
+#[tokio::test]
+async fn a_guest_that_ends_itself_ends_only_its_call() {
+    for (failed, status) in [(false, 0), (true, 1)] {
+        let error = met("host-calls", "exit", json!({"failed": failed}), small()).await;
+        assert_eq!(error.kind, ErrorKind::Trap);
+        assert_eq!(
+            error.message,
+            format!("the guest ended itself with exit status {status}")
+        );
     }
-    let limits = LimitRequest::none()
-        .fuel(50_000_000)
-        .wall(Duration::from_millis(400))
-        .memory_bytes(8 << 20);
-    let mut c = Conversation::over(&[&compute, &results, &host, &token]).bounded(limits);
-    println!("{:?}", c.names());
-    for (n, a) in [
-        ("add", json!({"a": "9007199254740993", "b": 0})),
-        ("trap", json!({})),
-        ("compute_spin", json!({})),
-        ("spin", json!({})),
-        ("recurse", json!({})),
-        ("fill", json!({})),
-        ("fill_both", json!({})),
-        ("fill_table", json!({})),
-        ("copy", json!({})),
-        ("text", json!({"bytes": 100})),
-        ("text", json!({"bytes": 1<<20})),
-        ("text", json!({"bytes": (1<<20) + 1})),
-        ("claim", json!({"bytes": 200<<20})),
-        ("booleans", json!({"count": 600_000})),
-        ("booleans", json!({"count": 1000})),
-        ("not_utf8", json!({})),
-        ("not_a_char", json!({})),
-        ("misaligned", json!({})),
-        ("sleep", json!({"seconds": 3600})),
-        ("flood", json!({})),
-        ("look_at_the_clock", json!({"times": 10000})),
-        ("look_at_the_clock", json!({"times": 10001})),
-        ("random", json!({"bytes": 1<<20})),
-        ("random", json!({"bytes": (1<<20) + 1})),
-        ("random", json!({"bytes": 1u64 << 40})),
-        ("exit", json!({"failed": false})),
-        ("exit", json!({"failed": true})),
-        ("print", json!({"times": 1})),
-        ("print", json!({"times": 3})),
-        ("print", json!({"times": 2000})),
-        ("print_much", json!({"bytes": 17 << 20})),
-        ("print_much", json!({"bytes": 5 << 20})),
-        ("hoard", json!({})),
-        ("token_hoard", json!({})),
-        ("forge", json!({})),
-        ("make", json!({})),
-        ("many", json!({"count": 3})),
-        ("many", json!({"count": 17})),
-        ("fail", json!({})),
-        ("sum", json!({"first": "1", "second": "1"})),
-        ("burn_beside", json!({"token": "1", "witness": "1"})),
-        ("sum", json!({"first": "1", "second": "2"})),
-        ("burn", json!({"token": "1"})),
-        ("burn", json!({"token": "1"})),
-        ("dropped", json!({})),
+}
+
+#[tokio::test]
+async fn a_handle_that_a_guest_made_up_traps() {
+    let error = met("host-calls", "forge", json!({}), small()).await;
+    assert_eq!(error.kind, ErrorKind::Trap);
+    assert_eq!(error.message, "the guest trapped: unknown handle index 12345");
+}
+
+// attack: B16
+#[tokio::test]
+async fn a_bound_of_zero_is_refused_and_the_largest_one_is_none() {
+    let guests = Guests::new();
+    let compute = guests.wat("compute").await;
+    for zero in [
+        LimitRequest::none().fuel(0),
+        LimitRequest::none().wall(Duration::ZERO),
+        LimitRequest::none().memory_bytes(0),
     ] {
-        let look = c.tools.look_up(n);
-        if !matches!(look, toolwit::Lookup::Found(_)) {
-            println!("{n}: NO TOOL");
-            continue;
-        }
-        let t = Instant::now();
-        match c.call(n, a.clone()).await {
-            Ok(r) => println!(
-                "{n} {a} -> {:?} {} {:?} {:?} log {:?}",
-                t.elapsed(),
-                r.for_llm.chars().take(200).collect::<String>(),
-                r.is_error,
-                r.usage,
-                r.log.map(|l| l.len())
-            ),
-            Err(e) => println!(
-                "{n} {a} -> {:?} ERR {} [{:?}]",
-                t.elapsed(),
-                serde_json::to_string(&e).unwrap(),
-                std::error::Error::source(&e).map(|s| s.to_string())
-            ),
-        }
+        let mut conversation = Conversation::over(&[&compute]).bounded(zero);
+        assert_eq!(
+            conversation.error("fine", json!({})).await.kind,
+            ErrorKind::Configuration
+        );
     }
-    println!("{:?}", c.names());
-    let _: Option<(Value, Error, ErrorKind, Phase)> = None;
+    let most = LimitRequest::none()
+        .fuel(u64::MAX)
+        .wall(Duration::MAX)
+        .memory_bytes(u64::MAX);
+    let mut conversation = Conversation::over(&[&compute]).bounded(most);
+    assert_eq!(conversation.value("fine", json!({})).await, json!(42));
+    let least = LimitRequest::none().fuel(1);
+    let error = Conversation::over(&[&compute])
+        .bounded(least)
+        .error("spin", json!({}))
+        .await;
+    assert_limit(&error, ErrorKind::Fuel, "fuel_max", 1);
 }

@@ -8,3 +8,7 @@
 )]
 
 mod bounds;
+mod crowds;
+mod instantiation;
+mod results;
+mod stopping;
