@@ -205,7 +205,7 @@ impl<'a> Reader<'a> {
         let mut parts = 0;
         let mut params = Vec::with_capacity(ty.params.len());
         for (name, param) in &ty.params {
-            parts += parts_of_name(name);
+            count_parts(&mut parts, parts_of_name(name))?;
             params.push(Field {
                 label: Label::new(name),
                 ty: self.read_type(*param, 0, &mut parts)?,
@@ -283,10 +283,7 @@ impl<'a> Reader<'a> {
     }
 
     fn read_type(&self, ty: ComponentValType, depth: usize, parts: &mut usize) -> Result<WitType, String> {
-        *parts += 1;
-        if *parts > TYPE_PARTS_MAX {
-            return Err(format!("its types have more than {TYPE_PARTS_MAX} parts"));
-        }
+        count_parts(parts, 1)?;
         if depth > TYPE_DEPTH_MAX {
             return Err(format!("its types nest deeper than {TYPE_DEPTH_MAX}"));
         }
@@ -297,7 +294,7 @@ impl<'a> Reader<'a> {
     }
 
     fn read_defined(&self, ty: &ComponentDefinedType, depth: usize, parts: &mut usize) -> Result<WitType, String> {
-        *parts += names_of(ty).map(parts_of_name).sum::<usize>();
+        count_parts(parts, names_of(ty).map(parts_of_name).sum())?;
         let mut read = |ty: &ComponentValType| self.read_type(*ty, depth, parts);
         Ok(match ty {
             ComponentDefinedType::Primitive(primitive) => read_primitive(*primitive)?,
@@ -357,6 +354,14 @@ impl<'a> Reader<'a> {
             (None, None) => Err("it uses a resource that is not exported".to_owned()),
         }
     }
+}
+
+fn count_parts(parts: &mut usize, more: usize) -> Result<(), String> {
+    *parts = parts.saturating_add(more);
+    if *parts > TYPE_PARTS_MAX {
+        return Err(format!("its types have more than {TYPE_PARTS_MAX} parts"));
+    }
+    Ok(())
 }
 
 /// Lists the names that a type brings along.
