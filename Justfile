@@ -20,6 +20,10 @@ test:
 coverage:
     cargo test -p toolwit-tests --test house -- --nocapture every_citation_names_a_line
 
+# Tries every attack, prints what it came to, and keeps the table in SECURITY.md.
+attacks:
+    cargo run -p toolwit-tests --bin attacks -- --write
+
 # Checks what the compiler and clippy know, with all features and with none.
 lint:
     cargo clippy --workspace --all-targets --all-features -- -D warnings

@@ -231,13 +231,6 @@ impl Error {
         self
     }
 
-    /// Says what can be done, in place of what an inner layer said: whoever knows the user's means knows better.
-    #[must_use]
-    pub fn with_own_suggestion(mut self, suggestion: impl Into<String>) -> Self {
-        self.0.suggestion = Some(suggestion.into());
-        self
-    }
-
     /// Says which bound was met.
     #[must_use]
     pub fn with_limit(mut self, limit: LimitUse) -> Self {
@@ -256,6 +249,20 @@ impl Error {
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.0.source = Some(Arc::from(source.into()));
+        self
+    }
+
+    /// Rewrites everything that is told, and drops the source, whose text is not ours.
+    pub(crate) fn redacted(mut self, text: &dyn Fn(&str) -> String, value: &dyn Fn(&mut Value)) -> Self {
+        self.0.message = text(&self.0.message);
+        self.0.suggestion = self.0.suggestion.as_deref().map(text);
+        if let Some(details) = &mut self.0.details {
+            value(details);
+        }
+        self.0.source = self.0.source.map(|source| {
+            let told = text(&source.to_string());
+            Arc::from(Box::<dyn StdError + Send + Sync>::from(told))
+        });
         self
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::agent::{Conversation, ConversationBuilder};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::limits::{EngineLimits, LimitRequest};
-use crate::plugin::{CodeCachePlace, Runtime, RuntimeOptions, Scope};
+use crate::plugin::{CodeCachePlace, Resolve, Runtime, RuntimeOptions, Scope};
 use crate::registry::Registry;
 use crate::tool::{Lookup, Tool, ToolSet};
 
@@ -144,13 +144,40 @@ impl ToolwitBuilder {
         self
     }
 
+    /// Names the operator's file of grants; see [`Grants`](crate::capability::Grants). Without one nothing is granted. The file
+    /// is read again when it changes: a running call keeps what it had, the next one has what the file says then.
+    #[must_use]
+    pub fn grants(mut self, file: impl Into<PathBuf>) -> Self {
+        self.runtime.grants = Some(file.into());
+        self
+    }
+
+    /// Names the file with the values of granted secrets; see [`SecretStore`](crate::plugin::SecretStore).
+    #[must_use]
+    pub fn secrets(mut self, file: impl Into<PathBuf>) -> Self {
+        self.runtime.secrets = Some(file.into());
+        self
+    }
+
+    /// Looks up the names of granted hosts by other means than the machine's resolver. What it answers is checked all the
+    /// same.
+    #[must_use]
+    pub fn resolver(mut self, resolver: Arc<dyn Resolve>) -> Self {
+        self.runtime.resolver = Some(resolver);
+        self
+    }
+
     /// Reads the plugins. Nothing is compiled yet and no guest code runs.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] when a directory cannot be read, [`ErrorKind::Configuration`] for limits of zero.
+    /// [`ErrorKind::Io`] when a directory cannot be read, [`ErrorKind::Configuration`] for limits of zero and for grants that
+    /// cannot be read or enforced.
     pub async fn build(self) -> Result<Toolwit, Error> {
         let runtime = Runtime::new(self.runtime)?;
         let registry = Registry::scan(&runtime, &self.places).await?;
+        runtime
+            .authorities
+            .warn_of_strangers(registry.packages().iter().map(|package| package.name.as_str()));
         Ok(Toolwit { runtime, registry })
     }
 }

@@ -4,13 +4,14 @@
 //! the model may see it.
 //!
 //! Data flows through the modules in this order, and a module imports only from those before it: [`tool`] says what a tool
-//! is, [`limits`] how much it may use, [`plugin`] makes tools of components, [`registry`] finds components on disk,
-//! [`injection`] decides which tools come and go, [`model`] asks language models, [`agent`] is the loop over all of it.
-//! [`Toolwit`] puts them together.
+//! is, [`limits`] how much it may use, [`capability`] what it may reach, [`plugin`] makes tools of components, [`registry`]
+//! finds components on disk, [`injection`] decides which tools come and go, [`model`] asks language models, [`agent`] is the
+//! loop over all of it. [`Toolwit`] puts them together.
 
 pub mod agent;
 #[cfg(feature = "build")]
 pub mod build;
+pub mod capability;
 #[cfg(feature = "cli")]
 pub mod cli;
 mod error;

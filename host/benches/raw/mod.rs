@@ -57,7 +57,7 @@ impl Raw {
     pub fn call(&self) {
         let mut store = store(&self.engine);
         let instance = self.pre.instantiate(&mut store).unwrap();
-        let function = instance.get_func(&mut store, &self.function).unwrap();
+        let function = instance.get_func(&mut store, self.function).unwrap();
         let mut results = [Val::Bool(false)];
         function.call(&mut store, &self.params, &mut results).unwrap();
         std::hint::black_box(results);

@@ -7,7 +7,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 
 use super::exit::Exit;
 use super::printer::{Form, Printer, Talk};
-use super::{build, call, demo, inspect, list, run, show};
+use super::{build, call, demo, explain, grant, inspect, list, run, secret, show};
 use crate::error::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
@@ -48,6 +48,14 @@ pub(super) enum Command {
     Call(Box<call::Call>),
     Inspect(inspect::Inspect),
     Build(build::Build),
+    /// Grant something to a plugin, or show what it asks for
+    Grant(Box<grant::Grant>),
+    /// Take back everything that is granted to a plugin
+    Revoke(grant::Revoke),
+    /// Say whether a plugin may do something, and by which rule
+    Explain(explain::Explain),
+    /// Keep the values of secrets, for grants to send
+    Secret(secret::Secret),
 }
 
 /// How much is told, and in which form.

@@ -1,6 +1,6 @@
 //! The flags that bound calls.
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::limits::{ByteCount, LimitRequest, Span};
 
 /// What the operator allows each call of a tool.
@@ -33,14 +33,16 @@ impl LimitFlags {
     }
 }
 
-/// Says which flag moves the bound that was met.
-pub(super) fn with_flag(error: Error) -> Error {
-    let flag = match error.limit.as_ref().map(|met| met.limit) {
-        Some("fuel_max") => "--fuel N",
-        Some("wall_ms_max") => "--timeout TIME",
-        Some("memory_bytes_max") => "--memory SIZE",
-        Some("result_bytes_max") => "--result-bytes SIZE",
-        _ => return error,
-    };
-    error.with_own_suggestion(format!("`{flag}` moves this limit"))
+/// Names the flag that moves the bound which was met.
+pub(super) fn flag_for(error: &Error) -> Option<&'static str> {
+    let limit = error.limit.as_ref()?.limit;
+    match (error.kind, limit) {
+        (ErrorKind::LoopLimit, "iterations_max") => Some("--max-iterations"),
+        (ErrorKind::LoopLimit, _) => None,
+        (_, "fuel_max") => Some("--fuel"),
+        (_, "wall_ms_max") => Some("--timeout"),
+        (_, "memory_bytes_max") => Some("--memory"),
+        (_, "result_bytes_max") => Some("--result-bytes"),
+        _ => None,
+    }
 }

@@ -9,7 +9,9 @@ mod call;
 mod demo;
 mod describe;
 mod exit;
+mod explain;
 mod failure;
+mod grant;
 mod input;
 mod inspect;
 mod interrupt;
@@ -24,6 +26,7 @@ mod printer;
 mod progress;
 mod run;
 mod schema;
+mod secret;
 mod shipped;
 mod show;
 mod story;
@@ -98,6 +101,10 @@ async fn dispatch(command: Command, printer: Printer, cancel: &CancellationToken
         Command::Call(call) => call.run(printer, cancel).await,
         Command::Inspect(inspect) => inspect.run(printer).await,
         Command::Build(build) => build.run(printer, cancel).await,
+        Command::Grant(grant) => grant.run(printer).await,
+        Command::Revoke(revoke) => revoke.run(printer),
+        Command::Explain(explain) => explain.run(printer).await,
+        Command::Secret(secret) => secret.run(printer),
     }
 }
 

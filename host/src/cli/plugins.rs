@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use super::grant::GrantFlags;
 use super::limits::LimitFlags;
+use super::secret::SecretFlags;
 use crate::error::{Error, ErrorKind, Phase};
-use crate::host::Toolwit;
+use crate::host::{Toolwit, ToolwitBuilder};
 
 /// Names directories, separated as in `PATH`, for commands that are not told any.
 const VARIABLE: &str = "TOOLWIT_PLUGINS";
@@ -20,14 +22,39 @@ pub(super) struct PluginFlags {
     places: Vec<PathBuf>,
 }
 
+/// What plugins are called under.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(super) struct AuthorityFlags {
+    #[command(flatten)]
+    grants: GrantFlags,
+    #[command(flatten)]
+    secrets: SecretFlags,
+}
+
 impl PluginFlags {
-    /// Reads the plugins. Nothing is compiled and nothing runs.
+    /// Reads the plugins, to look at them: nothing is granted. Nothing is compiled and nothing runs.
     pub(super) async fn load(&self, limits: &LimitFlags) -> Result<Toolwit, Error> {
+        self.builder(limits)?.build().await
+    }
+
+    /// Reads the plugins, to call them under what is granted.
+    pub(super) async fn load_granted(&self, limits: &LimitFlags, authority: &AuthorityFlags) -> Result<Toolwit, Error> {
+        let mut builder = self.builder(limits)?;
+        if let Some(grants) = authority.grants.existing() {
+            builder = builder.grants(grants);
+        }
+        if let Ok(secrets) = authority.secrets.path() {
+            builder = builder.secrets(secrets);
+        }
+        builder.build().await
+    }
+
+    fn builder(&self, limits: &LimitFlags) -> Result<ToolwitBuilder, Error> {
         let mut builder = Toolwit::builder().limits(limits.request());
         for place in self.places()? {
             builder = builder.plugins(place);
         }
-        builder.build().await
+        Ok(builder)
     }
 
     /// Says where to look: what the flags name, else the environment, else the directory `tools` when it is there.

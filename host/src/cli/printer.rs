@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::failure::Failure;
+use super::limits::flag_for;
 use super::page::{BAD, FAINT, GOOD, Page, WARN};
 use crate::error::{Error, ErrorKind, LimitUse, Phase};
 
@@ -114,9 +115,10 @@ impl Printer {
         page.styled(BAD, "error:").text(" ").text(error).end();
         if let Some(met) = &error.limit {
             let LimitUse { limit, max, used, .. } = met;
+            let flag = flag_for(error).map(|flag| format!(" (`{flag}`)")).unwrap_or_default();
             page.styled(
                 FAINT,
-                format_args!("limit: {limit} is {max}, used or asked for: {used}"),
+                format_args!("limit: {limit}{flag} is {max}, used or asked for: {used}"),
             )
             .end();
         }

@@ -13,7 +13,7 @@ use super::failure::Failure;
 use super::input::read_text;
 use super::limits::LimitFlags;
 use super::page::{FAINT, Page};
-use super::plugins::PluginFlags;
+use super::plugins::{AuthorityFlags, PluginFlags};
 use super::printer::{Form, Printer};
 use super::progress::Spinner;
 use super::story;
@@ -59,6 +59,8 @@ pub(super) struct Run {
     #[command(flatten)]
     plugins: PluginFlags,
     #[command(flatten)]
+    authority: AuthorityFlags,
+    #[command(flatten)]
     limits: LimitFlags,
 }
 
@@ -69,7 +71,7 @@ impl Run {
             "-" => read_text("-".to_owned(), PROMPT_BYTES_MAX, cancel).await?,
             _ => self.prompt,
         };
-        let host = self.plugins.load(&self.limits).await?;
+        let host = self.plugins.load_granted(&self.limits, &self.authority).await?;
         let mut limits = LoopLimits::default();
         limits.iterations_max = self.max_iterations.unwrap_or(limits.iterations_max);
         let mut builder = host.conversation().model(model.clone()).limits(limits);

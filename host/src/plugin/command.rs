@@ -7,6 +7,7 @@ use tokio::time::Instant;
 use wasmtime::component::Val;
 
 use super::answer::result_too_large;
+use super::authority::Authority;
 use super::component::Plugin;
 use super::decode::DecodeError;
 use super::instance::{CallClock, Instance};
@@ -23,6 +24,7 @@ pub(crate) async fn run(
     function: usize,
     arguments: Arguments,
     context: &ToolContext,
+    authority: &Authority,
 ) -> Result<ToolResult, Error> {
     let (args, stdin) = decode(arguments, plugin.name()).map_err(invalid)?;
     let limits = plugin.limits_for(context)?;
@@ -47,7 +49,7 @@ pub(crate) async fn run(
         stdout: stdout.clone(),
         stderr: stderr.clone(),
     };
-    let mut instance = Instance::new(&linked, &clock, stdio).await?;
+    let mut instance = Instance::new(&linked, &clock, stdio, authority, &plugin.runtime().network).await?;
     let status = match instance.call(&linked, function, &[], &clock).await {
         Ok(Some(Val::Result(Err(_)))) => 1,
         Ok(_) => 0,

@@ -7,14 +7,16 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use wasmtime::component::Component;
 
+use super::authority::{Applicant, Authority};
 use super::engine::Engine;
 use super::inspection::{Inspection, Origin};
 use super::link_once::{LinkOnce, Wait, cancelled_before};
 use super::linked::Linked;
 use super::runtime::Runtime;
-use super::scope::Scope;
+use super::scope::{ConversationNumber, Scope};
 use super::source::{self, Source};
 use super::tool::PluginTool;
+use crate::capability::Declared;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::limits::{CallLimits, LimitRequest, effective};
 use crate::tool::{Tool, ToolContext};
@@ -26,6 +28,7 @@ use crate::tool::{Tool, ToolContext};
 pub struct Plugin {
     name: Arc<str>,
     inspection: Arc<Inspection>,
+    declared: Declared,
     source: Source,
     runtime: Arc<Runtime>,
     linked: LinkOnce,
@@ -93,8 +96,10 @@ impl Plugin {
             .require_loadable()
             .and_then(|()| fits())
             .map_err(|error| error.with_plugin(name))?;
+        let declared = Declared::from_imports(inspection.imports.iter().map(|import| import.name.as_str()));
         Ok(Arc::new(Self {
             name: name.into(),
+            declared,
             inspection: Arc::new(inspection),
             source,
             runtime: runtime.clone(),
@@ -123,7 +128,13 @@ impl Plugin {
         let tools = self.inspection.tools.iter().zip(&self.inspection.tool_functions);
         tools
             .map(|(definition, function)| {
-                PluginTool::free(self.clone(), session.clone(), *function, definition.clone()) as Arc<dyn Tool>
+                PluginTool::free(
+                    self.clone(),
+                    scope.conversation(),
+                    session.clone(),
+                    *function,
+                    definition.clone(),
+                ) as Arc<dyn Tool>
             })
             .collect()
     }
@@ -141,6 +152,27 @@ impl Plugin {
 
     pub(crate) fn runtime(&self) -> &Arc<Runtime> {
         &self.runtime
+    }
+
+    /// Returns what it asks for.
+    #[must_use]
+    pub fn declared(&self) -> &Declared {
+        &self.declared
+    }
+
+    /// Finds out what a call may do.
+    pub(crate) async fn authority(
+        &self,
+        conversation: ConversationNumber,
+        context: &ToolContext,
+    ) -> Result<Authority, Error> {
+        let applicant = Applicant {
+            plugin: &self.name,
+            digest: &self.inspection.digest,
+            declared: &self.declared,
+            conversation,
+        };
+        self.runtime.authorities.of_call(applicant, context).await
     }
 
     /// Computes the bounds of a call from what the process, the operator and the caller say.

@@ -5,6 +5,8 @@ use serde::Serialize;
 use wasmparser::component_types::ComponentEntityType;
 
 use super::check::Checked;
+use super::config::CONFIG_STORES;
+use super::keyvalue::KEYVALUE_STORES;
 use super::reflect::shortened;
 use crate::error::{Error, ErrorKind, Phase};
 
@@ -126,6 +128,9 @@ pub(crate) fn require_known(imports: &[Import]) -> Result<(), Error> {
 }
 
 fn is_supported(import: &str) -> bool {
+    if CONFIG_STORES.contains(&import) || KEYVALUE_STORES.contains(&import) {
+        return true;
+    }
     let Some((interface, version)) = import.split_once('@') else {
         return false;
     };

@@ -1,12 +1,16 @@
 //! One instance: a store with its guest, and the guarded ways into it.
 
+use std::sync::Arc;
+
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wasmtime::Store;
 use wasmtime::component::{self, Func, ResourceAny, Val};
 use wasmtime_wasi::I32Exit;
 
+use super::authority::Authority;
 use super::fault;
+use super::http::Network;
 use super::linked::Linked;
 use super::state::HostState;
 use super::stop::{Abandoned, StopFlag, run_guest};
@@ -49,9 +53,16 @@ pub(crate) struct Instance {
 
 impl Instance {
     /// Makes an instance. Start functions and constructors of the guest run under the call's bounds.
-    pub(crate) async fn new(linked: &Linked, clock: &CallClock<'_>, stdio: Stdio) -> Result<Self, Error> {
+    pub(crate) async fn new(
+        linked: &Linked,
+        clock: &CallClock<'_>,
+        stdio: Stdio,
+        authority: &Authority,
+        network: &Arc<Network>,
+    ) -> Result<Self, Error> {
         let limits = clock.limits;
-        let state = HostState::new(linked.engine().weak(), limits, stdio);
+        let mut state = HostState::new(linked.engine().weak(), limits, stdio, authority, network);
+        state.open_gate(authority, clock.deadline());
         let stop = state.meter.stop.clone();
         let fuel_unset = |error: wasmtime::Error| {
             Error::new(
@@ -79,9 +90,11 @@ impl Instance {
         }
     }
 
-    /// Gives an instance that lives on the full bounds of another call.
-    pub(crate) fn start_call(&mut self, limits: &CallLimits) -> Result<(), Error> {
+    /// Gives an instance that lives on the full bounds of another call, and its authority.
+    pub(crate) fn start_call(&mut self, clock: &CallClock<'_>, authority: &Authority) -> Result<(), Error> {
+        let limits = clock.limits;
         let state = self.store.data_mut();
+        state.open_gate(authority, clock.deadline());
         state.meter.start_call(limits);
         state.limiter.start_call(limits);
         self.stop = state.meter.stop.clone();
@@ -158,7 +171,7 @@ impl Instance {
     }
 
     /// What the guest wrote since the last time.
-    pub(crate) fn take_log(&self) -> Option<std::sync::Arc<str>> {
+    pub(crate) fn take_log(&self) -> Option<Arc<str>> {
         self.store.data().log.take_text()
     }
 }

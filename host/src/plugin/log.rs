@@ -79,6 +79,7 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().filter(|c| is_printable(*c)).collect()
 }
 
+/// Whether a character may reach a terminal as it is.
 pub(crate) fn is_printable(c: char) -> bool {
     let reverses = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     (!c.is_control() && !reverses) || matches!(c, '\n' | '\t')

@@ -2,26 +2,35 @@
 //!
 //! The stages have a type each. An [`Inspection`] is what the bytes tell, without running anything. A [`Plugin`] adds a
 //! name and compiles when it is first called; what is linked then makes an instance for each call, or one session
-//! instance for each conversation where the component hands out resources. `wasi` and `http` are the only places that
-//! give authority to a guest, and they give none.
+//! instance for each conversation where the component hands out resources. `authority` finds out what a call may do; `wasi`,
+//! `files` and `http` are the only places that give it to a guest.
 
 mod answer;
+mod authority;
 mod check;
 mod code_cache;
 mod command;
 mod component;
+mod config;
 mod decode;
 mod docs;
 mod encode;
 mod engine;
 mod entity;
 mod fault;
+mod files;
 mod footprint;
+mod frozen;
 mod harvest;
+#[cfg_attr(
+    not(feature = "network"),
+    allow(dead_code, reason = "nothing is sent, and all that is judged is refused")
+)]
 mod http;
 mod imports;
 mod inspection;
 mod instance;
+mod keyvalue;
 mod limiter;
 mod link_once;
 mod linked;
@@ -31,6 +40,7 @@ mod log;
 mod mapping_tests;
 mod package_docs;
 mod precompiled;
+pub(crate) mod private_file;
 mod reflect;
 mod runtime;
 mod schema;
@@ -46,11 +56,14 @@ mod types;
 mod wasi;
 mod wit_text;
 
+pub use authority::{SecretError, SecretStore};
 pub use component::Plugin;
 pub use docs::WIT_SECTION;
 pub use engine::Profile;
+pub use http::{Resolve, Resolving};
 pub use imports::{Import, ImportSupport};
 pub use inspection::{EntityType, Inspection, Origin, component_wit};
+pub use keyvalue::{KeyValue, KeyValueError, MemoryKeyValue};
 pub use runtime::{CodeCachePlace, Runtime, RuntimeOptions};
 pub use scope::Scope;
 #[cfg(feature = "cli")]

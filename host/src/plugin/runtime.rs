@@ -3,8 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::authority::Authorities;
 use super::code_cache::CodeCache;
 use super::engine::Engines;
+use super::http::{Network, Resolve};
+use super::keyvalue::KeyValue;
 use super::session_registry::SessionRegistry;
 use crate::error::Error;
 use crate::limits::{EngineLimits, LimitRequest};
@@ -32,6 +35,14 @@ pub struct RuntimeOptions {
     pub operator_limits: LimitRequest,
     /// Where machine code is kept.
     pub code_cache: CodeCachePlace,
+    /// The operator's file of grants. Without one nothing is granted.
+    pub grants: Option<PathBuf>,
+    /// The file with the values of secrets, as [`SecretStore`](super::SecretStore) keeps it.
+    pub secrets: Option<PathBuf>,
+    /// Where plugins keep values; in memory when nowhere is named.
+    pub keyvalue: Option<Arc<dyn KeyValue>>,
+    /// Who looks up names for granted requests; the machine's own resolver when nobody is named.
+    pub resolver: Option<Arc<dyn Resolve>>,
 }
 
 /// Runs plugins. One serves a whole process; clones of its `Arc` are cheap.
@@ -39,6 +50,8 @@ pub struct Runtime {
     pub(crate) engines: Engines,
     pub(crate) operator_limits: LimitRequest,
     pub(crate) sessions: SessionRegistry,
+    pub(crate) authorities: Arc<Authorities>,
+    pub(crate) network: Arc<Network>,
 }
 
 impl Runtime {
@@ -47,19 +60,25 @@ impl Runtime {
     /// A code cache that cannot be used is left out with a warning: it costs time, not safety.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](crate::error::ErrorKind::Configuration) for limits under which nothing could run.
+    /// [`ErrorKind::Configuration`](crate::error::ErrorKind::Configuration) for limits under which nothing could run, and for
+    /// grants that cannot be read or enforced.
     pub fn new(options: RuntimeOptions) -> Result<Arc<Self>, Error> {
         options.operator_limits.check()?;
-        let code_cache = match options.code_cache {
+        let code_directory = match options.code_cache {
             CodeCachePlace::Off => None,
-            CodeCachePlace::At(directory) => open_cache(directory),
-            CodeCachePlace::User => user_cache_directory().and_then(open_cache),
+            CodeCachePlace::At(directory) => Some(directory),
+            CodeCachePlace::User => user_cache_directory(),
         };
+        let code_cache = code_directory.clone().and_then(open_cache);
+        let protected = code_directory.into_iter().collect();
+        let authorities = Authorities::new(options.grants, options.secrets, options.keyvalue, protected)?;
         let sessions = SessionRegistry::new(&options.engine_limits);
         Ok(Arc::new(Self {
             engines: Engines::new(options.engine_limits, code_cache)?,
             operator_limits: options.operator_limits,
             sessions,
+            authorities: Arc::new(authorities),
+            network: Arc::new(Network::new(options.resolver)),
         }))
     }
 }

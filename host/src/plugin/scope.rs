@@ -15,7 +15,7 @@ pub struct Scope {
 }
 
 /// Tells the conversations of this process apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ConversationNumber(u64);
 
 impl Default for ConversationNumber {
@@ -30,6 +30,11 @@ impl Scope {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Tells it from the other conversations of the process.
+    pub(crate) fn conversation(&self) -> ConversationNumber {
+        self.conversation
     }
 
     /// Returns the session of a plugin; all its tools in this conversation share it.

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use wasmtime::component::Val;
 
 use super::answer::answer;
+use super::authority::{Authority, Granted};
 use super::component::Plugin;
 use super::decode::decode_arguments;
 use super::encode::find_handles;
@@ -54,6 +55,8 @@ pub(crate) struct Session {
 struct State {
     instance: Option<Instance>,
     entities: EntityTable,
+    /// What was granted when the instance was last called.
+    granted: Option<Arc<Granted>>,
 }
 
 impl Session {
@@ -108,12 +111,16 @@ impl Session {
         target: &Target,
         mut arguments: Arguments,
         context: &ToolContext,
+        authority: &Authority,
     ) -> Result<ToolResult, Error> {
         let limits = self.plugin.limits_for(context)?;
         let linked = self.plugin.linked(context).await?;
         let waiting = Instant::now();
         let mut state = self.enter(context, &limits).await?;
         state.notice_abandoned();
+        if state.notice_grants(&authority.granted) {
+            self.is_alive.store(false, Ordering::Relaxed);
+        }
         let key = self.target_key(function, target, &mut arguments)?;
         let (params, given) = self.decode(&state, function, target, key.as_ref(), &arguments)?;
         let _permit = self.plugin.permit(context, &limits).await?;
@@ -123,12 +130,12 @@ impl Session {
         let alive = Alive::until_dropped(&self.is_alive);
         let mut instance = match state.instance.take() {
             Some(mut instance) => {
-                instance.start_call(&limits)?;
+                instance.start_call(&clock, authority)?;
                 instance
             }
             None => {
                 self.plugin.runtime().sessions.admit(self);
-                Instance::new(&linked, &clock, Stdio::Log).await?
+                Instance::new(&linked, &clock, Stdio::Log, authority, &self.plugin.runtime().network).await?
             }
         };
         let depth = key.and_then(|key| state.entities.get(&key)).map_or(0, |own| own.depth) + 1;
@@ -305,6 +312,19 @@ impl State {
     fn lose(&mut self, why: &str) {
         self.instance = None;
         self.entities.clear(&why.into());
+    }
+
+    /// An instance that was made with more rights than there are now, or with others, does not live on. Returns whether
+    /// one was dropped.
+    fn notice_grants(&mut self, granted: &Arc<Granted>) -> bool {
+        let earlier = self.granted.replace(granted.clone());
+        let may_go_on = earlier
+            .is_none_or(|earlier| Arc::ptr_eq(&earlier, granted) || granted.effective.continues(&earlier.effective));
+        if may_go_on || self.instance.is_none() {
+            return false;
+        }
+        self.lose("what is granted to the plugin has changed");
+        true
     }
 
     /// An instance that was taken out and never put back belonged to a call whose future was dropped.

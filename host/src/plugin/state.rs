@@ -1,11 +1,18 @@
 //! What the host holds for one instance: its WASI world, its meters, its log.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::time::Instant;
 use wasmtime::component::{ResourceTable, Val};
 use wasmtime::{CallHook, EngineWeak, Store, StoreContextMut, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
-use super::http::DenyAll;
+use super::authority::{Authority, Granted};
+use super::files::{Files, FilesView};
+use super::http::{Gate, HttpBounds, Network};
+use super::keyvalue::{self, KeyValue};
 use super::limiter::Limiter;
 use super::log::LogBuffer;
 use super::stop::{StopCause, StopFlag};
@@ -16,7 +23,11 @@ use crate::limits::CallLimits;
 pub(crate) struct HostState {
     wasi: WasiCtx,
     http: WasiHttpCtx,
-    gate: DenyAll,
+    gate: Gate,
+    files: Files,
+    granted: Arc<Granted>,
+    plugin: Arc<str>,
+    keyvalue: Arc<dyn KeyValue>,
     resources: ResourceTable,
     pub(crate) limiter: Limiter,
     pub(crate) meter: Meter,
@@ -54,15 +65,25 @@ impl Transfer {
 }
 
 impl HostState {
-    /// Makes the world of a fresh instance: nothing granted, every bound set.
-    pub(crate) fn new(engine: EngineWeak, limits: &CallLimits, stdio: Stdio) -> Self {
+    /// Makes the world of a fresh instance: what is granted to its plugin and nothing else, every bound set.
+    pub(crate) fn new(
+        engine: EngineWeak,
+        limits: &CallLimits,
+        stdio: Stdio,
+        authority: &Authority,
+        network: &Arc<Network>,
+    ) -> Self {
         let log = LogBuffer::new(limits.log_bytes_max);
         let mut resources = ResourceTable::new();
         resources.set_max_capacity(limits.resources_max);
         Self {
-            wasi: wasi::context(stdio, &log),
+            wasi: wasi::context(stdio, &log, authority),
             http: wasi::http_context(),
-            gate: DenyAll,
+            gate: Gate::new(network.clone()),
+            granted: authority.granted.clone(),
+            plugin: authority.plugin.clone(),
+            keyvalue: authority.keyvalue.clone(),
+            files: Files::new(authority.granted.directories.clone()),
             resources,
             limiter: Limiter::new(limits),
             meter: Meter {
@@ -74,6 +95,38 @@ impl HostState {
             },
             log,
         }
+    }
+
+    /// Opens the gate to the network for a call.
+    pub(crate) fn open_gate(&mut self, authority: &Authority, deadline: Instant) {
+        self.gate.start_call(authority, HttpBounds::default(), deadline);
+    }
+
+    /// The settings, for the host functions that show them.
+    pub(crate) fn settings(&mut self) -> &BTreeMap<String, String> {
+        self.meter.count_host_call();
+        &self.granted.effective.config
+    }
+
+    /// The key–value store, for the host functions that work on it.
+    pub(crate) fn keyvalue(&mut self) -> keyvalue::Access {
+        self.meter.count_host_call();
+        keyvalue::Access {
+            store: self.keyvalue.clone(),
+            plugin: self.plugin.clone(),
+            bytes_max: self.granted.effective.keyvalue.as_ref().map(|rule| rule.quota_bytes),
+        }
+    }
+
+    /// The guest's host resources.
+    pub(crate) fn table(&mut self) -> &mut ResourceTable {
+        &mut self.resources
+    }
+
+    /// The files, for the host functions that work on them.
+    pub(crate) fn files(&mut self) -> FilesView<'_> {
+        self.meter.count_host_call();
+        self.files.view(&mut self.resources)
     }
 
     /// Makes a store whose every bound is set, fuel and epoch included.

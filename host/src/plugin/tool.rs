@@ -7,10 +7,12 @@ use tokio::time::Instant;
 use wasmtime::component::ResourceAny;
 
 use super::answer::answer;
+use super::authority::Authority;
 use super::command;
 use super::component::Plugin;
 use super::decode::{DecodeError, Handover, ResolveHandle, decode_arguments};
 use super::instance::{CallClock, Instance};
+use super::scope::ConversationNumber;
 use super::session::{Session, Target};
 use super::types::{Function, FunctionKind, ResourceIndex};
 use super::wasi::Stdio;
@@ -20,6 +22,7 @@ use crate::tool::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolR
 /// A function of a plugin, or a method of one of its entities.
 pub(crate) struct PluginTool {
     plugin: Arc<Plugin>,
+    conversation: ConversationNumber,
     /// The instance that a conversation's calls share; `None` for a plugin without resources.
     session: Option<Arc<Session>>,
     function: usize,
@@ -31,12 +34,14 @@ impl PluginTool {
     /// A function that needs no entity of its own.
     pub(crate) fn free(
         plugin: Arc<Plugin>,
+        conversation: ConversationNumber,
         session: Option<Arc<Session>>,
         function: usize,
         definition: ToolDefinition,
     ) -> Arc<Self> {
         Arc::new(Self {
             plugin,
+            conversation,
             session,
             function,
             target: Target::None,
@@ -53,6 +58,7 @@ impl PluginTool {
     ) -> Arc<Self> {
         Arc::new(Self {
             plugin: session.plugin().clone(),
+            conversation: session.conversation(),
             session: Some(session),
             function,
             target,
@@ -71,13 +77,19 @@ impl PluginTool {
 
     async fn run(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, Error> {
         let function = self.function()?;
-        match &self.session {
+        let authority = self.plugin.authority(self.conversation, context).await?;
+        let called = match &self.session {
             _ if function.kind == FunctionKind::Command => {
-                command::run(&self.plugin, self.function, arguments, context).await
+                command::run(&self.plugin, self.function, arguments, context, &authority).await
             }
-            Some(session) => session.call(self.function, &self.target, arguments, context).await,
-            None => self.run_fresh(function, arguments, context).await,
-        }
+            Some(session) => {
+                session
+                    .call(self.function, &self.target, arguments, context, &authority)
+                    .await
+            }
+            None => self.run_fresh(function, arguments, context, &authority).await,
+        };
+        authority.conclude(called)
     }
 
     /// Runs in an instance of its own, which is dropped with the call.
@@ -86,6 +98,7 @@ impl PluginTool {
         function: &Function,
         arguments: Arguments,
         context: &ToolContext,
+        authority: &Authority,
     ) -> Result<ToolResult, Error> {
         let params = decode_arguments(&function.params, &arguments, &mut NoHandles).map_err(invalid)?;
         let limits = self.plugin.limits_for(context)?;
@@ -95,11 +108,12 @@ impl PluginTool {
         let queued = waiting.elapsed();
         let _running = self.plugin.runtime().engines.ticker.run();
         let clock = CallClock::start(&limits, context.cancel());
-        let mut instance = Instance::new(&linked, &clock, Stdio::Log).await?;
+        let network = &self.plugin.runtime().network;
+        let mut instance = Instance::new(&linked, &clock, Stdio::Log, authority, network).await?;
         let value = instance.call(&linked, self.function, &params, &clock).await;
         let log = instance.take_log();
         if let Some(log) = &log {
-            tracing::debug!(tool = %self.definition.id, log = &**log, "the guest wrote");
+            tracing::debug!(tool = %self.definition.id, log = &*authority.redactor.text(log), "the guest wrote");
         }
         let mut result = answer(function, value?.as_ref(), &mut std::iter::empty(), &limits)?;
         let mut usage = instance.usage(&clock);

@@ -1,10 +1,15 @@
-//! The WASI world of a guest: every supported interface links, and nothing behind it is granted.
+//! The WASI world of a guest: every supported interface links, and behind it is what was granted.
 
 use wasmtime::component::Linker;
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
-use wasmtime_wasi::{WasiCtx, WasiCtxBuilder};
+use wasmtime_wasi::{Deterministic, WasiCtx, WasiCtxBuilder};
 use wasmtime_wasi_http::WasiHttpCtx;
 
+use super::authority::Authority;
+use super::config;
+use super::files;
+use super::frozen::{FrozenClock, frozen_bytes};
+use super::keyvalue;
 use super::log::LogBuffer;
 use super::state::HostState;
 
@@ -32,15 +37,31 @@ pub(crate) enum Stdio {
 pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<HostState>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    // Ours stands before wasmtime's: it knows the grants and the quotas.
+    linker.allow_shadowing(true);
+    files::add_to_linker(&mut linker)?;
+    config::add_to_linker(&mut linker)?;
+    keyvalue::add_to_linker(&mut linker)?;
+    linker.allow_shadowing(false);
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     Ok(linker)
 }
 
-/// Makes a context that grants nothing: no files, no environment, no network.
-pub(crate) fn context(stdio: Stdio, log: &LogBuffer) -> WasiCtx {
+/// Makes a context with the granted variables, and with frozen clocks and randomness where the grant says so.
+pub(crate) fn context(stdio: Stdio, log: &LogBuffer, authority: &Authority) -> WasiCtx {
     let mut wasi = WasiCtxBuilder::new();
     // The builder's own defaults deny files, environment, arguments, addresses and name lookup; the rest is named here.
     wasi.max_random_size(RANDOM_BYTES_MAX).allow_tcp(false).allow_udp(false);
+    wasi.envs(&authority.variables());
+    if let Some(seconds) = authority.frozen_clock() {
+        wasi.wall_clock(FrozenClock(seconds))
+            .monotonic_clock(FrozenClock(seconds));
+    }
+    if let Some(seed) = authority.frozen_random() {
+        wasi.secure_random(Deterministic::new(frozen_bytes(seed, "secure")))
+            .insecure_random(Deterministic::new(frozen_bytes(seed, "insecure")))
+            .insecure_random_seed(u128::from(seed));
+    }
     match stdio {
         Stdio::Log => wasi.stdout(log.clone()).stderr(log.clone()),
         Stdio::Program {

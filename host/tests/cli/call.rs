@@ -89,7 +89,7 @@ fn arguments_that_are_no_object_are_wrong_usage() {
     exit: 2
 
     --- stderr
-    error: plain#add: /b: expected an integer from 0 to 4294967295, found 3.5
+    error: plain#add: /b: expected an integer from 0 to 4294967295, without fraction or exponent, found 3.5
     ");
 }
 
@@ -136,8 +136,8 @@ fn the_operators_limits_stop_a_call() {
 
     --- stderr
     error: plain#spin: the call burnt all its fuel of 1000000
-    limit: fuel_max is 1000000, used or asked for: 1000000
-    hint: `--fuel N` moves this limit
+    limit: fuel_max (`--fuel`) is 1000000, used or asked for: 1000000
+    hint: ask for less at once; an operator can raise `fuel_max`
     ");
     let cases = [
         (&["call", "spin", "--json", "--timeout", "200ms"][..], "timeout", 4),

@@ -5,6 +5,7 @@
 mod build;
 mod call;
 mod demo;
+mod grant;
 mod guests;
 mod inspect;
 mod interrupt;

@@ -226,3 +226,43 @@ async fn a_bound_of_zero_is_refused_and_the_largest_one_is_none() {
         .await;
     assert_limit(&error, ErrorKind::Fuel, "fuel_max", 1);
 }
+
+// attack: B17
+#[tokio::test]
+async fn a_call_after_a_trap_runs_in_a_fresh_instance() {
+    let guests = Guests::new();
+    let compute = guests.wat("compute").await;
+    let mut conversation = Conversation::over(&[&compute]);
+    assert_eq!(conversation.error("trap", json!({})).await.kind, ErrorKind::Trap);
+    for _ in 0..3 {
+        assert_eq!(
+            conversation.value("count", json!({})).await,
+            json!(1),
+            "nothing is kept between calls"
+        );
+    }
+}
+
+// attack: E2
+#[tokio::test]
+async fn integers_of_64_bits_survive_exactly() {
+    let guests = Guests::new();
+    let compute = guests.wat("compute").await;
+    let mut conversation = Conversation::over(&[&compute]);
+    let exact = conversation
+        .value("add", json!({"a": 9_007_199_254_740_993_i64, "b": 0}))
+        .await;
+    assert_eq!(exact, json!("9007199254740993"), "beyond 2^53 as decimal text");
+    assert_eq!(conversation.value("add", json!({"a": "-5", "b": 2.0})).await, json!(-3));
+    for wrong in [
+        json!("9223372036854775808"),
+        json!(1.5),
+        json!("1.0"),
+        json!(true),
+        json!(""),
+    ] {
+        let error = conversation.error("add", json!({"a": wrong, "b": 0})).await;
+        assert_eq!(error.kind, ErrorKind::InvalidArguments);
+        assert!(error.message.starts_with("/a: "), "{error}");
+    }
+}

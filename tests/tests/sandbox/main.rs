@@ -1,4 +1,4 @@
-//! What a guest may use, and what happens when it wants more.
+//! What a guest may use, what happens when it wants more, and how its resources live.
 
 #![allow(
     clippy::expect_used,
@@ -9,6 +9,8 @@
 
 mod bounds;
 mod crowds;
+mod customers;
+mod entities;
 mod instantiation;
 mod results;
 mod stopping;

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
-use crate::cli::limits::with_flag;
 use crate::cli::page::{FAINT, Page, size};
 use crate::cli::printer::{Form, Printer};
 use crate::error::{Error, ErrorKind, Phase};
@@ -36,7 +35,7 @@ impl Answer {
         match answered {
             Ok(result) if result.is_error => Self::Error(failure(id, &result), Some(result)),
             Ok(result) => Self::Result(result),
-            Err(error) => Self::Error(with_flag(error.into()), None),
+            Err(error) => Self::Error(error.into(), None),
         }
     }
 

@@ -12,7 +12,7 @@ use super::failure::Failure;
 use super::input::read_arguments;
 use super::limits::LimitFlags;
 use super::lookup::find_tool;
-use super::plugins::PluginFlags;
+use super::plugins::{AuthorityFlags, PluginFlags};
 use super::printer::Printer;
 use super::progress::shown;
 use crate::error::{Error, ErrorKind, Phase};
@@ -58,6 +58,8 @@ pub(super) struct Call {
     #[command(flatten)]
     plugins: PluginFlags,
     #[command(flatten)]
+    authority: AuthorityFlags,
+    #[command(flatten)]
     limits: LimitFlags,
 }
 
@@ -70,12 +72,12 @@ impl Call {
                     false => AfterError::GoOn,
                 };
                 let script = Script::read(script, cancel).await?;
-                let host = self.plugins.load(&self.limits).await?;
+                let host = self.plugins.load_granted(&self.limits, &self.authority).await?;
                 play(&host, script, after_error, printer, cancel).await
             }
             (None, wanted) => {
                 let arguments = read_arguments(self.arguments, cancel).await?;
-                let host = self.plugins.load(&self.limits).await?;
+                let host = self.plugins.load_granted(&self.limits, &self.authority).await?;
                 call(&host, &wanted.unwrap_or_default(), arguments, printer, cancel).await
             }
         }

@@ -1,0 +1,274 @@
+//! Which network addresses are public, and which belong to this machine, its network or its cloud.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+use serde::Deserialize;
+
+use super::error::RuleError;
+
+/// What an address belongs to. Only public ones may be reached without being granted as addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AddressClass {
+    /// The internet.
+    Public,
+    /// This machine.
+    Loopback,
+    /// The link, cloud metadata services at `169.254.169.254` included.
+    LinkLocal,
+    /// A private network, unique local IPv6 addresses included.
+    Private,
+    /// A provider's shared network (carrier-grade NAT), some clouds' metadata services included.
+    Shared,
+    /// Many receivers.
+    Multicast,
+    /// No address at all, or one with a special purpose.
+    Reserved,
+}
+
+impl AddressClass {
+    /// Classifies an address. One that carries an IPv4 address inside is what that address is.
+    #[must_use]
+    pub fn of(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(address) => Self::of_v4(address),
+            IpAddr::V6(address) => match embedded_v4(address) {
+                Some(inner) => Self::of_v4(inner),
+                None => Self::of_v6(address),
+            },
+        }
+    }
+
+    fn of_v4(address: Ipv4Addr) -> Self {
+        match address.octets() {
+            [127, ..] => Self::Loopback,
+            [169, 254, ..] => Self::LinkLocal,
+            [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => Self::Private,
+            [100, 64..=127, ..] => Self::Shared,
+            [224..=239, ..] => Self::Multicast,
+            // "This network", protocol assignments, documentation, 6to4 relays, benchmarks, and the future.
+            [0, ..]
+            | [192, 0, 0, _]
+            | [192, 0, 2, _]
+            | [192, 88, 99, _]
+            | [198, 18..=19, ..]
+            | [198, 51, 100, _]
+            | [203, 0, 113, _]
+            | [240..=255, ..] => Self::Reserved,
+            _ => Self::Public,
+        }
+    }
+
+    fn of_v6(address: Ipv6Addr) -> Self {
+        if address.is_loopback() {
+            return Self::Loopback;
+        }
+        match address.segments() {
+            [0xfe80..=0xfebf, ..] => Self::LinkLocal,
+            // Unique local, and site local, which is deprecated and still routed inside sites.
+            [0xfc00..=0xfdff, ..] | [0xfec0..=0xfeff, ..] => Self::Private,
+            [0xff00..=0xffff, ..] => Self::Multicast,
+            // Documentation, and what is set aside below 2001:200::/23.
+            [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] | [0x2001, 0..=0x1ff, ..] => Self::Reserved,
+            // All that is given out so far.
+            [0x2000..=0x3fff, ..] => Self::Public,
+            _ => Self::Reserved,
+        }
+    }
+}
+
+impl fmt::Display for AddressClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Public => "public",
+            Self::Loopback => "loopback",
+            Self::LinkLocal => "link-local",
+            Self::Private => "private",
+            Self::Shared => "shared",
+            Self::Multicast => "multicast",
+            Self::Reserved => "reserved",
+        })
+    }
+}
+
+/// Returns an IPv4 address that is written as IPv6 (`::ffff:a.b.c.d`) in its own form.
+#[must_use]
+pub fn canonical(address: IpAddr) -> IpAddr {
+    address.to_canonical()
+}
+
+/// Finds the IPv4 address to which packets for an IPv6 address may end up going: mapped, compatible, translated (NAT64),
+/// or tunnelled (6to4, Teredo, ISATAP).
+fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let of = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
+    match address.segments() {
+        // The unspecified address and loopback look like compatible ones, and are themselves.
+        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => None,
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0, 0, 0, 0, 0xffff, 0, high, low] => Some(of(high, low)),
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(of(high, low)),
+        // Local NAT64 prefixes put the address anywhere; where it lies is the network's own affair.
+        [0x64, 0xff9b, 1, ..] => Some(Ipv4Addr::UNSPECIFIED),
+        [0x2002, high, low, ..] => Some(of(high, low)),
+        [0x2001, 0, .., high, low] => Some(of(!high, !low)),
+        [.., 0 | 0x200, 0x5efe, high, low] => Some(of(high, low)),
+        _ => None,
+    }
+}
+
+/// A range of addresses: `10.0.0.0/8`, `fd00::/8`, or one address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct AddressRange {
+    first: IpAddr,
+    prefix_bits: u8,
+}
+
+impl AddressRange {
+    /// Tells whether an address lies in it. IPv4 and its mapped IPv6 form are the same.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        match (self.first, canonical(address)) {
+            (IpAddr::V4(first), IpAddr::V4(address)) => {
+                let mask = u32::MAX.checked_shl(32 - u32::from(self.prefix_bits)).unwrap_or(0);
+                u32::from(first) & mask == u32::from(address) & mask
+            }
+            (IpAddr::V6(first), IpAddr::V6(address)) => {
+                let mask = u128::MAX.checked_shl(128 - u32::from(self.prefix_bits)).unwrap_or(0);
+                u128::from(first) & mask == u128::from(address) & mask
+            }
+            _ => false,
+        }
+    }
+}
+
+impl FromStr for AddressRange {
+    type Err = RuleError;
+
+    fn from_str(text: &str) -> Result<Self, RuleError> {
+        let bad = || {
+            RuleError::new(format!(
+                "`{text}` is no address and no range of addresses such as `10.0.0.0/8`"
+            ))
+        };
+        let (first, bits) = match text.split_once('/') {
+            Some((first, bits)) => (first, Some(bits)),
+            None => (text, None),
+        };
+        let first = canonical(first.parse::<IpAddr>().map_err(|_| bad())?);
+        let bits_max = if first.is_ipv4() { 32 } else { 128 };
+        let prefix_bits = match bits {
+            None => bits_max,
+            Some(bits) if bits.bytes().all(|byte| byte.is_ascii_digit()) => bits.parse().map_err(|_| bad())?,
+            Some(_) => return Err(bad()),
+        };
+        if prefix_bits > bits_max {
+            return Err(bad());
+        }
+        if prefix_bits == 0 {
+            return Err(RuleError::new(format!(
+                "`{text}` is every address; name the range that is meant"
+            )));
+        }
+        Ok(Self { first, prefix_bits })
+    }
+}
+
+impl TryFrom<String> for AddressRange {
+    type Error = RuleError;
+
+    fn try_from(text: String) -> Result<Self, RuleError> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for AddressRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bits_max = if self.first.is_ipv4() { 32 } else { 128 };
+        if self.prefix_bits == bits_max {
+            write!(f, "{}", self.first)
+        } else {
+            write!(f, "{}/{}", self.first, self.prefix_bits)
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn class(text: &str) -> AddressClass {
+        AddressClass::of(text.parse().unwrap())
+    }
+
+    // attack: C12
+    #[test]
+    fn every_form_of_an_inner_address_is_seen_through() {
+        use AddressClass::*;
+        for (text, expected) in [
+            ("8.8.8.8", Public),
+            ("2606:4700:4700::1111", Public),
+            ("127.0.0.1", Loopback),
+            ("127.255.255.254", Loopback),
+            ("::1", Loopback),
+            ("::ffff:127.0.0.1", Loopback),
+            ("::ffff:7f00:1", Loopback),
+            ("::127.0.0.1", Loopback),
+            ("::ffff:0:127.0.0.1", Loopback),
+            ("64:ff9b::127.0.0.1", Loopback),
+            ("64:ff9b:1::8.8.8.8", Reserved),
+            ("2002:7f00:1::", Loopback),
+            ("2001:0:4136:e378:8000:63bf:80ff:fffe", Loopback),
+            ("2606:4700::5efe:10.0.0.1", Private),
+            ("0.0.0.0", Reserved),
+            ("::", Reserved),
+            ("169.254.169.254", LinkLocal),
+            ("::ffff:169.254.169.254", LinkLocal),
+            ("fe80::1", LinkLocal),
+            ("100.100.100.200", Shared),
+            ("fd00:ec2::254", Private),
+            ("fec0::1", Private),
+            ("10.1.2.3", Private),
+            ("172.31.0.1", Private),
+            ("172.32.0.1", Public),
+            ("192.168.1.1", Private),
+            ("192.0.2.1", Reserved),
+            ("198.19.0.1", Reserved),
+            ("255.255.255.255", Reserved),
+            ("224.0.0.1", Multicast),
+            ("ff02::1", Multicast),
+            ("2001:db8::1", Reserved),
+            ("64:ff9b::8.8.8.8", Public),
+        ] {
+            assert_eq!(class(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_range_holds_its_addresses_in_both_forms() {
+        let range: AddressRange = "10.1.0.0/16".parse().unwrap();
+        for inside in ["10.1.0.0", "10.1.255.255", "::ffff:10.1.2.3"] {
+            assert!(range.contains(inside.parse().unwrap()), "{inside}");
+        }
+        for outside in ["10.2.0.0", "11.1.0.0", "::1"] {
+            assert!(!range.contains(outside.parse().unwrap()), "{outside}");
+        }
+        let one: AddressRange = "::1".parse().unwrap();
+        assert!(one.contains("::1".parse().unwrap()) && !one.contains("::2".parse().unwrap()));
+        for bad in [
+            "",
+            "10.0.0.0/33",
+            "10.0.0/8",
+            "::/129",
+            "0.0.0.0/0",
+            "::/0",
+            "10.0.0.0/+8",
+            "127.1",
+            "a",
+        ] {
+            assert!(bad.parse::<AddressRange>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What a component asks for, by what it imports.
+
+use serde::Serialize;
+
+/// A kind of authority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Capability {
+    /// Requests over HTTP.
+    Http,
+    /// Directories.
+    Files,
+    /// Environment variables, secrets exposed in them included.
+    Env,
+    /// Settings.
+    Config,
+    /// The key–value store.
+    Keyvalue,
+    /// Calls of other tools.
+    Tools,
+    /// Clocks.
+    Clock,
+    /// Random bytes.
+    Random,
+}
+
+/// Which interfaces stand for a capability. An import is not yet a use, but there is no use without it.
+const INTERFACES: [(&str, Capability); 10] = [
+    ("toolwit:plugin/tools", Capability::Tools),
+    ("wasi:cli/environment", Capability::Env),
+    ("wasi:clocks/monotonic-clock", Capability::Clock),
+    ("wasi:clocks/wall-clock", Capability::Clock),
+    ("wasi:config/store", Capability::Config),
+    ("wasi:filesystem/preopens", Capability::Files),
+    ("wasi:http/outgoing-handler", Capability::Http),
+    ("wasi:keyvalue/store", Capability::Keyvalue),
+    ("wasi:random/insecure-seed", Capability::Random),
+    ("wasi:random/random", Capability::Random),
+];
+
+/// What a component asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Declared {
+    capabilities: Vec<Capability>,
+}
+
+impl Declared {
+    /// Reads the names of a component's imports.
+    pub fn from_imports<'a>(imports: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut capabilities: Vec<_> = imports
+            .into_iter()
+            .filter_map(|import| {
+                let interface = import.split('@').next().unwrap_or_default();
+                INTERFACES
+                    .iter()
+                    .find(|(name, _)| *name == interface)
+                    .map(|(_, capability)| *capability)
+            })
+            .collect();
+        capabilities.sort();
+        capabilities.dedup();
+        Self { capabilities }
+    }
+
+    /// Tells whether it asks for this.
+    #[must_use]
+    pub fn has(&self, capability: Capability) -> bool {
+        self.capabilities.contains(&capability)
+    }
+
+    /// Lists what it asks for.
+    #[must_use]
+    pub fn capabilities(&self) -> &[Capability] {
+        &self.capabilities
+    }
+}

@@ -1,0 +1,156 @@
+//! Declared ∩ granted: what a plugin may do.
+
+use std::collections::BTreeMap;
+
+use super::declared::{Capability, Declared};
+use super::fs_rule::FsRule;
+use super::grants::{Allowance, ClockRule, EnvRule, Grant, GrantedVersion, Grants, KeyValueRule, RandomRule};
+use super::host_rule::HostRule;
+use super::secret_rule::SecretRule;
+
+/// What a plugin may do. The default is nothing.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Effective {
+    /// What it asked for.
+    pub declared: Declared,
+    /// Requests.
+    pub http: Vec<HostRule>,
+    /// Directories.
+    pub files: Vec<FsRule>,
+    /// Environment variables.
+    pub env: Vec<EnvRule>,
+    /// Secrets.
+    pub secrets: Vec<SecretRule>,
+    /// Settings.
+    pub config: BTreeMap<String, String>,
+    /// Its key–value store.
+    pub keyvalue: Option<KeyValueRule>,
+    /// Tools that it may call.
+    pub tools: Vec<String>,
+    /// What its clocks show.
+    pub clock: Option<ClockRule>,
+    /// What its random bytes are.
+    pub random: Option<RandomRule>,
+    /// Why nothing is granted, where that is so.
+    pub ungranted: Option<Ungranted>,
+}
+
+/// Why nothing is granted to a plugin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ungranted {
+    /// No grant names it.
+    NoGrant,
+    /// A grant names it, for another content.
+    OtherDigest,
+    /// A grant that was for one call or one conversation was used already.
+    UsedUp,
+    /// The file of grants cannot be read, so that nothing in it holds.
+    Unreadable,
+}
+
+impl Effective {
+    /// Intersects what a plugin asks for with what is granted to it.
+    #[must_use]
+    pub fn new(declared: &Declared, grants: &Grants, plugin: &str, digest: &str) -> Self {
+        let named: Vec<_> = grants.grants.iter().filter(|grant| grant.plugin == plugin).collect();
+        let mut fitting = named
+            .iter()
+            .copied()
+            .filter(|grant| grant.is_for(plugin, digest))
+            .peekable();
+        if fitting.peek().is_none() {
+            let why = if named.is_empty() {
+                Ungranted::NoGrant
+            } else {
+                Ungranted::OtherDigest
+            };
+            return Self::nothing(declared, why);
+        }
+        Self::of_grants(declared, fitting)
+    }
+
+    /// Intersects what a plugin asks for with the sum of some grants of it.
+    #[must_use]
+    pub fn of_grants<'a>(declared: &Declared, grants: impl IntoIterator<Item = &'a Grant>) -> Self {
+        let mut effective = Self {
+            declared: declared.clone(),
+            ..Self::default()
+        };
+        for grant in grants {
+            effective.add(&grant.allowance);
+        }
+        effective
+    }
+
+    /// Makes what a plugin may do to which nothing is granted.
+    #[must_use]
+    pub fn nothing(declared: &Declared, why: Ungranted) -> Self {
+        Self {
+            declared: declared.clone(),
+            ungranted: Some(why),
+            ..Self::default()
+        }
+    }
+
+    fn add(&mut self, granted: &Allowance) {
+        let declared = self.declared.clone();
+        if declared.has(Capability::Http) {
+            self.http.extend_from_slice(&granted.http);
+        }
+        if declared.has(Capability::Files) {
+            let is_new = |rule: &&FsRule| !self.files.iter().any(|known| known.guest == rule.guest);
+            let new: Vec<_> = granted.files.iter().filter(is_new).cloned().collect();
+            self.files.extend(new);
+        }
+        if declared.has(Capability::Env) {
+            self.env.extend_from_slice(&granted.env);
+        }
+        for rule in &granted.secrets {
+            let mut rule = rule.clone();
+            rule.target = rule.target.filter(|_| declared.has(Capability::Http));
+            rule.exposed_as = rule.exposed_as.filter(|_| declared.has(Capability::Env));
+            if rule.target.is_some() || rule.exposed_as.is_some() {
+                self.secrets.push(rule);
+            }
+        }
+        if declared.has(Capability::Config) {
+            self.config.extend(granted.config.clone());
+        }
+        if declared.has(Capability::Keyvalue) {
+            self.keyvalue = self.keyvalue.take().or_else(|| granted.keyvalue.clone());
+        }
+        if declared.has(Capability::Tools) {
+            self.tools.extend_from_slice(&granted.tools);
+        }
+        // These take away rather than give, so that they hold whatever is declared: the first word counts.
+        self.clock = self.clock.or(granted.clock);
+        self.random = self.random.or(granted.random);
+    }
+
+    /// Tells whether an instance that was made under `earlier` may go on: nothing that it could do is missing, and what was
+    /// built into it is the same. Requests and secrets are looked at anew at each call.
+    #[must_use]
+    pub fn continues(&self, earlier: &Self) -> bool {
+        let built_in_is_same = self.files == earlier.files
+            && self.env == earlier.env
+            && self.config == earlier.config
+            && self.keyvalue == earlier.keyvalue
+            && self.clock == earlier.clock
+            && self.random == earlier.random;
+        built_in_is_same
+            && earlier.http.iter().all(|rule| self.http.contains(rule))
+            && earlier.secrets.iter().all(|rule| self.secrets.contains(rule))
+            && earlier.tools.iter().all(|id| self.tools.contains(id))
+    }
+}
+
+/// What a new content of a plugin would get from grants for its other contents, if an operator renewed them.
+#[must_use]
+pub fn stale_grants<'a>(grants: &'a Grants, plugin: &str, digest: &str) -> Vec<&'a Grant> {
+    let is_stale = |grant: &&Grant| {
+        grant.plugin == plugin && matches!(&grant.version, GrantedVersion::Digest(granted) if granted != digest)
+    };
+    grants.grants.iter().filter(is_stale).collect()
+}

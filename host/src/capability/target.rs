@@ -1,0 +1,249 @@
+//! What a request really asks for: its scheme, host, port, method and path, read once and in one way.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
+
+use serde::Deserialize;
+
+use super::address::canonical;
+use super::error::RuleError;
+
+/// The scheme of a request. There are no others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scheme {
+    /// Without encryption.
+    Http,
+    /// With TLS.
+    #[default]
+    Https,
+}
+
+impl Scheme {
+    /// Returns the port that is meant when none is named.
+    #[must_use]
+    pub fn default_port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        })
+    }
+}
+
+/// A host as it is dialled: a name in lower case without a trailing dot, or an address.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Host {
+    /// A DNS name, in ASCII.
+    Name(String),
+    /// An address.
+    Address(IpAddr),
+}
+
+impl Host {
+    /// Reads a host. Names are ASCII (`xn--…` for others); an address has its usual form only, so that `127.1`, `0x7f000001`
+    /// and `2130706433` are refused and not taken for names.
+    ///
+    /// # Errors
+    /// For anything that one reader could take for one host and another for a different one.
+    pub fn parse(text: &str) -> Result<Self, RuleError> {
+        if let Some(address) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            let address = address.parse::<std::net::Ipv6Addr>();
+            let address = address.map_err(|_| RuleError::new(format!("`{text}` is no IPv6 address")))?;
+            return Ok(Self::Address(canonical(IpAddr::V6(address))));
+        }
+        let name = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
+        if name.is_empty() || name.len() > 253 {
+            return Err(RuleError::new(format!("`{}` is no host", shown(text))));
+        }
+        let fits = |label: &str| {
+            let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+            (1..=63).contains(&label.len()) && label.bytes().all(fits)
+        };
+        if !name.split('.').all(fits) {
+            return Err(RuleError::new(format!("`{}` is no host", shown(text))));
+        }
+        let last = name.rsplit('.').next().unwrap_or_default();
+        let is_number = last.bytes().all(|byte| byte.is_ascii_digit())
+            || last
+                .strip_prefix("0x")
+                .is_some_and(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        if !is_number {
+            return Ok(Self::Name(name));
+        }
+        match name.parse::<Ipv4Addr>() {
+            Ok(address) if !text.ends_with('.') => Ok(Self::Address(IpAddr::V4(address))),
+            _ => Err(RuleError::new(format!(
+                "`{text}` is an address in an unusual form; write it as four numbers"
+            ))),
+        }
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Address(IpAddr::V4(address)) => write!(f, "{address}"),
+            Self::Address(IpAddr::V6(address)) => write!(f, "[{address}]"),
+        }
+    }
+}
+
+/// What a request asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RequestTarget {
+    /// How to speak.
+    pub scheme: Scheme,
+    /// To whom.
+    pub host: Host,
+    /// At which port; never 0.
+    pub port: u16,
+    /// With which method, as it is sent.
+    pub method: String,
+    /// For which path, with its query.
+    pub path: String,
+}
+
+impl RequestTarget {
+    /// Reads the parts of a request. `authority` is a host with or without a port, and nothing else.
+    ///
+    /// # Errors
+    /// For a scheme other than `http` and `https`, an authority with a user, an escape, a space or a control character, port
+    /// 0, and the methods that are not requests for a resource (`CONNECT`, `TRACE`).
+    pub fn new(method: &str, scheme: &str, authority: &str, path: &str) -> Result<Self, RuleError> {
+        let scheme = match scheme {
+            "http" => Scheme::Http,
+            "https" => Scheme::Https,
+            other => {
+                return Err(RuleError::new(format!(
+                    "the scheme `{}` is not `http` or `https`",
+                    shown(other)
+                )));
+            }
+        };
+        let (host, port) = split_authority(authority)?;
+        check_method(method)?;
+        let path = if path.is_empty() { "/" } else { path };
+        if !path.starts_with(['/', '?']) || path.bytes().any(|byte| !(0x21..=0x7e).contains(&byte) || byte == b'#') {
+            return Err(RuleError::new("the path holds characters that a path cannot have"));
+        }
+        Ok(Self {
+            scheme,
+            host: Host::parse(host)?,
+            port: port.unwrap_or_else(|| scheme.default_port()),
+            method: method.to_owned(),
+            path: if path.starts_with('?') {
+                format!("/{path}")
+            } else {
+                path.to_owned()
+            },
+        })
+    }
+
+    /// Reads `GET https://example.com:8443/a`, as the operator types it; the method may be left out.
+    ///
+    /// # Errors
+    /// Those of [`RequestTarget::new`].
+    pub fn parse(text: &str) -> Result<Self, RuleError> {
+        let (method, url) = match text.trim().split_once(' ') {
+            Some((method, url)) => (method, url.trim_start()),
+            None => ("GET", text.trim()),
+        };
+        let (scheme, rest) = url
+            .split_once("://")
+            .ok_or_else(|| RuleError::new(format!("`{}` is no URL such as `https://example.com/a`", shown(url))))?;
+        let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
+        Self::new(method, &scheme.to_ascii_lowercase(), &rest[..end], &rest[end..])
+    }
+
+    /// Returns host and port as the `Host` header names them: without the port where it goes without saying.
+    #[must_use]
+    pub fn authority(&self) -> String {
+        if self.port == self.scheme.default_port() {
+            self.host.to_string()
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+
+    /// Tells whether the path means the same to every server: no dot segments, no escaped separators, no empty segments.
+    /// Only such a path can be held to a prefix.
+    #[must_use]
+    pub fn has_plain_path(&self) -> bool {
+        let path = self.path.split('?').next().unwrap_or_default().to_ascii_lowercase();
+        let is_dots = |segment: &str| matches!(segment.replace("%2e", ".").as_str(), "." | "..");
+        !path.contains("//")
+            && !["%2f", "%5c", "%00", "\\", ";"].iter().any(|odd| path.contains(odd))
+            && !path.split('/').any(is_dots)
+            && !has_nested_escape(&path)
+    }
+}
+
+/// An escape of an escape: some servers decode twice.
+fn has_nested_escape(path: &str) -> bool {
+    path.contains("%25")
+}
+
+impl fmt::Display for RequestTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // What follows the path may hold keys.
+        let path = self.path.split('?').next().unwrap_or_default();
+        write!(f, "{} {}://{}{path}", self.method, self.scheme, self.authority())
+    }
+}
+
+fn split_authority(authority: &str) -> Result<(&str, Option<u16>), RuleError> {
+    let refused = |why: &str| RuleError::new(format!("`{}` {why}", shown(authority)));
+    if authority.contains('@') {
+        return Err(refused("names a user; write the host alone"));
+    }
+    if authority
+        .bytes()
+        .any(|byte| !(0x21..=0x7e).contains(&byte) || matches!(byte, b'%' | b'\\' | b'/' | b'?' | b'#'))
+    {
+        return Err(refused("holds characters that a host cannot have"));
+    }
+    let (host, port) = match authority.rfind(':') {
+        Some(at) if !authority[at..].contains(']') => (&authority[..at], Some(&authority[at + 1..])),
+        _ => (authority, None),
+    };
+    let Some(port) = port else {
+        return Ok((host, None));
+    };
+    let is_number = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    match port.parse::<u16>() {
+        Ok(number) if is_number && number > 0 => Ok((host, Some(number))),
+        _ => Err(refused("has no port from 1 to 65535")),
+    }
+}
+
+fn check_method(method: &str) -> Result<(), RuleError> {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if method.is_empty() || method.len() > 32 || !method.bytes().all(is_token) {
+        return Err(RuleError::new(format!("`{}` is no method", shown(method))));
+    }
+    // They ask a proxy to tunnel or a server to echo; in any case, since some servers ignore it.
+    if ["CONNECT", "TRACE"]
+        .iter()
+        .any(|refused| method.eq_ignore_ascii_case(refused))
+    {
+        return Err(RuleError::new(format!("the method `{method}` is never allowed")));
+    }
+    Ok(())
+}
+
+/// Text of others in a message: short, and without control characters.
+pub(crate) fn shown(text: &str) -> String {
+    text.chars().take(80).flat_map(char::escape_debug).collect()
+}

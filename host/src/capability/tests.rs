@@ -1,0 +1,583 @@
+//! The rules, against everything that tries to look like what they allow.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use proptest::prelude::*;
+
+use super::*;
+
+const DIGEST: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+fn grants(text: &str) -> Result<Grants, GrantsError> {
+    Grants::parse(text.as_bytes())
+}
+
+/// A file with one grant for any version, and these lines in it.
+fn one_grant(lines: &str) -> Result<Grants, GrantsError> {
+    grants(&format!(
+        "version = 1\n[[grant]]\nplugin = \"p\"\nany-version = true\n{lines}\n"
+    ))
+}
+
+fn declares_all() -> Declared {
+    Declared::from_imports([
+        "wasi:http/outgoing-handler@0.2.6",
+        "wasi:filesystem/preopens@0.2.6",
+        "wasi:cli/environment@0.2.6",
+        "wasi:config/store@0.2.0-draft",
+        "wasi:keyvalue/store@0.2.0-draft",
+        "toolwit:plugin/tools@0.1.0",
+    ])
+}
+
+fn effective(lines: &str) -> Effective {
+    Effective::new(&declares_all(), &one_grant(lines).unwrap(), "p", DIGEST)
+}
+
+fn may_request(effective: &Effective, authority: &str) -> bool {
+    match RequestTarget::new("GET", "https", authority, "/") {
+        Ok(target) => matches!(decide(effective, &Access::Request(&target)), Decision::Allowed { .. }),
+        Err(_) => false,
+    }
+}
+
+// attack: C10
+#[test]
+fn only_the_granted_host_passes() {
+    let effective = effective(r#"http = [{ host = "API.example.com." }]"#);
+    for same in [
+        "api.example.com",
+        "API.EXAMPLE.COM",
+        "api.example.com.",
+        "api.example.com:443",
+    ] {
+        assert!(may_request(&effective, same), "{same}");
+    }
+    for other in [
+        "evil.com",
+        "api.example.com.evil.com",
+        "xapi.example.com",
+        "api.example.com:8443",
+        "api.example.com:80",
+        "api.example.com..",
+        ".api.example.com",
+        "%61pi.example.com",
+        "\u{430}pi.example.com",
+        "\u{ff41}pi.example.com",
+        "api\u{3002}example.com",
+        "api.example.com:",
+        "api.example.com:0",
+        "api.example.com:+443",
+        "api.example.com:443:443",
+        "api.example.com:65979",
+        "",
+    ] {
+        assert!(!may_request(&effective, other), "{other}");
+    }
+}
+
+#[test]
+fn a_name_in_another_script_is_granted_in_its_ascii_form() {
+    let effective = effective("http = [{ host = \"b\u{fc}cher.example\" }]");
+    assert!(may_request(&effective, "xn--bcher-kva.example"));
+    assert!(!may_request(&effective, "bucher.example"));
+}
+
+// attack: C11
+#[test]
+fn an_authority_with_more_than_a_host_is_refused() {
+    let effective = effective(r#"http = [{ host = "api.example.com" }]"#);
+    for authority in [
+        "api.example.com@evil.com",
+        "user:password@api.example.com",
+        "evil.com#@api.example.com",
+        "api.example.com\\@evil.com",
+        "api.example.com ",
+        " api.example.com",
+        "api.example.com\t",
+        "api.example.com\0",
+        "api.example.com\r\nHost: evil.com",
+        "evil.com/api.example.com",
+        "evil.com?api.example.com",
+    ] {
+        assert!(!may_request(&effective, authority), "{authority:?}");
+    }
+    for url in [
+        "https://api.example.com@evil.com/",
+        "https://evil.com\\@api.example.com/",
+        "https://evil.com#@api.example.com",
+    ] {
+        let allowed = RequestTarget::parse(url)
+            .is_ok_and(|target| matches!(decide(&effective, &Access::Request(&target)), Decision::Allowed { .. }));
+        assert!(!allowed, "{url}");
+    }
+}
+
+// attack: C12
+#[test]
+fn addresses_are_denied_unless_granted_as_addresses() {
+    let any = effective("http = [{ host = \"*\", any-host = true }]");
+    let odd = [
+        "127.1",
+        "2130706433",
+        "0x7f000001",
+        "0177.0.0.1",
+        "0x7f.1",
+        "127.0.0.1.",
+        "1.2.3.4.5",
+        "[fe80::1%25lo]",
+        "[::1",
+    ];
+    for authority in odd {
+        assert!(
+            RequestTarget::new("GET", "https", authority, "/").is_err(),
+            "{authority}"
+        );
+    }
+    for authority in [
+        "127.0.0.1",
+        "8.8.8.8",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "169.254.169.254",
+    ] {
+        assert!(!may_request(&any, authority), "{authority}");
+    }
+    let granted = effective(r#"http = [{ host = "127.0.0.1" }]"#);
+    for same in ["127.0.0.1", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]"] {
+        assert!(may_request(&granted, same), "{same}");
+    }
+    assert!(!may_request(&granted, "[::1]") && !may_request(&granted, "localhost"));
+    assert!(granted.http[0].allows_address("127.0.0.1".parse().unwrap()));
+    assert!(!granted.http[0].allows_address("127.0.0.2".parse().unwrap()));
+}
+
+// attack: C13
+#[test]
+fn a_name_leads_to_public_addresses_or_granted_ones() {
+    let plain = effective(r#"http = [{ host = "api.example.com" }]"#);
+    let inside = effective(r#"http = [{ host = "api.example.com", addresses = ["10.1.0.0/16"] }]"#);
+    let check = |effective: &Effective, address: &str| decide_address(&effective.http[0], address.parse().unwrap());
+    assert_eq!(check(&plain, "93.184.216.34"), Ok(()));
+    for address in [
+        "127.0.0.1",
+        "10.1.2.3",
+        "169.254.169.254",
+        "100.100.100.200",
+        "::1",
+        "fd00:ec2::254",
+        "::ffff:10.1.2.3",
+    ] {
+        assert!(check(&plain, address).is_err(), "{address}");
+    }
+    assert_eq!(check(&inside, "10.1.2.3"), Ok(()));
+    assert_eq!(check(&inside, "::ffff:10.1.2.3"), Ok(()));
+    let denial = check(&inside, "10.2.0.1").unwrap_err();
+    assert_eq!(
+        denial.to_string(),
+        "the host has the private address 10.2.0.1, which is not granted"
+    );
+}
+
+// attack: C16
+#[test]
+fn other_schemes_and_tunnelling_methods_are_refused() {
+    for scheme in ["ftp", "file", "unix", "ws", "wss", "", "HTTP ", "gopher"] {
+        assert!(
+            RequestTarget::new("GET", scheme, "example.com", "/").is_err(),
+            "{scheme}"
+        );
+    }
+    for method in ["CONNECT", "connect", "TRACE", "", "GET /", "G\r\nET", "PROPFIND\0"] {
+        assert!(
+            RequestTarget::new(method, "https", "example.com", "/").is_err(),
+            "{method:?}"
+        );
+    }
+    let effective = effective(r#"http = [{ host = "example.com", methods = ["GET", "POST"] }]"#);
+    for (method, allowed) in [
+        ("GET", true),
+        ("POST", true),
+        ("get", false),
+        ("PUT", false),
+        ("HEAD", false),
+    ] {
+        let target = RequestTarget::new(method, "https", "example.com", "/").unwrap();
+        assert_eq!(
+            matches!(decide(&effective, &Access::Request(&target)), Decision::Allowed { .. }),
+            allowed,
+            "{method}"
+        );
+    }
+    assert!(one_grant(r#"http = [{ host = "example.com", methods = ["CONNECT"] }]"#).is_err());
+    assert!(one_grant(r#"http = [{ host = "example.com", scheme = "ftp" }]"#).is_err());
+}
+
+// attack: C17
+#[test]
+fn a_star_is_at_least_one_level_and_never_everything_by_itself() {
+    let below = effective(r#"http = [{ host = "*.example.com" }]"#);
+    for inside in ["a.example.com", "a.b.example.com", "A.EXAMPLE.COM."] {
+        assert!(may_request(&below, inside), "{inside}");
+    }
+    for outside in [
+        "example.com",
+        "evil-example.com",
+        "evilexample.com",
+        ".example.com",
+        "a.example.com.evil.com",
+    ] {
+        assert!(!may_request(&below, outside), "{outside}");
+    }
+    for refused in [
+        "*",
+        "*.com",
+        "*.",
+        "*.*.com",
+        "a.*.com",
+        "api.*",
+        "*example.com",
+        "**.example.com",
+        "*.10.0.0.1",
+        "",
+    ] {
+        assert!(
+            one_grant(&format!("http = [{{ host = \"{refused}\" }}]")).is_err(),
+            "{refused}"
+        );
+    }
+    assert!(one_grant(r#"http = [{ host = "a.com", any-host = true }]"#).is_err());
+}
+
+#[test]
+fn a_path_is_held_to_its_prefix_on_whole_segments() {
+    let effective = effective(r#"http = [{ host = "example.com", path = "/v1/a" }]"#);
+    let may = |path: &str| {
+        let target = RequestTarget::new("GET", "https", "example.com", path);
+        target.is_ok_and(|target| matches!(decide(&effective, &Access::Request(&target)), Decision::Allowed { .. }))
+    };
+    for inside in ["/v1/a", "/v1/a/", "/v1/a/b?c=/../d", "/v1/a?x"] {
+        assert!(may(inside), "{inside}");
+    }
+    for outside in [
+        "/",
+        "/v1/ab",
+        "/v1/a/../b",
+        "/v1/a/%2e%2E/b",
+        "/v1/a/.%2e/b",
+        "/v1/a%2f..%2fb",
+        "/v1/a/%252e%252e/b",
+        "/v1/a//b",
+        "/v1/a/..;/b",
+        "//v1/a",
+        "/V1/a",
+        "/v1/a\\..\\b",
+        "/v1/a b",
+        "/v1/a\r\nX: y",
+    ] {
+        assert!(!may(outside), "{outside:?}");
+    }
+}
+
+#[test]
+fn a_denial_names_the_nearest_rule() {
+    let effective = effective(
+        r#"http = [{ host = "other.example" }, { host = "x", ports = [443, 444] }, { host = "x", port = 443 }]"#,
+    );
+    let target = RequestTarget::parse("GET https://x:8443/a").unwrap();
+    let Decision::Denied(denial) = decide(&effective, &Access::Request(&target)) else {
+        panic!("it is allowed");
+    };
+    assert_eq!(denial.to_string(), "rule 2 allows the ports 443, 444 only");
+    let target = RequestTarget::parse("https://x/a").unwrap();
+    assert_eq!(
+        decide(&effective, &Access::Request(&target)),
+        Decision::Allowed { rule: 2 }
+    );
+}
+
+// attack: C6
+#[test]
+fn a_directory_is_granted_by_whole_names() {
+    let effective = effective(
+        r#"files = [{ host = "/srv/a", guest = "/data" }, { host = "/srv/b", guest = "/data/out", access = "read-write" }]"#,
+    );
+    let may = |path, access| {
+        matches!(
+            decide(&effective, &Access::File(path, access)),
+            Decision::Allowed { .. }
+        )
+    };
+    for inside in ["/data", "/data/", "/data/a/b", "/data/./a", "//data//a"] {
+        assert!(may(inside, FileAccess::Read), "{inside}");
+    }
+    for outside in [
+        "/data-secret",
+        "/DATA",
+        "/",
+        "",
+        "data",
+        "/data/../etc/passwd",
+        "/dat",
+        "/etc",
+    ] {
+        assert!(!may(outside, FileAccess::Read), "{outside}");
+    }
+    assert!(!may("/data/a", FileAccess::ReadWrite));
+    assert!(
+        may("/data/out/a", FileAccess::ReadWrite),
+        "the innermost directory decides"
+    );
+}
+
+// attack: C7, attack: D5
+#[test]
+fn a_directory_is_named_by_a_whole_path() {
+    for host in [
+        "data",
+        "./data",
+        "/srv/../etc",
+        "~/data",
+        "${HOME}/data",
+        "",
+        "/",
+        "%APPDATA%",
+    ] {
+        assert!(
+            one_grant(&format!("files = [{{ host = '{host}', guest = \"/data\" }}]")).is_err(),
+            "{host}"
+        );
+    }
+    for guest in ["data", "", "/data/", "/data/../etc", "/./data", "//data"] {
+        assert!(
+            one_grant(&format!("files = [{{ host = \"/srv\", guest = \"{guest}\" }}]")).is_err(),
+            "{guest}"
+        );
+    }
+    let twice = r#"files = [{ host = "/a", guest = "/data" }, { host = "/b", guest = "/data" }]"#;
+    assert!(one_grant(twice).is_err());
+}
+
+// attack: C8
+#[test]
+fn a_variable_is_granted_by_its_name() {
+    let effective = effective(r#"env = [{ name = "LANG" }, { name = "TZ", value = "UTC" }]"#);
+    let may = |name| matches!(decide(&effective, &Access::Env(name)), Decision::Allowed { .. });
+    assert!(may("LANG") && may("TZ"));
+    for other in ["PATH", "HOME", "lang", "LANG2", ""] {
+        assert!(!may(other), "{other}");
+    }
+}
+
+#[test]
+fn what_is_granted_and_not_declared_is_not_effective() {
+    let lines = r#"
+http = [{ host = "example.com" }]
+files = [{ host = "/srv", guest = "/data" }]
+env = [{ name = "LANG" }]
+config = { a = "b" }
+keyvalue = { quota = "1MiB" }
+tools = ["calc/add"]
+secrets = [{ name = "key", host = "example.com", bearer = true }]"#;
+    let granted = one_grant(lines).unwrap();
+    let declared = Declared::from_imports(["wasi:clocks/wall-clock@0.2.0"]);
+    let nothing = Effective::new(&declared, &granted, "p", DIGEST);
+    assert_eq!(
+        nothing,
+        Effective {
+            declared,
+            ..Effective::default()
+        }
+    );
+    let all = effective(lines);
+    assert!(all.http.len() == 1 && all.files.len() == 1 && all.env.len() == 1 && all.secrets.len() == 1);
+    assert!(all.config.len() == 1 && all.keyvalue.is_some() && all.tools.len() == 1);
+}
+
+// attack: H6
+#[test]
+fn a_grant_is_for_one_content_unless_it_says_otherwise() {
+    let text =
+        format!("version = 1\n[[grant]]\nplugin = \"p\"\ndigest = \"sha256:{DIGEST}\"\nhttp = [{{ host = \"x\" }}]");
+    let granted = grants(&text).unwrap();
+    let same = Effective::new(&declares_all(), &granted, "p", DIGEST);
+    assert!(may_request(&same, "x"));
+    let replaced = Effective::new(&declares_all(), &granted, "p", &DIGEST.replace('0', "1"));
+    assert_eq!(replaced.ungranted, Some(Ungranted::OtherDigest));
+    assert!(!may_request(&replaced, "x"));
+    assert_eq!(stale_grants(&granted, "p", &DIGEST.replace('0', "1")).len(), 1);
+    let other = Effective::new(&declares_all(), &granted, "q", DIGEST);
+    assert_eq!(other.ungranted, Some(Ungranted::NoGrant));
+    assert!(
+        grants("version = 1\n[[grant]]\nplugin = \"p\"").is_err(),
+        "neither a digest nor any version"
+    );
+}
+
+// attack: D1
+#[test]
+fn a_file_that_is_no_plain_text_is_refused() {
+    assert!(grants("").is_err());
+    assert!(grants("\u{feff}version = 1").is_err());
+    assert!(grants("version = 1\0").is_err());
+    assert!(Grants::parse(b"\xff\xfev\0e\0").is_err());
+    assert!(Grants::parse(b"version = 1 # \xff").is_err());
+    assert!(Grants::parse(&vec![b' '; 50 << 20]).is_err());
+    assert!(grants("version = 1\r\n").is_ok());
+}
+
+// attack: D2
+#[test]
+fn what_is_not_known_is_an_error_with_its_place() {
+    for (text, expected) in [
+        (
+            "version = 1\npermisions = 1",
+            "line 2, column 1: unknown field `permisions`",
+        ),
+        ("version = 1\nversion = 1", "line 2, column 1: duplicate key"),
+        ("version = 2", "line 1, column 11: version 2 is not known"),
+        (
+            "version = 1\n[[grant]]\nplugin = \"p\"\nany-version = true\nhttp = true",
+            "line 5, column 8: invalid type",
+        ),
+        (
+            "version = 1\n[[grant]]\nplugin = \"p\"\nany-version = true\nhttp = [{ host = \"x\", prot = 1 }]",
+            "line 5, column",
+        ),
+        ("version = 1\ngrant = null", "line 2, column"),
+        ("version = \"1\"", "line 1, column 11: invalid type"),
+        ("grant = []", "line 1, column 1: missing field `version`"),
+    ] {
+        let error = grants(text).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{text}: {error}");
+        assert!(!error.contains('\n'), "{error}");
+    }
+}
+
+// attack: D3
+#[test]
+fn deep_nesting_is_refused() {
+    assert!(grants(&format!("version = 1\na = {}", "[".repeat(100_000))).is_err());
+    assert!(grants(&format!("version = 1\n{} = 1", "a.".repeat(100_000) + "a")).is_err());
+    assert!(grants("a: &a [x]\nb: [*a, *a]").is_err());
+}
+
+// attack: D4
+#[test]
+fn amounts_and_ports_are_checked() {
+    for port in [
+        "-1",
+        "0",
+        "65536",
+        "1e309",
+        "9999999999999999999",
+        "0.5",
+        "nan",
+        "\"443\"",
+    ] {
+        assert!(
+            one_grant(&format!("http = [{{ host = \"x\", port = {port} }}]")).is_err(),
+            "{port}"
+        );
+    }
+    for quota in ["\"10 XB\"", "-1", "\"-1\"", "\"0.5MiB\"", "10000000", "\"1e309\""] {
+        let lines = format!("files = [{{ host = \"/a\", guest = \"/a\", access = \"read-write\", quota = {quota} }}]");
+        assert!(one_grant(&lines).is_err(), "{quota}");
+    }
+    let rule = &effective(r#"files = [{ host = "/a", guest = "/a", access = "read-write", quota = "10MB" }]"#).files[0];
+    assert_eq!(rule.quota_bytes, 10_000_000);
+}
+
+// attack: D6
+#[test]
+fn a_plugin_is_named_by_a_name() {
+    for name in ["../etc", "a/b", "", "a b", "a\\b", "\u{430}"] {
+        let text = format!("version = 1\n[[grant]]\nplugin = '{name}'\nany-version = true");
+        assert!(grants(&text).is_err(), "{name}");
+    }
+}
+
+#[test]
+fn a_secret_goes_to_one_https_place() {
+    for lines in [
+        r#"secrets = [{ name = "k" }]"#,
+        r#"secrets = [{ name = "k", host = "*.example.com", bearer = true }]"#,
+        r#"secrets = [{ name = "k", host = "example.com" }]"#,
+        r#"secrets = [{ name = "k", host = "example.com", bearer = true, basic = true }]"#,
+        r#"secrets = [{ name = "k", host = "example.com", header = "Host" }]"#,
+        r#"secrets = [{ name = "k", host = "example.com", header = "a: b\r\nc" }]"#,
+        r#"secrets = [{ name = "k", expose = true }]"#,
+        r#"secrets = [{ name = "k", variable = "K" }]"#,
+        r#"secrets = [{ name = "../k", host = "example.com", bearer = true }]"#,
+        r#"secrets = [{ name = "k", host = "example.com", query = "a&b" }]"#,
+    ] {
+        assert!(one_grant(lines).is_err(), "{lines}");
+    }
+    let rule =
+        &effective(r#"secrets = [{ name = "k", host = "example.com", path = "/v1", header = "X-Key" }]"#).secrets[0];
+    let target = rule.target.as_ref().unwrap();
+    assert_eq!(target.placement, Placement::Header("x-key".to_owned()));
+    let goes_to = |url: &str| target.matches(&RequestTarget::parse(url).unwrap());
+    assert!(goes_to("https://example.com/v1/a") && goes_to("POST https://EXAMPLE.com:443/v1"));
+    for elsewhere in [
+        "http://example.com/v1",
+        "https://example.com:8443/v1",
+        "https://a.example.com/v1",
+        "https://example.com/v1/../v2",
+        "https://example.com/v10",
+    ] {
+        assert!(!goes_to(elsewhere), "{elsewhere}");
+    }
+}
+
+#[test]
+fn an_instance_goes_on_only_when_nothing_is_taken_away() {
+    let a = effective(r#"http = [{ host = "a" }]"#);
+    let both = effective(r#"http = [{ host = "a" }, { host = "b" }]"#);
+    assert!(both.continues(&a), "more than before");
+    assert!(!a.continues(&both), "less than before");
+    let env = effective(r#"env = [{ name = "A" }]"#);
+    assert!(!env.continues(&a), "what is built into an instance has changed");
+}
+
+proptest! {
+    /// A host that the rules let pass is one of theirs, however it is written.
+    #[test]
+    fn no_text_but_a_granted_name_passes(authority in "[ -~\u{80}-\u{ff}]{0,40}") {
+        let effective = effective(r#"http = [{ host = "api.example.com" }]"#);
+        if may_request(&effective, &authority) {
+            let host = authority.strip_suffix(":443").unwrap_or(&authority);
+            let host = host.strip_suffix('.').unwrap_or(host);
+            prop_assert!(host.eq_ignore_ascii_case("api.example.com"), "{authority}");
+        }
+    }
+
+    /// What surrounds a granted name does not make another host pass.
+    #[test]
+    fn nothing_around_a_granted_name_passes(before in "[!-~]{0,6}", after in "[!-~]{0,6}") {
+        let effective = effective(r#"http = [{ host = "api.example.com" }]"#);
+        let authority = format!("{before}api.example.com{after}");
+        if may_request(&effective, &authority) {
+            prop_assert!(before.is_empty() && matches!(after.as_str(), "" | "." | ":443" | ".:443"), "{authority}");
+        }
+    }
+
+    /// Reading a file of grants never panics, and nothing that is half read holds.
+    #[test]
+    fn no_bytes_make_the_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        let _ = Grants::parse(&bytes);
+    }
+
+    /// A path that is held to a prefix leads nowhere else once dots and escapes are resolved.
+    #[test]
+    fn no_path_leaves_its_prefix(path in "/v1(/|%2e|%2E|\\.|%2f|%5c|\\\\|a|;|%25|\\?){0,10}") {
+        let effective = effective(r#"http = [{ host = "x", path = "/v1" }]"#);
+        if let Ok(target) = RequestTarget::new("GET", "https", "x", &path)
+            && matches!(decide(&effective, &Access::Request(&target)), Decision::Allowed { .. })
+        {
+            let resolved = target.path.split('?').next().unwrap().replace("%2e", ".").replace("%2E", ".");
+            prop_assert!(!resolved.split('/').any(|part| part == ".." || part == "."), "{path}");
+            prop_assert!(resolved == "/v1" || resolved.starts_with("/v1/"), "{path}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! `toolwit grant`: what a plugin may do.
+
+mod file;
+mod flags;
+
+pub(super) use file::{GrantFlags, settings_file};
+
+use self::file::GrantsFile;
+use self::flags::AllowanceFlags;
+use super::exit::Exit;
+use super::failure::Failure;
+use super::limits::LimitFlags;
+use super::page::{FAINT, Page, TITLE};
+use super::plugins::PluginFlags;
+use super::printer::{Form, Printer};
+use crate::capability::{Effective, Grants, stale_grants};
+use crate::error::{Error, ErrorKind, Phase};
+use crate::host::Toolwit;
+use crate::plugin::Plugin;
+
+const EXAMPLES: &str = "\
+Examples:
+  toolwit grant fetch                                         what it asks for, and what it has
+  toolwit grant fetch --http 'GET,POST https://api.example.com/v1'
+  toolwit grant notes --read /srv/notes::/notes --write /srv/out::/out --quota 10MiB
+  toolwit grant weather --secret weather-key --to api.example.com --as header:x-api-key --http api.example.com";
+
+/// Grant something to a plugin, or show what it asks for
+///
+/// The grant is for the component as it is now, by its digest: one that is replaced has nothing until it is granted anew. It
+/// holds from the next call, also in a host that runs. Each change leaves a line in the log beside the file.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Grant {
+    /// The plugin's name, as `toolwit list` shows it
+    plugin: String,
+    #[command(flatten)]
+    allowance: AllowanceFlags,
+    /// Grant it for one call
+    #[arg(long, conflicts_with = "session")]
+    once: bool,
+    /// Grant it to the first conversation that uses it
+    #[arg(long)]
+    session: bool,
+    /// Grant it to whatever component has this name: whoever can replace the file has the grant
+    #[arg(long)]
+    any_version: bool,
+    #[command(flatten)]
+    plugins: PluginFlags,
+    #[command(flatten)]
+    grants: GrantFlags,
+}
+
+impl Grant {
+    pub(super) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
+        let host = self.plugins.load(&LimitFlags::default()).await?;
+        let plugin = find(&host, &self.plugin)?;
+        let digest = &plugin.inspection().digest;
+        let mut file = GrantsFile::open(self.grants.path()?)?;
+        let what = self.allowance.told();
+        if what.is_empty() {
+            show(printer, plugin, &file.grants)?;
+            return Ok(Exit::Success);
+        }
+        let mut table = toml_edit::Table::new();
+        table["plugin"] = toml_edit::value(plugin.name());
+        if self.any_version {
+            table["any-version"] = toml_edit::value(true);
+        } else {
+            table["digest"] = toml_edit::value(format!("sha256:{digest}"));
+        }
+        if self.once || self.session {
+            table["scope"] = toml_edit::value(if self.once { "once" } else { "session" });
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+            table["issued"] = toml_edit::value(now.map_or(0, |time| i64::try_from(time.as_secs()).unwrap_or(0)));
+        }
+        self.allowance.write(&mut table)?;
+        file.add(table)?;
+        file.save("grant", plugin.name(), &what)?;
+        match printer.form() {
+            Form::Json => printer.document(&serde_json::json!({"plugin": plugin.name(), "granted": what}))?,
+            Form::Human => {
+                let mut page = Page::new();
+                for line in &what {
+                    page.text("granted to ")
+                        .styled(TITLE, plugin.name())
+                        .text(": ")
+                        .text(line)
+                        .end();
+                }
+                printer.say(&page);
+            }
+        }
+        Ok(Exit::Success)
+    }
+}
+
+/// Shows what a plugin asks for, what it has, and what its other versions had.
+fn show(printer: Printer, plugin: &Plugin, grants: &Grants) -> Result<(), Failure> {
+    let digest = &plugin.inspection().digest;
+    let has = rules(&Effective::new(plugin.declared(), grants, plugin.name(), digest));
+    let had: Vec<String> = stale_grants(grants, plugin.name(), digest)
+        .into_iter()
+        .flat_map(|grant| rules(&Effective::of_grants(plugin.declared(), [grant])))
+        .collect();
+    if printer.form() == Form::Json {
+        return printer.document(&serde_json::json!({
+            "plugin": plugin.name(),
+            "digest": digest,
+            "asks": plugin.declared(),
+            "has": has,
+            "other_versions_had": had,
+        }));
+    }
+    let mut page = Page::new();
+    page.styled(TITLE, plugin.name()).text("  ").styled(FAINT, digest).end();
+    let asks: Vec<_> = plugin
+        .declared()
+        .capabilities()
+        .iter()
+        .map(|asked| format!("{asked:?}").to_lowercase())
+        .collect();
+    page.indent(2)
+        .text("imports: ")
+        .text(if asks.is_empty() {
+            "nothing".to_owned()
+        } else {
+            asks.join(", ")
+        })
+        .end();
+    for (title, lines) in [("has", &has), ("another version had", &had)] {
+        for line in lines {
+            page.indent(2).text(title).text(": ").text(line).end();
+        }
+    }
+    if has.is_empty() {
+        page.indent(2).text("has: nothing").end();
+    }
+    printer.data(&page)
+}
+
+/// Tells each rule in a line.
+fn rules(effective: &Effective) -> Vec<String> {
+    let mut lines: Vec<String> = effective.http.iter().map(|rule| format!("http {rule}")).collect();
+    lines.extend(effective.files.iter().map(|rule| format!("files {rule}")));
+    lines.extend(effective.env.iter().map(|rule| format!("env {}", rule.name)));
+    lines.extend(effective.secrets.iter().map(|rule| format!("secret {rule}")));
+    lines.extend(effective.config.keys().map(|key| format!("config {key}")));
+    lines
+}
+
+/// Finds a plugin by its name.
+pub(super) fn find<'a>(host: &'a Toolwit, name: &str) -> Result<&'a Plugin, Error> {
+    let found = host.registry().plugins().find(|plugin| plugin.name() == name);
+    found.map(|plugin| &**plugin).ok_or_else(|| {
+        let names: Vec<_> = host
+            .registry()
+            .plugins()
+            .map(|plugin| format!("`{}`", plugin.name()))
+            .collect();
+        Error::new(
+            ErrorKind::Configuration,
+            Phase::Registry,
+            format!("there is no usable plugin `{name}`"),
+        )
+        .with_suggestion(format!("there are {}", names.join(", ")))
+    })
+}
+
+const REVOKE_EXAMPLES: &str = "\
+Examples:
+  toolwit revoke fetch";
+
+/// Take back everything that is granted to a plugin
+///
+/// It holds from the next call, also in a host that runs and in a conversation that goes on.
+#[derive(Debug, clap::Args)]
+#[command(after_help = REVOKE_EXAMPLES)]
+pub(super) struct Revoke {
+    /// The plugin's name, as the grants have it; the plugin itself may be gone
+    plugin: String,
+    #[command(flatten)]
+    grants: GrantFlags,
+}
+
+impl Revoke {
+    pub(super) fn run(self, printer: Printer) -> Result<Exit, Failure> {
+        let mut file = GrantsFile::open(self.grants.path()?)?;
+        let removed = file.remove(&self.plugin)?;
+        if removed > 0 {
+            file.save("revoke", &self.plugin, &[])?;
+        }
+        match printer.form() {
+            Form::Json => printer.document(&serde_json::json!({"plugin": self.plugin, "revoked": removed}))?,
+            Form::Human => {
+                let mut page = Page::new();
+                page.text(format_args!("{removed} grants of {} were taken back", self.plugin))
+                    .end();
+                printer.say(&page);
+            }
+        }
+        Ok(Exit::Success)
+    }
+}

@@ -1,0 +1,238 @@
+//! What one call may do: the rights of its plugin as they are now, its secrets, and what was refused to it.
+
+mod directory;
+mod ledger;
+mod policy;
+mod quota;
+#[cfg_attr(
+    not(feature = "network"),
+    allow(dead_code, reason = "without a network nothing streams through it")
+)]
+mod redact;
+mod secret;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub(crate) use directory::OpenDirectory;
+pub(crate) use policy::{Applicant, Granted, Policy};
+pub(crate) use quota::{ENTRY_BYTES, Quota, full};
+pub(crate) use redact::Redactor;
+#[cfg(feature = "network")]
+pub(crate) use redact::StreamMask;
+pub(crate) use secret::Secret;
+pub use secret::{SecretError, SecretStore};
+
+use crate::capability::{ClockRule, Denial, RandomRule};
+use crate::error::{Error, ErrorKind, Phase};
+use crate::plugin::keyvalue::{KeyValue, MemoryKeyValue};
+use crate::tool::{ToolContext, ToolResult};
+
+/// Refusals of one call that are told; a guest may be refused for ever.
+const REFUSALS_MAX: usize = 8;
+
+/// Gives out authority: the grants, and the store of secrets.
+pub(crate) struct Authorities {
+    policy: Policy,
+    secrets: Option<SecretStore>,
+    keyvalue: Arc<dyn KeyValue>,
+}
+
+/// The authority of one call.
+#[derive(Clone)]
+pub(crate) struct Authority {
+    pub(crate) plugin: Arc<str>,
+    pub(crate) granted: Arc<Granted>,
+    pub(crate) secrets: Arc<[Secret]>,
+    pub(crate) redactor: Arc<Redactor>,
+    pub(crate) keyvalue: Arc<dyn KeyValue>,
+    refusals: Arc<Mutex<Vec<Refusal>>>,
+}
+
+/// Something that the host refused to a guest.
+#[derive(Clone, Debug)]
+pub(crate) struct Refusal {
+    /// What it wanted: `send GET https://example.com/a`.
+    pub(crate) wanted: String,
+    pub(crate) why: String,
+    pub(crate) suggestion: String,
+}
+
+impl Authorities {
+    pub(crate) fn new(
+        grants: Option<PathBuf>,
+        secrets: Option<PathBuf>,
+        keyvalue: Option<Arc<dyn KeyValue>>,
+        mut protected: Vec<PathBuf>,
+    ) -> Result<Self, Error> {
+        protected.extend(secrets.iter().cloned());
+        Ok(Self {
+            policy: Policy::open(grants, protected)?,
+            secrets: secrets.map(SecretStore::new),
+            keyvalue: keyvalue.unwrap_or_else(|| Arc::new(MemoryKeyValue::default())),
+        })
+    }
+
+    /// Tells the operator of grants whose plugin is not among these: a name that was mistyped grants nothing.
+    pub(crate) fn warn_of_strangers<'a>(&self, known: impl Iterator<Item = &'a str>) {
+        let known: std::collections::HashSet<&str> = known.collect();
+        for plugin in self
+            .policy
+            .plugins()
+            .iter()
+            .filter(|plugin| !known.contains(plugin.as_str()))
+        {
+            tracing::warn!(plugin, "something is granted to a plugin that is not there");
+        }
+    }
+
+    /// Finds out what a call may do.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Denied`] when the grants of the plugin cannot be read now; [`ErrorKind::Configuration`] when a secret that
+    /// is granted to it is not there.
+    pub(crate) async fn of_call(
+        self: &Arc<Self>,
+        applicant: Applicant<'_>,
+        context: &ToolContext,
+    ) -> Result<Authority, Error> {
+        let unexpected = |error| {
+            Error::new(
+                ErrorKind::Internal,
+                Phase::Execute,
+                "reading what is granted failed unexpectedly",
+            )
+            .with_source(error)
+        };
+        if self.policy.is_stale() {
+            let own = self.clone();
+            tokio::task::spawn_blocking(move || own.policy.reread())
+                .await
+                .map_err(unexpected)?;
+        }
+        let granted = self.policy.granted(applicant)?;
+        let rules = &granted.effective.secrets;
+        let secrets: Arc<[Secret]> = if rules.is_empty() {
+            Arc::from([])
+        } else {
+            let (own, rules, context) = (self.clone(), rules.clone(), context.clone());
+            let looking = tokio::task::spawn_blocking(move || secret::look_up(&rules, own.secrets.as_ref(), &context));
+            looking.await.map_err(unexpected)??.into()
+        };
+        Ok(Authority {
+            plugin: applicant.plugin.into(),
+            redactor: Arc::new(Redactor::new(secrets.iter().map(|secret| secret.value.as_str()))),
+            granted,
+            secrets,
+            keyvalue: self.keyvalue.clone(),
+            refusals: Arc::default(),
+        })
+    }
+}
+
+impl Authority {
+    /// Notes what was refused, for whoever reads how the call went.
+    pub(crate) fn refuse(&self, mut refusal: Refusal) {
+        for text in [&mut refusal.wanted, &mut refusal.why, &mut refusal.suggestion] {
+            *text = self.redactor.text(text).into_owned();
+        }
+        tracing::info!(plugin = %self.plugin, wanted = refusal.wanted, why = refusal.why, "a plugin was refused");
+        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        if refusals.len() < REFUSALS_MAX {
+            refusals.push(refusal);
+        }
+    }
+
+    /// Notes what a rule denied.
+    pub(crate) fn deny(&self, wanted: String, denial: &Denial, grant_flags: &str) {
+        self.refuse(Refusal {
+            wanted,
+            why: denial.to_string(),
+            suggestion: format!("toolwit grant {} {grant_flags}", self.plugin),
+        });
+    }
+
+    /// The variables that the guest sees.
+    pub(crate) fn variables(&self) -> Vec<(String, String)> {
+        let granted = self.granted.effective.env.iter().filter_map(|rule| {
+            let value = rule.value.clone().or_else(|| secret::variable(&rule.name))?;
+            Some((rule.name.clone(), value))
+        });
+        let exposed = self.secrets.iter().filter_map(|secret| {
+            let variable = secret.rule.exposed_as.clone()?;
+            Some((variable, secret.value.as_str().to_owned()))
+        });
+        granted.chain(exposed).collect()
+    }
+
+    pub(crate) fn frozen_clock(&self) -> Option<u64> {
+        match self.granted.effective.clock {
+            Some(ClockRule::Frozen(seconds)) => Some(seconds),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn frozen_random(&self) -> Option<u64> {
+        match self.granted.effective.random {
+            Some(RandomRule::Frozen(seed)) => Some(seed),
+            _ => None,
+        }
+    }
+
+    /// Says how the call ended: without secrets, and with what was refused where it failed.
+    pub(crate) fn conclude(&self, called: Result<ToolResult, Error>) -> Result<ToolResult, Error> {
+        let refused = self
+            .refusals
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .first()
+            .cloned();
+        let concluded = match (called, refused) {
+            (Ok(result), Some(refusal)) if result.is_error => {
+                let error = refusal.into_error();
+                Err(match result.value {
+                    Some(value) => error.with_details(value),
+                    None => error,
+                })
+            }
+            (Err(error), Some(refusal)) if error.kind == ErrorKind::Trap => {
+                Err(refusal.into_error().with_source(error))
+            }
+            (called, _) => called,
+        };
+        if self.redactor.is_idle() {
+            return concluded;
+        }
+        match concluded {
+            Ok(result) => Ok(self.without_secrets(result)),
+            Err(error) => Err(error.redacted(&|text| self.redactor.text(text).into_owned(), &|value| {
+                self.redactor.value(value);
+            })),
+        }
+    }
+
+    fn without_secrets(&self, mut result: ToolResult) -> ToolResult {
+        let clean = |text: &str| self.redactor.text(text).into_owned();
+        result.for_llm = clean(&result.for_llm);
+        result.for_user = result.for_user.as_deref().map(clean);
+        result.log = result.log.as_deref().map(|log| clean(log).into());
+        if let Some(value) = &mut result.value {
+            self.redactor.value(value);
+        }
+        for artifact in &mut result.artifacts {
+            self.redactor.value(&mut artifact.value);
+        }
+        result
+    }
+}
+
+impl Refusal {
+    fn into_error(self) -> Error {
+        Error::new(
+            ErrorKind::Denied,
+            Phase::Execute,
+            format!("it may not {}: {}", self.wanted, self.why),
+        )
+        .with_suggestion(self.suggestion)
+    }
+}

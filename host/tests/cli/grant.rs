@@ -1,0 +1,187 @@
+//! `toolwit grant`, `revoke`, `explain` and `secret`.
+
+use serde_json::{Value, json};
+
+use crate::support::Workspace;
+
+/// Greets with the setting `greeting`, or says `nothing`; and would like to reach the network.
+const SETTINGS: &str = r#"
+(component
+  (type $store (instance
+    (type $failure (variant (case "upstream" string) (case "io" string)))
+    (export "error" (type $error (eq $failure)))
+    (export "get" (func (param "key" string) (result (result (option string) (error $error)))))))
+  (import "wasi:config/store@0.2.0-draft" (instance $config (type $store)))
+  (import "wasi:http/outgoing-handler@0.2.0" (instance))
+  (core module $libc
+    (memory (export "memory") 1)
+    (global $free (mut i32) (i32.const 1024))
+    (func (export "realloc") (param i32 i32 i32 i32) (result i32)
+      (global.get $free)
+      (global.set $free (i32.add (global.get $free) (local.get 3)))))
+  (core instance $libc (instantiate $libc))
+  (alias core export $libc "memory" (core memory $memory))
+  (alias core export $libc "realloc" (core func $realloc))
+  (alias export $config "get" (func $get))
+  (core func $lowered (canon lower (func $get) (memory $memory) (realloc $realloc)))
+  (core module $m
+    (import "libc" "memory" (memory 1))
+    (import "config" "get" (func $get (param i32 i32 i32)))
+    (data (i32.const 0) "greeting")
+    (data (i32.const 32) "nothing")
+    (func (export "greet") (result i32)
+      (call $get (i32.const 0) (i32.const 8) (i32.const 64))
+      (if (i32.load8_u (i32.const 68))
+        (then
+          (i32.store (i32.const 96) (i32.load (i32.const 72)))
+          (i32.store (i32.const 100) (i32.load (i32.const 76))))
+        (else
+          (i32.store (i32.const 96) (i32.const 32))
+          (i32.store (i32.const 100) (i32.const 7))))
+      (i32.const 96)))
+  (core instance $i (instantiate $m
+    (with "libc" (instance $libc))
+    (with "config" (instance (export "get" (func $lowered))))))
+  (alias core export $i "greet" (core func $greet))
+  (func (export "greet") (result string) (canon lift (core func $greet) (memory $memory))))
+"#;
+
+fn workspace() -> Workspace {
+    Workspace::with("settings", SETTINGS)
+        .variable("TOOLWIT_GRANTS", "grants.toml")
+        .file("grants.toml", "version = 1 # of the operator\n")
+}
+
+// attack: D7
+#[test]
+fn a_grant_holds_until_it_is_revoked_and_both_leave_a_line() {
+    let workspace = workspace();
+    let greet = || workspace.run(&["call", "greet"]).stdout.trim().to_owned();
+    assert_eq!(greet(), "nothing");
+    let granted = workspace.run(&["grant", "settings", "--config", "greeting=hello"]);
+    assert_eq!(granted.code, Some(0), "{granted}");
+    assert_eq!(greet(), "hello");
+    let shown = workspace.run(&["grant", "settings"]);
+    assert!(
+        shown.stdout.contains("imports: http, config") && shown.stdout.contains("has: config greeting"),
+        "{shown}"
+    );
+    let revoked = workspace.run(&["revoke", "settings"]);
+    assert_eq!(revoked.code, Some(0), "{revoked}");
+    assert_eq!(greet(), "nothing");
+    let text = std::fs::read_to_string(workspace.path().join("grants.toml")).unwrap();
+    assert!(text.starts_with("version = 1 # of the operator\n"), "{text}");
+    let log = std::fs::read_to_string(workspace.path().join("grants.toml.log")).unwrap();
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(
+        (&lines[0]["action"], &lines[0]["what"]),
+        (&json!("grant"), &json!(["config greeting"]))
+    );
+    assert_eq!(
+        (&lines[1]["action"], &lines[1]["plugin"]),
+        (&json!("revoke"), &json!("settings"))
+    );
+}
+
+// attack: H6
+#[test]
+fn a_component_that_was_replaced_has_nothing_until_it_is_granted_anew() {
+    let workspace = workspace();
+    workspace.run(&["grant", "settings", "--config", "greeting=hello"]);
+    let replaced = SETTINGS.replace("\"nothing\"", "\"no more\"");
+    let workspace = workspace.and("settings", &replaced);
+    assert_eq!(workspace.run(&["call", "greet"]).stdout.trim(), "no more");
+    let shown = workspace.run(&["grant", "settings"]);
+    assert!(shown.stdout.contains("another version had: config greeting"), "{shown}");
+}
+
+#[test]
+fn explain_says_by_which_rule() {
+    let workspace = workspace();
+    workspace.run(&["grant", "settings", "--http", "GET,POST https://a.example/v1"]);
+    workspace.run(&["grant", "settings", "--http", "b.example"]);
+    let ask = |what: &str| workspace.run(&["explain", "settings", what]);
+    let allowed = ask("POST https://A.example/v1/x?y");
+    assert_eq!(
+        (allowed.code, allowed.stdout.trim()),
+        (Some(0), "allowed: rule 1: GET,POST https://a.example:443/v1")
+    );
+    for (what, why) in [
+        ("GET https://b.example:8443/a", "denied: rule 2 allows port 443 only"),
+        (
+            "DELETE https://a.example/v1",
+            "denied: rule 1 allows GET and POST requests only",
+        ),
+        ("https://a.example/v2", "denied: rule 1 allows paths below /v1 only"),
+        (
+            "env HOME",
+            "denied: the component does not import environment variables",
+        ),
+    ] {
+        let denied = ask(what);
+        assert_eq!((denied.code, denied.stdout.trim()), (Some(4), why), "{what}");
+    }
+    assert_eq!(ask("ftp://a.example/").code, Some(2));
+}
+
+// attack: D1, attack: D2, attack: D6
+#[test]
+fn what_cannot_be_granted_is_refused_and_nothing_is_written() {
+    let workspace = workspace();
+    let before = std::fs::read(workspace.path().join("grants.toml")).unwrap();
+    for wrong in [
+        &["grant", "nobody", "--env", "A"][..],
+        &["grant", "../settings", "--env", "A"],
+        &["grant", "settings", "--http", "*.com"],
+        &["grant", "settings", "--http", "ftp://a.example"],
+        &["grant", "settings", "--read", "/etc"],
+        &["grant", "settings", "--read", "/::/data"],
+        &["grant", "settings", "--env", "A B"],
+        &["grant", "settings", "--secret", "key"],
+    ] {
+        let run = workspace.run(wrong);
+        assert_eq!(run.code, Some(2), "{wrong:?}: {run}");
+    }
+    assert_eq!(std::fs::read(workspace.path().join("grants.toml")).unwrap(), before);
+    let broken = workspace.file("grants.toml", "version = 1\npermisions = 1\n");
+    for command in [
+        &["call", "greet"][..],
+        &["grant", "settings", "--env", "A"],
+        &["explain", "settings", "env A"],
+    ] {
+        let run = broken.run(command);
+        assert_eq!(run.code, Some(2), "{run}");
+        assert!(
+            run.stderr.contains("line 2, column 1: unknown field `permisions`"),
+            "{run}"
+        );
+    }
+}
+
+// attack: C19
+#[test]
+fn a_secret_is_kept_and_never_shown() {
+    let workspace = Workspace::new();
+    let secret = |arguments: &[&str], input: &str| {
+        let arguments: Vec<_> = ["secret"]
+            .iter()
+            .chain(arguments)
+            .chain(&["--secrets", "own/secrets.toml"])
+            .copied()
+            .collect();
+        workspace.run_with_input(&arguments, input)
+    };
+    let set = secret(&["set", "weather-key"], "correct horse battery\n");
+    assert_eq!(set.code, Some(0), "{set}");
+    assert!(!set.to_string().contains("horse"));
+    assert_eq!(secret(&["list"], "").stdout, "weather-key\n");
+    let short = secret(&["set", "other"], "short\n");
+    assert_eq!(short.code, Some(2), "{short}");
+    assert!(
+        !short.to_string().contains("short\n") && short.stderr.contains("8 bytes"),
+        "{short}"
+    );
+    assert_eq!(secret(&["remove", "weather-key"], "").code, Some(0));
+    assert_eq!(secret(&["list"], "").stdout, "");
+}

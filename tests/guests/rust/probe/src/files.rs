@@ -1,0 +1,83 @@
+//! Attempts on the file system.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+
+use wasip2::filesystem::preopens::get_directories;
+use wasip2::filesystem::types::{Descriptor, NewTimestamp, PathFlags};
+
+use crate::exports::test::probe::files::Guest;
+use crate::{Probe, told};
+
+impl Guest for Probe {
+    fn read(path: String) -> Result<String, String> {
+        told(fs::read_to_string(path))
+    }
+
+    fn write(path: String, text: String) -> Result<String, String> {
+        told(fs::write(path, text)).map(|()| "written".to_owned())
+    }
+
+    fn entries(path: String) -> Result<Vec<String>, String> {
+        let mut names = Vec::new();
+        for entry in told(fs::read_dir(path))? {
+            names.push(told(entry)?.file_name().to_string_lossy().into_owned());
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    fn fill(path: String, bytes: u64) -> Result<u64, String> {
+        const PIECE: [u8; 4096] = [0; 4096];
+        let mut file = told(fs::File::create(path))?;
+        let mut written = 0;
+        while written < bytes {
+            match file.write(&PIECE) {
+                Ok(count) if count > 0 => written += count as u64,
+                _ => break,
+            }
+        }
+        Ok(written)
+    }
+
+    fn change(how: String, path: String, other: String) -> Result<String, String> {
+        let done = match how.as_str() {
+            "truncate" => told(OpenOptions::new().write(true).truncate(true).open(path)).map(drop),
+            "append" => told(OpenOptions::new().append(true).open(path)).and_then(|mut file| told(file.write_all(b"x"))),
+            "unlink" => told(fs::remove_file(path)),
+            "mkdir" => told(fs::create_dir(path)),
+            "rename" => told(fs::rename(path, other)),
+            "link" => told(fs::hard_link(path, other)),
+            "symlink" => symlink(&path, &other),
+            "touch" => touch(&path),
+            "grow" => told(OpenOptions::new().write(true).create(true).truncate(false).open(path))
+                .and_then(|file| told(file.set_len(1 << 30))),
+            other => Err(format!("what is `{other}`?")),
+        };
+        done.map(|()| "done".to_owned())
+    }
+}
+
+/// Finds the directory of a path, as the guest's own library would.
+fn place(path: &str) -> Result<(Descriptor, String), String> {
+    get_directories()
+        .into_iter()
+        .filter_map(|(directory, name)| {
+            let rest = path.strip_prefix(&name)?.trim_start_matches('/').to_owned();
+            Some((directory, rest))
+        })
+        .next()
+        .ok_or_else(|| "there is no such directory".to_owned())
+}
+
+fn symlink(target: &str, path: &str) -> Result<(), String> {
+    let (directory, name) = place(path)?;
+    directory.symlink_at(target, &name).map_err(|error| error.to_string())
+}
+
+fn touch(path: &str) -> Result<(), String> {
+    let (directory, name) = place(path)?;
+    directory
+        .set_times_at(PathFlags::empty(), &name, NewTimestamp::Now, NewTimestamp::Now)
+        .map_err(|error| error.to_string())
+}

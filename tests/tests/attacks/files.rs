@@ -1,0 +1,303 @@
+//! The file system.
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::json;
+
+use crate::host::Setup;
+
+const READ: &str = r#"files = [{ host = "{dir}/data", guest = "/data" }]"#;
+const WRITE: &str = r#"files = [{ host = "{dir}/data", guest = "/data", access = "read-write", quota = "200KiB" }]"#;
+
+// attack: C1
+#[tokio::test]
+async fn no_path_leads_out_of_a_granted_directory() {
+    let host = Setup::new().grant(READ).start().await;
+    fs::create_dir(host.data().join("sub")).unwrap();
+    fs::write(host.data().join("a.txt"), "inside").unwrap();
+    fs::write(host.directory.path().join("x"), "outside").unwrap();
+    for path in ["/data/a.txt", "/data//a.txt", "/data/./a.txt", "/data/sub/../a.txt"] {
+        assert_eq!(host.value("read", json!({"path": path})).await, "inside", "{path}");
+    }
+    for path in [
+        "/etc/passwd",
+        "/data/../etc/passwd",
+        "/data/../x",
+        "/data/sub/../../x",
+        "/data/a.txt/../../x",
+        "/data/..",
+        "/data/.",
+        "..",
+        ".",
+        "",
+        "\0",
+        "/data/a.txt\0.png",
+        "/proc/self/environ",
+    ] {
+        let told = host.failure("read", json!({"path": path})).await;
+        assert!(!told.contains("outside") && !told.contains("root:"), "{path}: {told}");
+    }
+    assert_eq!(
+        host.value("entries", json!({"path": "/data"})).await,
+        json!(["a.txt", "sub"])
+    );
+}
+
+// attack: C1
+#[tokio::test]
+async fn without_a_grant_there_is_no_file_system() {
+    let host = Setup::new().start().await;
+    for path in ["/", "/data", ".", "/etc"] {
+        host.failure("entries", json!({"path": path})).await;
+    }
+}
+
+// attack: C2, attack: C3
+#[cfg(unix)]
+#[tokio::test]
+async fn no_link_leads_out_of_a_granted_directory() {
+    use std::os::unix::fs::symlink;
+    let host = Setup::new().grant(WRITE).start().await;
+    let data = host.data();
+    fs::create_dir(data.join("dir")).unwrap();
+    fs::write(data.join("a.txt"), "inside").unwrap();
+    symlink("a.txt", data.join("good")).unwrap();
+    symlink("/etc/passwd", data.join("absolute")).unwrap();
+    symlink("../../../../../../etc/passwd", data.join("relative")).unwrap();
+    symlink("absolute", data.join("chain")).unwrap();
+    symlink("/etc", data.join("evil")).unwrap();
+    symlink("nowhere", data.join("dangling")).unwrap();
+    symlink("loop", data.join("loop")).unwrap();
+    symlink("/proc/self/root", data.join("root")).unwrap();
+    symlink("/proc/self/environ", data.join("environ")).unwrap();
+    symlink("/dev/tty", data.join("tty")).unwrap();
+    assert_eq!(host.value("read", json!({"path": "/data/good"})).await, "inside");
+    for path in [
+        "absolute",
+        "relative",
+        "chain",
+        "evil/passwd",
+        "evil/",
+        "dangling",
+        "loop",
+        "root/etc/passwd",
+        "environ",
+        "tty",
+        "dir/../evil/passwd",
+    ] {
+        let told = host.failure("read", json!({"path": format!("/data/{path}")})).await;
+        assert!(!told.contains("root:"), "{path}: {told}");
+    }
+    for path in ["evil", "evil/", "root", "root/etc"] {
+        host.failure("entries", json!({"path": format!("/data/{path}")})).await;
+    }
+    // The guest's own links lead no further.
+    host.failure(
+        "change",
+        json!({"how": "symlink", "path": "/etc/passwd", "other": "/data/own"}),
+    )
+    .await;
+    let _ = host
+        .call(
+            "change",
+            json!({"how": "symlink", "path": "../../etc/passwd", "other": "/data/up"}),
+        )
+        .await;
+    host.failure("read", json!({"path": "/data/up"})).await;
+    host.failure("write", json!({"path": "/data/evil/x", "text": "x"}))
+        .await;
+}
+
+// attack: C4
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_directory_that_becomes_a_link_while_it_is_read_shows_nothing_else() {
+    use std::os::unix::fs::symlink;
+    let host = Setup::new().grant(READ).start().await;
+    let (data, outside) = (host.data(), host.directory.path().join("outside"));
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("a"), "outside").unwrap();
+    fs::create_dir(data.join("dir")).unwrap();
+    fs::write(data.join("dir/a"), "inside").unwrap();
+    symlink(&outside, data.join("link")).unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let (stopped, place) = (stop.clone(), data.clone());
+    let swapping = std::thread::spawn(move || {
+        while !stopped.load(Ordering::Relaxed) {
+            let _ = fs::rename(place.join("dir"), place.join("kept"));
+            let _ = fs::rename(place.join("link"), place.join("dir"));
+            let _ = fs::rename(place.join("dir"), place.join("link"));
+            let _ = fs::rename(place.join("kept"), place.join("dir"));
+        }
+    });
+    let mut inside = 0;
+    for _ in 0..300 {
+        let result = host.call("read", json!({"path": "/data/dir/a"})).await.unwrap();
+        assert!(!result.for_llm.contains("outside"), "{}", result.for_llm);
+        inside += u32::from(!result.is_error);
+    }
+    stop.store(true, Ordering::Relaxed);
+    swapping.join().unwrap();
+    assert!(inside > 0, "it was read at least once");
+}
+
+// attack: C5
+#[tokio::test]
+async fn nothing_changes_under_a_grant_to_read() {
+    let both = r#"files = [{ host = "{dir}/data", guest = "/data" }, { host = "{dir}/out", guest = "/out", access = "read-write" }]"#;
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("out")).unwrap();
+    let host = Setup::new().grant(both).directory(directory).start().await;
+    let file = host.data().join("a.txt");
+    fs::write(&file, "inside").unwrap();
+    let before = fs::metadata(&file).unwrap().modified().unwrap();
+    fs::write(host.directory.path().join("out/b"), "b").unwrap();
+    for how in ["truncate", "append", "unlink", "touch", "grow"] {
+        host.failure("change", json!({"how": how, "path": "/data/a.txt", "other": ""}))
+            .await;
+    }
+    for (how, path, other) in [
+        ("mkdir", "/data/new", ""),
+        ("rename", "/data/a.txt", "/data/b.txt"),
+        ("rename", "/data/a.txt", "/out/a.txt"),
+        ("rename", "/out/b", "/data/b"),
+        ("link", "/data/a.txt", "/data/c"),
+        ("link", "/out/b", "/data/b"),
+        ("link", "/data/a.txt", "/out/a.txt"),
+        ("symlink", "a.txt", "/data/link"),
+    ] {
+        host.failure("change", json!({"how": how, "path": path, "other": other}))
+            .await;
+    }
+    host.failure("write", json!({"path": "/data/new.txt", "text": "x"}))
+        .await;
+    assert_eq!(fs::read_to_string(&file).unwrap(), "inside");
+    assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), before);
+    assert_eq!(fs::read_dir(host.data()).unwrap().count(), 1);
+    // The same bytes of the same guest, where it is granted.
+    for (how, other) in [
+        ("append", ""),
+        ("touch", ""),
+        ("truncate", ""),
+        ("link", "/out/c"),
+        ("rename", "/out/d"),
+    ] {
+        host.value("change", json!({"how": how, "path": "/out/b", "other": other}))
+            .await;
+    }
+    host.value("change", json!({"how": "unlink", "path": "/out/d", "other": ""}))
+        .await;
+}
+
+// attack: C6
+#[tokio::test]
+async fn a_neighbour_of_a_granted_directory_is_not_granted() {
+    let host = Setup::new().grant(READ).start().await;
+    fs::create_dir(host.directory.path().join("data-secret")).unwrap();
+    fs::write(host.directory.path().join("data-secret/a"), "secret").unwrap();
+    fs::write(host.data().join("a"), "inside").unwrap();
+    assert_eq!(host.value("read", json!({"path": "/data/a"})).await, "inside");
+    for path in ["/data-secret/a", "/DATA/a", "/data/../data-secret/a"] {
+        host.failure("read", json!({"path": path})).await;
+    }
+}
+
+// attack: C7
+#[cfg(unix)]
+#[tokio::test]
+async fn a_directory_that_cannot_be_granted_is_refused_at_load() {
+    let refused = |rule: &str| {
+        let rule = format!("files = [{{ host = \"{rule}\", guest = \"/data\" }}]");
+        async move {
+            Setup::new()
+                .grant(&rule)
+                .try_start()
+                .await
+                .err()
+                .map(|error| error.message.clone())
+        }
+    };
+    let missing = refused("{dir}/nowhere").await.unwrap();
+    assert!(
+        missing.contains("line 2, column 1") && missing.contains("nowhere"),
+        "{missing}"
+    );
+    assert!(refused("{dir}/own/grants.toml").await.unwrap().contains("no directory"));
+    assert!(
+        refused("{dir}/own").await.unwrap().contains("belongs to the host"),
+        "the grants lie in it"
+    );
+    assert!(refused("{dir}").await.unwrap().contains("belongs to the host"));
+    assert!(refused("/").await.is_some() && refused("data").await.is_some() && refused("/srv/..").await.is_some());
+    let code = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("code");
+    fs::create_dir_all(&code).unwrap();
+    assert!(
+        refused(code.to_str().unwrap()).await.is_some(),
+        "machine code lies in it"
+    );
+    // A link is followed once, when the grants are read; where it points later changes nothing.
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("data")).unwrap();
+    fs::write(directory.path().join("data/a"), "inside").unwrap();
+    std::os::unix::fs::symlink(directory.path().join("data"), directory.path().join("link")).unwrap();
+    let link = r#"files = [{ host = "{dir}/link", guest = "/data" }]"#;
+    let host = Setup::new().grant(link).directory(directory).start().await;
+    fs::remove_file(host.directory.path().join("link")).unwrap();
+    std::os::unix::fs::symlink("/etc", host.directory.path().join("link")).unwrap();
+    assert_eq!(host.value("read", json!({"path": "/data/a"})).await, "inside");
+    host.failure("read", json!({"path": "/data/passwd"})).await;
+}
+
+// attack: B18
+#[tokio::test]
+async fn what_a_plugin_writes_is_bounded() {
+    let host = Setup::new().grant(WRITE).start().await;
+    host.value("write", json!({"path": "/data/small", "text": "fits"}))
+        .await;
+    let written = host
+        .value("fill", json!({"path": "/data/large", "bytes": 10_u64 << 30}))
+        .await;
+    let on_disk = fs::metadata(host.data().join("large")).unwrap().len();
+    assert!(
+        (100_000..=200 << 10).contains(&on_disk),
+        "{written} written, {on_disk} on disk"
+    );
+    let full = host
+        .failure("write", json!({"path": "/data/another", "text": "x".repeat(100_000)}))
+        .await;
+    assert!(full.contains("space"), "{full}");
+    host.failure("change", json!({"how": "grow", "path": "/data/small", "other": ""}))
+        .await;
+    let mut made = 0;
+    while made < 100 {
+        let result = host
+            .call(
+                "change",
+                json!({"how": "mkdir", "path": format!("/data/d{made}"), "other": ""}),
+            )
+            .await;
+        if result.unwrap().is_error {
+            break;
+        }
+        made += 1;
+    }
+    assert!(made < 100, "names cost, too");
+    host.value("change", json!({"how": "unlink", "path": "/data/large", "other": ""}))
+        .await;
+    host.value("write", json!({"path": "/data/again", "text": "fits again"}))
+        .await;
+}
+
+// attack: C3
+#[cfg(unix)]
+#[tokio::test]
+async fn a_pipe_in_a_granted_directory_is_not_opened() {
+    let host = Setup::new().grant(WRITE).start().await;
+    let pipe = host.data().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    host.failure("read", json!({"path": "/data/pipe"})).await;
+    host.failure("write", json!({"path": "/data/pipe", "text": "x"})).await;
+}

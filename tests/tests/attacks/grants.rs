@@ -1,0 +1,218 @@
+//! The file of grants while the host runs.
+
+use std::fs;
+
+use serde_json::json;
+use toolwit::ErrorKind;
+
+use crate::host::{Setup, TestHost};
+
+const READ: &str = r#"files = [{ host = "{dir}/data", guest = "/data" }]"#;
+
+async fn reading() -> TestHost {
+    let host = Setup::new().grant(READ).start().await;
+    fs::write(host.data().join("a"), "inside").unwrap();
+    host
+}
+
+async fn may_read(host: &TestHost) -> bool {
+    host.call("read", json!({"path": "/data/a"}))
+        .await
+        .is_ok_and(|result| !result.is_error)
+}
+
+// attack: D7
+#[tokio::test]
+async fn a_grant_holds_from_the_next_call_and_a_revocation_too() {
+    let host = Setup::new().grant("").start().await;
+    fs::write(host.data().join("a"), "inside").unwrap();
+    assert!(!may_read(&host).await);
+    host.regrant(READ);
+    assert!(may_read(&host).await);
+    host.regrant("");
+    assert!(!may_read(&host).await);
+}
+
+// attack: D7
+#[tokio::test]
+async fn a_session_instance_loses_what_was_revoked() {
+    let host = reading().await;
+    let made = host.call("jar_new", json!({"content": "sweets"})).await.unwrap();
+    let tools: Vec<_> = made.providers.iter().flat_map(|provider| provider.tools()).collect();
+    let look = || host.call_in(&tools, "jar_thejar_look", json!({"path": "/data/a"}));
+    assert_eq!(look().await.unwrap().for_llm, "sweets and inside");
+    host.regrant(&format!("{READ}\nhttp = [{{ host = \"example.com\" }}]"));
+    assert_eq!(
+        look().await.unwrap().for_llm,
+        "sweets and inside",
+        "more than before: it lives on"
+    );
+    host.regrant(READ);
+    let gone = look().await;
+    // The keeper does not import HTTP, so that nothing of what it has was taken away.
+    assert_eq!(gone.unwrap().for_llm, "sweets and inside");
+    host.regrant("");
+    let gone = look().await.unwrap_err();
+    assert_eq!(gone.kind, ErrorKind::EntityGone, "{gone}");
+    assert!(
+        gone.message.contains("granted") && gone.message.contains("changed"),
+        "{gone}"
+    );
+}
+
+// attack: D1, attack: D2
+#[tokio::test]
+async fn a_file_that_breaks_denies_everything_until_it_is_mended() {
+    let host = reading().await;
+    let file = host.grants_file();
+    let good = fs::read(&file).unwrap();
+    for broken in [
+        &b"version = 1\npermisions = []"[..],
+        b"",
+        b"\xff\xfe",
+        b"version = 1\0",
+        &vec![b'#'; 2 << 20],
+    ] {
+        assert!(may_read(&host).await);
+        fs::write(&file, broken).unwrap();
+        let error = host.denial("read", json!({"path": "/data/a"})).await;
+        assert!(error.message.contains("grants.toml"), "{error}");
+        fs::write(&file, &good).unwrap();
+    }
+    assert!(may_read(&host).await);
+    fs::remove_file(&file).unwrap();
+    host.denial("read", json!({"path": "/data/a"})).await;
+    fs::create_dir(&file).unwrap();
+    host.denial("read", json!({"path": "/data/a"})).await;
+    fs::remove_dir(&file).unwrap();
+    fs::write(&file, &good).unwrap();
+    assert!(may_read(&host).await);
+}
+
+// attack: D1
+#[tokio::test]
+async fn a_host_does_not_start_with_grants_that_it_cannot_read() {
+    for broken in [
+        "",
+        "version = 1\nversion = 2",
+        "version = 1\n[[grant]]\nplugin = \"../x\"\nany-version = true",
+    ] {
+        let error = Setup::new().file(broken).try_start().await.err().unwrap();
+        assert_eq!(error.kind, ErrorKind::Configuration);
+        assert!(
+            error.message.contains("line ") && error.suggestion.is_some(),
+            "{error:?}"
+        );
+    }
+}
+
+// attack: H6
+#[tokio::test]
+async fn another_content_under_the_same_name_has_nothing() {
+    let digest = reading()
+        .await
+        .host
+        .registry()
+        .plugins()
+        .find(|plugin| plugin.name() == "probe")
+        .unwrap()
+        .inspection()
+        .digest
+        .clone();
+    let file =
+        |digest: &str| format!("version = 1\n[[grant]]\nplugin = \"probe\"\ndigest = \"sha256:{digest}\"\n{READ}");
+    let same = Setup::new().file(&file(&digest)).start().await;
+    fs::write(same.data().join("a"), "inside").unwrap();
+    assert!(may_read(&same).await);
+    let other = Setup::new()
+        .file(&file(&digest.chars().rev().collect::<String>()))
+        .start()
+        .await;
+    fs::write(other.data().join("a"), "inside").unwrap();
+    assert!(!may_read(&other).await);
+}
+
+// attack: D7
+#[tokio::test]
+async fn a_grant_for_one_call_or_one_conversation_is_used_up() {
+    let once = Setup::new().grant(&format!("scope = \"once\"\n{READ}")).start().await;
+    fs::write(once.data().join("a"), "inside").unwrap();
+    assert!(may_read(&once).await);
+    assert!(!may_read(&once).await, "the one call was made");
+    let session = Setup::new()
+        .grant(&format!("scope = \"session\"\n{READ}"))
+        .start()
+        .await;
+    fs::write(session.data().join("a"), "inside").unwrap();
+    assert!(may_read(&session).await && may_read(&session).await);
+    let others = session.another_conversation();
+    let refused = session
+        .call_in(&others, "read", json!({"path": "/data/a"}))
+        .await
+        .unwrap();
+    assert!(refused.is_error, "it belongs to the first conversation");
+    assert!(may_read(&session).await);
+}
+
+// attack: C19
+#[tokio::test]
+async fn a_grant_is_for_the_plugin_that_it_names() {
+    let text = format!("version = 1\n[[grant]]\nplugin = \"keeper\"\nany-version = true\n{READ}");
+    let host = Setup::new().file(&text).start().await;
+    fs::write(host.data().join("a"), "inside").unwrap();
+    assert!(!may_read(&host).await, "the probe has nothing");
+    let made = host.call("jar_new", json!({"content": "sweets"})).await.unwrap();
+    let tools: Vec<_> = made.providers.iter().flat_map(|provider| provider.tools()).collect();
+    let looked = host
+        .call_in(&tools, "jar_thejar_look", json!({"path": "/data/a"}))
+        .await
+        .unwrap();
+    assert_eq!(looked.for_llm, "sweets and inside");
+}
+
+// attack: C19, attack: B18
+#[tokio::test]
+async fn values_are_kept_for_one_plugin_up_to_its_quota() {
+    let none = Setup::new().start().await;
+    let told = none
+        .failure("remember", json!({"bucket": "b", "key": "k", "value": "v"}))
+        .await;
+    assert!(told.contains("AccessDenied"), "{told}");
+    assert_eq!(none.value("settings", json!({})).await, json!([]));
+    let lines = "keyvalue = { quota = \"1KiB\" }\nconfig = { colour = \"red\", size = \"7\" }";
+    let host = Setup::new().grant(lines).start().await;
+    assert_eq!(
+        host.value("settings", json!({})).await,
+        json!([["colour", "red"], ["size", "7"]])
+    );
+    assert_eq!(
+        host.value("remember", json!({"bucket": "b", "key": "k", "value": "v"}))
+            .await,
+        true
+    );
+    assert_eq!(host.value("recall", json!({"bucket": "b", "key": "k"})).await, "v");
+    assert_eq!(
+        host.value("recall", json!({"bucket": "c", "key": "k"})).await,
+        json!(null)
+    );
+    let full = host
+        .failure(
+            "remember",
+            json!({"bucket": "c", "key": "k", "value": "x".repeat(1_100)}),
+        )
+        .await;
+    assert!(full.contains("1024 bytes"), "{full}");
+    host.value("remember", json!({"bucket": "b", "key": "l", "value": "w"}))
+        .await;
+    assert_eq!(
+        host.value("forget", json!({"bucket": "b", "key": "k"})).await,
+        json!(["l"])
+    );
+    // Another conversation of the same plugin shares the store; that is what it is for.
+    let others = host.another_conversation();
+    let recalled = host
+        .call_in(&others, "recall", json!({"bucket": "b", "key": "l"}))
+        .await
+        .unwrap();
+    assert_eq!(recalled.value.unwrap(), "w");
+}

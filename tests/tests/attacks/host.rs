@@ -1,0 +1,202 @@
+//! A host with the hostile guests, and whatever an operator grants them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::sync::OnceCell;
+use toolwit::build::{Build, BuildEvent};
+use toolwit::plugin::{CodeCachePlace, Resolve, Scope};
+use toolwit::{Error, ErrorKind, Tool, ToolContext, ToolResult, Toolwit, ToolwitBuilder};
+
+/// The components of `guests/rust`, built once for all tests.
+static GUESTS: OnceCell<PathBuf> = OnceCell::const_new();
+
+/// Returns the directory with the built guests.
+pub(crate) async fn guests() -> &'static Path {
+    GUESTS
+        .get_or_init(|| async {
+            let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests/rust");
+            let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("guests");
+            for name in ["keeper", "probe"] {
+                let out = built.join(name).with_extension("wasm");
+                let report = Build::new(sources.join(name))
+                    .out(out)
+                    .run(&|_: BuildEvent<'_>| {})
+                    .await;
+                report.unwrap_or_else(|error| panic!("{name} does not build: {error:?}"));
+            }
+            built
+        })
+        .await
+}
+
+/// A host, its grants, and one conversation.
+pub(crate) struct TestHost {
+    pub(crate) host: Toolwit,
+    pub(crate) directory: TempDir,
+    tools: Vec<Arc<dyn Tool>>,
+    pub(crate) context: ToolContext,
+}
+
+/// What a host is made of.
+#[derive(Default)]
+pub(crate) struct Setup {
+    grants: Option<String>,
+    resolver: Option<Arc<dyn Resolve>>,
+    secrets: Vec<(&'static str, &'static str)>,
+    directory: Option<TempDir>,
+}
+
+impl Setup {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// Grants something to the probe and the keeper, whatever their digest: the lines of a grant. `{dir}` is the test's own
+    /// directory.
+    pub(crate) fn grant(self, lines: &str) -> Self {
+        let grant = |plugin: &str| format!("[[grant]]\nplugin = \"{plugin}\"\nany-version = true\n{lines}\n");
+        self.file(&format!("version = 1\n{}{}", grant("probe"), grant("keeper")))
+    }
+
+    /// Uses this file of grants.
+    pub(crate) fn file(mut self, text: &str) -> Self {
+        self.grants = Some(text.to_owned());
+        self
+    }
+
+    pub(crate) fn resolver(mut self, resolver: Arc<dyn Resolve>) -> Self {
+        self.resolver = Some(resolver);
+        self
+    }
+
+    pub(crate) fn secret(mut self, name: &'static str, value: &'static str) -> Self {
+        self.secrets.push((name, value));
+        self
+    }
+
+    /// Uses a directory that a test has prepared. What it grants lies in `data` there.
+    pub(crate) fn directory(mut self, directory: TempDir) -> Self {
+        self.directory = Some(directory);
+        self
+    }
+
+    pub(crate) async fn try_start(self) -> Result<TestHost, Error> {
+        let directory = self.directory.unwrap_or_else(|| tempfile::tempdir().unwrap());
+        std::fs::create_dir_all(directory.path().join("data")).unwrap();
+        std::fs::create_dir_all(directory.path().join("own")).unwrap();
+        let mut builder: ToolwitBuilder = Toolwit::builder()
+            .plugins(guests().await)
+            .code_cache(CodeCachePlace::At(
+                PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("code"),
+            ));
+        if let Some(grants) = &self.grants {
+            let file = grants_file(&directory);
+            std::fs::write(&file, filled(grants, directory.path())).unwrap();
+            builder = builder.grants(file);
+        }
+        if !self.secrets.is_empty() {
+            let store = toolwit::plugin::SecretStore::new(directory.path().join("own/secrets.toml"));
+            for (name, value) in &self.secrets {
+                store.set(name, value).unwrap();
+            }
+            builder = builder.secrets(store.path());
+        }
+        if let Some(resolver) = self.resolver {
+            builder = builder.resolver(resolver);
+        }
+        let host = builder.build().await?;
+        let tools = host.tools(&Scope::new());
+        Ok(TestHost {
+            host,
+            directory,
+            tools,
+            context: ToolContext::new(),
+        })
+    }
+
+    pub(crate) async fn start(self) -> TestHost {
+        self.try_start().await.unwrap()
+    }
+}
+
+fn grants_file(directory: &TempDir) -> PathBuf {
+    directory.path().join("own/grants.toml")
+}
+
+fn filled(text: &str, directory: &Path) -> String {
+    text.replace("{dir}", directory.to_str().unwrap())
+}
+
+impl TestHost {
+    /// The directory that tests grant.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    pub(crate) fn grants_file(&self) -> PathBuf {
+        grants_file(&self.directory)
+    }
+
+    /// Changes the file of grants under the running host, as an editor does.
+    pub(crate) fn regrant(&self, lines: &str) {
+        let grant = |plugin: &str| format!("[[grant]]\nplugin = \"{plugin}\"\nany-version = true\n{lines}\n");
+        let text = format!("version = 1\n{}{}", grant("probe"), grant("keeper"));
+        let beside = self.directory.path().join("own/grants.new");
+        std::fs::write(&beside, filled(&text, self.directory.path())).unwrap();
+        std::fs::rename(beside, self.grants_file()).unwrap();
+    }
+
+    /// Begins another conversation on the same host.
+    pub(crate) fn another_conversation(&self) -> Vec<Arc<dyn Tool>> {
+        self.host.tools(&Scope::new())
+    }
+
+    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Result<ToolResult, Error> {
+        self.call_in(&self.tools, tool, arguments).await
+    }
+
+    pub(crate) async fn call_in(
+        &self,
+        tools: &[Arc<dyn Tool>],
+        tool: &str,
+        arguments: Value,
+    ) -> Result<ToolResult, Error> {
+        let tool = self.host.find(tools, tool)?;
+        let Value::Object(arguments) = arguments else {
+            panic!("arguments are an object")
+        };
+        tool.call(arguments.into_iter().collect(), &self.context)
+            .await
+            .map_err(Error::from)
+    }
+
+    /// Calls a tool that must answer.
+    pub(crate) async fn value(&self, tool: &str, arguments: Value) -> Value {
+        let result = self
+            .call(tool, arguments)
+            .await
+            .unwrap_or_else(|error| panic!("{tool}: {error} {error:?}"));
+        assert!(!result.is_error, "{tool}: {}", result.for_llm);
+        result.value.unwrap()
+    }
+
+    /// Calls a tool that must fail by itself, and gives what it said.
+    pub(crate) async fn failure(&self, tool: &str, arguments: Value) -> String {
+        match self.call(tool, arguments.clone()).await {
+            Ok(result) if result.is_error => result.for_llm,
+            Ok(result) => panic!("{tool} {arguments}: {}", result.for_llm),
+            Err(error) => panic!("{tool} {arguments}: {error:?}"),
+        }
+    }
+
+    /// Calls a tool that must be stopped by the grants, and gives what the host says.
+    pub(crate) async fn denial(&self, tool: &str, arguments: Value) -> Error {
+        match self.call(tool, arguments.clone()).await {
+            Err(error) if error.kind == ErrorKind::Denied => error,
+            other => panic!("{tool} {arguments}: {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Hostile guests against the grants: each refusal beside its permission, with the same bytes.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
+mod files;
+mod grants;
+mod host;
+mod network;
+mod process;
+mod secrets;
+mod server;

@@ -1,0 +1,411 @@
+//! The gate to the network.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use toolwit::ErrorKind;
+
+use crate::host::{Setup, TestHost};
+use crate::server::{Answer, LyingResolver, Server};
+
+/// A request for the probe.
+fn request(authority: &str) -> Value {
+    full_request("GET", "http", authority, "/", &[])
+}
+
+fn full_request(method: &str, scheme: &str, authority: &str, path: &str, headers: &[(&str, &str)]) -> Value {
+    json!({"method": method, "scheme": scheme, "authority": authority, "path": path, "headers": headers, "body": ""})
+}
+
+/// Grants plain HTTP on a port, at an address.
+fn on_port(host: &str, port: u16) -> String {
+    format!("http = [{{ host = \"{host}\", scheme = \"http\", port = {port}, addresses = [\"127.0.0.1\"] }}]")
+}
+
+async fn host_for(server: &Server) -> TestHost {
+    let resolver = LyingResolver::new(&[&["127.0.0.1"]]);
+    Setup::new()
+        .grant(&on_port("api.example.com", server.port))
+        .resolver(resolver)
+        .start()
+        .await
+}
+
+// attack: C9
+#[tokio::test]
+async fn without_a_grant_no_connection_is_made() {
+    let server = Server::start(Answer::text("reached")).await;
+    let authority = format!("127.0.0.1:{}", server.port);
+    let denied = Setup::new().start().await;
+    let error = denied.denial("fetch", request(&authority)).await;
+    assert!(error.message.contains(&authority), "{error}");
+    assert!(
+        error
+            .suggestion
+            .as_ref()
+            .unwrap()
+            .starts_with("toolwit grant probe --http"),
+        "{error:?}"
+    );
+    assert_eq!(server.connections(), 0);
+    let granted = Setup::new().grant(&on_port("127.0.0.1", server.port)).start().await;
+    let reply = granted.value("fetch", request(&authority)).await;
+    assert_eq!(
+        (reply["status"].clone(), reply["body"].clone()),
+        (json!(200), json!("reached"))
+    );
+    assert_eq!(server.connections(), 1);
+}
+
+// attack: C10, attack: C11
+#[tokio::test]
+async fn only_the_granted_host_is_dialled() {
+    let server = Server::start(Answer::text("reached")).await;
+    let host = host_for(&server).await;
+    let port = server.port;
+    for same in ["api.example.com", "API.EXAMPLE.COM", "api.example.com."] {
+        let reply = host.value("fetch", request(&format!("{same}:{port}"))).await;
+        assert_eq!(reply["body"], "reached", "{same}");
+    }
+    let seen = server.requests();
+    assert!(
+        seen.iter()
+            .all(|request| request.contains(&format!("\r\nhost: api.example.com:{port}\r\n"))),
+        "{seen:?}"
+    );
+    let reached = server.connections();
+    for other in [
+        "evil.com",
+        "api.example.com.evil.com",
+        "xapi.example.com",
+        "%61pi.example.com",
+        "127.0.0.1",
+        "localhost",
+        "2130706433",
+        "127.1",
+        "0x7f000001",
+        "0177.0.0.1",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "0.0.0.0",
+        "api.example.com@evil.com",
+        "user:pw@api.example.com",
+        "evil.com#@api.example.com",
+        "api.example.com\\@evil.com",
+        "api.example.com ",
+        "api.example.com\t",
+        "\u{430}pi.example.com",
+        "",
+    ] {
+        let result = host.call("fetch", request(&format!("{other}:{port}"))).await;
+        assert!(
+            result.is_err_and(|error| error.kind == ErrorKind::Denied) || is_refused(&host, other, port).await,
+            "{other}"
+        );
+    }
+    let told = host.denial("fetch", request("api.example.com:8443")).await;
+    assert!(told.message.contains(&format!("port {port} only")), "{told}");
+    assert_eq!(server.connections(), reached, "nothing else was dialled");
+}
+
+/// Whether the guest could not even make the request.
+async fn is_refused(host: &TestHost, authority: &str, port: u16) -> bool {
+    let result = host.call("fetch", request(&format!("{authority}:{port}"))).await;
+    result.is_ok_and(|result| result.is_error)
+}
+
+// attack: C12, attack: C13
+#[tokio::test]
+async fn a_granted_name_leads_to_no_inner_address() {
+    let server = Server::start(Answer::text("reached")).await;
+    let grant = format!(
+        "http = [{{ host = \"api.example.com\", scheme = \"http\", port = {} }}]",
+        server.port
+    );
+    for inner in [
+        "127.0.0.1",
+        "::1",
+        "::ffff:127.0.0.1",
+        "0.0.0.0",
+        "169.254.169.254",
+        "100.100.100.200",
+        "10.0.0.1",
+        "fd00:ec2::254",
+        "fe80::1",
+        "64:ff9b::7f00:1",
+        "2002:7f00:1::1",
+    ] {
+        for answers in [vec![inner], vec!["93.184.216.34", inner]] {
+            let host = Setup::new()
+                .grant(&grant)
+                .resolver(LyingResolver::new(&[&answers]))
+                .start()
+                .await;
+            let error = host
+                .denial("fetch", request(&format!("api.example.com:{}", server.port)))
+                .await;
+            assert!(error.message.contains("address"), "{inner}: {error}");
+        }
+    }
+    assert_eq!(server.connections(), 0);
+}
+
+// attack: C13
+#[tokio::test]
+async fn the_address_that_was_checked_is_the_one_that_is_dialled() {
+    let (checked, other) = (
+        Server::start(Answer::text("checked")).await,
+        Server::start(Answer::text("other")).await,
+    );
+    // Whoever asks twice is told something else the second time.
+    let resolver = LyingResolver::new(&[&["127.0.0.1"], &["127.0.0.2"]]);
+    let host = Setup::new()
+        .grant(&on_port("api.example.com", checked.port))
+        .resolver(resolver.clone())
+        .start()
+        .await;
+    let reply = host
+        .value("fetch", request(&format!("api.example.com:{}", checked.port)))
+        .await;
+    assert_eq!(reply["body"], "checked");
+    assert_eq!(
+        *resolver.asked.lock().unwrap(),
+        ["api.example.com"],
+        "it is asked once a request"
+    );
+    let error = host
+        .denial("fetch", request(&format!("api.example.com:{}", checked.port)))
+        .await;
+    assert!(error.message.contains("127.0.0.2"), "{error}");
+    assert_eq!(other.connections(), 0);
+}
+
+// attack: C14
+#[tokio::test]
+async fn the_host_follows_no_redirect() {
+    let inner = Server::start(Answer::text("inner")).await;
+    for target in [
+        format!("http://127.0.0.1:{}/", inner.port),
+        "file:///etc/passwd".to_owned(),
+        "https://evil.com/".to_owned(),
+    ] {
+        let answer = format!("HTTP/1.1 302 Found\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n");
+        let outer = Server::start(Answer::Whole(answer.into_bytes())).await;
+        let host = host_for(&outer).await;
+        let reply = host
+            .value("fetch", request(&format!("api.example.com:{}", outer.port)))
+            .await;
+        assert_eq!(reply["status"], 302);
+        // The guest may try itself, and is judged again.
+        host.denial("fetch", request(&format!("127.0.0.1:{}", inner.port)))
+            .await;
+    }
+    assert_eq!(inner.connections(), 0);
+}
+
+// attack: C15
+#[tokio::test]
+async fn a_guest_cannot_frame_its_message() {
+    let server = Server::start(Answer::text("reached")).await;
+    let host = host_for(&server).await;
+    let authority = format!("api.example.com:{}", server.port);
+    for header in [
+        ("Host", "evil.com"),
+        ("Transfer-Encoding", "chunked"),
+        ("Connection", "keep-alive, x"),
+        ("Keep-Alive", "1"),
+        ("Proxy-Authorization", "Basic eA=="),
+        ("Proxy-Anything", "x"),
+        ("Upgrade", "websocket"),
+        ("TE", "trailers"),
+        ("Expect", "100-continue"),
+        ("X-A", "b\r\nX-Smuggled: c"),
+        ("X-A", "b\nc"),
+        ("X A", "b"),
+        ("X-A:", "b"),
+        (":authority", "evil.com"),
+        ("", "b"),
+    ] {
+        let told = host
+            .failure("fetch", full_request("GET", "http", &authority, "/", &[header]))
+            .await;
+        assert!(told.contains("header"), "{header:?}: {told}");
+    }
+    for path in [
+        "/ HTTP/1.1\r\nX-Smuggled: c\r\n\r\nGET /",
+        "/\r\n",
+        "/a b",
+        "a",
+        "http://evil.com/",
+        "//evil.com/\0",
+    ] {
+        let result = host
+            .call("fetch", full_request("GET", "http", &authority, path, &[]))
+            .await;
+        assert!(
+            result.is_err() || result.is_ok_and(|result| result.is_error),
+            "{path:?}"
+        );
+    }
+    let twice = [("Content-Length", "0"), ("Content-Length", "5")];
+    let result = host
+        .call("fetch", full_request("POST", "http", &authority, "/", &twice))
+        .await;
+    assert!(result.is_err() || result.is_ok_and(|result| result.is_error));
+    assert_eq!(server.connections(), 0);
+    let fine = full_request("GET", "http", &authority, "/a?b=c", &[("X-A", "b"), ("Accept", "*/*")]);
+    host.value("fetch", fine).await;
+    assert!(
+        server.requests()[0].starts_with("GET /a?b=c HTTP/1.1\r\n"),
+        "{:?}",
+        server.requests()
+    );
+}
+
+// attack: C16
+#[tokio::test]
+async fn other_schemes_and_methods_do_not_pass() {
+    let server = Server::start(Answer::text("reached")).await;
+    let host = host_for(&server).await;
+    let authority = format!("api.example.com:{}", server.port);
+    for scheme in ["ftp", "file", "unix", "ws", "wss", "https", ""] {
+        let result = host
+            .call("fetch", full_request("GET", scheme, &authority, "/", &[]))
+            .await;
+        assert!(
+            result.is_err() || result.is_ok_and(|result| result.is_error),
+            "{scheme}"
+        );
+    }
+    for method in ["CONNECT", "TRACE", "trace", "POST", "get"] {
+        let result = host
+            .call("fetch", full_request(method, "http", &authority, "/", &[]))
+            .await;
+        assert!(result.is_err_and(|error| error.kind == ErrorKind::Denied), "{method}");
+    }
+    assert_eq!(server.connections(), 0);
+}
+
+// attack: C17
+#[tokio::test]
+async fn a_star_grants_what_lies_below_and_nothing_beside() {
+    let server = Server::start(Answer::text("reached")).await;
+    let resolver = LyingResolver::new(&[&["127.0.0.1"]]);
+    let host = Setup::new()
+        .grant(&on_port("*.example.com", server.port))
+        .resolver(resolver)
+        .start()
+        .await;
+    for below in ["a.example.com", "a.b.example.com"] {
+        host.value("fetch", request(&format!("{below}:{}", server.port))).await;
+    }
+    for beside in ["example.com", "evil-example.com", "a.example.com.evil.com"] {
+        host.denial("fetch", request(&format!("{beside}:{}", server.port)))
+            .await;
+    }
+}
+
+// attack: C18
+#[tokio::test]
+async fn sockets_and_names_stay_closed_whatever_is_granted() {
+    let server = Server::start(Answer::text("reached")).await;
+    let host = Setup::new().grant(&on_port("127.0.0.1", server.port)).start().await;
+    host.value("fetch", request(&format!("127.0.0.1:{}", server.port)))
+        .await;
+    let reached = server.connections();
+    host.failure("connect", json!({"port": server.port})).await;
+    host.failure("datagram", json!({"port": server.port})).await;
+    for name in ["localhost", "127.0.0.1", "example.com"] {
+        host.failure("lookup", json!({"name": name})).await;
+    }
+    assert_eq!(server.connections(), reached);
+}
+
+// attack: B13
+#[tokio::test]
+async fn a_download_is_bounded_in_bytes_and_in_time() {
+    let head = b"HTTP/1.1 200 OK\r\n\r\n".to_vec();
+    let endless = Server::start(Answer::Endless(head.clone(), vec![b'x'; 64 << 10])).await;
+    let host = host_for(&endless).await;
+    let told = host
+        .failure("fetch", request(&format!("api.example.com:{}", endless.port)))
+        .await;
+    assert!(told.contains("body"), "{told}");
+    let silent = Server::start(Answer::Silence(head)).await;
+    let host = host_for(&silent).await;
+    let started = Instant::now();
+    let told = host
+        .failure("fetch", request(&format!("api.example.com:{}", silent.port)))
+        .await;
+    assert!(
+        told.contains("body") && started.elapsed() < Duration::from_secs(10),
+        "{told}"
+    );
+}
+
+// attack: B13
+#[tokio::test]
+async fn a_response_with_endless_headers_is_refused() {
+    let headers = Server::start(Answer::Endless(
+        b"HTTP/1.1 200 OK\r\n".to_vec(),
+        b"X-A: aaaaaaaaaaaaaaaaaaaa\r\n".repeat(100),
+    ))
+    .await;
+    let host = host_for(&headers).await;
+    host.failure("fetch", request(&format!("api.example.com:{}", headers.port)))
+        .await;
+}
+
+// attack: B13
+#[tokio::test]
+async fn a_call_makes_so_many_requests_and_no_more() {
+    let server = Server::start(Answer::text("reached")).await;
+    let host = host_for(&server).await;
+    let answered = host
+        .value(
+            "hammer",
+            json!({"authority": format!("api.example.com:{}", server.port), "times": 50}),
+        )
+        .await;
+    assert_eq!(answered, 20);
+    assert_eq!(server.connections(), 20);
+}
+
+// attack: B13
+#[tokio::test]
+async fn a_request_ends_with_its_call() {
+    use toolwit::limits::LimitRequest;
+    let silent = Server::start(Answer::Silence(Vec::new())).await;
+    let mut host = host_for(&silent).await;
+    host.context = host
+        .context
+        .clone()
+        .with_extension(LimitRequest::none().wall(Duration::from_millis(300)));
+    let started = Instant::now();
+    let ended = host
+        .call("fetch", request(&format!("api.example.com:{}", silent.port)))
+        .await;
+    assert!(started.elapsed() < Duration::from_secs(3));
+    assert!(ended.is_err() || ended.is_ok_and(|result| result.is_error));
+}
+
+#[tokio::test]
+async fn tls_is_spoken_to_the_name_that_was_granted() {
+    // A server without TLS: the handshake must fail, and nothing of the request be sent in the clear.
+    let server = Server::start(Answer::text("reached")).await;
+    let grant = format!(
+        "http = [{{ host = \"api.example.com\", port = {}, addresses = [\"127.0.0.1\"] }}]",
+        server.port
+    );
+    let host = Setup::new()
+        .grant(&grant)
+        .resolver(LyingResolver::new(&[&["127.0.0.1"]]))
+        .start()
+        .await;
+    let authority = format!("api.example.com:{}", server.port);
+    let headers = [("X-Private", "value")];
+    host.failure("fetch", full_request("GET", "https", &authority, "/", &headers))
+        .await;
+    assert_eq!(server.requests(), [""; 0]);
+}

@@ -1,0 +1,76 @@
+//! The environment, the arguments, clocks, randomness, and the end.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::json;
+use toolwit::ErrorKind;
+
+use crate::host::Setup;
+
+// attack: C8
+#[tokio::test]
+async fn the_environment_is_what_is_granted_and_the_arguments_are_empty() {
+    let none = Setup::new().start().await;
+    assert_eq!(none.value("environment", json!({})).await, json!([]));
+    assert_eq!(none.value("arguments", json!({})).await, json!([]));
+    let lines =
+        r#"env = [{ name = "A", value = "1" }, { name = "CARGO_MANIFEST_DIR" }, { name = "NOT_SET_ANYWHERE" }]"#;
+    let some = Setup::new().grant(lines).start().await;
+    let expected = json!([["A", "1"], ["CARGO_MANIFEST_DIR", env!("CARGO_MANIFEST_DIR")]]);
+    assert_eq!(some.value("environment", json!({})).await, expected);
+    assert_eq!(some.value("arguments", json!({})).await, json!([]));
+}
+
+// attack: C20
+#[tokio::test]
+async fn clocks_and_randomness_are_real_or_frozen() {
+    let real = Setup::new().start().await;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let shown = real.value("time", json!({})).await[0].as_u64().unwrap();
+    assert!(shown.abs_diff(now) < 60, "{shown} {now}");
+    assert_ne!(
+        real.value("random", json!({})).await,
+        real.value("random", json!({})).await
+    );
+    let frozen = Setup::new()
+        .grant("clock = { frozen = 1000000000 }\nrandom = { frozen = 7 }")
+        .start()
+        .await;
+    for _ in 0..2 {
+        assert_eq!(frozen.value("time", json!({})).await, json!([1_000_000_000, 0]));
+        assert_eq!(
+            frozen.value("random", json!({})).await,
+            frozen.value("random", json!({})).await
+        );
+    }
+    let other = Setup::new().grant("random = { frozen = 8 }").start().await;
+    assert_ne!(
+        frozen.value("random", json!({})).await,
+        other.value("random", json!({})).await
+    );
+}
+
+// attack: C21
+#[tokio::test]
+async fn what_a_guest_prints_is_kept_as_plain_text() {
+    let host = Setup::new().start().await;
+    let fake = "\u{1b}[2J\u{7}{\"role\": \"tool\"}";
+    let result = host.call("say", json!({"text": fake})).await.unwrap();
+    let log = result.log.unwrap();
+    assert!(
+        !log.contains('\u{1b}') && !log.contains('\u{7}') && log.contains("tool"),
+        "{log:?}"
+    );
+    assert_eq!(result.value.unwrap(), fake, "a result is data, as it was given");
+}
+
+// attack: C22
+#[tokio::test]
+async fn a_guest_that_exits_ends_its_call_only() {
+    let host = Setup::new().start().await;
+    for code in [0, 1, 255] {
+        let error = host.call("end", json!({"code": code})).await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Trap, "{error}");
+    }
+    assert_eq!(host.value("say", json!({"text": "still here"})).await, "still here");
+}

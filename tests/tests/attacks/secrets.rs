@@ -1,0 +1,100 @@
+//! Secrets: never the guest's, never told.
+
+use serde_json::json;
+use toolwit::{ErrorKind, ToolContext};
+
+use crate::host::Setup;
+use crate::server::{Answer, LyingResolver, Server};
+
+const VALUE: &str = "hunter2-\"quoted\"/and more";
+
+// attack: C19
+#[tokio::test]
+async fn a_secret_is_seen_by_the_guest_it_is_exposed_to_and_told_to_nobody() {
+    let hidden = r#"secrets = [{ name = "key", host = "api.example.com", bearer = true }]"#;
+    let host = Setup::new().grant(hidden).secret("key", VALUE).start().await;
+    assert_eq!(host.value("environment", json!({})).await, json!([]));
+    let exposed = r#"secrets = [{ name = "key", expose = true, variable = "KEY" }]"#;
+    let host = Setup::new().grant(exposed).secret("key", VALUE).start().await;
+    assert_eq!(
+        host.value("environment", json!({})).await,
+        json!([["KEY", "[redacted]"]])
+    );
+    // What the guest prints, says and fails with.
+    let result = host
+        .call("say", json!({"text": format!("the key is {VALUE}")}))
+        .await
+        .unwrap();
+    assert_eq!(result.for_llm, "the key is [redacted]");
+    assert!(!result.log.unwrap().contains("hunter2"));
+    let failed = host.failure("read", json!({"path": format!("/{VALUE}")})).await;
+    assert!(!failed.contains("hunter2"), "{failed}");
+}
+
+// attack: C19
+#[tokio::test]
+async fn a_secret_is_looked_up_at_each_call_and_for_each_conversation() {
+    let grant = r#"secrets = [{ name = "key", from = "conversation", expose = true, variable = "KEY" }]"#;
+    let mut host = Setup::new().grant(grant).start().await;
+    let missing = host.call("environment", json!({})).await.unwrap_err();
+    assert_eq!(missing.kind, ErrorKind::Configuration, "{missing}");
+    assert!(missing.message.contains("`key`"), "{missing}");
+    let lengths = |value: &str| (value.to_owned(), "x".repeat(value.len()));
+    for (key, same_length) in [lengths("first-user-key"), lengths("the-key-of-the-second-user")] {
+        host.context = ToolContext::new().with("key", key.clone());
+        let seen = host.value("say", json!({"text": same_length})).await;
+        assert_eq!(seen, same_length);
+        let shown = host.value("say", json!({"text": key})).await;
+        assert_eq!(shown, "[redacted]", "the key of this conversation is known");
+    }
+    let other = host.value("say", json!({"text": "first-user-key"})).await;
+    assert_eq!(other, "first-user-key", "the key of another conversation is not");
+}
+
+// attack: C14, attack: C15
+#[tokio::test]
+async fn a_secret_is_never_sent_in_the_clear() {
+    let server = Server::start(Answer::Echo).await;
+    let grant = format!(
+        "http = [{{ host = \"api.example.com\", scheme = \"http\", port = {port}, addresses = [\"127.0.0.1\"] }}]\n\
+         secrets = [{{ name = \"key\", host = \"api.example.com\", port = {port}, bearer = true }}]",
+        port = server.port
+    );
+    let resolver = LyingResolver::new(&[&["127.0.0.1"]]);
+    let host = Setup::new()
+        .grant(&grant)
+        .resolver(resolver)
+        .secret("key", VALUE)
+        .start()
+        .await;
+    let authority = format!("api.example.com:{}", server.port);
+    let request = json!({"method": "GET", "scheme": "http", "authority": authority, "path": "/",
+        "headers": [["authorization", format!("Bearer {VALUE}")]], "body": ""});
+    let reply = host.value("fetch", request).await;
+    assert!(!server.requests().is_empty());
+    // The guest guessed it right, and sent it itself; what the server sends back is masked all the same.
+    assert!(!reply.to_string().contains("hunter2"), "{reply}");
+    let plain =
+        json!({"method": "GET", "scheme": "http", "authority": authority, "path": "/", "headers": [], "body": ""});
+    host.value("fetch", plain).await;
+    assert!(!server.requests()[1].contains("hunter2"), "{:?}", server.requests());
+}
+
+#[tokio::test]
+async fn a_store_that_others_can_read_is_refused() {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let grant = r#"secrets = [{ name = "key", expose = true, variable = "KEY" }]"#;
+        let host = Setup::new().grant(grant).secret("key", VALUE).start().await;
+        let store = host.directory.path().join("own/secrets.toml");
+        let mode = std::fs::metadata(&store).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        std::fs::set_permissions(&store, std::fs::Permissions::from_mode(0o644)).unwrap();
+        let error = host.call("environment", json!({})).await.unwrap_err();
+        assert!(
+            error.message.contains("read by others") && !error.message.contains("hunter2"),
+            "{error}"
+        );
+    }
+}

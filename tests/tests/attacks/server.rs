@@ -1,0 +1,155 @@
+//! Servers and resolvers on loopback that try to lure the gate.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use toolwit::plugin::{Resolve, Resolving};
+
+/// A server that answers every request in the same way, and remembers what it was sent.
+pub(crate) struct Server {
+    pub(crate) port: u16,
+    pub(crate) requests: Arc<Mutex<Vec<String>>>,
+    connections: Arc<AtomicUsize>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// What a server sends: bytes, then perhaps more for ever.
+#[derive(Clone)]
+pub(crate) enum Answer {
+    /// These bytes.
+    Whole(Vec<u8>),
+    /// The request, as the body.
+    Echo,
+    /// These bytes, and then these again and again.
+    Endless(Vec<u8>, Vec<u8>),
+    /// These bytes, and then nothing: the connection stays open.
+    Silence(Vec<u8>),
+}
+
+impl Answer {
+    pub(crate) fn text(body: &str) -> Self {
+        Self::Whole(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes())
+    }
+}
+
+impl Server {
+    pub(crate) async fn start(answer: Answer) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (requests, connections) = (Arc::<Mutex<Vec<String>>>::default(), Arc::<AtomicUsize>::default());
+        let (kept, counted) = (requests.clone(), connections.clone());
+        let task = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                counted.fetch_add(1, Ordering::SeqCst);
+                tokio::spawn(serve(stream, answer.clone(), kept.clone()));
+            }
+        });
+        Self {
+            port,
+            requests,
+            connections,
+            task,
+        }
+    }
+
+    /// How many connections were made to it, whatever was sent.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
+    }
+
+    /// What it was sent, one after the other.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
+    }
+}
+
+async fn serve(mut stream: TcpStream, answer: Answer, requests: Arc<Mutex<Vec<String>>>) {
+    let mut received = Vec::new();
+    let mut piece = [0; 8192];
+    while !received.windows(4).any(|end| end == b"\r\n\r\n") {
+        match stream.read(&mut piece).await {
+            Ok(count) if count > 0 => received.extend_from_slice(&piece[..count]),
+            _ => return,
+        }
+    }
+    let request = String::from_utf8_lossy(&received).into_owned();
+    requests.lock().unwrap().push(request.clone());
+    match answer {
+        Answer::Whole(bytes) => {
+            let _ = stream.write_all(&bytes).await;
+        }
+        Answer::Echo => {
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nX-Echo: {}\r\nContent-Length: {}\r\n\r\n",
+                first_secret(&request),
+                request.len()
+            );
+            let _ = stream.write_all(head.as_bytes()).await;
+            // In small pieces, so that what is looked for lies across them.
+            for piece in request.as_bytes().chunks(5) {
+                if stream.write_all(piece).await.and(stream.flush().await).is_err() {
+                    return;
+                }
+                tokio::task::yield_now().await;
+            }
+        }
+        Answer::Endless(head, rest) => {
+            if stream.write_all(&head).await.is_ok() {
+                while stream.write_all(&rest).await.is_ok() {}
+            }
+        }
+        Answer::Silence(head) => {
+            let _ = stream.write_all(&head).await;
+            // Until the other side goes.
+            while matches!(stream.read(&mut piece).await, Ok(count) if count > 0) {}
+        }
+    }
+}
+
+/// The first authorization that a request carries.
+fn first_secret(request: &str) -> &str {
+    request
+        .lines()
+        .find_map(|line| line.strip_prefix("authorization: "))
+        .unwrap_or("none")
+}
+
+/// A resolver that answers what a test tells it to, one answer after the other; the last one stays.
+#[derive(Debug)]
+pub(crate) struct LyingResolver {
+    answers: Mutex<VecDeque<Vec<IpAddr>>>,
+    pub(crate) asked: Mutex<Vec<String>>,
+}
+
+impl LyingResolver {
+    pub(crate) fn new(answers: &[&[&str]]) -> Arc<Self> {
+        let parse = |list: &&[&str]| list.iter().map(|text| text.parse().unwrap()).collect();
+        Arc::new(Self {
+            answers: Mutex::new(answers.iter().map(parse).collect()),
+            asked: Mutex::default(),
+        })
+    }
+}
+
+impl Resolve for LyingResolver {
+    fn resolve(&self, name: &str) -> Resolving {
+        self.asked.lock().unwrap().push(name.to_owned());
+        let mut answers = self.answers.lock().unwrap();
+        let answer = if answers.len() > 1 {
+            answers.pop_front()
+        } else {
+            answers.front().cloned()
+        };
+        Box::pin(async move { Ok(answer.unwrap_or_default()) })
+    }
+}

@@ -1,0 +1,138 @@
+//! The shipped customers: entities with ids, three levels deep, and a cart that keeps its items.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::json;
+use tokio::sync::OnceCell;
+use toolwit::ErrorKind;
+use toolwit::build::{Build, Silent};
+use toolwit::plugin::Plugin;
+use toolwit_tests::{Conversation, Guests};
+
+/// Builds the plugin once for all tests of this file.
+async fn customers(guests: &Guests) -> Arc<Plugin> {
+    static COMPONENT: OnceCell<Vec<u8>> = OnceCell::const_new();
+    let build = || async {
+        let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins/customers");
+        let built = Build::new(project).run(&Silent).await.expect("the plugin builds");
+        std::fs::read(built.component).unwrap()
+    };
+    let bytes = COMPONENT.get_or_init(build).await.clone();
+    guests.bytes("customers", bytes).await.unwrap()
+}
+
+async fn with_john(guests: &Guests) -> Conversation {
+    let mut conversation = Conversation::over(&[&customers(guests).await]);
+    let john = conversation
+        .value("search_customer", json!({"name": "John Smith"}))
+        .await;
+    assert_eq!((&john["type"], &john["id"]), (&json!("customer"), &json!("c-123")));
+    conversation
+}
+
+// accept: 30, accept: 32, accept: 126
+#[tokio::test]
+async fn a_found_customer_brings_its_methods() {
+    let guests = Guests::new();
+    let mut conversation = with_john(&guests).await;
+    let spend = conversation.value("customer_c123_get_average_spend", json!({})).await;
+    assert_eq!(spend["amount"], "450.00");
+}
+
+// accept: 29, accept: 34
+#[tokio::test]
+async fn orders_and_their_line_items_nest() {
+    let guests = Guests::new();
+    let mut conversation = with_john(&guests).await;
+    let orders = conversation
+        .value("customer_c123_get_recent_orders", json!({"limit": 2}))
+        .await;
+    assert_eq!(orders.as_array().map(Vec::len), Some(2));
+    for order in orders.as_array().unwrap() {
+        let tool = |method: &str| {
+            let names = order["available_tools"].as_array().unwrap();
+            let name = names.iter().find(|name| name.as_str().unwrap().ends_with(method));
+            name.unwrap().as_str().unwrap().to_owned()
+        };
+        let items = conversation.value(&tool("get_line_items"), json!({})).await;
+        assert!(!items.as_array().unwrap().is_empty());
+        assert_eq!(items[0]["type"], "line_item");
+        conversation.value(&tool("calculate_total"), json!({})).await;
+    }
+}
+
+// accept: 37, accept: 38
+#[tokio::test]
+async fn the_same_customer_again_adds_nothing() {
+    let guests = Guests::new();
+    let mut conversation = with_john(&guests).await;
+    let names = conversation.names();
+    let again = conversation.value("customer_find", json!({"id": "c-123"})).await;
+    assert_eq!(again["id"], "c-123");
+    assert_eq!(conversation.names(), names);
+}
+
+// accept: 32
+#[tokio::test]
+async fn a_cart_keeps_its_items_until_it_is_checked_out() {
+    let guests = Guests::new();
+    let mut conversation = with_john(&guests).await;
+    let product = conversation.value("list_products", json!({})).await[0]["id"].clone();
+    let cart = conversation.value("customer_c123_open_cart", json!({})).await;
+    let tool = |method: &str| {
+        let names = cart["available_tools"].as_array().unwrap();
+        names
+            .iter()
+            .find(|name| name.as_str().unwrap().ends_with(method))
+            .unwrap()
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    for _ in 0..2 {
+        conversation
+            .value(&tool("add_item"), json!({"product_id": product, "quantity": 1}))
+            .await;
+    }
+    let contents = conversation.value(&tool("get_contents"), json!({})).await;
+    assert!(contents.to_string().contains(product.as_str().unwrap()), "{contents}");
+    let order = conversation.value("checkout", json!({"cart": cart["id"]})).await;
+    assert_eq!(order["type"], "order");
+    let gone = conversation.error(&tool("get_contents"), json!({})).await;
+    assert_eq!(gone.kind, ErrorKind::EntityGone, "checking out takes the cart away");
+    assert!(gone.suggestion.is_some());
+}
+
+#[tokio::test]
+async fn two_conversations_never_see_each_others_carts() {
+    let guests = Guests::new();
+    let (mut mine, mut yours) = (with_john(&guests).await, with_john(&guests).await);
+    let cart = mine.value("customer_c123_open_cart", json!({})).await;
+    let foreign = yours.error("checkout", json!({"cart": cart["id"]})).await;
+    assert_eq!(foreign.kind, ErrorKind::InvalidArguments);
+}
+
+// accept: 29
+#[tokio::test]
+async fn two_customers_have_tools_of_their_own_and_can_be_lent_to_one_call() {
+    let guests = Guests::new();
+    let mut conversation = with_john(&guests).await;
+    let found = conversation.value("find_customers", json!({"query": "Smith"})).await;
+    let ids: Vec<_> = found
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|customer| customer["id"].clone())
+        .collect();
+    assert!(ids.len() >= 2);
+    conversation
+        .value("compare", json!({"first": ids[0], "second": ids[1]}))
+        .await;
+    let spends = conversation
+        .names()
+        .iter()
+        .filter(|name| name.ends_with("_get_average_spend"))
+        .count();
+    assert_eq!(spends, ids.len());
+}
