@@ -231,12 +231,12 @@ async fn a_bound_of_zero_is_refused_and_the_largest_one_is_none() {
 #[tokio::test]
 async fn a_call_after_a_trap_runs_in_a_fresh_instance() {
     let guests = Guests::new();
-    let compute = guests.wat("compute").await;
-    let mut conversation = Conversation::over(&[&compute]);
+    let counter = guests.wat("counter").await;
+    let mut conversation = Conversation::over(&[&counter]);
     assert_eq!(conversation.error("trap", json!({})).await.kind, ErrorKind::Trap);
     for _ in 0..3 {
         assert_eq!(
-            conversation.value("count", json!({})).await,
+            conversation.value("next", json!({})).await,
             json!(1),
             "nothing is kept between calls"
         );

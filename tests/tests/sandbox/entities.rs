@@ -1,8 +1,8 @@
 //! Resources without an id of their own: numbered, given away, gone, and never another's.
 
 use serde_json::json;
-use toolwit::limits::LimitRequest;
 use toolwit::ErrorKind;
+use toolwit::limits::LimitRequest;
 use toolwit_tests::{Conversation, Guests};
 
 #[tokio::test]

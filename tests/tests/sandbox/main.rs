@@ -11,6 +11,8 @@ mod bounds;
 mod crowds;
 mod customers;
 mod entities;
+mod golden;
 mod instantiation;
+mod museum;
 mod results;
 mod stopping;
