@@ -72,8 +72,8 @@ impl Inspection {
     /// host does not offer is no error here; see [`Inspection::require_loadable`].
     pub fn of(bytes: &[u8], origin: Origin<'_>) -> Result<Self, Error> {
         let checked = check::check(bytes)?;
-        let mut shape = reflect(&checked);
         let wit = wit_with_docs(&checked, origin);
+        let mut shape = reflect(&checked, wit.as_ref());
         if let Some(wit) = &wit {
             docs::apply(&mut shape, wit);
         }

@@ -9,6 +9,7 @@ use wasmparser::component_types::{
     ComponentValType, ResourceId,
 };
 use wasmparser::types::Types;
+use wit_parser::{Resolve, WorldItem};
 
 use super::check::Checked;
 use super::types::{Case, Field, Function, FunctionKind, Label, Resource, ResourceIndex, Shape, Skipped, WitType};
@@ -34,12 +35,13 @@ const TYPE_DEPTH_MAX: usize = 64;
 /// The most functions that one component may offer; the rest is skipped.
 const FUNCTIONS_MAX: usize = 4_096;
 
-/// Exports that toolchains add for their own use: of componentize-py, and of componentize-qjs.
+/// Exports that toolchains add for their own use: of componentize-py, and of componentize-qjs. An author's own function of
+/// that name is one that the component's WIT knows.
 const TOOLCHAIN_EXPORTS: [&str; 2] = ["exports", "init"];
 
 /// Reads what a component exports. Docs and schemas come later.
-pub(crate) fn reflect(checked: &Checked<'_>) -> Shape {
-    let mut reader = Reader::new(checked);
+pub(crate) fn reflect(checked: &Checked<'_>, wit: Option<&Resolve>) -> Shape {
+    let mut reader = Reader::new(checked, wit);
     for name in &checked.exports {
         reader.read_export(name);
     }
@@ -50,6 +52,8 @@ pub(crate) fn reflect(checked: &Checked<'_>) -> Shape {
 struct Reader<'a> {
     types: &'a Types,
     exports: &'a [&'a str],
+    /// What the author wrote, where the component carries it.
+    wit: Option<&'a Resolve>,
     /// Resources that come from the host, with the names by which they are imported.
     imported: HashMap<ResourceId, String>,
     resources: HashMap<ResourceId, ResourceIndex>,
@@ -59,10 +63,11 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(checked: &'a Checked<'a>) -> Self {
+    fn new(checked: &'a Checked<'a>, wit: Option<&'a Resolve>) -> Self {
         let mut reader = Self {
             types: &checked.types,
             exports: &checked.exports,
+            wit,
             imported: HashMap::new(),
             resources: HashMap::new(),
             parts: 0,
@@ -109,7 +114,7 @@ impl<'a> Reader<'a> {
             return;
         };
         match &item.ty {
-            _ if TOOLCHAIN_EXPORTS.contains(&name) => {
+            _ if TOOLCHAIN_EXPORTS.contains(&name) && !self.is_authored(name) => {
                 self.skip(name, "it was added by the toolchain, not by the author")
             }
             ComponentEntityType::Func(id) => self.read_function(None, name, &self.types[*id]),
@@ -139,6 +144,13 @@ impl<'a> Reader<'a> {
                 self.skip(name, "it is no function");
             }
         }
+    }
+
+    fn is_authored(&self, export: &str) -> bool {
+        let worlds = self.wit.into_iter().flat_map(|wit| wit.worlds.iter());
+        worlds
+            .flat_map(|(_, world)| world.exports.values())
+            .any(|item| matches!(item, WorldItem::Function(function) if function.name == export))
     }
 
     fn has_run(&self, interface: ComponentInstanceTypeId) -> bool {

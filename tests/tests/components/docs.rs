@@ -92,6 +92,35 @@ fn text_beside_a_component_describes_it_or_is_ignored() {
     assert_eq!(long.tools[0].description.chars().count(), 4_097);
 }
 
+#[test]
+fn an_authors_own_init_is_told_from_a_toolchains() {
+    let bytes = component_of(
+        r#"(component
+            (core module $m (func (export "f")))
+            (core instance $i (instantiate $m))
+            (func (export "init") (canon lift (core func $i "f"))))"#,
+    );
+    let inspection = |wit_beside| {
+        Inspection::of(
+            &bytes,
+            Origin {
+                name: "odd",
+                wit_beside,
+            },
+        )
+        .unwrap()
+    };
+    assert_eq!(inspection(None).skipped.len(), 1);
+    assert_eq!(
+        inspection(Some("package a:b; world w { export start: func(); }"))
+            .skipped
+            .len(),
+        1
+    );
+    let authored = inspection(Some("package a:b; world w {\n/// Begins.\nexport init: func(); }"));
+    assert_eq!(authored.tools[0].description, "Begins.");
+}
+
 // attack: C21
 #[test]
 fn control_characters_in_docs_are_dropped() {

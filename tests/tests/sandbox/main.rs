@@ -14,5 +14,6 @@ mod entities;
 mod golden;
 mod instantiation;
 mod museum;
+mod mutants;
 mod results;
 mod stopping;
