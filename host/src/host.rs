@@ -8,6 +8,7 @@ use crate::error::{Error, ErrorKind, Phase};
 use crate::limits::{EngineLimits, LimitRequest};
 use crate::plugin::{CodeCachePlace, Resolve, Runtime, RuntimeOptions, Scope};
 use crate::registry::Registry;
+use crate::store::{MemoryStore, Store};
 use crate::tool::{Lookup, Tool, ToolSet};
 
 /// A host of plugins. Clones share everything.
@@ -30,10 +31,11 @@ pub struct Toolwit {
 }
 
 /// Says where the plugins of a host are and how they run. What is not said is at its safe default.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct ToolwitBuilder {
     places: Vec<PathBuf>,
     runtime: RuntimeOptions,
+    store: Option<Arc<dyn Store>>,
 }
 
 impl Toolwit {
@@ -58,7 +60,7 @@ impl Toolwit {
     /// Returns all tools of all plugins, bound to one conversation: resources that they hand out live in `scope`.
     #[must_use]
     pub fn tools(&self, scope: &Scope) -> Vec<Arc<dyn Tool>> {
-        self.registry.plugins().flat_map(|plugin| plugin.tools(scope)).collect()
+        self.registry.tools(scope)
     }
 
     /// Starts a conversation that may use all tools of all plugins. The resources that they hand out live as long as it.
@@ -144,6 +146,13 @@ impl ToolwitBuilder {
         self
     }
 
+    /// Remembers in this store what was read of packages, so that the next start need not read it again.
+    #[must_use]
+    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
+        self.store = Some(store);
+        self
+    }
+
     /// Names the operator's file of grants; see [`Grants`](crate::capability::Grants). Without one nothing is granted. The file
     /// is read again when it changes: a running call keeps what it had, the next one has what the file says then.
     #[must_use]
@@ -174,7 +183,8 @@ impl ToolwitBuilder {
     /// cannot be read or enforced.
     pub async fn build(self) -> Result<Toolwit, Error> {
         let runtime = Runtime::new(self.runtime)?;
-        let registry = Registry::scan(&runtime, &self.places).await?;
+        let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
+        let registry = Registry::scan_into(&runtime, &self.places, store).await?;
         runtime
             .authorities
             .warn_of_strangers(registry.packages().iter().map(|package| package.name.as_str()));

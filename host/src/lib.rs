@@ -4,9 +4,9 @@
 //! the model may see it.
 //!
 //! Data flows through the modules in this order, and a module imports only from those before it: [`tool`] says what a tool
-//! is, [`limits`] how much it may use, [`capability`] what it may reach, [`plugin`] makes tools of components, [`registry`]
-//! finds components on disk, [`injection`] decides which tools come and go, [`model`] asks language models, [`agent`] is the
-//! loop over all of it. [`Toolwit`] puts them together.
+//! is, [`limits`] how much it may use, [`capability`] what it may reach, [`store`] remembers between processes, [`plugin`]
+//! makes tools of components, [`registry`] finds components on disk, [`injection`] decides which tools come and go,
+//! [`model`] asks language models, [`agent`] is the loop over all of it. [`Toolwit`] puts them together.
 
 pub mod agent;
 #[cfg(feature = "build")]
@@ -21,6 +21,7 @@ pub mod limits;
 pub mod model;
 pub mod plugin;
 pub mod registry;
+pub mod store;
 pub mod tool;
 
 pub use agent::*;

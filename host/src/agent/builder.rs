@@ -10,7 +10,7 @@ use super::page::{Pages, READ_RESULT, read_result};
 use super::policy::LoopLimits;
 use super::toolbox::Toolbox;
 use crate::error::{Error, ErrorKind, Phase};
-use crate::injection::{Chain, EntityTools, InjectionStrategy};
+use crate::injection::{Chain, EntityTools, InjectionStrategy, TOOL_GUIDANCE, ToolSearch};
 use crate::model::{ChatModel, ChatOptions};
 use crate::tool::{Message, OutputSink, Tool, ToolContext, ToolId, ToolName, ToolSet};
 
@@ -117,6 +117,15 @@ impl ConversationBuilder {
     pub fn strategy(mut self, strategy: impl InjectionStrategy + 'static) -> Self {
         self.strategies = Strategies(self.strategies.0.then(strategy));
         self
+    }
+
+    /// Lets tools be found when they are needed: before each turn, and by the model with `search_tools`. The instructions
+    /// end with [`TOOL_GUIDANCE`](crate::injection::TOOL_GUIDANCE) unless [`system`](Self::system) sets others afterwards.
+    #[must_use]
+    pub fn tool_search(mut self, search: ToolSearch) -> Self {
+        let own = self.system.take().map(|own| format!("{own}\n\n")).unwrap_or_default();
+        self.system = Some(format!("{own}{TOOL_GUIDANCE}"));
+        self.tools([search.tool()]).strategy(search)
     }
 
     /// Drops all strategies, the default one included: tools stay as they are.

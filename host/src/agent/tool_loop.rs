@@ -16,8 +16,9 @@ use super::slot::Allowance;
 use super::stop::Stop;
 use super::tally::Tally;
 use crate::error::{Error, ErrorKind};
+use crate::injection::{InjectionStrategy, SEARCH_TOOLS, TurnContext};
 use crate::model::{ChatRequest, ChatResponse, FinishReason, ModelError, ToolChoice};
-use crate::tool::{Message, ToolContext};
+use crate::tool::{Message, ToolContext, ToolName};
 
 /// The key of the context under which tools find the id of the run that calls them.
 pub const LOOP_ID: &str = "loop_id";
@@ -73,6 +74,7 @@ impl<'c> ToolLoop<'c> {
             tools: self.conversation.toolbox.start_turn(),
         };
         self.emit(&event);
+        self.begin_turn();
         match self.drive().await {
             Ok(ending) => Ok(self.finish(ending.answer, ending.stop)),
             Err(failure) => {
@@ -81,6 +83,21 @@ impl<'c> ToolLoop<'c> {
                 let outcome = self.finish(answer, failure.stop());
                 Err(RunError::new(failure, outcome))
             }
+        }
+    }
+
+    /// Lets the strategies bring in what the user's message calls for, before the model is asked.
+    fn begin_turn(&mut self) {
+        let Conversation {
+            history,
+            toolbox,
+            strategy,
+            ..
+        } = &mut *self.conversation;
+        let injection = strategy.begin_turn(&TurnContext::new(history.messages(), toolbox.callable()));
+        if let (false, Some(trigger)) = (injection.is_none(), ToolName::parse(SEARCH_TOOLS)) {
+            let events = toolbox.apply(injection, &trigger);
+            self.emit_all(&events);
         }
     }
 

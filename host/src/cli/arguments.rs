@@ -7,7 +7,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 
 use super::exit::Exit;
 use super::printer::{Form, Printer, Talk};
-use super::{build, call, demo, explain, grant, inspect, list, run, secret, show};
+use super::{build, call, demo, explain, grant, inspect, list, run, search, secret, show};
 use crate::error::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
@@ -44,6 +44,7 @@ pub(super) enum Command {
     Demo(demo::Demo),
     Run(Box<run::Run>),
     List(list::List),
+    Search(search::Search),
     Show(show::Show),
     Call(Box<call::Call>),
     Inspect(inspect::Inspect),

@@ -26,6 +26,7 @@ mod printer;
 mod progress;
 mod run;
 mod schema;
+mod search;
 mod secret;
 mod shipped;
 mod show;
@@ -97,6 +98,7 @@ async fn dispatch(command: Command, printer: Printer, cancel: &CancellationToken
         Command::Demo(demo) => demo.run(printer, cancel).await,
         Command::Run(run) => run.run(printer, cancel).await,
         Command::List(list) => list.run(printer).await,
+        Command::Search(search) => search.run(printer).await,
         Command::Show(show) => show.run(printer).await,
         Command::Call(call) => call.run(printer, cancel).await,
         Command::Inspect(inspect) => inspect.run(printer).await,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::change::Injection;
 use super::context::InjectionContext;
 use super::strategy::InjectionStrategy;
+use super::turn::TurnContext;
 
 /// Strategies that are all asked, in order, about the same moment; what they want is merged.
 ///
@@ -53,6 +54,14 @@ impl InjectionStrategy for Chain {
         let mut merged = Injection::none();
         for strategy in &self.strategies {
             merged.merge(strategy.evaluate(context));
+        }
+        merged
+    }
+
+    fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
+        let mut merged = Injection::none();
+        for strategy in &self.strategies {
+            merged.merge(strategy.begin_turn(turn));
         }
         merged
     }

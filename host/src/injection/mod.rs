@@ -10,6 +10,8 @@ mod context;
 mod entities;
 mod entity_tools;
 mod strategy;
+mod tool_search;
+mod turn;
 
 pub use chain::Chain;
 pub use change::{Discovery, Injection, RejectedProvider};
@@ -17,3 +19,5 @@ pub use context::{CompletedCall, InjectionContext};
 pub use entities::{Binding, Entities, EntityKey};
 pub use entity_tools::{ENTITY_DEPTH_MAX, ENTITY_ID_BYTES_MAX, EntityTools};
 pub use strategy::{InjectionStrategy, NoInjection};
+pub use tool_search::{SEARCH_TOOLS, TOOL_GUIDANCE, ToolSearch};
+pub use turn::TurnContext;

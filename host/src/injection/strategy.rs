@@ -2,6 +2,7 @@
 
 use super::change::Injection;
 use super::context::InjectionContext;
+use super::turn::TurnContext;
 
 /// Decides after a tool's result which tools the model sees next.
 ///
@@ -24,6 +25,11 @@ use super::context::InjectionContext;
 pub trait InjectionStrategy: Send + Sync {
     /// Looks at a completed call and says what changes.
     fn evaluate(&self, context: &InjectionContext<'_>) -> Injection;
+
+    /// Looks at what the user said and says what changes before the model is asked. By default nothing does.
+    fn begin_turn(&self, _turn: &TurnContext<'_>) -> Injection {
+        Injection::none()
+    }
 }
 
 /// The strategy that never changes anything.

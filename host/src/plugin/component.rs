@@ -30,6 +30,8 @@ pub struct Plugin {
     inspection: Arc<Inspection>,
     declared: Declared,
     source: Source,
+    /// The bounds that its package asks for.
+    requested: LimitRequest,
     runtime: Arc<Runtime>,
     linked: LinkOnce,
     permits: Arc<Semaphore>,
@@ -58,7 +60,7 @@ impl Plugin {
             )
         };
         let inspection = blocking(inspect).await.map_err(|error| error.with_plugin(name))?;
-        Self::from_inspection(runtime, name, inspection, Source::Bytes(bytes))
+        Self::from_inspection(runtime, name, inspection, Source::Bytes(bytes), LimitRequest::none())
     }
 
     /// Makes a plugin of a component file.
@@ -80,7 +82,23 @@ impl Plugin {
             )
         };
         let inspection = blocking(inspect).await.map_err(|error| error.with_plugin(name))?;
-        Self::from_inspection(runtime, name, inspection, Source::File(path))
+        Self::from_inspection(runtime, name, inspection, Source::File(path), LimitRequest::none())
+    }
+
+    /// Makes a plugin of a file that was inspected before. Its bytes are read when it is first called, and refused when
+    /// they are others than those that were inspected.
+    ///
+    /// # Errors
+    /// Those of [`Inspection::require_loadable`], and [`ErrorKind::Configuration`] for bounds of zero.
+    pub fn from_inspected(
+        runtime: &Arc<Runtime>,
+        name: &str,
+        path: PathBuf,
+        inspection: Inspection,
+        requested: LimitRequest,
+    ) -> Result<Arc<Self>, Error> {
+        requested.check().map_err(|error| error.with_plugin(name))?;
+        Self::from_inspection(runtime, name, inspection, Source::File(path), requested)
     }
 
     fn from_inspection(
@@ -88,6 +106,7 @@ impl Plugin {
         name: &str,
         inspection: Inspection,
         source: Source,
+        requested: LimitRequest,
     ) -> Result<Arc<Self>, Error> {
         let ceilings = &runtime.engines.limits;
         let limits = effective(ceilings, &runtime.operator_limits, &LimitRequest::none());
@@ -102,6 +121,7 @@ impl Plugin {
             declared,
             inspection: Arc::new(inspection),
             source,
+            requested,
             runtime: runtime.clone(),
             linked: LinkOnce::default(),
             permits: Arc::new(Semaphore::new(runtime.engines.limits.calls_per_plugin_max)),
@@ -178,6 +198,7 @@ impl Plugin {
     /// Computes the bounds of a call from what the process, the operator and the caller say.
     pub(crate) fn limits_for(&self, context: &ToolContext) -> Result<CallLimits, Error> {
         let request = context.extension::<LimitRequest>().cloned().unwrap_or_default();
+        let request = request.or(&self.requested);
         request.check()?;
         Ok(effective(
             &self.runtime.engines.limits,

@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind, Phase};
 use crate::limits::EngineLimits;
 
 /// Which of the two engines a component needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Profile {

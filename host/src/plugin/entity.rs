@@ -11,7 +11,7 @@ use super::inspection::{define, define_shared_method};
 use super::session::{Session, Target};
 use super::tool::PluginTool;
 use super::types::{Function, FunctionKind, Resource, ResourceIndex, Shape, WitType};
-use crate::tool::{Tool, ToolProvider, entity_tool_names, snake_case};
+use crate::tool::{Rebinding, Tool, ToolProvider, entity_tool_names, snake_case};
 
 /// The property of an entity's JSON that lists its tools.
 pub(crate) const AVAILABLE_TOOLS: &str = "available_tools";
@@ -282,6 +282,10 @@ impl ToolProvider for PluginEntity {
                 PluginTool::method(self.session.clone(), method, target, definition) as Arc<dyn Tool>
             })
             .collect()
+    }
+
+    fn rebinding(&self) -> Rebinding {
+        self.session.plugin().inspection().shape.resources[self.resource.0].rebinding
     }
 
     fn namespace(&self) -> &str {

@@ -20,7 +20,7 @@ const STEPS_MAX: usize = 200_000;
 pub(crate) const NESTING_MAX: usize = 100;
 
 /// What one instance of a component takes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Footprint {
     /// Core instances.
     pub(crate) instances: u64,

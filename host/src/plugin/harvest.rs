@@ -16,7 +16,7 @@ use super::log::printable;
 use super::session::Session;
 use super::types::{Resource, ResourceIndex, Shape};
 use crate::error::Error;
-use crate::tool::ToolProvider;
+use crate::tool::{Rebinding, ToolProvider};
 
 /// Entities of one type in one result that get tools of their own; more of them share one set.
 const ENTITIES_PER_RESULT_MAX: usize = 16;
@@ -128,8 +128,16 @@ impl Harvest<'_> {
     ) -> Result<LiveEntity, Error> {
         let key = (handle.resource, id.to_owned());
         if let Some(live) = entities.get(&key) {
-            instance.drop_handle(handle.handle, self.clock).await?;
-            return Ok(live);
+            let rebinding = self.session.plugin().inspection().shape.resources[handle.resource.0].rebinding;
+            let old = if rebinding == Rebinding::Keep {
+                handle.handle
+            } else {
+                live.handle
+            };
+            instance.drop_handle(old, self.clock).await?;
+            if rebinding == Rebinding::Keep {
+                return Ok(live);
+            }
         }
         let entity = LiveEntity {
             handle: handle.handle,

@@ -1,7 +1,7 @@
 //! What a component imports, and whether the host offers it.
 
 use semver::{Version, VersionReq};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use wasmparser::component_types::ComponentEntityType;
 
 use super::check::Checked;
@@ -48,7 +48,7 @@ const SUPPORTED: [&str; 29] = [
 const WASI_VERSIONS: &str = ">=0.2.0, <0.3.0";
 
 /// One import of a component.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Import {
     /// The name as the component writes it: `wasi:http/types@0.2.6`.
@@ -58,7 +58,7 @@ pub struct Import {
 }
 
 /// How the host answers an import.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ImportSupport {

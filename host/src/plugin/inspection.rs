@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::annotations::Annotations;
 use super::check::{self, Checked};
 use super::docs;
 use super::engine::Profile;
@@ -42,6 +43,16 @@ pub struct Inspection {
     pub(crate) shape: Arc<Shape>,
 }
 
+/// What a component is, apart from what it exports.
+#[derive(Clone, Debug, Serialize, serde::Deserialize)]
+pub(super) struct Facts {
+    pub(super) digest: String,
+    pub(super) size_bytes: u64,
+    pub(super) profile: Profile,
+    pub(super) imports: Vec<Import>,
+    pub(super) footprint: Footprint,
+}
+
 /// A resource that a component exports.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
@@ -71,6 +82,15 @@ impl Inspection {
     /// [`ErrorKind::Unsupported`](crate::error::ErrorKind::Unsupported), with one line that says why. An import that the
     /// host does not offer is no error here; see [`Inspection::require_loadable`].
     pub fn of(bytes: &[u8], origin: Origin<'_>) -> Result<Self, Error> {
+        Self::annotated(bytes, origin, &Annotations::default())
+    }
+
+    /// Reads a component, and puts what its package says about it in the place of its own docs.
+    ///
+    /// # Errors
+    /// Those of [`Inspection::of`], and [`ErrorKind::Configuration`](crate::error::ErrorKind::Configuration) for an
+    /// annotation of something that the component lacks.
+    pub fn annotated(bytes: &[u8], origin: Origin<'_>, annotations: &Annotations) -> Result<Self, Error> {
         let checked = check::check(bytes)?;
         let wit = wit_with_docs(&checked, origin);
         let mut shape = reflect(&checked, wit.as_ref());
@@ -84,6 +104,20 @@ impl Inspection {
         {
             package_docs::apply(&mut shape, section);
         }
+        annotations.apply(&mut shape)?;
+        let digest = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let facts = Facts {
+            digest,
+            size_bytes: bytes.len() as u64,
+            profile: checked.profile,
+            imports: imports::list(&checked),
+            footprint: checked.footprint,
+        };
+        Ok(Self::assemble(facts, shape, origin.name))
+    }
+
+    /// Makes definitions of a shape, for a plugin of this name.
+    pub(super) fn assemble(facts: Facts, mut shape: Shape, plugin: &str) -> Self {
         shape.make_schemas();
         let tool_functions: Vec<_> = shape
             .functions
@@ -92,25 +126,25 @@ impl Inspection {
             .filter(|(_, function)| !matches!(function.kind, FunctionKind::Method(_)))
             .map(|(at, _)| at)
             .collect();
-        Ok(Self {
-            digest: Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect(),
-            size_bytes: bytes.len() as u64,
-            profile: checked.profile,
+        Self {
+            digest: facts.digest,
+            size_bytes: facts.size_bytes,
+            profile: facts.profile,
             tools: tool_functions
                 .iter()
-                .map(|at| define(&shape, &shape.functions[*at], origin.name))
+                .map(|at| define(&shape, &shape.functions[*at], plugin))
                 .collect(),
             entities: shape
                 .resources
                 .iter()
-                .map(|resource| entity_type(&shape, resource, origin.name))
+                .map(|resource| entity_type(&shape, resource, plugin))
                 .collect(),
             skipped: shape.skipped.clone(),
-            imports: imports::list(&checked),
-            footprint: checked.footprint,
+            imports: facts.imports,
+            footprint: facts.footprint,
             tool_functions,
             shape: Arc::new(shape),
-        })
+        }
     }
 
     /// Refuses a component that needs an import which the host does not offer.

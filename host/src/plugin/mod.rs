@@ -5,6 +5,7 @@
 //! instance for each conversation where the component hands out resources. `authority` finds out what a call may do; `wasi`,
 //! `files` and `http` are the only places that give it to a guest.
 
+mod annotations;
 mod answer;
 mod authority;
 mod check;
@@ -12,6 +13,7 @@ mod code_cache;
 mod command;
 mod component;
 mod config;
+mod custom_section;
 mod decode;
 mod docs;
 mod encode;
@@ -30,6 +32,7 @@ mod http;
 mod imports;
 mod inspection;
 mod instance;
+mod kept;
 mod keyvalue;
 mod limiter;
 mod link_once;
@@ -56,19 +59,21 @@ mod types;
 mod wasi;
 mod wit_text;
 
+pub use annotations::{Annotations, EntityOptions, ToolText};
 pub use authority::{SecretError, SecretStore};
 pub use component::Plugin;
+pub use custom_section::custom_section;
 pub use docs::WIT_SECTION;
 pub use engine::Profile;
 pub use http::{Resolve, Resolving};
 pub use imports::{Import, ImportSupport};
 pub use inspection::{EntityType, Inspection, Origin, component_wit};
+pub use kept::KEPT_VERSION;
 pub use keyvalue::{KeyValue, KeyValueError, MemoryKeyValue};
 pub use runtime::{CodeCachePlace, Runtime, RuntimeOptions};
 pub use scope::Scope;
-#[cfg(feature = "cli")]
-pub(crate) use source::read_component;
 pub use types::Skipped;
 
 #[cfg(feature = "cli")]
 pub(crate) use log::printable;
+pub(crate) use source::{read_component, read_wit};

@@ -102,6 +102,7 @@ impl<'a> Reader<'a> {
                     name,
                     docs: None,
                     methods: Vec::new(),
+                    rebinding: Default::default(),
                     id: None,
                     describe: None,
                 });

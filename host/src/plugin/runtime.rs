@@ -81,6 +81,12 @@ impl Runtime {
             network: Arc::new(Network::new(options.resolver)),
         }))
     }
+
+    /// Returns the ceilings of the process.
+    #[must_use]
+    pub fn engine_limits(&self) -> &EngineLimits {
+        &self.engines.limits
+    }
 }
 
 fn open_cache(directory: PathBuf) -> Option<CodeCache> {

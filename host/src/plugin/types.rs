@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 /// The type of a value, as far as the host needs to know it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum WitType {
     Bool,
     S8,
@@ -40,11 +40,11 @@ pub(crate) enum WitType {
 }
 
 /// Which of the component's resources: an index into [`Shape::resources`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub(crate) struct ResourceIndex(pub(crate) usize);
 
 /// A name as WIT writes it and as JSON writes it, with its docs.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Label {
     pub(crate) wit: String,
     pub(crate) json: String,
@@ -62,14 +62,14 @@ impl Label {
 }
 
 /// A field of a record, or a parameter of a function.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Field {
     pub(crate) label: Label,
     pub(crate) ty: WitType,
 }
 
 /// A case of a variant.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Case {
     pub(crate) label: Label,
     pub(crate) ty: Option<WitType>,
@@ -108,7 +108,7 @@ impl WitType {
 }
 
 /// What kind of function it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum FunctionKind {
     /// A function of an interface or of the world.
     Free,
@@ -123,9 +123,10 @@ pub(crate) enum FunctionKind {
 }
 
 /// An exported function that can be offered as a tool.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Function {
     /// The exporting interface as the component names it (`demo:tool/calc@0.1.0`); `None` for the world itself.
+    #[serde(with = "super::kept::shared_text")]
     pub(crate) interface: Option<Arc<str>>,
     /// The function as the component names it: `add`, `[method]customer.get-average-spend`.
     pub(crate) export: String,
@@ -140,8 +141,10 @@ pub(crate) struct Function {
     /// What the author wrote about it.
     pub(crate) docs: Option<String>,
     /// Schema of the parameters.
+    #[serde(skip)]
     pub(crate) input_schema: Arc<Value>,
     /// Schema of the result, without `err`.
+    #[serde(skip)]
     pub(crate) output_schema: Option<Arc<Value>>,
 }
 
@@ -167,9 +170,10 @@ pub(crate) fn short_interface(interface: &str) -> &str {
 }
 
 /// A resource that the component exports.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Resource {
     /// The exporting interface; `None` for the world itself.
+    #[serde(with = "super::kept::shared_text")]
     pub(crate) interface: Option<Arc<str>>,
     /// Its name in WIT: `customer`.
     pub(crate) name: String,
@@ -177,6 +181,8 @@ pub(crate) struct Resource {
     pub(crate) docs: Option<String>,
     /// Indexes of its methods in [`Shape::functions`].
     pub(crate) methods: Vec<usize>,
+    /// Which instance stays when the same entity is returned again.
+    pub(crate) rebinding: crate::tool::Rebinding,
     /// Its `id: func() -> string`, if it has one.
     pub(crate) id: Option<usize>,
     /// Its `describe`, a method without parameters, if it has one.
@@ -191,7 +197,7 @@ impl Resource {
 }
 
 /// An export that is no tool, and why.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct Skipped {
     /// The export, as the component names it.
@@ -201,7 +207,7 @@ pub struct Skipped {
 }
 
 /// All that a component exports, as tools see it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Shape {
     pub(crate) functions: Vec<Function>,
     pub(crate) resources: Vec<Resource>,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::manifest::{Manifest, Tier};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::plugin::Plugin;
 use crate::tool::snake_case;
@@ -21,6 +22,8 @@ pub struct Package {
     pub name: String,
     /// The file.
     pub path: PathBuf,
+    /// What it says about itself, where it says something.
+    pub manifest: Option<Manifest>,
     /// Whether it can be used.
     pub status: PackageStatus,
 }
@@ -54,12 +57,19 @@ impl Package {
         }
     }
 
+    /// Returns how much it says about itself.
+    #[must_use]
+    pub fn tier(&self) -> Tier {
+        self.manifest.as_ref().map(Manifest::tier).unwrap_or_default()
+    }
+
     pub(super) fn broken(path: &Path, error: Error) -> Self {
         let name =
             name_of(path).unwrap_or_else(|_| path.file_name().unwrap_or_default().to_string_lossy().into_owned());
         Self {
             name: name.clone(),
             path: path.to_owned(),
+            manifest: None,
             status: PackageStatus::Broken(error.with_plugin(name)),
         }
     }

@@ -1,24 +1,36 @@
 //! Looking through plugin directories. Nothing is compiled and no guest code runs.
 
-use std::collections::HashMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use futures::StreamExt;
+use futures::{StreamExt, TryStreamExt};
 
-use super::package::{EXTENSION, Package, PackageStatus, identity_of, name_of};
+use super::catalog::{Catalog, Hit, Query, SemanticIndex};
+use super::document::{documents, standing};
+use super::health::now_ms;
+use super::listing::{Listed, list};
+use super::package::{Package, PackageStatus, identity_of};
+use super::reading::{Reading, read};
+use super::watched::WatchedTool;
 use crate::error::{Error, ErrorKind, Phase};
-use crate::plugin::{Plugin, Runtime};
+use crate::plugin::{Plugin, Runtime, Scope};
+use crate::store::{MemoryStore, PackageRecord, Store, StoreError, ToolHealth};
+use crate::tool::{Tool, ToolDefinition};
 
-/// The packages of one or more plugin directories.
-#[derive(Clone, Default)]
+/// How many packages one task reads.
+const CHUNK: usize = 32;
+
+/// The packages of one or more plugin directories, and the tools that can be found among them.
+#[derive(Clone)]
 pub struct Registry {
     packages: Vec<Package>,
+    catalog: Arc<Catalog>,
+    store: Arc<dyn Store>,
 }
 
 impl Registry {
-    /// Reads every component of the given directories, and single component files, several at a time.
+    /// Reads every package of the given directories, and single component files, several at a time.
     ///
     /// A package that is broken is listed with its reason, and so are both of two that claim one name. Hidden files and
     /// files that are no `.wasm` are passed over.
@@ -26,25 +38,49 @@ impl Registry {
     /// # Errors
     /// [`ErrorKind::Io`] when a directory cannot be read.
     pub async fn scan(runtime: &Arc<Runtime>, places: &[PathBuf]) -> Result<Self, Error> {
-        let of_task = places.to_vec();
-        let listed = tokio::task::spawn_blocking(move || list(&of_task))
-            .await
-            .map_err(|error| {
-                Error::new(
-                    ErrorKind::Internal,
-                    Phase::Registry,
-                    "listing the plugins failed unexpectedly",
-                )
-                .with_source(error)
-            })??;
+        Self::scan_into(runtime, places, Arc::new(MemoryStore::new())).await
+    }
+
+    /// Reads every package as [`Registry::scan`] does, but takes from a store what did not change since it was read, and
+    /// leaves there what it read.
+    ///
+    /// A store that fails costs time and a warning, nothing else.
+    ///
+    /// # Errors
+    /// Those of [`Registry::scan`].
+    pub async fn scan_into(runtime: &Arc<Runtime>, places: &[PathBuf], store: Arc<dyn Store>) -> Result<Self, Error> {
+        let (of_task, store_of_task) = (places.to_vec(), store.clone());
+        let (listed, known) = blocking(move || Ok((list(&of_task)?, remembered(&*store_of_task)))).await?;
+        let (mut known, health) = known;
+        let here: Vec<_> = listed
+            .iter()
+            .map(|file| file.path.to_string_lossy().into_owned())
+            .collect();
+        let chunks = chunks(listed, &mut known);
+        let gone = gone(&known, places, &here);
         let parallel = std::thread::available_parallelism().map_or(2, usize::from);
-        let mut packages: Vec<_> = futures::stream::iter(listed)
-            .map(|file| read(runtime, file))
+        let readings: Vec<Vec<Reading>> = futures::stream::iter(chunks)
+            .map(|chunk| {
+                let runtime = runtime.clone();
+                blocking(move || {
+                    Ok(chunk
+                        .into_iter()
+                        .map(|(file, known)| read(&runtime, file, known))
+                        .collect())
+                })
+            })
             .buffered(parallel)
-            .collect()
-            .await;
-        refuse_shared_names(&mut packages);
-        Ok(Self { packages })
+            .try_collect()
+            .await?;
+        blocking(move || {
+            Ok(assemble(
+                readings.into_iter().flatten().collect(),
+                &gone,
+                &health,
+                store,
+            ))
+        })
+        .await
     }
 
     /// Returns the packages, by name.
@@ -57,77 +93,148 @@ impl Registry {
     pub fn plugins(&self) -> impl Iterator<Item = &Arc<Plugin>> {
         self.packages.iter().filter_map(Package::plugin)
     }
+
+    /// Finds tools of packages that can be used, among those whose id `may_use` allows.
+    #[must_use]
+    pub fn search(&self, query: &Query, may_use: impl Fn(&str) -> bool) -> Vec<Hit> {
+        self.catalog.search(query, may_use)
+    }
+
+    /// Finds tools by words and by meaning.
+    #[must_use]
+    pub fn search_with(&self, query: &Query, semantic: &dyn SemanticIndex, may_use: impl Fn(&str) -> bool) -> Vec<Hit> {
+        self.catalog.search_with(query, semantic, may_use)
+    }
+
+    /// Returns the plugin that a tool belongs to.
+    #[must_use]
+    pub fn plugin_of(&self, tool: &str) -> Option<&Arc<Plugin>> {
+        let name = tool.split(['/', '#']).next()?;
+        let at = self
+            .packages
+            .binary_search_by(|package| package.name.as_str().cmp(name))
+            .ok()?;
+        self.packages[at].plugin()
+    }
+
+    /// Returns what is told about a tool.
+    #[must_use]
+    pub fn definition(&self, tool: &str) -> Option<&ToolDefinition> {
+        let tools = &self.plugin_of(tool)?.inspection().tools;
+        tools.iter().find(|definition| definition.id.as_str() == tool)
+    }
+
+    /// Returns a tool, bound to a conversation. How its calls end is remembered.
+    #[must_use]
+    pub fn tool(&self, tool: &str, scope: &Scope) -> Option<Arc<dyn Tool>> {
+        let tools = self.plugin_of(tool)?.tools(scope);
+        let found = tools.into_iter().find(|other| other.definition().id.as_str() == tool)?;
+        Some(self.watched(found))
+    }
+
+    /// Returns all tools of all plugins, bound to a conversation. How their calls end is remembered.
+    #[must_use]
+    pub fn tools(&self, scope: &Scope) -> Vec<Arc<dyn Tool>> {
+        let tools = self.plugins().flat_map(|plugin| plugin.tools(scope));
+        tools.map(|tool| self.watched(tool)).collect()
+    }
+
+    fn watched(&self, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
+        Arc::new(WatchedTool::new(tool, self.store.clone()))
+    }
+
+    /// Returns what remembers its packages.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
 }
 
-/// A component file, or why it is none.
-struct Listed {
-    path: PathBuf,
-    refused: Option<Error>,
+/// What the store knows, by path; nothing when it cannot be read.
+fn remembered(store: &dyn Store) -> (HashMap<String, PackageRecord>, BTreeMap<String, ToolHealth>) {
+    let known = warned(store.packages())
+        .into_iter()
+        .map(|record| (record.path.clone(), record))
+        .collect();
+    (known, warned(store.health()))
 }
 
-/// Lists the component files of directories, by path.
-fn list(places: &[PathBuf]) -> Result<Vec<Listed>, Error> {
-    let mut files = Vec::new();
-    for place in places {
-        let unreadable = |error: std::io::Error| {
-            Error::new(
-                ErrorKind::Io,
-                Phase::Registry,
-                format!("{} could not be read: {error}", place.display()),
-            )
-            .with_suggestion("name a directory of plugins, or a `.wasm` file")
-            .with_source(error)
-        };
-        if !fs::metadata(place).map_err(unreadable)?.is_dir() {
-            files.push(Listed {
-                path: place.clone(),
-                refused: None,
-            });
-            continue;
+fn warned<T: Default>(result: Result<T, StoreError>) -> T {
+    result.unwrap_or_else(|error| {
+        tracing::warn!(
+            error = &error as &dyn std::error::Error,
+            "the store cannot be used; everything is read anew"
+        );
+        T::default()
+    })
+}
+
+type Chunk = Vec<(Listed, Option<PackageRecord>)>;
+
+/// Pairs files with what is known of them, a task's worth at a time.
+fn chunks(listed: Vec<Listed>, known: &mut HashMap<String, PackageRecord>) -> Vec<Chunk> {
+    let mut chunks: Vec<Chunk> = Vec::new();
+    for file in listed {
+        let record = known.remove(&*file.path.to_string_lossy());
+        match chunks.last_mut() {
+            Some(chunk) if chunk.len() < CHUNK => chunk.push((file, record)),
+            _ => chunks.push(vec![(file, record)]),
         }
-        let root = fs::canonicalize(place).map_err(unreadable)?;
-        for entry in fs::read_dir(place).map_err(unreadable)? {
-            let path = entry.map_err(unreadable)?.path();
-            let is_hidden = path
-                .file_name()
-                .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-            if !is_hidden && path.extension().is_some_and(|extension| extension == EXTENSION) {
-                files.push(Listed {
-                    refused: leads_out(&root, &path),
-                    path,
-                });
-            }
-        }
     }
-    files.sort_by(|a, b| a.path.cmp(&b.path));
-    files.dedup_by(|a, b| a.path == b.path);
-    Ok(files)
+    chunks
 }
 
-/// Refuses a link whose target lies outside the plugin directory.
-fn leads_out(root: &Path, path: &Path) -> Option<Error> {
-    let broken = |message: String| Some(Error::new(ErrorKind::Io, Phase::Registry, message));
-    match fs::canonicalize(path) {
-        Ok(target) if target.starts_with(root) => None,
-        Ok(_) => broken("it is a link that leads out of the plugin directory".to_owned()),
-        Err(error) => broken(format!("it could not be read: {error}")),
+/// Chooses the remembered packages of these places that are no longer there. A store may know other places too.
+fn gone(known: &HashMap<String, PackageRecord>, places: &[PathBuf], here: &[String]) -> Vec<String> {
+    let is_below = |path: &str| places.iter().any(|place| std::path::Path::new(path).starts_with(place));
+    known
+        .keys()
+        .filter(|path| is_below(path) && !here.contains(path))
+        .cloned()
+        .collect()
+}
+
+fn assemble(
+    readings: Vec<Reading>,
+    gone: &[String],
+    health: &BTreeMap<String, ToolHealth>,
+    store: Arc<dyn Store>,
+) -> Registry {
+    let mut changed = Vec::new();
+    let mut packages = Vec::with_capacity(readings.len());
+    for reading in readings {
+        changed.extend(reading.changed);
+        packages.push(reading.package);
+    }
+    refuse_shared_names(&mut packages);
+    if !changed.is_empty() || !gone.is_empty() {
+        warned(store.update_packages(&changed, gone));
+    }
+    let mut catalog = Catalog::new();
+    let now = now_ms();
+    for package in &packages {
+        let Some(plugin) = package.plugin() else { continue };
+        let documents = documents(plugin, package.manifest.as_ref());
+        catalog.put(
+            &package.path.to_string_lossy(),
+            documents.map(|mut document| {
+                document.standing = standing(&document, health.get(&document.id), now);
+                document
+            }),
+        );
+    }
+    Registry {
+        packages,
+        catalog: Arc::new(catalog),
+        store,
     }
 }
 
-async fn read(runtime: &Arc<Runtime>, file: Listed) -> Package {
-    let Listed { path, refused } = file;
-    let name = match refused.map_or_else(|| name_of(&path), Err) {
-        Ok(name) => name,
-        Err(error) => return Package::broken(&path, error),
-    };
-    match Plugin::from_file(runtime, &name, path.clone()).await {
-        Ok(plugin) => Package {
-            name,
-            path,
-            status: PackageStatus::Ready(plugin),
-        },
-        Err(error) => Package::broken(&path, error),
-    }
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
+        let message = "reading the plugins failed unexpectedly";
+        Err(Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error))
+    })
 }
 
 /// Refuses all packages that claim one name: nothing says which of them the operator means.

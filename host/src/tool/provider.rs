@@ -6,7 +6,8 @@ use super::contract::Tool;
 use super::name::short_hash;
 
 /// Which instance stays bound when the same entity is returned again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Rebinding {
     /// The live one stays, so that a cart keeps its items.
     #[default]

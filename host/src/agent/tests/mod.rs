@@ -10,6 +10,7 @@ mod limits;
 mod property;
 mod runs;
 mod stopping;
+mod tool_search;
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex};

@@ -1,0 +1,158 @@
+//! Measures how well the right tool is found: `cargo run --release --example search_eval -- DIR...`
+//!
+//! A directory is a retrieval set in BEIR layout: `corpus.jsonl` (`_id`, `title`, `text`, and `inputSchema` where there is
+//! one), `queries.jsonl` (`_id`, `text`), `qrels/test.tsv`. Prints one JSON document for each, or for all directories below
+//! one that is no set itself. `r_at_k` is the share of the right tools among the first k, over the ranking as it stands;
+//! `cut_off` says the same of what an agent is given: at most five hits, weak ones left out.
+#![allow(clippy::print_stdout, reason = "stdout is where an example's result goes")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use toolwit::registry::{Catalog, Cutoff, Document, HITS_DEFAULT, Hit, Query};
+
+/// Right tools by query.
+type Judgements = BTreeMap<String, BTreeSet<String>>;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let places: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
+    if places.is_empty() {
+        return Err("name a directory that holds corpus.jsonl, queries.jsonl and qrels/test.tsv".into());
+    }
+    for place in places {
+        for set in sets_in(&place)? {
+            println!("{:#}", evaluate(&set)?);
+        }
+    }
+    Ok(())
+}
+
+fn sets_in(place: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+    if place.join("corpus.jsonl").exists() {
+        return Ok(vec![place.to_owned()]);
+    }
+    let mut sets: Vec<_> = fs::read_dir(place)?.flatten().map(|entry| entry.path()).collect();
+    sets.retain(|path| path.join("corpus.jsonl").exists());
+    sets.sort();
+    match sets.is_empty() {
+        true => Err(format!("{} holds no corpus.jsonl", place.display()).into()),
+        false => Ok(sets),
+    }
+}
+
+fn evaluate(set: &Path) -> Result<Value, Box<dyn Error>> {
+    let mut catalog = Catalog::new();
+    for tool in lines(&set.join("corpus.jsonl"))? {
+        let document = document(&tool)?;
+        catalog.put(&document.id.clone(), [document]);
+    }
+    let judgements = judgements(&fs::read_to_string(set.join("qrels/test.tsv"))?);
+    let mut queries = Vec::new();
+    for query in lines(&set.join("queries.jsonl"))? {
+        if let Some(right) = judgements.get(text_of(&query, "_id")?) {
+            queries.push((Query::new(text_of(&query, "text")?), right));
+        }
+    }
+
+    let mut sums = [0.0; 5];
+    let mut kept = 0;
+    let started = Instant::now();
+    let rankings: Vec<_> = queries
+        .iter()
+        .map(|(query, _)| catalog.search(&query.clone().hits_max(10).cutoff(Cutoff::None), |_| true))
+        .collect();
+    let seconds = started.elapsed().as_secs_f64();
+    for ((query, right), ranking) in queries.iter().zip(&rankings) {
+        let given = catalog.search(&query.clone().hits_max(HITS_DEFAULT), |_| true);
+        kept += given.len();
+        let measured = [
+            recall(ranking, right, 1),
+            recall(ranking, right, 5),
+            recall(ranking, right, 10),
+            gain(ranking, right, 5),
+            recall(&given, right, 5),
+        ];
+        sums.iter_mut().zip(measured).for_each(|(sum, value)| *sum += value);
+    }
+    let count = queries.len().max(1) as f64;
+    let [r_at_1, r_at_5, r_at_10, ndcg_at_5, cut_r_at_5] = sums.map(|sum| (sum / count * 1e4).round() / 1e4);
+    Ok(json!({
+        "set": set.file_name().unwrap_or_default().to_string_lossy(),
+        "tools": catalog.len(),
+        "queries": queries.len(),
+        "r_at_1": r_at_1,
+        "r_at_5": r_at_5,
+        "r_at_10": r_at_10,
+        "ndcg_at_5": ndcg_at_5,
+        "queries_per_second": (queries.len() as f64 / seconds).round(),
+        "cut_off": {"r_at_5": cut_r_at_5, "hits_mean": (kept as f64 / count * 100.0).round() / 100.0},
+    }))
+}
+
+fn lines(path: &Path) -> Result<Vec<Value>, Box<dyn Error>> {
+    let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines.map(|line| Ok(serde_json::from_str(line)?)).collect()
+}
+
+fn text_of<'a>(value: &'a Value, key: &str) -> Result<&'a str, String> {
+    value[key]
+        .as_str()
+        .ok_or_else(|| format!("a line has no text `{key}`: {value}"))
+}
+
+/// Makes a document as the registry would: the name apart, and the parameters apart where a schema tells them.
+fn document(tool: &Value) -> Result<Document, Box<dyn Error>> {
+    let (id, text) = (text_of(tool, "_id")?, text_of(tool, "text")?);
+    let name = tool["title"].as_str().filter(|title| !title.is_empty()).unwrap_or(id);
+    let mut description = text
+        .strip_prefix(name)
+        .map_or(text, |rest| rest.trim_start_matches(':'))
+        .to_owned();
+    let mut parameters = String::new();
+    for (name, parameter) in tool["inputSchema"]["properties"].as_object().into_iter().flatten() {
+        let told = format!("{name} {}", parameter["description"].as_str().unwrap_or_default());
+        // Some sets repeat the parameters in the text.
+        description = description.replace(&told, "");
+        parameters.push_str(&told);
+        parameters.push('\n');
+    }
+    Ok(Document::new(id, name, description).with_parameters(parameters))
+}
+
+fn judgements(table: &str) -> Judgements {
+    let mut judgements = Judgements::new();
+    for row in table.lines() {
+        let mut cells = row.split('\t');
+        // The heading has no number in its third column.
+        if let (Some(query), Some(tool), Some(Ok(1..))) = (
+            cells.next(),
+            cells.next(),
+            cells.next().map(|score| score.trim().parse::<i32>()),
+        ) {
+            judgements.entry(query.to_owned()).or_default().insert(tool.to_owned());
+        }
+    }
+    judgements
+}
+
+fn recall(hits: &[Hit], right: &BTreeSet<String>, among: usize) -> f64 {
+    let found = hits.iter().take(among).filter(|hit| right.contains(&hit.id)).count();
+    found as f64 / right.len() as f64
+}
+
+/// Normalised discounted cumulative gain: right tools count more the further up they stand.
+fn gain(hits: &[Hit], right: &BTreeSet<String>, among: usize) -> f64 {
+    let worth = |rank: usize| 1.0 / (rank as f64 + 2.0).log2();
+    let ranked = hits.iter().take(among).enumerate();
+    let found: f64 = ranked
+        .filter(|(_, hit)| right.contains(&hit.id))
+        .map(|(rank, _)| worth(rank))
+        .sum();
+    let best: f64 = (0..right.len().min(among)).map(worth).sum();
+    found / best
+}

@@ -1,0 +1,90 @@
+//! Words that say nothing about what a tool does.
+
+/// Tells whether a word is left out of every text. Sorted, since it is searched by halving.
+pub(super) fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.binary_search(&word).is_ok()
+}
+
+/// Tells whether a word is a way of asking: common in requests, so that its rarity among tools says nothing.
+pub(super) fn is_filler(word: &str) -> bool {
+    FILLERS.binary_search(&word).is_ok()
+}
+
+const STOP_WORDS: &[&str] = &[
+    "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because", "been",
+    "before", "being", "both", "but", "by", "can", "could", "d", "did", "do", "does", "doing", "don", "down", "during",
+    "each", "else", "for", "from", "further", "had", "has", "have", "having", "he", "her", "here", "hers", "him",
+    "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "ll", "m", "may", "me", "might", "more", "most",
+    "must", "my", "no", "nor", "not", "of", "off", "on", "once", "only", "or", "other", "our", "ours", "out", "over",
+    "own", "re", "s", "same", "shall", "she", "should", "so", "some", "such", "t", "than", "that", "the", "their",
+    "them", "then", "there", "these", "they", "this", "those", "through", "to", "too", "under", "until", "up", "us",
+    "ve", "very", "was", "we", "were", "what", "when", "where", "which", "while", "who", "whom", "why", "will", "with",
+    "would", "you", "your", "yours",
+];
+
+const FILLERS: &[&str] = &[
+    "ask",
+    "assist",
+    "find",
+    "get",
+    "give",
+    "going",
+    "good",
+    "happy",
+    "hello",
+    "help",
+    "hey",
+    "hi",
+    "interested",
+    "know",
+    "let",
+    "like",
+    "looking",
+    "love",
+    "make",
+    "many",
+    "much",
+    "need",
+    "offer",
+    "please",
+    "possible",
+    "provide",
+    "really",
+    "request",
+    "see",
+    "show",
+    "sure",
+    "take",
+    "tell",
+    "thank",
+    "thanks",
+    "thing",
+    "things",
+    "think",
+    "try",
+    "trying",
+    "use",
+    "using",
+    "want",
+    "way",
+    "wish",
+    "wonder",
+    "wondering",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lists_are_sorted_so_that_halving_finds_every_word() {
+        for list in [STOP_WORDS, FILLERS] {
+            assert!(list.is_sorted());
+            assert!(list.iter().all(|word| list.binary_search(word).is_ok()));
+        }
+        assert!(
+            !STOP_WORDS.iter().any(|word| is_filler(word)),
+            "a word is one or the other"
+        );
+    }
+}

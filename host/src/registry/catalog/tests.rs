@@ -1,0 +1,325 @@
+//! What a search promises.
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn shelf() -> Catalog {
+    let mut catalog = Catalog::new();
+    let tools = [
+        ("get_weather", "Returns the weather forecast of a city"),
+        ("scrape_websites", "Scrapes a web page and returns its text"),
+        ("send_email", "Sends a message to an address"),
+        (
+            "convert_currency",
+            "Converts an amount of money from one currency to another",
+        ),
+        ("resize_image", "Changes the size of a picture"),
+    ];
+    for (name, description) in tools {
+        catalog.put(name, [Document::new(format!("{name}#{name}"), name, description)]);
+    }
+    catalog
+}
+
+fn names(catalog: &Catalog, query: &Query) -> Vec<String> {
+    catalog
+        .search(query, |_| true)
+        .into_iter()
+        .map(|hit| hit.name)
+        .collect()
+}
+
+fn first(catalog: &Catalog, intent: &str) -> Option<String> {
+    names(catalog, &Query::new(intent)).into_iter().next()
+}
+
+// accept: 139
+#[test]
+fn related_forms_of_a_word_find_the_tool() {
+    let catalog = shelf();
+    assert_eq!(
+        first(&catalog, "help me with scraping a website").unwrap(),
+        "scrape_websites"
+    );
+    assert_eq!(first(&catalog, "currencies").unwrap(), "convert_currency");
+    assert_eq!(first(&catalog, "resizing images").unwrap(), "resize_image");
+}
+
+// accept: 135
+#[test]
+fn an_empty_query_and_an_empty_index_give_no_hits() {
+    assert!(names(&shelf(), &Query::new("")).is_empty());
+    assert!(names(&shelf(), &Query::new(" \n\t")).is_empty());
+    assert!(names(&shelf(), &Query::new("the of and")).is_empty());
+    assert!(names(&Catalog::new(), &Query::new("weather")).is_empty());
+    assert!(names(&shelf(), &Query::new("weather").hits_max(0)).is_empty());
+}
+
+// accept: 107
+#[test]
+fn a_word_that_every_tool_has_never_counts_against_one() {
+    let mut catalog = Catalog::new();
+    for name in ["alpha", "beta", "gamma"] {
+        catalog.put(name, [Document::new(name, name, "tool")]);
+    }
+    let hits = catalog.search(&Query::new("tool"), |_| true);
+    assert_eq!(hits.len(), 3);
+    assert!(hits.iter().all(|hit| hit.score > 0.0));
+}
+
+// accept: 108
+#[test]
+fn standing_multiplies_and_never_lifts_what_does_not_match() {
+    let mut catalog = shelf();
+    assert!(catalog.set_standing(
+        "send_email#send_email",
+        Standing::new(HealthBoost::Healthy, 1.0, u64::MAX)
+    ));
+    assert_eq!(names(&catalog, &Query::new("weather")), ["get_weather"]);
+    assert!(!catalog.set_standing("nobody#nothing", Standing::default()));
+}
+
+#[test]
+fn broken_tools_come_last() {
+    let mut catalog = Catalog::new();
+    let described = |name: &str| Document::new(name, name, "Plays a song");
+    catalog.put("a", [described("song_player")]);
+    catalog.put("b", [Document::new("noise", "noise", "Makes noise, or a song")]);
+    assert_eq!(first(&catalog, "song").unwrap(), "song_player");
+    catalog.set_standing("song_player", Standing::new(HealthBoost::Broken, 0.0, 0));
+    let all = names(&catalog, &Query::new("song").cutoff(Cutoff::None));
+    assert_eq!(all, ["noise", "song_player"]);
+}
+
+// accept: 109, 111
+#[test]
+fn earlier_messages_tell_equals_apart_and_bring_nothing_by_themselves() {
+    let mut catalog = shelf();
+    catalog.put(
+        "x",
+        [Document::new(
+            "x",
+            "extract_dates",
+            "Extracts data: dates of a calendar",
+        )],
+    );
+    catalog.put(
+        "y",
+        [Document::new(
+            "y",
+            "extract_prices",
+            "Extracts data: prices of a web shop",
+        )],
+    );
+    let query = Query::new("extract data").with_recent(["I am building a web shop"]);
+    assert_eq!(names(&catalog, &query)[0], "extract_prices");
+    assert_eq!(names(&catalog, &Query::new("extract data"))[0], "extract_dates");
+    let unrelated = Query::new("yes do it").with_recent(["what is the weather forecast"]);
+    assert!(names(&catalog, &unrelated).is_empty());
+}
+
+// accept: 111
+#[test]
+fn an_exact_name_is_always_found_and_comes_first() {
+    let mut catalog = shelf();
+    for number in 0..50 {
+        let name = format!("weather_{number}");
+        catalog.put(
+            &name,
+            [Document::new(
+                &*name,
+                &*name,
+                "weather weather weather forecast of a city",
+            )],
+        );
+    }
+    for intent in [
+        "get_weather",
+        "getWeather",
+        "please call `get_weather` for the city",
+        "get_weather#get_weather",
+    ] {
+        let hits = catalog.search(&Query::new(intent), |_| true);
+        assert_eq!(
+            (hits[0].name.as_str(), hits[0].is_exact),
+            ("get_weather", true),
+            "{intent}"
+        );
+    }
+    catalog.put("odd", [Document::new("odd#the_of", "the_of", "")]);
+    assert_eq!(
+        first(&catalog, "the_of").unwrap(),
+        "the_of",
+        "also a name of stop words only"
+    );
+}
+
+// accept: 111
+#[test]
+fn weak_hits_are_cut_off_and_can_be_asked_for() {
+    let mut catalog = shelf();
+    catalog.put(
+        "n",
+        [Document::new(
+            "n",
+            "note",
+            "Writes a note, for example on the city where somebody lives or on anything else that comes to mind",
+        )],
+    );
+    let query = Query::new("weather forecast for the city of Oslo");
+    assert_eq!(names(&catalog, &query), ["get_weather"]);
+    assert!(names(&catalog, &query.cutoff(Cutoff::None)).contains(&"note".to_owned()));
+}
+
+// accept: 111
+#[test]
+fn a_hit_answers_half_of_what_the_best_one_answers_once_that_is_four_words() {
+    let mut catalog = Catalog::new();
+    catalog.put(
+        "a",
+        [Document::new(
+            "a",
+            "book_train",
+            "Books a train ticket from a station with a seat",
+        )],
+    );
+    catalog.put("b", [Document::new("b", "seat_seat", "seat")]);
+    let wanted = "book a train ticket from the station, window seat";
+    assert_eq!(names(&catalog, &Query::new(wanted)), ["book_train"]);
+    assert_eq!(names(&catalog, &Query::new("seat"))[0], "seat_seat");
+}
+
+#[test]
+fn only_what_may_be_used_is_found_also_by_its_name() {
+    let catalog = shelf();
+    let hits = catalog.search(&Query::new("get_weather"), |id| !id.starts_with("get_weather"));
+    assert!(hits.iter().all(|hit| hit.name != "get_weather"));
+    let behind = Query::new("weather message page").hits_max(1);
+    let hits = catalog.search(&behind, |id| id.starts_with("send_email"));
+    assert_eq!(
+        hits[0].name, "send_email",
+        "a better hit that may not be used takes no place"
+    );
+}
+
+#[test]
+fn equals_come_in_the_order_of_their_names() {
+    let mut catalog = Catalog::new();
+    for name in ["c", "a", "b"] {
+        catalog.put(name, [Document::new(name, name, "plays chess")]);
+    }
+    assert_eq!(names(&catalog, &Query::new("chess")), ["a", "b", "c"]);
+    assert_eq!(names(&catalog, &Query::new("chess").hits_max(2)), ["a", "b"]);
+}
+
+#[test]
+fn stuffing_a_description_with_keywords_gains_nothing() {
+    let mut catalog = shelf();
+    let everything = "weather forecast city email message currency money image picture size ".repeat(400);
+    let mut stuffed = Document::new("spam", "best_tool", &*everything);
+    stuffed.tags = everything.clone();
+    stuffed.use_case = everything.clone();
+    stuffed.examples = everything;
+    catalog.put("spam", [stuffed]);
+    let asked = [
+        ("weather forecast of a city", "get_weather"),
+        ("send an email", "send_email"),
+        ("convert currency", "convert_currency"),
+        ("resize an image", "resize_image"),
+    ];
+    for (intent, expected) in asked {
+        assert_eq!(first(&catalog, intent).unwrap(), expected);
+    }
+}
+
+#[test]
+fn a_long_message_is_read_within_bounds() {
+    let catalog = shelf();
+    let long = format!("weather forecast {}", "x1y2 unknown words and more ".repeat(50_000));
+    assert_eq!(first(&catalog, &long).unwrap(), "get_weather");
+}
+
+/// A model that knows three synonyms.
+struct Synonyms;
+
+impl SemanticIndex for Synonyms {
+    fn nearest(&self, intent: &str, hits_max: usize) -> Vec<String> {
+        let known = [
+            ("climate", "get_weather"),
+            ("photo", "resize_image"),
+            ("cash", "convert_currency"),
+        ];
+        let near = known.iter().filter(|(word, _)| intent.contains(word));
+        near.map(|(_, name)| format!("{name}#{name}")).take(hits_max).collect()
+    }
+}
+
+#[test]
+fn meaning_finds_what_no_word_tells_and_agreement_counts_most() {
+    let catalog = shelf();
+    let found = |intent: &str| -> Vec<String> {
+        catalog
+            .search_with(&Query::new(intent), &Synonyms, |_| true)
+            .into_iter()
+            .map(|hit| hit.name)
+            .collect()
+    };
+    assert_eq!(found("how is the climate"), ["get_weather"]);
+    assert_eq!(
+        found("size of a photo message")[0],
+        "resize_image",
+        "both rankings know it"
+    );
+    let denied = catalog.search_with(&Query::new("climate"), &Synonyms, |_| false);
+    assert!(denied.is_empty(), "a model widens no permission");
+}
+
+fn words() -> impl Strategy<Value = String> {
+    proptest::collection::vec(
+        prop_oneof!["weather", "city", "mail", "send", "page", "get", "image"],
+        0..8,
+    )
+    .prop_map(|words| words.join(" "))
+}
+
+proptest! {
+    /// Whatever was added and removed on the way, the index answers as one that was made of what is left.
+    #[test]
+    fn adding_and_removing_leaves_no_trace(
+        changes in proptest::collection::vec((0_u8..6, words(), any::<bool>()), 0..40),
+        intent in words(),
+    ) {
+        let mut lived = Catalog::new();
+        let mut left = std::collections::BTreeMap::new();
+        for (file, text, is_removal) in changes {
+            let source = format!("file{file}");
+            if is_removal {
+                lived.remove(&source);
+                left.remove(&source);
+            } else {
+                let document = Document::new(format!("{source}#f"), text.replace(' ', "_"), &*text);
+                lived.put(&source, [document.clone()]);
+                left.insert(source, document);
+            }
+        }
+        let mut fresh = Catalog::new();
+        for (source, document) in left {
+            fresh.put(&source, [document]);
+        }
+        prop_assert_eq!(lived.len(), fresh.len());
+        let query = Query::new(intent).cutoff(Cutoff::None).hits_max(10);
+        let (lived, fresh) = (lived.search(&query, |_| true), fresh.search(&query, |_| true));
+        let ids = |hits: &[Hit]| hits.iter().map(|hit| hit.id.clone()).collect::<Vec<_>>();
+        prop_assert_eq!(ids(&lived), ids(&fresh));
+    }
+
+    #[test]
+    fn no_text_makes_a_search_panic(name in ".{0,80}", description in ".{0,200}", intent in ".{0,200}") {
+        let mut catalog = shelf();
+        catalog.put("any", [Document::new(&*name, &*name, &*description)]);
+        let hits = catalog.search(&Query::new(intent), |_| true);
+        prop_assert!(hits.len() <= 5 && hits.iter().all(|hit| hit.score.is_finite()));
+    }
+}

@@ -1,0 +1,30 @@
+//! Why a store cannot answer.
+
+/// A failure of a store.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The owner has no room for the value.
+    #[error("it would keep {bytes} bytes and may keep {bytes_max}")]
+    Full {
+        /// What it would keep.
+        bytes: u64,
+        /// What it may keep.
+        bytes_max: u64,
+    },
+    /// A newer version of the program wrote the store.
+    #[error("the store has version {found}, newer than {known}, which this program knows")]
+    Newer {
+        /// The store's version.
+        found: i64,
+        /// The newest version that this program knows.
+        known: i64,
+    },
+    /// The store's directory could not be made.
+    #[error("the directory of the store could not be made")]
+    Directory(#[source] std::io::Error),
+    /// The database failed.
+    #[cfg(feature = "store")]
+    #[error("the database failed")]
+    Database(#[from] rusqlite::Error),
+}

@@ -1,0 +1,129 @@
+//! A store that lasts as long as the process.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::record::{CheckOutcome, CheckStage, PackageRecord, ToolHealth};
+use super::{KeyValueStore, Store, StoreError};
+
+/// Remembers in memory, for embedders who want no file.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    content: Mutex<Content>,
+}
+
+#[derive(Debug, Default)]
+struct Content {
+    packages: BTreeMap<String, PackageRecord>,
+    health: BTreeMap<String, ToolHealth>,
+    values: BTreeMap<(String, String), Vec<u8>>,
+}
+
+impl MemoryStore {
+    /// Makes an empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Every change below is whole before anything can panic, so that a poisoned lock is no harm.
+    fn content(&self) -> MutexGuard<'_, Content> {
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Content {
+    fn forget(&mut self, path: &str, digest: Option<&str>, kept: &[&str]) {
+        let Some(package) = self.packages.remove(path) else {
+            return;
+        };
+        let is_same = digest == Some(package.digest.as_str());
+        for tool in &package.tools {
+            if !is_same || !kept.contains(&tool.id.as_str()) {
+                self.health.remove(&tool.id);
+            }
+        }
+    }
+}
+
+impl Store for MemoryStore {
+    fn packages(&self) -> Result<Vec<PackageRecord>, StoreError> {
+        Ok(self.content().packages.values().cloned().collect())
+    }
+
+    fn update_packages(&self, changed: &[PackageRecord], gone: &[String]) -> Result<(), StoreError> {
+        let mut content = self.content();
+        for path in gone {
+            content.forget(path, None, &[]);
+        }
+        for package in changed {
+            let kept: Vec<_> = package.tools.iter().map(|tool| tool.id.as_str()).collect();
+            content.forget(&package.path, Some(&package.digest), &kept);
+            content.packages.insert(package.path.clone(), package.clone());
+        }
+        Ok(())
+    }
+
+    fn health(&self) -> Result<BTreeMap<String, ToolHealth>, StoreError> {
+        Ok(self.content().health.clone())
+    }
+
+    fn record_check(
+        &self,
+        tool: &str,
+        stage: CheckStage,
+        outcome: &CheckOutcome,
+        at_ms: u64,
+    ) -> Result<(), StoreError> {
+        let mut content = self.content();
+        let is_known = content
+            .packages
+            .values()
+            .any(|package| package.tools.iter().any(|known| known.id == tool));
+        if is_known {
+            content
+                .health
+                .entry(tool.to_owned())
+                .or_default()
+                .record(stage, outcome, at_ms);
+        }
+        Ok(())
+    }
+}
+
+impl KeyValueStore for MemoryStore {
+    fn value(&self, owner: &str, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.content().values.get(&(owner.to_owned(), key.to_owned())).cloned())
+    }
+
+    fn set_value(&self, owner: &str, key: &str, value: &[u8], owner_bytes_max: u64) -> Result<(), StoreError> {
+        let mut content = self.content();
+        let others = content.values.iter().filter(|((of, at), _)| of == owner && at != key);
+        let bytes: usize = others.map(|((_, key), value)| key.len() + value.len()).sum();
+        let bytes = (bytes + key.len() + value.len()) as u64;
+        if bytes > owner_bytes_max {
+            return Err(StoreError::Full {
+                bytes,
+                bytes_max: owner_bytes_max,
+            });
+        }
+        content
+            .values
+            .insert((owner.to_owned(), key.to_owned()), value.to_owned());
+        Ok(())
+    }
+
+    fn remove_value(&self, owner: &str, key: &str) -> Result<(), StoreError> {
+        self.content().values.remove(&(owner.to_owned(), key.to_owned()));
+        Ok(())
+    }
+
+    fn keys(&self, owner: &str, after: Option<&str>, keys_max: usize) -> Result<Vec<String>, StoreError> {
+        let content = self.content();
+        let keys = content
+            .values
+            .keys()
+            .filter(|(of, key)| of == owner && after.is_none_or(|after| key.as_str() > after));
+        Ok(keys.map(|(_, key)| key.clone()).take(keys_max).collect())
+    }
+}

@@ -1,0 +1,78 @@
+//! What a host remembers between processes: packages and their tools, how well they worked, values that plugins keep.
+//!
+//! Everything about packages can be read anew from their directories, so that a lost or damaged store costs time and
+//! nothing else. [`MemoryStore`] keeps nothing beyond the process; `SqliteStore` (feature `store`) is one file that several
+//! processes share. All calls block: make them where blocking is allowed.
+
+mod error;
+mod memory;
+mod record;
+#[cfg(feature = "store")]
+mod sqlite;
+#[cfg(test)]
+mod tests;
+
+pub use error::StoreError;
+pub use memory::MemoryStore;
+pub use record::{CheckOutcome, CheckStage, HealthState, PackageRecord, ToolHealth, ToolRecord};
+#[cfg(feature = "store")]
+pub use sqlite::SqliteStore;
+
+use std::collections::BTreeMap;
+
+/// What a host remembers.
+pub trait Store: Send + Sync {
+    /// Returns all packages with their tools, by path.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn packages(&self) -> Result<Vec<PackageRecord>, StoreError>;
+
+    /// Puts packages in the place of those at their paths, and forgets those at `gone`, all or nothing.
+    ///
+    /// A tool keeps its health as long as the bytes of its package stay the same.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    fn update_packages(&self, changed: &[PackageRecord], gone: &[String]) -> Result<(), StoreError>;
+
+    /// Returns how well tools worked, by id. Tools that were never tried are left out.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn health(&self) -> Result<BTreeMap<String, ToolHealth>, StoreError>;
+
+    /// Records that a tool was tried at a time, in milliseconds since 1970. A success heals.
+    ///
+    /// # Errors
+    /// When the store cannot be written. A tool that no package has is passed over.
+    fn record_check(&self, tool: &str, stage: CheckStage, outcome: &CheckOutcome, at_ms: u64)
+    -> Result<(), StoreError>;
+}
+
+/// Values that plugins keep between calls, apart by owner and bounded by bytes.
+pub trait KeyValueStore: Send + Sync {
+    /// Returns the value of a key.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn value(&self, owner: &str, key: &str) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Sets the value of a key, unless the owner would keep more than `owner_bytes_max` in keys and values.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`], or when the store cannot be written.
+    fn set_value(&self, owner: &str, key: &str, value: &[u8], owner_bytes_max: u64) -> Result<(), StoreError>;
+
+    /// Forgets a key. It is no error when there is none.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    fn remove_value(&self, owner: &str, key: &str) -> Result<(), StoreError>;
+
+    /// Returns an owner's keys after `after`, in order, at most `keys_max`.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn keys(&self, owner: &str, after: Option<&str>, keys_max: usize) -> Result<Vec<String>, StoreError>;
+}

@@ -1,0 +1,186 @@
+//! Packages, tools and health in SQLite.
+
+use std::collections::{BTreeMap, HashMap};
+
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, named_params, params};
+
+use super::SqliteStore;
+use crate::store::record::{CheckOutcome, CheckStage, HealthState, PackageRecord, ToolHealth, ToolRecord};
+use crate::store::{Store, StoreError};
+
+impl Store for SqliteStore {
+    fn packages(&self) -> Result<Vec<PackageRecord>, StoreError> {
+        let connection = self.connection();
+        let mut tools = tools_by_package(&connection)?;
+        let mut statement = connection.prepare_cached(
+            "SELECT id, path, stamp, name, digest, version, category, tier, inspection, manifest, reason
+             FROM packages ORDER BY path",
+        )?;
+        let rows = statement.query_map([], |row| {
+            let id: i64 = row.get(0)?;
+            Ok(PackageRecord {
+                path: row.get(1)?,
+                stamp: row.get(2)?,
+                name: row.get(3)?,
+                digest: row.get(4)?,
+                version: row.get(5)?,
+                category: row.get(6)?,
+                tier: row.get(7)?,
+                inspection: row.get(8)?,
+                manifest: row.get(9)?,
+                reason: row.get(10)?,
+                tools: tools.remove(&id).unwrap_or_default(),
+            })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    fn update_packages(&self, changed: &[PackageRecord], gone: &[String]) -> Result<(), StoreError> {
+        let mut connection = self.connection();
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for path in gone {
+            transaction
+                .prepare_cached("DELETE FROM packages WHERE path = ?1")?
+                .execute([path])?;
+        }
+        for package in changed {
+            put_package(&transaction, package)?;
+        }
+        Ok(transaction.commit()?)
+    }
+
+    fn health(&self) -> Result<BTreeMap<String, ToolHealth>, StoreError> {
+        let connection = self.connection();
+        let mut statement = connection.prepare_cached(
+            "SELECT id, import_health, execution_health, health_error, checked_ms, uses FROM tools WHERE checked_ms > 0",
+        )?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, health(row, 1)?)))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    fn record_check(
+        &self,
+        tool: &str,
+        stage: CheckStage,
+        outcome: &CheckOutcome,
+        at_ms: u64,
+    ) -> Result<(), StoreError> {
+        let mut connection = self.connection();
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let known = transaction
+            .query_row(
+                "SELECT import_health, execution_health, health_error, checked_ms, uses FROM tools WHERE id = ?1",
+                [tool],
+                |row| health(row, 0),
+            )
+            .optional()?;
+        let Some(mut known) = known else { return Ok(()) };
+        known.record(stage, outcome, at_ms);
+        transaction.execute(
+            "UPDATE tools SET import_health = ?2, execution_health = ?3, health_error = ?4, checked_ms = ?5, uses = ?6
+             WHERE id = ?1",
+            params![
+                tool,
+                word(known.import),
+                word(known.execution),
+                known.error,
+                signed(known.checked_ms),
+                signed(known.uses)
+            ],
+        )?;
+        Ok(transaction.commit()?)
+    }
+}
+
+fn put_package(transaction: &Transaction<'_>, package: &PackageRecord) -> Result<(), StoreError> {
+    // Health belongs to bytes: other bytes start anew.
+    transaction
+        .prepare_cached("DELETE FROM packages WHERE path = ?1 AND digest <> ?2")?
+        .execute([&package.path, &package.digest])?;
+    let id: i64 = transaction
+        .prepare_cached(
+            "INSERT INTO packages (path, stamp, name, digest, version, category, tier, inspection, manifest, reason)
+             VALUES (:path, :stamp, :name, :digest, :version, :category, :tier, :inspection, :manifest, :reason)
+             ON CONFLICT (path) DO UPDATE SET stamp = :stamp, name = :name, version = :version, category = :category,
+                 tier = :tier, inspection = :inspection, manifest = :manifest, reason = :reason
+             RETURNING id",
+        )?
+        .query_row(
+            named_params! {
+                ":path": package.path, ":stamp": package.stamp, ":name": package.name, ":digest": package.digest,
+                ":version": package.version, ":category": package.category, ":tier": package.tier,
+                ":inspection": package.inspection, ":manifest": package.manifest, ":reason": package.reason,
+            },
+            |row| row.get(0),
+        )?;
+    for tool in &package.tools {
+        transaction
+            .prepare_cached(
+                "INSERT INTO tools (id, package, export, description, quality_percent) VALUES (?1, ?2, ?3, ?4, ?5)
+                 ON CONFLICT (package, export) DO UPDATE SET id = ?1, description = ?4, quality_percent = ?5",
+            )?
+            .execute(params![
+                tool.id,
+                id,
+                tool.export,
+                tool.description,
+                tool.quality_percent
+            ])?;
+    }
+    let exports = serde_json::to_string(&package.tools.iter().map(|tool| &tool.export).collect::<Vec<_>>());
+    transaction
+        .prepare_cached("DELETE FROM tools WHERE package = ?1 AND export NOT IN (SELECT value FROM json_each(?2))")?
+        .execute(params![id, exports.unwrap_or_default()])?;
+    Ok(())
+}
+
+fn tools_by_package(connection: &Connection) -> Result<HashMap<i64, Vec<ToolRecord>>, StoreError> {
+    let mut statement = connection
+        .prepare_cached("SELECT package, id, export, description, quality_percent FROM tools ORDER BY rowid")?;
+    let rows = statement.query_map([], |row| {
+        let tool = ToolRecord {
+            id: row.get(1)?,
+            export: row.get(2)?,
+            description: row.get(3)?,
+            quality_percent: row.get(4)?,
+        };
+        Ok((row.get::<_, i64>(0)?, tool))
+    })?;
+    let mut tools: HashMap<i64, Vec<ToolRecord>> = HashMap::new();
+    for row in rows {
+        let (package, tool) = row?;
+        tools.entry(package).or_default().push(tool);
+    }
+    Ok(tools)
+}
+
+fn health(row: &Row<'_>, from: usize) -> rusqlite::Result<ToolHealth> {
+    Ok(ToolHealth {
+        import: state(&row.get::<_, String>(from)?),
+        execution: state(&row.get::<_, String>(from + 1)?),
+        error: row.get(from + 2)?,
+        checked_ms: row.get::<_, i64>(from + 3)?.unsigned_abs(),
+        uses: row.get::<_, i64>(from + 4)?.unsigned_abs(),
+    })
+}
+
+fn word(state: HealthState) -> &'static str {
+    match state {
+        HealthState::Unknown => "unknown",
+        HealthState::Healthy => "healthy",
+        HealthState::Broken => "broken",
+    }
+}
+
+fn state(word: &str) -> HealthState {
+    match word {
+        "healthy" => HealthState::Healthy,
+        "broken" => HealthState::Broken,
+        _ => HealthState::Unknown,
+    }
+}
+
+/// SQLite has no unsigned integers.
+pub(super) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,202 @@
+//! Both stores keep the same promises.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use super::*;
+
+fn package(path: &str, digest: &str, exports: &[&str]) -> PackageRecord {
+    let tool = |export: &&str| ToolRecord {
+        id: format!("p#{export}"),
+        export: (*export).to_owned(),
+        description: "Does it".to_owned(),
+        quality_percent: 50,
+    };
+    PackageRecord {
+        path: path.to_owned(),
+        stamp: "1".to_owned(),
+        name: "p".to_owned(),
+        digest: digest.to_owned(),
+        category: Some("math".to_owned()),
+        tier: "minimal".to_owned(),
+        inspection: "{}".to_owned(),
+        tools: exports.iter().map(tool).collect(),
+        ..PackageRecord::default()
+    }
+}
+
+// accept: 124
+fn packages_and_tools_go_together(store: &dyn Store) {
+    let first = package("/a.wasm", "d1", &["add", "sub"]);
+    store
+        .update_packages(&[first.clone(), package("/b.wasm", "d2", &["mul"])], &[])
+        .unwrap();
+    assert_eq!(store.packages().unwrap()[0], first);
+    store.update_packages(std::slice::from_ref(&first), &[]).unwrap();
+    assert_eq!(
+        store.packages().unwrap().len(),
+        2,
+        "one package a path, one tool an export"
+    );
+    store
+        .record_check("p#mul", CheckStage::Execution, &CheckOutcome::Success, 7)
+        .unwrap();
+    store.update_packages(&[], &["/b.wasm".to_owned()]).unwrap();
+    assert_eq!(store.packages().unwrap(), [first]);
+    assert!(store.health().unwrap().is_empty(), "a tool goes with its package");
+}
+
+// accept: 122, 136
+fn a_success_heals_and_other_bytes_start_anew(store: &dyn Store) {
+    store
+        .update_packages(&[package("/a.wasm", "d1", &["add"])], &[])
+        .unwrap();
+    let failed = CheckOutcome::Failure("it trapped".to_owned());
+    store.record_check("p#add", CheckStage::Execution, &failed, 5).unwrap();
+    let health = store.health().unwrap()["p#add"].clone();
+    assert_eq!(
+        (health.import, health.execution),
+        (HealthState::Unknown, HealthState::Broken)
+    );
+    assert_eq!((health.error.as_deref(), health.checked_ms), (Some("it trapped"), 5));
+
+    store
+        .update_packages(&[package("/a.wasm", "d1", &["add", "sub"])], &[])
+        .unwrap();
+    assert!(
+        store.health().unwrap()["p#add"].is_broken(),
+        "the same bytes keep their health"
+    );
+
+    store
+        .record_check("p#add", CheckStage::Execution, &CheckOutcome::Success, 9)
+        .unwrap();
+    let health = store.health().unwrap()["p#add"].clone();
+    assert_eq!(
+        (health.import, health.execution, health.uses),
+        (HealthState::Healthy, HealthState::Healthy, 1)
+    );
+    assert_eq!((health.error, health.checked_ms), (None, 9));
+
+    store.record_check("p#add", CheckStage::Import, &failed, 10).unwrap();
+    store
+        .update_packages(&[package("/a.wasm", "d2", &["add"])], &[])
+        .unwrap();
+    assert!(store.health().unwrap().is_empty());
+    store
+        .record_check("nobody#nothing", CheckStage::Import, &failed, 11)
+        .unwrap();
+    assert!(store.health().unwrap().is_empty());
+}
+
+fn values_are_apart_by_owner_and_bounded(store: &dyn KeyValueStore) {
+    store.set_value("a", "k", b"one", 10).unwrap();
+    store.set_value("b", "k", b"two", 10).unwrap();
+    assert_eq!(store.value("a", "k").unwrap().unwrap(), b"one");
+    store.set_value("a", "k", b"123456789", 10).unwrap();
+    let full = store.set_value("a", "l", b"", 10);
+    assert!(
+        matches!(
+            full,
+            Err(StoreError::Full {
+                bytes: 11,
+                bytes_max: 10
+            })
+        ),
+        "{full:?}"
+    );
+    assert_eq!(store.value("a", "l").unwrap(), None);
+    store.set_value("a", "j", b"", 100).unwrap();
+    assert_eq!(store.keys("a", None, 9).unwrap(), ["j", "k"]);
+    assert_eq!(store.keys("a", Some("j"), 9).unwrap(), ["k"]);
+    assert_eq!(store.keys("a", None, 1).unwrap(), ["j"]);
+    store.remove_value("a", "k").unwrap();
+    store.remove_value("a", "k").unwrap();
+    assert_eq!(
+        (store.value("a", "k").unwrap(), store.value("b", "k").unwrap()),
+        (None, Some(b"two".to_vec()))
+    );
+}
+
+#[test]
+fn memory_keeps_the_promises_of_a_store() {
+    packages_and_tools_go_together(&MemoryStore::new());
+    a_success_heals_and_other_bytes_start_anew(&MemoryStore::new());
+    values_are_apart_by_owner_and_bounded(&MemoryStore::new());
+}
+
+#[cfg(feature = "store")]
+mod sqlite {
+    use std::io::{Seek, SeekFrom, Write};
+
+    use super::*;
+
+    #[test]
+    fn a_file_keeps_the_promises_of_a_store() {
+        packages_and_tools_go_together(&SqliteStore::in_memory().unwrap());
+        a_success_heals_and_other_bytes_start_anew(&SqliteStore::in_memory().unwrap());
+        values_are_apart_by_owner_and_bounded(&SqliteStore::in_memory().unwrap());
+    }
+
+    #[test]
+    fn what_was_written_is_there_for_the_next_process_and_for_one_beside() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("new/store.db");
+        let (one, other) = (SqliteStore::open(&path).unwrap(), SqliteStore::open(&path).unwrap());
+        std::thread::scope(|scope| {
+            for (store, name) in [(&one, "a"), (&other, "b")] {
+                scope.spawn(move || {
+                    for number in 0..50 {
+                        let path = format!("/{name}{number}.wasm");
+                        store.update_packages(&[package(&path, "d", &["f"])], &[]).unwrap();
+                    }
+                });
+            }
+        });
+        drop((one, other));
+        assert_eq!(SqliteStore::open(&path).unwrap().packages().unwrap().len(), 100);
+    }
+
+    #[test]
+    fn a_damaged_file_is_put_aside_and_made_anew() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.db");
+        std::fs::write(
+            &path,
+            b"this is no database, and longer than its heading would be: ".repeat(99),
+        )
+        .unwrap();
+        let store = SqliteStore::open(&path).unwrap();
+        assert!(store.packages().unwrap().is_empty());
+        let many: Vec<_> = (0..300)
+            .map(|at| package(&format!("/{at}.wasm"), "d", &["f", "g"]))
+            .collect();
+        store.update_packages(&many, &[]).unwrap();
+        drop(store);
+
+        let length = std::fs::metadata(&path).unwrap().len();
+        let mut file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.seek(SeekFrom::Start(4096)).unwrap();
+        file.write_all(&vec![0xa5; usize::try_from(length).unwrap() - 4096])
+            .unwrap();
+        drop(file);
+        let store = SqliteStore::open(&path).unwrap();
+        assert!(store.packages().unwrap().is_empty());
+        store.update_packages(&many, &[]).unwrap();
+        assert!(path.with_extension("db.damaged").exists());
+    }
+
+    #[test]
+    fn a_store_of_a_newer_program_is_refused_and_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.db");
+        drop(SqliteStore::open(&path).unwrap());
+        rusqlite::Connection::open(&path)
+            .unwrap()
+            .pragma_update(None, "user_version", 99)
+            .unwrap();
+        let refused = SqliteStore::open(&path);
+        assert!(
+            matches!(refused, Err(StoreError::Newer { found: 99, .. })),
+            "{refused:?}"
+        );
+    }
+}
