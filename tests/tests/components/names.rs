@@ -100,6 +100,54 @@ async fn a_method_and_a_function_of_the_same_name_are_two_tools() {
     );
 }
 
+/// An interface with a resource of the given name, and what is static to it.
+fn with_resource(interface: &str, resource: &str, at: usize) -> String {
+    format!(
+        r#"(component $c{at}
+            (type $t' (resource (rep i32)))
+            (core func $new (canon resource.new $t'))
+            (core module $m (import "" "new" (func $new (param i32) (result i32)))
+                (func (export "make") (result i32) (call $new (i32.const 1)))
+                (func (export "see") (param i32) (result i32) i32.const {at}))
+            (core instance $i (instantiate $m (with "" (instance (export "new" (func $new))))))
+            (func $make (result (own $t')) (canon lift (core func $i "make")))
+            (func $see (param "self" (borrow $t')) (result u32) (canon lift (core func $i "see")))
+            (component $names
+                (import "t" (type $t (sub resource)))
+                (import "make" (func $make (result (own $t))))
+                (import "see" (func $see (param "self" (borrow $t)) (result u32)))
+                (export $named "{resource}" (type $t))
+                (export "[static]{resource}.find" (func $make) (func (result (own $named))))
+                (export "[method]{resource}.see" (func $see) (func (param "self" (borrow $named)) (result u32))))
+            (instance $all (instantiate $names (with "t" (type $t')) (with "make" (func $make)) (with "see" (func $see))))
+            (export "{interface}" (instance $all)))
+        (instance $i{at} (instantiate $c{at}))
+        (alias export $i{at} "{interface}" (instance $e{at}))
+        (export "{interface}" (instance $e{at}))"#
+    )
+}
+
+// attack: A10
+#[tokio::test]
+async fn resources_of_one_name_in_two_interfaces_are_two_types() {
+    let text = format!(
+        "(component {} {})",
+        with_resource("a:b/shop@1.0.0", "item", 1),
+        with_resource("a:b/shop@2.0.0", "item", 2)
+    );
+    let plugin = Guests::new().text("shop", &text).await.unwrap();
+    assert_eq!(plugin.inspection().entities.len(), 2);
+    let mut conversation = Conversation::over(&[&plugin]);
+    assert_eq!(conversation.names(), ["item_find", "shop_item_find"]);
+    for (find, seen) in [("item_find", 1), ("shop_item_find", 2)] {
+        let before = conversation.names().len();
+        assert_eq!(conversation.value(find, json!({})).await["id"], "1");
+        assert_eq!(conversation.names().len(), before + 1);
+        let see = conversation.names()[before].clone();
+        assert_eq!(conversation.value(&see, json!({"item_id": "1"})).await, json!(seen));
+    }
+}
+
 // attack: A10
 #[tokio::test]
 async fn a_function_may_have_many_parameters() {
