@@ -1,9 +1,12 @@
 //! Guests, and the runtime that they run in.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use tokio::sync::Mutex;
 use toolwit::Error;
+use toolwit::build::{Build, Silent};
 use toolwit::plugin::{CodeCachePlace, Plugin, Runtime, RuntimeOptions};
 
 /// A runtime and the ways to put guests into it.
@@ -17,6 +20,14 @@ impl Guests {
     #[must_use]
     pub fn new() -> Self {
         Self::with(|_| {})
+    }
+
+    /// Makes a runtime that keeps machine code, for guests that take long to compile.
+    #[must_use]
+    pub fn cached() -> Self {
+        let executable = std::env::current_exe().expect("a test has an executable");
+        let code = executable.with_file_name("toolwit-tests-code");
+        Self::with(|options| options.code_cache = CodeCachePlace::At(code))
     }
 
     /// Makes a runtime whose options are changed first.
@@ -46,6 +57,24 @@ impl Guests {
             .await
             .unwrap_or_else(|error| panic!("{name}: {error}: {:?}", std::error::Error::source(&error)));
         plugin
+    }
+
+    /// Loads a guest of `guests/rust`, built once for all tests of the process, ready to be called.
+    pub async fn rust(&self, name: &str) -> Arc<Plugin> {
+        static BUILT: Mutex<BTreeMap<String, Vec<u8>>> = Mutex::const_new(BTreeMap::new());
+        let mut built = BUILT.lock().await;
+        if !built.contains_key(name) {
+            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests/rust").join(name);
+            let report = Build::new(source).run(&Silent).await;
+            let report = report.unwrap_or_else(|error| panic!("{name} does not build: {error:?}"));
+            let bytes = std::fs::read(report.component).expect("what was built can be read");
+            built.insert(name.to_owned(), bytes);
+        }
+        let bytes = built[name].clone();
+        drop(built);
+        self.bytes(name, bytes)
+            .await
+            .unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
     /// Loads a guest from text.

@@ -6,7 +6,8 @@ use wasmparser::{
 };
 
 use super::engine::Profile;
-use super::footprint::{Footprint, NESTING_MAX, Survey};
+use super::footprint::Footprint;
+use super::survey::{NESTING_MAX, Survey};
 use crate::error::{Error, ErrorKind, Phase};
 
 const MAGIC: &[u8] = b"\0asm";

@@ -34,6 +34,9 @@ enum Bound {
     Resources,
 }
 
+/// How much of what a guest wrote before a trap is told with it: enough for the message of a panic.
+const LAST_WORDS_CHARS_MAX: usize = 400;
+
 /// How often a frame's name may be told in a trap's message.
 const FRAMES_MAX: usize = 4;
 
@@ -49,8 +52,8 @@ pub(crate) fn explain(error: &wasmtime::Error, state: &HostState, clock: &CallCl
         Some(Trap::StackOverflow) => stack(limits, phase),
         trap => exited(error, phase)
             .or_else(|| denied(state, limits, phase))
-            .or_else(|| host_side(error, state, limits, phase))
-            .unwrap_or_else(|| trapped(error, trap, phase)),
+            .or_else(|| host_side(error, limits, phase))
+            .unwrap_or_else(|| trapped(error, trap, state, phase)),
     };
     told.with_source(format!("{error:#}"))
 }
@@ -149,7 +152,7 @@ fn exited(error: &wasmtime::Error, phase: Phase) -> Option<Error> {
 }
 
 /// Errors that the host raised on the guest's behalf.
-fn host_side(error: &wasmtime::Error, state: &HostState, limits: &CallLimits, phase: Phase) -> Option<Error> {
+fn host_side(error: &wasmtime::Error, limits: &CallLimits, phase: Phase) -> Option<Error> {
     if error.is::<PoolConcurrencyLimitError>() {
         return Some(
             Error::new(ErrorKind::Busy, phase, "the host has no free slot for another instance")
@@ -157,8 +160,8 @@ fn host_side(error: &wasmtime::Error, state: &HostState, limits: &CallLimits, ph
         );
     }
     Some(match untyped_bound(error)? {
-        // One bound of wasmtime's serves for both; which of them it was, the host knows.
-        Bound::HostCallBytes if state.meter.is_copying_result() => {
+        // One bound of wasmtime's serves for results too; what is raised while the guest runs has a backtrace.
+        Bound::HostCallBytes if !error.is::<WasmBacktrace>() => {
             let max = limits.result_bytes_max;
             Error::new(
                 ErrorKind::ResultBytes,
@@ -202,7 +205,7 @@ impl Bound {
     }
 }
 
-fn trapped(error: &wasmtime::Error, trap: Option<&Trap>, phase: Phase) -> Error {
+fn trapped(error: &wasmtime::Error, trap: Option<&Trap>, state: &HostState, phase: Phase) -> Error {
     let what = trap.map_or_else(|| error.root_cause().to_string(), ToString::to_string);
     let what = printable(&what);
     let mut message = format!(
@@ -219,6 +222,9 @@ fn trapped(error: &wasmtime::Error, trap: Option<&Trap>, phase: Phase) -> Error 
         .collect();
     if !frames.is_empty() {
         message.push_str(&format!(" (in {})", frames.join(", called by ")));
+    }
+    if let Some(words) = state.log.last_words(LAST_WORDS_CHARS_MAX) {
+        message.push_str(&format!("; it wrote: {words}"));
     }
     Error::new(ErrorKind::Trap, phase, message)
 }

@@ -92,8 +92,8 @@ impl Inspection {
     /// annotation of something that the component lacks.
     pub fn annotated(bytes: &[u8], origin: Origin<'_>, annotations: &Annotations) -> Result<Self, Error> {
         let checked = check::check(bytes)?;
-        let mut shape = reflect(&checked);
         let wit = wit_with_docs(&checked, origin);
+        let mut shape = reflect(&checked, wit.as_ref());
         if let Some(wit) = &wit {
             docs::apply(&mut shape, wit);
         }

@@ -107,3 +107,70 @@ fn interrupted(error: Option<JoinError>) -> Error {
         None => told,
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    fn wait(cancel: &CancellationToken) -> Wait<'_> {
+        Wait {
+            wall_max: Duration::from_secs(60),
+            cancel,
+        }
+    }
+
+    fn broken() -> Error {
+        Error::new(ErrorKind::Unsupported, Phase::Load, "it is broken")
+    }
+
+    // accept: 117
+    #[tokio::test]
+    async fn a_caller_that_gives_up_neither_stops_the_work_nor_has_it_done_again() {
+        let (once, ready, made) = (LinkOnce::default(), Arc::new(Notify::new()), AtomicUsize::new(0));
+        let make = || {
+            made.fetch_add(1, Ordering::SeqCst);
+            let ready = ready.clone();
+            async move {
+                ready.notified().await;
+                Err(broken())
+            }
+        };
+        let impatient = CancellationToken::new();
+        impatient.cancel();
+        for _ in 0..3 {
+            let error = once.get(make, wait(&impatient)).await.err().unwrap();
+            assert_eq!(error.kind, ErrorKind::Cancelled);
+        }
+        ready.notify_one();
+        let patient = CancellationToken::new();
+        let error = once.get(make, wait(&patient)).await.err().unwrap();
+        assert_eq!(error.kind, ErrorKind::Unsupported, "the outcome of the first attempt");
+        assert_eq!(made.load(Ordering::SeqCst), 1);
+        ready.notify_one();
+        once.get(make, wait(&patient)).await.err().unwrap();
+        assert_eq!(made.load(Ordering::SeqCst), 2, "after a failure it is tried again");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_caller_does_not_wait_longer_than_it_may() {
+        let once = LinkOnce::default();
+        let cancel = CancellationToken::new();
+        let error = once.get(std::future::pending, wait(&cancel)).await.err().unwrap();
+        assert_eq!(error.kind, ErrorKind::Timeout);
+        assert_eq!(error.limit.as_ref().unwrap().max, 60_000);
+    }
+
+    #[tokio::test]
+    async fn a_panic_becomes_an_error() {
+        #[allow(clippy::panic)]
+        let make = || async { panic!("no") };
+        let cancel = CancellationToken::new();
+        let error = LinkOnce::default().get(make, wait(&cancel)).await.err().unwrap();
+        assert_eq!(error.kind, ErrorKind::Internal);
+    }
+}

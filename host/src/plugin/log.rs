@@ -67,6 +67,20 @@ impl LogBuffer {
         Some(text.into())
     }
 
+    /// Reads the end of what was kept as one line, so that a trap can say what the guest wrote before it.
+    pub(crate) fn last_words(&self, chars_max: usize) -> Option<String> {
+        let kept = self.lock();
+        let text = printable(&String::from_utf8_lossy(&kept.bytes));
+        let words: Vec<_> = text.split_whitespace().collect();
+        let line = words.join(" ");
+        let from = line
+            .char_indices()
+            .rev()
+            .nth(chars_max.checked_sub(1)?)
+            .map_or(0, |(at, _)| at);
+        (!line.is_empty()).then(|| line[from..].to_owned())
+    }
+
     /// Takes out the bytes as they were written, up to the bound.
     pub(crate) fn take_bytes(&self) -> Vec<u8> {
         std::mem::take(&mut self.lock().bytes)
@@ -151,5 +165,14 @@ mod tests {
         assert_eq!(log.written(), 17);
         assert_eq!(&*log.take_text().unwrap(), "[31mred\na\n[7 more bytes were dropped]");
         assert_eq!(log.take_text(), None);
+    }
+
+    #[test]
+    fn last_words_are_one_bounded_line() {
+        let log = LogBuffer::new(100);
+        assert_eq!(log.last_words(10), None);
+        log.push("panicked at\n\x1b[1m  the cät\n".as_bytes());
+        assert_eq!(log.last_words(100).unwrap(), "panicked at [1m the cät");
+        assert_eq!(log.last_words(3).unwrap(), "cät");
     }
 }

@@ -3,24 +3,19 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use wasmparser::PrimitiveValType;
 use wasmparser::component_types::{
     ComponentAnyTypeId, ComponentDefinedType, ComponentEntityType, ComponentFuncType, ComponentInstanceTypeId,
     ComponentValType, ResourceId,
 };
 use wasmparser::types::Types;
+use wit_parser::{Resolve, WorldItem};
 
 use super::check::Checked;
-use super::types::{Case, Field, Function, FunctionKind, Label, Resource, ResourceIndex, Shape, Skipped, WitType};
-
-/// The most parts that the types of one function may have, so that a few bytes cannot stand for a gigantic schema.
-const TYPE_PARTS_MAX: usize = 4_096;
+use super::type_reader::{Parts, TypeReader};
+use super::types::{Field, Function, FunctionKind, Label, Resource, ResourceIndex, Shape, Skipped, WitType};
 
 /// The most parts that the types of all functions of a component may have together.
 const COMPONENT_PARTS_MAX: usize = 1 << 17;
-
-/// Every so many bytes of names count as one part.
-const NAME_BYTES_PER_PART: usize = 32;
 
 /// The longest name of a function or an interface, in bytes.
 const EXPORT_BYTES_MAX: usize = 512;
@@ -28,18 +23,16 @@ const EXPORT_BYTES_MAX: usize = 512;
 /// The most exports that are told to be no tools.
 const SKIPPED_MAX: usize = 1_024;
 
-/// How deep types may nest. The model would be lost long before.
-const TYPE_DEPTH_MAX: usize = 64;
-
 /// The most functions that one component may offer; the rest is skipped.
 const FUNCTIONS_MAX: usize = 4_096;
 
-/// Exports that toolchains add for their own use: of componentize-py, and of componentize-qjs.
+/// Exports that toolchains add for their own use: of componentize-py, and of componentize-qjs. An author's own function of
+/// that name is one that the component's WIT knows.
 const TOOLCHAIN_EXPORTS: [&str; 2] = ["exports", "init"];
 
 /// Reads what a component exports. Docs and schemas come later.
-pub(crate) fn reflect(checked: &Checked<'_>) -> Shape {
-    let mut reader = Reader::new(checked);
+pub(crate) fn reflect(checked: &Checked<'_>, wit: Option<&Resolve>) -> Shape {
+    let mut reader = Reader::new(checked, wit);
     for name in &checked.exports {
         reader.read_export(name);
     }
@@ -48,33 +41,35 @@ pub(crate) fn reflect(checked: &Checked<'_>) -> Shape {
 }
 
 struct Reader<'a> {
-    types: &'a Types,
+    reader: TypeReader<'a>,
     exports: &'a [&'a str],
-    /// Resources that come from the host, with the names by which they are imported.
-    imported: HashMap<ResourceId, String>,
-    resources: HashMap<ResourceId, ResourceIndex>,
+    /// What the author wrote, where the component carries it.
+    wit: Option<&'a Resolve>,
     /// Parts of the types that were read so far.
     parts: usize,
     shape: Shape,
 }
 
 impl<'a> Reader<'a> {
-    fn new(checked: &'a Checked<'a>) -> Self {
+    fn new(checked: &'a Checked<'a>, wit: Option<&'a Resolve>) -> Self {
+        let mut imported = HashMap::new();
+        for name in &checked.imports {
+            if let Some(item) = checked.types.component_item_for_import(name) {
+                let found = resources_of(&checked.types, name, &item.ty).into_iter();
+                imported.extend(found.map(|(id, name)| (id, shortened(&name))));
+            }
+        }
         let mut reader = Self {
-            types: &checked.types,
+            reader: TypeReader {
+                types: &checked.types,
+                imported,
+                exported: HashMap::new(),
+            },
             exports: &checked.exports,
-            imported: HashMap::new(),
-            resources: HashMap::new(),
+            wit,
             parts: 0,
             shape: Shape::default(),
         };
-        for name in &checked.imports {
-            if let Some(item) = checked.types.component_item_for_import(name) {
-                for (id, resource) in resources_of(&checked.types, name, &item.ty) {
-                    reader.imported.insert(id, resource);
-                }
-            }
-        }
         reader.collect_resources();
         reader
     }
@@ -83,15 +78,17 @@ impl<'a> Reader<'a> {
     fn collect_resources(&mut self) {
         let mut seen = HashSet::new();
         for export in self.exports {
-            let Some(item) = self.types.component_item_for_export(export) else {
+            let Some(item) = self.reader.types.component_item_for_export(export) else {
                 continue;
             };
             let interface = matches!(item.ty, ComponentEntityType::Instance(_)).then(|| Arc::from(*export));
-            for (id, name) in resources_of(self.types, export, &item.ty) {
-                if self.imported.contains_key(&id) || name.len() > EXPORT_BYTES_MAX || !seen.insert(id) {
+            for (id, name) in resources_of(self.reader.types, export, &item.ty) {
+                if self.reader.imported.contains_key(&id) || name.len() > EXPORT_BYTES_MAX || !seen.insert(id) {
                     continue;
                 }
-                self.resources.insert(id, ResourceIndex(self.shape.resources.len()));
+                self.reader
+                    .exported
+                    .insert(id, ResourceIndex(self.shape.resources.len()));
                 self.shape.resources.push(Resource {
                     interface: interface.clone(),
                     name,
@@ -106,14 +103,14 @@ impl<'a> Reader<'a> {
     }
 
     fn read_export(&mut self, name: &str) {
-        let Some(item) = self.types.component_item_for_export(name) else {
+        let Some(item) = self.reader.types.component_item_for_export(name) else {
             return;
         };
         match &item.ty {
-            _ if TOOLCHAIN_EXPORTS.contains(&name) => {
+            _ if TOOLCHAIN_EXPORTS.contains(&name) && !self.is_authored(name) => {
                 self.skip(name, "it was added by the toolchain, not by the author")
             }
-            ComponentEntityType::Func(id) => self.read_function(None, name, &self.types[*id]),
+            ComponentEntityType::Func(id) => self.read_function(None, name, &self.reader.types[*id]),
             ComponentEntityType::Instance(id) if is_command(name) => {
                 if self.has_run(*id) {
                     self.add_command(name)
@@ -129,9 +126,9 @@ impl<'a> Reader<'a> {
             }
             ComponentEntityType::Instance(id) => {
                 let interface: Arc<str> = name.into();
-                for (function, item) in &self.types[*id].exports {
+                for (function, item) in &self.reader.types[*id].exports {
                     if let ComponentEntityType::Func(id) = &item.ty {
-                        self.read_function(Some(&interface), function, &self.types[*id]);
+                        self.read_function(Some(&interface), function, &self.reader.types[*id]);
                     }
                 }
             }
@@ -142,14 +139,22 @@ impl<'a> Reader<'a> {
         }
     }
 
+    fn is_authored(&self, export: &str) -> bool {
+        let worlds = self.wit.into_iter().flat_map(|wit| wit.worlds.iter());
+        worlds
+            .flat_map(|(_, world)| world.exports.values())
+            .any(|item| matches!(item, WorldItem::Function(function) if function.name == export))
+    }
+
     fn has_run(&self, interface: ComponentInstanceTypeId) -> bool {
-        let Some(ComponentEntityType::Func(id)) = self.types[interface].exports.get("run").map(|item| &item.ty) else {
+        let Some(ComponentEntityType::Func(id)) = self.reader.types[interface].exports.get("run").map(|item| &item.ty)
+        else {
             return false;
         };
-        let run = &self.types[*id];
+        let run = &self.reader.types[*id];
         let gives_bare_result = match run.result {
             Some(ComponentValType::Type(id)) => matches!(
-                &self.types[id],
+                &self.reader.types[id],
                 ComponentDefinedType::Result {
                     ok: None,
                     err: None,
@@ -203,24 +208,24 @@ impl<'a> Reader<'a> {
         if export.len() > EXPORT_BYTES_MAX {
             return Err(format!("its name is longer than {EXPORT_BYTES_MAX} bytes"));
         }
-        let mut parts = 0;
+        let mut parts = Parts::default();
         let mut params = Vec::with_capacity(ty.params.len());
         for (name, param) in &ty.params {
-            parts += parts_of_name(name);
+            parts.add_name(name)?;
             params.push(Field {
                 label: Label::new(name),
-                ty: self.read_type(*param, 0, &mut parts)?,
+                ty: self.reader.read(*param, &mut parts)?,
             });
         }
         let result = ty
             .result
-            .map(|result| self.read_type(result, 0, &mut parts))
+            .map(|result| self.reader.read(result, &mut parts))
             .transpose()?;
-        let (kind, name) = self.kind(export, &params, result.as_ref())?;
+        let (kind, name) = self.kind(interface, export, &params, result.as_ref())?;
         if matches!(kind, FunctionKind::Method(_)) {
             params.remove(0);
         }
-        if self.parts + parts > COMPONENT_PARTS_MAX {
+        if self.parts + parts.count() > COMPONENT_PARTS_MAX {
             return Err(format!(
                 "the types of the component's functions have more than {COMPONENT_PARTS_MAX} parts"
             ));
@@ -236,11 +241,17 @@ impl<'a> Reader<'a> {
             input_schema: Arc::default(),
             output_schema: None,
         };
-        Ok((function, parts))
+        Ok((function, parts.count()))
     }
 
     /// Reads `[method]customer.get-average-spend` and its kin.
-    fn kind(&self, export: &str, params: &[Field], result: Option<&WitType>) -> Result<(FunctionKind, String), String> {
+    fn kind(
+        &self,
+        interface: Option<&Arc<str>>,
+        export: &str,
+        params: &[Field],
+        result: Option<&WitType>,
+    ) -> Result<(FunctionKind, String), String> {
         let Some((tag, rest)) = export.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
             return Ok((FunctionKind::Free, export.to_owned()));
         };
@@ -258,7 +269,8 @@ impl<'a> Reader<'a> {
                 _ => Err(missing()),
             },
             ("static", _, _) => {
-                let found = self.shape.resources.iter().position(|known| known.name == resource);
+                let is_this = |known: &Resource| known.name == resource && known.interface.as_ref() == interface;
+                let found = self.shape.resources.iter().position(is_this);
                 Ok((
                     FunctionKind::Static(ResourceIndex(found.ok_or_else(missing)?)),
                     name.to_owned(),
@@ -282,99 +294,6 @@ impl<'a> Reader<'a> {
             output_schema: None,
         });
     }
-
-    fn read_type(&self, ty: ComponentValType, depth: usize, parts: &mut usize) -> Result<WitType, String> {
-        *parts += 1;
-        if *parts > TYPE_PARTS_MAX {
-            return Err(format!("its types have more than {TYPE_PARTS_MAX} parts"));
-        }
-        if depth > TYPE_DEPTH_MAX {
-            return Err(format!("its types nest deeper than {TYPE_DEPTH_MAX}"));
-        }
-        match ty {
-            ComponentValType::Primitive(primitive) => read_primitive(primitive),
-            ComponentValType::Type(id) => self.read_defined(&self.types[id], depth + 1, parts),
-        }
-    }
-
-    fn read_defined(&self, ty: &ComponentDefinedType, depth: usize, parts: &mut usize) -> Result<WitType, String> {
-        *parts += names_of(ty).map(parts_of_name).sum::<usize>();
-        let mut read = |ty: &ComponentValType| self.read_type(*ty, depth, parts);
-        Ok(match ty {
-            ComponentDefinedType::Primitive(primitive) => read_primitive(*primitive)?,
-            ComponentDefinedType::List { element, .. } => match read(element)? {
-                WitType::U8 => WitType::Bytes,
-                item => WitType::List(Box::new(item)),
-            },
-            ComponentDefinedType::Tuple(tuple) => {
-                WitType::Tuple(tuple.types.iter().map(read).collect::<Result<_, _>>()?)
-            }
-            ComponentDefinedType::Record(record) => WitType::Record(
-                record
-                    .fields
-                    .iter()
-                    .map(|(name, ty)| {
-                        Ok(Field {
-                            label: Label::new(name),
-                            ty: read(ty)?,
-                        })
-                    })
-                    .collect::<Result<_, String>>()?,
-            ),
-            ComponentDefinedType::Variant(variant) => WitType::Variant(
-                variant
-                    .cases
-                    .iter()
-                    .map(|(name, case)| {
-                        Ok(Case {
-                            label: Label::new(name),
-                            ty: case.ty.as_ref().map(&mut read).transpose()?,
-                        })
-                    })
-                    .collect::<Result<_, String>>()?,
-            ),
-            ComponentDefinedType::Enum(names) => WitType::Enum(names.iter().map(|name| Label::new(name)).collect()),
-            ComponentDefinedType::Flags(names) => WitType::Flags(names.iter().map(|name| Label::new(name)).collect()),
-            ComponentDefinedType::Option { ty, .. } => WitType::Option(Box::new(read(ty)?)),
-            ComponentDefinedType::Result { ok, err, .. } => WitType::Result {
-                ok: ok.as_ref().map(&mut read).transpose()?.map(Box::new),
-                err: err.as_ref().map(&mut read).transpose()?.map(Box::new),
-            },
-            ComponentDefinedType::Own(id) => WitType::Own(self.resource(id.resource())?),
-            ComponentDefinedType::Borrow(id) => WitType::Borrow(self.resource(id.resource())?),
-            ComponentDefinedType::Future { .. } => return Err("it uses a `future`, which is not supported".to_owned()),
-            ComponentDefinedType::Stream { .. } => return Err("it uses a `stream`, which is not supported".to_owned()),
-            ComponentDefinedType::Map { .. } => return Err("it uses a `map`, which is not supported".to_owned()),
-            ComponentDefinedType::FixedLengthList { .. } => {
-                return Err("it uses a list of fixed length, which is not supported".to_owned());
-            }
-        })
-    }
-
-    fn resource(&self, id: ResourceId) -> Result<ResourceIndex, String> {
-        match (self.resources.get(&id), self.imported.get(&id)) {
-            (Some(index), _) => Ok(*index),
-            (None, Some(name)) => Err(format!("it uses the host's resource `{name}`")),
-            (None, None) => Err("it uses a resource that is not exported".to_owned()),
-        }
-    }
-}
-
-/// Lists the names that a type brings along.
-fn names_of(ty: &ComponentDefinedType) -> Box<dyn Iterator<Item = &str> + '_> {
-    match ty {
-        ComponentDefinedType::Record(record) => Box::new(record.fields.keys().map(|name| name.as_str())),
-        ComponentDefinedType::Variant(variant) => Box::new(variant.cases.keys().map(|name| name.as_str())),
-        ComponentDefinedType::Enum(names) | ComponentDefinedType::Flags(names) => {
-            Box::new(names.iter().map(|name| name.as_str()))
-        }
-        _ => Box::new(std::iter::empty()),
-    }
-}
-
-/// A name counts, and a long one more.
-fn parts_of_name(name: &str) -> usize {
-    1 + name.len() / NAME_BYTES_PER_PART
 }
 
 /// Cuts a name that came from outside to a bearable length.
@@ -384,25 +303,6 @@ pub(crate) fn shortened(name: &str) -> String {
         shown.push('…');
     }
     shown
-}
-
-fn read_primitive(primitive: PrimitiveValType) -> Result<WitType, String> {
-    Ok(match primitive {
-        PrimitiveValType::Bool => WitType::Bool,
-        PrimitiveValType::S8 => WitType::S8,
-        PrimitiveValType::U8 => WitType::U8,
-        PrimitiveValType::S16 => WitType::S16,
-        PrimitiveValType::U16 => WitType::U16,
-        PrimitiveValType::S32 => WitType::S32,
-        PrimitiveValType::U32 => WitType::U32,
-        PrimitiveValType::S64 => WitType::S64,
-        PrimitiveValType::U64 => WitType::U64,
-        PrimitiveValType::F32 => WitType::F32,
-        PrimitiveValType::F64 => WitType::F64,
-        PrimitiveValType::Char => WitType::Char,
-        PrimitiveValType::String => WitType::String,
-        PrimitiveValType::ErrorContext => return Err("it uses an `error-context`, which is not supported".to_owned()),
-    })
 }
 
 /// Lists the resources that an import or export brings, with their names.

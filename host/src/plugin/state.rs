@@ -43,7 +43,7 @@ pub(crate) struct Meter {
     engine: EngineWeak,
 }
 
-/// How much may be copied out of the guest at once, and whether it is a result that is being copied.
+/// How much may be copied out of the guest at once.
 ///
 /// wasmtime counts each element of a list in a result with the size of the host's own value, forty times that of a byte,
 /// but bytes for bytes in a call into the host. One bound for both would either refuse small results or let a guest copy
@@ -51,7 +51,6 @@ pub(crate) struct Meter {
 struct Transfer {
     host_call_bytes: usize,
     result_bytes: usize,
-    is_result: bool,
 }
 
 impl Transfer {
@@ -61,7 +60,6 @@ impl Transfer {
             host_call_bytes: bytes(limits.host_call_bytes_max),
             // No value of the result takes less than one byte of JSON.
             result_bytes: bytes(limits.result_bytes_max).saturating_mul(size_of::<Val>()),
-            is_result: false,
         }
     }
 }
@@ -155,12 +153,10 @@ fn on_epoch(store: StoreContextMut<'_, HostState>) -> wasmtime::Result<UpdateDea
 /// Runs when control passes between host and guest: while the guest runs it may copy what a call into the host allows,
 /// when it has returned what a result allows.
 fn on_transition(mut store: StoreContextMut<'_, HostState>, hook: CallHook) -> wasmtime::Result<()> {
-    let transfer = &mut store.data_mut().meter.transfer;
-    transfer.is_result = matches!(hook, CallHook::ReturningFromWasm);
-    let bytes = if transfer.is_result {
-        transfer.result_bytes
-    } else {
-        transfer.host_call_bytes
+    let transfer = &store.data().meter.transfer;
+    let bytes = match hook {
+        CallHook::ReturningFromWasm => transfer.result_bytes,
+        _ => transfer.host_call_bytes,
     };
     store.set_hostcall_fuel(bytes);
     Ok(())
@@ -173,11 +169,6 @@ impl Meter {
         self.host_calls = 0;
         self.host_calls_max = limits.host_calls_max;
         self.transfer = Transfer::new(limits);
-    }
-
-    /// Whether the guest has returned and its result is being copied.
-    pub(crate) fn is_copying_result(&self) -> bool {
-        self.transfer.is_result
     }
 
     pub(crate) fn host_calls(&self) -> u64 {

@@ -42,6 +42,15 @@
     (func (export "burn-beside") (param i32 i32) (call $drop (local.get 0)))
     ;; Makes handles without end and gives none of them away.
     (func (export "hoard") (loop $again (drop (call $make)) (br $again)))
+    (func (export "fine") (result i32) (i32.const 42))
+    (func (export "endless") (loop $again (br $again)))
+    ;; Gives so many bytes of text.
+    (func (export "text") (param $len i32) (result i32)
+      (drop (memory.grow (i32.add (i32.shr_u (local.get $len) (i32.const 16)) (i32.const 1))))
+      (memory.fill (i32.const 65536) (i32.const 120) (local.get $len))
+      (i32.store (i32.const 32768) (i32.const 65536))
+      (i32.store (i32.const 32772) (local.get $len))
+      (i32.const 32768))
     ;; Gives the error side of a result, with a token in it.
     (func (export "fail") (result i32)
       (i32.store (i32.const 32768) (i32.const 1))
@@ -70,6 +79,10 @@
     (canon lift (core func $i "many") (memory (core memory $i "memory"))))
   (func (export "fail") (result (result (error (own $token))))
     (canon lift (core func $i "fail") (memory (core memory $i "memory"))))
+  (func (export "fine") (result u32) (canon lift (core func $i "fine")))
+  (func (export "spin") (canon lift (core func $i "endless")))
+  (func (export "text") (param "bytes" u32) (result string)
+    (canon lift (core func $i "text") (memory (core memory $i "memory"))))
   (func (export "sum") (param "first" (borrow $token)) (param "second" (borrow $token)) (result u32)
     (canon lift (core func $i "sum")))
   (func (export "burn") (param "token" (own $token)) (canon lift (core func $i "burn")))

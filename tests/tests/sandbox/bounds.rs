@@ -1,4 +1,4 @@
-//! Every bound has an error of its own, which tells the limit and the use, and the host goes on.
+//! Every bound has an error of its own, which tells the limit and the use; the next call works.
 
 use std::time::Duration;
 
@@ -7,191 +7,236 @@ use toolwit::limits::LimitRequest;
 use toolwit::{Error, ErrorKind};
 use toolwit_tests::{Conversation, Guests};
 
-/// Small bounds, so that meeting them takes no time.
+/// Bounds that a test can meet in no time.
 fn small() -> LimitRequest {
     LimitRequest::none()
-        .fuel(50_000_000)
-        .wall(Duration::from_secs(20))
-        .memory_bytes(8 << 20)
+        .fuel(20_000_000)
+        .wall(Duration::from_secs(5))
+        .memory_bytes(4 << 20)
 }
 
-/// Calls a guest that must be stopped, shows that the next call works, and returns why it was stopped.
-async fn stopped(guest: &str, tool: &str, arguments: Value) -> Error {
+/// Meets a bound, and shows that the same plugin and another one still answer.
+async fn met(guest: &str, tool: &str, arguments: Value, limits: LimitRequest) -> Error {
     let guests = Guests::new();
-    let (hostile, harmless) = (guests.wat(guest).await, guests.wat("compute").await);
-    let error = Conversation::over(&[&hostile])
-        .bounded(small())
-        .error(tool, arguments)
-        .await;
-    let sum = Conversation::over(&[&harmless])
-        .value("add", json!({"a": 40, "b": 2}))
-        .await;
-    assert_eq!(sum, json!(42), "the host lives");
+    let (hostile, other) = (guests.wat(guest).await, guests.wat("counter").await);
+    let mut conversation = Conversation::over(&[&hostile, &other]).bounded(limits);
+    let error = conversation.error(tool, arguments).await;
+    assert_eq!(
+        conversation.value("next", json!({})).await,
+        json!(1),
+        "another plugin answers"
+    );
+    assert_eq!(
+        conversation.value("fine", json!({})).await,
+        json!(42),
+        "the same plugin answers"
+    );
+    assert_eq!(error.plugin.as_deref(), Some(guest));
     error
 }
 
-fn met(error: &Error) -> (&'static str, u64, bool) {
-    let limit = error
-        .limit
-        .as_ref()
-        .unwrap_or_else(|| panic!("{error:?} names no limit"));
-    (limit.limit, limit.max, limit.used >= limit.max)
+#[track_caller]
+fn assert_limit(error: &Error, kind: ErrorKind, limit: &str, max: u64) {
+    assert_eq!(error.kind, kind, "{error:#?}");
+    assert!(error.kind.is_limit());
+    let met = error.limit.as_ref().expect("a limit says what it was");
+    assert_eq!((met.limit, met.max), (limit, max));
+    assert!(met.used >= met.max, "{met:?}");
+    assert!(error.suggestion.is_some(), "{error:#?}");
 }
 
 // attack: B1
 #[tokio::test]
-async fn a_loop_without_end_burns_its_fuel() {
-    let error = stopped("compute", "spin", json!({})).await;
-    assert_eq!(error.kind, ErrorKind::Fuel);
-    assert_eq!(met(&error), ("fuel_max", 50_000_000, true));
+async fn an_endless_loop_burns_its_fuel_and_no_more() {
+    let error = met("compute", "spin", json!({}), small()).await;
+    assert_limit(&error, ErrorKind::Fuel, "fuel_max", 20_000_000);
+    assert_eq!(error.message, "the call burnt all its fuel of 20000000");
+}
+
+// attack: B1
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endless_loop_is_stopped_at_its_deadline_and_not_before() {
+    let wall = Duration::from_millis(300);
+    let error = met("compute", "spin", json!({}), LimitRequest::none().wall(wall)).await;
+    assert_limit(&error, ErrorKind::Timeout, "wall_ms_max", 300);
+    let used = error.limit.as_ref().unwrap().used;
+    assert!((300..375).contains(&used), "{used} ms");
+}
+
+// attack: B8
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guest_that_sleeps_in_the_host_is_stopped_at_its_deadline() {
+    let limits = LimitRequest::none().wall(Duration::from_millis(200));
+    let error = met("host-calls", "sleep", json!({"seconds": 3600}), limits).await;
+    assert_limit(&error, ErrorKind::Timeout, "wall_ms_max", 200);
+    let used = error.limit.as_ref().unwrap().used;
+    assert!((200..250).contains(&used), "{used} ms");
 }
 
 // attack: B15
-#[tokio::test]
-async fn copying_memory_for_ever_burns_fuel_too() {
-    assert_eq!(stopped("compute", "copy", json!({})).await.kind, ErrorKind::Fuel);
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guest_that_copies_gigabytes_is_stopped() {
+    let limits = LimitRequest::none().wall(Duration::from_millis(300)).fuel(u64::MAX);
+    let error = met("compute", "copy", json!({}), limits).await;
+    assert!(matches!(error.kind, ErrorKind::Timeout | ErrorKind::Fuel), "{error:#?}");
 }
 
 // attack: B3
 #[tokio::test]
-async fn recursion_without_end_exhausts_the_stack_and_nothing_else() {
-    let error = stopped("compute", "recurse", json!({})).await;
-    assert_eq!(error.kind, ErrorKind::Stack);
-    assert_eq!(met(&error), ("stack_bytes_max", 1 << 20, true));
+async fn recursion_without_end_exhausts_the_call_stack_only() {
+    let error = met("compute", "recurse", json!({}), small()).await;
+    assert_limit(&error, ErrorKind::Stack, "stack_bytes_max", 1 << 20);
 }
 
 // attack: B2, attack: B7
 #[tokio::test]
-async fn memory_is_bounded_over_all_memories_of_an_instance() {
-    let error = stopped("compute", "fill_both", json!({})).await;
-    assert_eq!(error.kind, ErrorKind::Memory);
-    assert_eq!(met(&error), ("memory_bytes_max", 8 << 20, true));
+async fn memories_of_an_instance_share_one_bound() {
+    let error = met("compute", "fill_both", json!({}), small()).await;
+    assert_limit(&error, ErrorKind::Memory, "memory_bytes_max", 4 << 20);
+    assert_eq!(
+        error.message,
+        "the guest asked for 4160 KiB of memory and may have 4 MiB"
+    );
+}
+
+// attack: B2
+#[tokio::test]
+async fn a_guest_that_copes_with_full_memory_ends_well() {
     let guests = Guests::new();
     let compute = guests.wat("compute").await;
-    let pages = Conversation::over(&[&compute])
-        .bounded(small())
-        .value("fill", json!({}))
-        .await;
-    assert_eq!(
-        pages,
-        json!(126),
-        "a guest that can do without more is told so and goes on"
-    );
+    let mut conversation = Conversation::over(&[&compute]).bounded(small());
+    let result = conversation.call("fill", json!({})).await.unwrap();
+    assert_eq!(result.value, Some(json!(62)), "64 pages less the two that were there");
+    assert_eq!(result.usage.unwrap().memory_bytes, 4 << 20);
 }
 
 // attack: B7
 #[tokio::test]
-async fn table_elements_are_bounded() {
-    let error = stopped("compute", "fill_table", json!({})).await;
-    assert_eq!(error.kind, ErrorKind::TableElements);
-    assert_eq!(met(&error), ("table_elements_max", 100_000, true));
+async fn tables_are_bounded() {
+    let error = met("compute", "fill_table", json!({}), small()).await;
+    assert_limit(&error, ErrorKind::TableElements, "table_elements_max", 100_000);
 }
 
-// attack: B4
 #[tokio::test]
-async fn a_result_over_its_bound_is_an_error_and_one_at_it_is_not() {
+async fn a_guest_that_calls_the_host_for_ever_is_stopped() {
+    let error = met("host-calls", "flood", json!({}), small()).await;
+    assert_limit(&error, ErrorKind::HostCalls, "host_calls_max", 10_000);
+    assert_eq!(error.message, "the guest called the host more than 10000 times");
+}
+
+// attack: B10
+#[tokio::test]
+async fn host_resources_are_bounded() {
+    let error = met("host-calls", "hoard", json!({}), small()).await;
+    assert_limit(&error, ErrorKind::Resources, "resources_max", 4_096);
+}
+
+// attack: B10
+#[tokio::test]
+async fn the_handles_of_a_guest_are_bounded() {
+    let error = met("token", "hoard", json!({}), small()).await;
+    assert_limit(&error, ErrorKind::Resources, "resources_max", 4_096);
+}
+
+// attack: B9
+#[tokio::test]
+async fn a_request_for_a_tebibyte_of_randomness_traps() {
+    let error = met("host-calls", "random", json!({"bytes": 1_u64 << 40}), small()).await;
+    assert_eq!(error.kind, ErrorKind::Trap, "{error:#?}");
+    assert!(error.message.contains("1048576"), "{error}");
+}
+
+#[tokio::test]
+async fn a_call_into_the_host_hands_over_a_bounded_number_of_bytes() {
+    let limits = LimitRequest::none().wall(Duration::from_secs(5));
+    let error = met("host-calls", "print_much", json!({"bytes": 17 << 20}), limits).await;
+    assert_limit(&error, ErrorKind::HostCallBytes, "host_call_bytes_max", 16 << 20);
+}
+
+// attack: B12
+#[tokio::test]
+async fn output_without_end_is_kept_to_a_bound_and_the_call_ends() {
     let guests = Guests::new();
-    let results = guests.wat("results").await;
-    let mut conversation = Conversation::over(&[&results]).bounded(LimitRequest::none().memory_bytes(64 << 20));
-    let text = conversation.value("text", json!({"bytes": 1 << 20})).await;
-    assert_eq!(text.as_str().map(str::len), Some(1 << 20));
-    for (tool, arguments) in [
-        ("text", json!({"bytes": (1 << 20) + 1})),
-        ("text", json!({"bytes": 50 << 20})),
-        ("booleans", json!({"count": 600_000})),
-        ("booleans", json!({"count": 30_000_000})),
-    ] {
-        let error = conversation.error(tool, arguments.clone()).await;
-        assert_eq!(error.kind, ErrorKind::ResultBytes, "{tool} {arguments}");
-        assert_eq!(met(&error), ("result_bytes_max", 1 << 20, true));
-    }
-    let error = conversation.error("claim", json!({"bytes": 200 << 20})).await;
-    assert_eq!(error.kind, ErrorKind::Trap, "what is not there is not copied");
+    let plugin = guests.wat("host-calls").await;
+    let mut conversation = Conversation::over(&[&plugin]);
+    let result = conversation.call("print", json!({"times": 1_000})).await.unwrap();
+    let log = result.log.unwrap();
+    assert!(log.len() < (256 << 10) + 100, "{}", log.len());
+    assert!(log.ends_with("more bytes were dropped]"));
+    let error = conversation.error("print", json!({"times": u32::MAX})).await;
+    assert_limit(&error, ErrorKind::HostCalls, "host_calls_max", 10_000);
 }
 
 #[tokio::test]
-async fn results_that_break_the_canonical_abi_are_traps() {
-    for tool in ["not_utf8", "not_a_char", "misaligned"] {
+async fn a_trap_says_what_happened_and_where() {
+    let error = met("compute", "trap", json!({}), small()).await;
+    assert_eq!(error.kind, ErrorKind::Trap);
+    assert_eq!(
+        error.message,
+        "the guest trapped: wasm `unreachable` instruction executed (in give_up)"
+    );
+}
+
+// attack: C22
+#[tokio::test]
+async fn a_guest_that_ends_itself_ends_only_its_call() {
+    for (failed, status) in [(false, 0), (true, 1)] {
+        let error = met("host-calls", "exit", json!({"failed": failed}), small()).await;
+        assert_eq!(error.kind, ErrorKind::Trap);
         assert_eq!(
-            stopped("results", tool, json!({})).await.kind,
-            ErrorKind::Trap,
-            "{tool}"
+            error.message,
+            format!("the guest ended itself with exit status {status}")
         );
     }
 }
 
 #[tokio::test]
-async fn calls_into_the_host_are_counted() {
-    let error = stopped("host-calls", "flood", json!({})).await;
-    assert_eq!(error.kind, ErrorKind::HostCalls);
-    assert_eq!(met(&error), ("host_calls_max", 10_000, true));
+async fn a_handle_that_a_guest_made_up_traps() {
+    let error = met("host-calls", "forge", json!({}), small()).await;
+    assert_eq!(error.kind, ErrorKind::Trap);
+    assert_eq!(error.message, "the guest trapped: unknown handle index 12345");
+}
+
+// attack: B16
+#[tokio::test]
+async fn a_bound_of_zero_is_refused_and_the_largest_one_is_none() {
     let guests = Guests::new();
-    let host_calls = guests.wat("host-calls").await;
-    let times = json!({"times": 10_000});
-    Conversation::over(&[&host_calls])
-        .value("look_at_the_clock", times)
+    let compute = guests.wat("compute").await;
+    for zero in [
+        LimitRequest::none().fuel(0),
+        LimitRequest::none().wall(Duration::ZERO),
+        LimitRequest::none().memory_bytes(0),
+    ] {
+        let mut conversation = Conversation::over(&[&compute]).bounded(zero);
+        assert_eq!(
+            conversation.error("fine", json!({})).await.kind,
+            ErrorKind::Configuration
+        );
+    }
+    let most = LimitRequest::none()
+        .fuel(u64::MAX)
+        .wall(Duration::MAX)
+        .memory_bytes(u64::MAX);
+    let mut conversation = Conversation::over(&[&compute]).bounded(most);
+    assert_eq!(conversation.value("fine", json!({})).await, json!(42));
+    let least = LimitRequest::none().fuel(1);
+    let error = Conversation::over(&[&compute])
+        .bounded(least)
+        .error("spin", json!({}))
         .await;
-}
-
-// attack: B9
-#[tokio::test]
-async fn random_bytes_are_bounded_before_any_are_made() {
-    for bytes in [(1_u64 << 20) + 1, 1 << 40] {
-        let error = stopped("host-calls", "random", json!({"bytes": bytes})).await;
-        assert_eq!(error.kind, ErrorKind::Trap);
-    }
-    let guests = Guests::new();
-    let host_calls = guests.wat("host-calls").await;
-    let mut conversation = Conversation::over(&[&host_calls]);
-    assert_eq!(
-        conversation.value("random", json!({"bytes": 1 << 20})).await,
-        json!(1 << 20)
-    );
-}
-
-// attack: B10
-#[tokio::test]
-async fn resources_are_bounded_whoever_made_them() {
-    for (guest, tool) in [("host-calls", "hoard"), ("token", "hoard")] {
-        let error = stopped(guest, tool, json!({})).await;
-        assert_eq!(error.kind, ErrorKind::Resources, "{guest}");
-        assert_eq!(met(&error), ("resources_max", 4_096, true));
-    }
-}
-
-// attack: B12
-#[tokio::test]
-async fn output_beyond_its_bound_is_dropped_and_the_call_goes_on() {
-    let guests = Guests::new();
-    let host_calls = guests.wat("host-calls").await;
-    let result = Conversation::over(&[&host_calls])
-        .call("print", json!({"times": 2_000}))
-        .await
-        .unwrap();
-    let log = result.log.unwrap();
-    assert!(log.len() < (256 << 10) + 100 && log.ends_with("more bytes were dropped]"));
-}
-
-// attack: C22
-#[tokio::test]
-async fn a_guest_that_exits_ends_its_own_call_only() {
-    for failed in [true, false] {
-        let error = stopped("host-calls", "exit", json!({"failed": failed})).await;
-        assert_eq!(error.kind, ErrorKind::Trap);
-        assert!(error.message.contains("exit status"), "{error}");
-    }
+    assert_limit(&error, ErrorKind::Fuel, "fuel_max", 1);
 }
 
 // attack: B17
 #[tokio::test]
 async fn a_call_after_a_trap_runs_in_a_fresh_instance() {
     let guests = Guests::new();
-    let compute = guests.wat("compute").await;
-    let mut conversation = Conversation::over(&[&compute]);
+    let counter = guests.wat("counter").await;
+    let mut conversation = Conversation::over(&[&counter]);
     assert_eq!(conversation.error("trap", json!({})).await.kind, ErrorKind::Trap);
     for _ in 0..3 {
         assert_eq!(
-            conversation.value("count", json!({})).await,
+            conversation.value("next", json!({})).await,
             json!(1),
             "nothing is kept between calls"
         );

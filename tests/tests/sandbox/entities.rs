@@ -1,10 +1,8 @@
 //! Resources without an id of their own: numbered, given away, gone, and never another's.
 
-use std::time::Duration;
-
 use serde_json::json;
+use toolwit::ErrorKind;
 use toolwit::limits::LimitRequest;
-use toolwit::{ErrorKind, ToolContext};
 use toolwit_tests::{Conversation, Guests};
 
 #[tokio::test]
@@ -89,21 +87,6 @@ async fn after_a_trap_the_entities_are_gone_and_new_ones_can_be_had() {
             "{gone:?}"
         );
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_abandoned_call_loses_the_instance_and_the_session_goes_on() {
-    let guests = Guests::new();
-    let token = guests.wat("token").await;
-    let mut conversation = Conversation::over(&[&token]);
-    conversation.value("make", json!({})).await;
-    let (tool, context) = (conversation.tool("token_spin"), ToolContext::new());
-    let called = tool.call(json!({"token_id": "1"}).as_object().unwrap().clone(), &context);
-    assert!(tokio::time::timeout(Duration::from_millis(30), called).await.is_err());
-    let gone = conversation.error("token_bump", json!({"token_id": "1"})).await;
-    assert_eq!(gone.kind, ErrorKind::EntityGone);
-    let made = conversation.value("make", json!({})).await;
-    assert_ne!(made["id"], "1", "no number ever means two entities");
 }
 
 #[tokio::test]

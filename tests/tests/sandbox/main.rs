@@ -8,6 +8,12 @@
 )]
 
 mod bounds;
+mod crowds;
 mod customers;
 mod entities;
+mod golden;
+mod instantiation;
+mod museum;
+mod mutants;
+mod results;
 mod stopping;

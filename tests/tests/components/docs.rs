@@ -1,0 +1,130 @@
+//! The WIT that a component carries, or that lies beside it: best effort, whatever it holds.
+
+use super::*;
+use toolwit::plugin::{WIT_SECTION, component_wit};
+use wasm_encoder::{ComponentSection, CustomSection};
+
+fn with_section(mut bytes: Vec<u8>, data: &[u8]) -> Vec<u8> {
+    let section = CustomSection {
+        name: WIT_SECTION.into(),
+        data: data.into(),
+    };
+    section.append_to_component(&mut bytes);
+    bytes
+}
+
+// attack: A13
+#[test]
+fn whatever_the_section_holds_the_component_loads() {
+    let whole = rich();
+    let plain = inspect(&whole).unwrap();
+    let mut flipped = whole.clone();
+    flipped[40] ^= 0xff;
+    for data in [
+        Vec::new(),
+        b"garbage".to_vec(),
+        vec![0xff; 3 << 20],
+        whole.clone(),
+        whole[..whole.len() / 2].to_vec(),
+        flipped,
+        component_of("(component)"),
+        component_of("(module)"),
+    ] {
+        let bytes = with_section(whole.clone(), &data);
+        let inspection = inspect(&bytes).unwrap();
+        assert_eq!(inspection.tools.len(), plain.tools.len());
+        assert_eq!(inspection.tools[0].description, plain.tools[0].description);
+        assert!(component_wit(&bytes).is_none_or(|wit| !wit.is_empty()));
+    }
+}
+
+fn beside(wit: &str) -> Inspection {
+    let text = r#"(component
+        (core module $m (func (export "f") (param i32)))
+        (core instance $i (instantiate $m))
+        (func $f (param "x" u8) (canon lift (core func $i "f")))
+        (instance $calc (export "f" (func $f)))
+        (export "a:b/calc" (instance $calc)))"#;
+    let origin = Origin {
+        name: "odd",
+        wit_beside: Some(wit),
+    };
+    Inspection::of(&component_of(text), origin).unwrap()
+}
+
+// attack: A13
+#[test]
+fn text_beside_a_component_describes_it_or_is_ignored() {
+    let described = beside("package a:b; interface calc {\n/// Does it.\nf: func(x: u8); }");
+    assert_eq!(described.tools[0].description, "Does it.");
+    let plain = beside("").tools[0].description.clone();
+    let deep = |open: &str, close: &str, times: usize| {
+        format!(
+            "package a:b; interface calc {{ f: func(x: {}u8{}); }}",
+            open.repeat(times),
+            close.repeat(times)
+        )
+    };
+    let aliases: String = (1..30_000).map(|at| format!("type t{at} = t{};\n", at - 1)).collect();
+    for hostile in [
+        "interface".to_owned(),
+        "/*".repeat(200_000),
+        deep("list<", ">", 100_000),
+        deep("option<", ">", 2_000),
+        deep("tuple<u8, ", ">", 100_000),
+        deep("result<", ">", 100_000),
+        format!("package a:b; interface calc {{ type t0 = u8;\n{aliases} f: func(x: t29999); }}"),
+        "package a:b; interface calc { type t = t; f: func(x: t); }".to_owned(),
+        "package a:b; world w { include w; }".to_owned(),
+    ] {
+        assert_eq!(
+            beside(&hostile).tools[0].description,
+            plain,
+            "{}",
+            &hostile[..60.min(hostile.len())]
+        );
+    }
+    // A very long description is cut.
+    let long = beside(&format!(
+        "package a:b; interface calc {{\n/// {}\nf: func(x: u8); }}",
+        "x".repeat(500_000)
+    ));
+    assert_eq!(long.tools[0].description.chars().count(), 4_097);
+}
+
+#[test]
+fn an_authors_own_init_is_told_from_a_toolchains() {
+    let bytes = component_of(
+        r#"(component
+            (core module $m (func (export "f")))
+            (core instance $i (instantiate $m))
+            (func (export "init") (canon lift (core func $i "f"))))"#,
+    );
+    let inspection = |wit_beside| {
+        Inspection::of(
+            &bytes,
+            Origin {
+                name: "odd",
+                wit_beside,
+            },
+        )
+        .unwrap()
+    };
+    assert_eq!(inspection(None).skipped.len(), 1);
+    assert_eq!(
+        inspection(Some("package a:b; world w { export start: func(); }"))
+            .skipped
+            .len(),
+        1
+    );
+    let authored = inspection(Some("package a:b; world w {\n/// Begins.\nexport init: func(); }"));
+    assert_eq!(authored.tools[0].description, "Begins.");
+}
+
+// attack: C21
+#[test]
+fn control_characters_in_docs_are_dropped() {
+    let described = beside("package a:b; interface calc {\n/// Does \u{1b}[31mit\u{202e}.\nf: func(x: u8); }");
+    let told = &described.tools[0].description;
+    assert!(!told.contains(['\u{1b}', '\u{202e}']), "{told:?}");
+}

@@ -1,0 +1,47 @@
+//! Components as they come: odd, malformed, hostile. Reading them runs no guest and never panics.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
+mod directory;
+mod docs;
+mod malformed;
+mod names;
+mod types;
+
+use toolwit::plugin::{Inspection, Origin};
+use toolwit::{Error, ErrorKind};
+use toolwit_tests::component_of;
+
+fn inspect(bytes: &[u8]) -> Result<Inspection, Error> {
+    Inspection::of(
+        bytes,
+        Origin {
+            name: "odd",
+            wit_beside: None,
+        },
+    )
+}
+
+fn inspect_text(text: &str) -> Inspection {
+    inspect(&component_of(text)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Refuses bytes with a reason of one line.
+#[track_caller]
+fn refusal(bytes: &[u8]) -> Error {
+    let error = inspect(bytes).expect_err("it is no component");
+    assert_eq!(error.kind, ErrorKind::MalformedComponent, "{error:#?}");
+    assert!(!error.message.is_empty() && !error.message.contains('\n'), "{error}");
+    assert!(error.message.len() < 500, "{error}");
+    error
+}
+
+/// A component that has a bit of everything: types, an interface, a resource, docs.
+fn rich() -> Vec<u8> {
+    component_of(include_str!("../../guests/wat/token.wat"))
+}

@@ -1,0 +1,105 @@
+//! Bytes that are no component, or nearly one.
+
+use super::*;
+
+// attack: A2
+#[test]
+fn every_beginning_of_a_component_is_refused() {
+    let whole = rich();
+    for len in 0..whole.len() {
+        match inspect(&whole[..len]) {
+            // What ends between two sections is a whole component with fewer exports.
+            Ok(inspection) => assert!(inspection.tools.len() < 20, "{len}"),
+            Err(_) => {
+                refusal(&whole[..len]);
+            }
+        }
+    }
+    for len in 0..8 {
+        assert!(refusal(&whole[..len]).message.contains("too short"), "{len}");
+    }
+}
+
+// attack: A1
+#[test]
+fn a_component_with_a_flipped_bit_is_read_or_refused() {
+    let whole = rich();
+    for at in 0..whole.len() {
+        for bit in [0, 3, 7] {
+            let mut flipped = whole.clone();
+            flipped[at] ^= 1 << bit;
+            if inspect(&flipped).is_err() {
+                refusal(&flipped);
+            }
+        }
+    }
+}
+
+// attack: A3, attack: A4, attack: A5, attack: A15
+#[test]
+fn what_lies_beside_components_is_told_apart() {
+    for (bytes, told, hint) in [
+        (b"".to_vec(), "too short", ""),
+        (b"(component)".to_vec(), "text", "toolwit build"),
+        (b"#!/bin/sh\necho no\n".to_vec(), "magic number", ""),
+        (
+            b"\x7fELF\x02\x01\x01".to_vec(),
+            "machine code",
+            "the WebAssembly component itself",
+        ),
+        (
+            component_of("(module)"),
+            "core module, not a component",
+            "toolwit build",
+        ),
+        (b"\0asm\x0a\0\x01\x01".to_vec(), "unknown WebAssembly version", ""),
+        (vec![0; 1 << 20], "magic number", ""),
+    ] {
+        let error = refusal(&bytes);
+        assert!(error.message.contains(told), "{error}");
+        assert!(
+            error.suggestion.as_deref().unwrap_or_default().contains(hint),
+            "{error:#?}"
+        );
+    }
+}
+
+// attack: A6
+#[test]
+fn a_body_that_does_not_fit_its_type_is_refused_before_anything_runs() {
+    let text = "(component (core module $m (func (export \"f\") (result i32) i64.const 1)))";
+    let error = refusal(&component_of(text));
+    assert!(error.message.contains("type mismatch"), "{error}");
+}
+
+// attack: A7
+#[test]
+fn unknown_imports_are_named_and_long_names_are_cut() {
+    let text = r#"(component
+        (import "test:numbers/test" (instance (export "f" (func))))
+        (import "wasi:cli/environment@0.3.0" (instance (export "f" (func)))))"#;
+    let error = inspect_text(text).require_loadable().unwrap_err();
+    assert_eq!(error.kind, ErrorKind::UnknownImport);
+    assert_eq!(
+        error.message,
+        "it imports `test:numbers/test`, `wasi:cli/environment@0.3.0`, which the host does not offer"
+    );
+    let long = format!(r#"(component (import "{}" (func)))"#, "a".repeat(90_000));
+    let error = inspect_text(&long).require_loadable().unwrap_err();
+    assert!(error.message.len() < 2_000, "{}", error.message.len());
+}
+
+// attack: A9
+#[test]
+fn a_component_without_functions_has_no_tools() {
+    let inspection = inspect_text(
+        r#"(component
+            (type $t' (resource (rep i32)))
+            (export $t "thing" (type $t'))
+            (export "same-thing" (type $t))
+            (type $r (record (field "a" u8)))
+            (export "a-record" (type $r)))"#,
+    );
+    assert!(inspection.tools.is_empty());
+    assert!(inspection.require_loadable().is_ok());
+}

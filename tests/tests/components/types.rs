@@ -1,0 +1,145 @@
+//! Types that are small in the file and huge when they are written out.
+
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+use super::*;
+
+/// A component with a chain of types, each made of the one before it, and a function that takes the last.
+fn chain(first: &str, next: impl Fn(usize) -> String, len: usize) -> String {
+    let mut text = format!("(component (type $t0 {first})");
+    for at in 1..=len {
+        write!(text, "(type $t{at} {})", next(at - 1)).unwrap();
+    }
+    write!(
+        text,
+        r#"(core module $m
+               (memory (export "memory") 1)
+               (func (export "realloc") (param i32 i32 i32 i32) (result i32) i32.const 64)
+               (func (export "f") (param i32 i32)))
+           (core instance $i (instantiate $m))
+           (type $list (list $t{len}))
+           (func (export "f") (param "x" $list)
+               (canon lift (core func $i "f") (memory (core memory $i "memory")) (realloc (core func $i "realloc")))))"#
+    )
+    .unwrap();
+    text
+}
+
+// attack: A13, attack: A14
+#[test]
+fn deep_and_wide_types_are_refused_in_bounded_time() {
+    let started = Instant::now();
+    // Deeper than the standard allows: no component at all.
+    refusal(&component_of(&chain(
+        "u32",
+        |before| format!("(list $t{before})"),
+        1_000,
+    )));
+    // Deeper than a model can follow: no tool.
+    let deep = inspect_text(&chain("u32", |before| format!("(list $t{before})"), 80));
+    assert!(deep.tools.is_empty());
+    assert_eq!(deep.skipped[0].reason, "its types nest deeper than 64");
+    // Twice as wide at each step: 2^15 parts in a few bytes.
+    let wide = inspect_text(&chain("u32", |before| format!("(tuple $t{before} $t{before})"), 15));
+    assert_eq!(wide.skipped[0].reason, "its types have more than 4096 parts");
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+}
+
+/// A component that exports one function under many names.
+fn crowd(count: usize, ty: &str) -> String {
+    let mut text = format!(
+        r#"(component
+            (core module $m
+                (memory (export "memory") 1)
+                (func (export "realloc") (param i32 i32 i32 i32) (result i32) i32.const 64)
+                (func (export "f") (param i32 i32)))
+            (core instance $i (instantiate $m))
+            {ty}
+            (type $list (list $t))
+            (func $f (param "x" $list)
+                (canon lift (core func $i "f") (memory (core memory $i "memory")) (realloc (core func $i "realloc"))))"#
+    );
+    for at in 0..count {
+        write!(text, "(export \"f{at}\" (func $f))").unwrap();
+    }
+    text.push(')');
+    text
+}
+
+// attack: A13
+#[test]
+fn more_functions_than_anybody_can_use_are_skipped() {
+    let inspection = inspect_text(&crowd(6_000, "(type $t u32)"));
+    assert_eq!(inspection.tools.len(), 4_096);
+    assert_eq!(
+        inspection.skipped[0].reason,
+        "the component exports more than 4096 functions"
+    );
+    assert_eq!(
+        inspection.skipped.len(),
+        1_025,
+        "the list of what was skipped is bounded, too"
+    );
+}
+
+// attack: A13, attack: A14
+#[test]
+fn the_types_of_all_functions_together_are_bounded() {
+    let started = Instant::now();
+    let mut ty = String::from("(type $t0 u32)");
+    for at in 1..=9 {
+        write!(ty, "(type $t{at} (tuple $t{0} $t{0}))", at - 1).unwrap();
+    }
+    write!(ty, "(type $t (tuple $t9 u8))").unwrap();
+    let inspection = inspect_text(&crowd(900, &ty));
+    assert!(
+        (120..130).contains(&inspection.tools.len()),
+        "{}",
+        inspection.tools.len()
+    );
+    assert!(
+        inspection.skipped[0]
+            .reason
+            .contains("the types of the component's functions")
+    );
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+}
+
+// attack: A13
+#[test]
+fn long_names_count_as_what_they_take() {
+    let names: String = (0..50).map(|at| format!(" \"{}{at}\"", "n".repeat(5_000))).collect();
+    let inspection = inspect_text(&crowd(
+        10,
+        &format!("(type $e (enum{names})) (export $t \"e\" (type $e))"),
+    ));
+    assert!(inspection.tools.is_empty());
+    assert_eq!(inspection.skipped[0].reason, "its types have more than 4096 parts");
+    let long = format!(
+        "(component (core module $m (func (export \"f\"))) (core instance $i (instantiate $m)) (func (export \"{}\") (canon lift (core func $i \"f\"))))",
+        "a".repeat(5_000)
+    );
+    assert_eq!(
+        inspect_text(&long).skipped[0].reason,
+        "its name is longer than 512 bytes"
+    );
+}
+
+#[test]
+fn types_that_the_host_does_not_know_are_skipped_with_their_name() {
+    for (ty, told) in [("(stream u8)", "stream"), ("(future u8)", "future")] {
+        let text = format!(
+            r#"(component
+                (type $t {ty})
+                (core module $m (func (export "f") (param i32)))
+                (core instance $i (instantiate $m))
+                (func (export "f") (param "x" $t) (canon lift (core func $i "f"))))"#
+        );
+        let inspection = inspect_text(&text);
+        assert_eq!(
+            inspection.skipped[0].reason,
+            format!("it uses a `{told}`, which is not supported")
+        );
+    }
+}

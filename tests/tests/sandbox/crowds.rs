@@ -1,0 +1,108 @@
+//! Many calls at once.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use serde_json::json;
+use toolwit::limits::LimitRequest;
+use toolwit::{Arguments, ErrorKind, ToolContext};
+use toolwit_tests::{Conversation, Guests};
+
+// attack: B6, attack: I2
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_hundred_endless_loops_all_end_while_others_are_served() {
+    let guests = Guests::new();
+    let (compute, counter) = (guests.wat("compute").await, guests.wat("counter").await);
+    let limits = LimitRequest::none().fuel(2_000_000).wall(Duration::from_secs(20));
+    let crowd = Conversation::over(&[&compute]).bounded(limits);
+    let (spin, context) = (crowd.tool("spin"), crowd.context.clone());
+    let loops = tokio::spawn(async move { join_all((0..200).map(|_| spin.call(Arguments::new(), &context))).await });
+    let mut served = 0;
+    let mut other = Conversation::over(&[&counter]);
+    while !loops.is_finished() {
+        assert_eq!(other.value("next", json!({})).await, json!(1));
+        served += 1;
+    }
+    for outcome in loops.await.unwrap() {
+        assert_eq!(outcome.unwrap_err().report().kind, ErrorKind::Fuel);
+    }
+    assert!(served > 20, "{served} calls were served");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_pool_answers_busy_and_recovers() {
+    let guests = Guests::with(|options| {
+        // Two of this guest, which has two memories.
+        options.engine_limits.instances_max = 4;
+        options.engine_limits.calls_per_plugin_max = 8;
+    });
+    let compute = guests.wat("compute").await;
+    let limits = LimitRequest::none().wall(Duration::from_millis(200));
+    let mut conversation = Conversation::over(&[&compute]).bounded(limits);
+    let (spin, context) = (conversation.tool("spin"), conversation.context.clone());
+    let outcomes = join_all((0..4).map(|_| spin.call(Arguments::new(), &context))).await;
+    let kinds: Vec<_> = outcomes
+        .into_iter()
+        .map(|outcome| outcome.unwrap_err().report().kind)
+        .collect();
+    assert_eq!(
+        kinds.iter().filter(|kind| **kind == ErrorKind::Busy).count(),
+        2,
+        "{kinds:?}"
+    );
+    assert_eq!(
+        kinds.iter().filter(|kind| **kind == ErrorKind::Timeout).count(),
+        2,
+        "{kinds:?}"
+    );
+    assert_eq!(conversation.value("fine", json!({})).await, json!(42));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_waits_in_vain_for_its_turn_is_told_so() {
+    let guests = Guests::with(|options| options.engine_limits.calls_per_plugin_max = 1);
+    let compute = guests.wat("compute").await;
+    let long = Conversation::over(&[&compute]).bounded(LimitRequest::none().wall(Duration::from_millis(500)));
+    let (spin, of_spin) = (long.tool("spin"), long.context.clone());
+    let running = tokio::spawn(async move { spin.call(Arguments::new(), &of_spin).await });
+    let mut short = Conversation::over(&[&compute]).bounded(LimitRequest::none().wall(Duration::from_millis(50)));
+    let told = loop {
+        // Until the other call has taken the only place.
+        match short.call("fine", json!({})).await {
+            Ok(_) => tokio::task::yield_now().await,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(told.kind, ErrorKind::Busy);
+    assert_eq!(running.await.unwrap().unwrap_err().report().kind, ErrorKind::Timeout);
+    short.context = ToolContext::new();
+    assert_eq!(short.value("fine", json!({})).await, json!(42));
+}
+
+// attack: B2
+#[tokio::test]
+async fn memory_of_the_process_does_not_grow_with_the_number_of_calls() {
+    let guests = Guests::new();
+    let compute = guests.wat("compute").await;
+    let limits = LimitRequest::none().memory_bytes(64 << 20).wall(Duration::from_secs(5));
+    let mut conversation = Conversation::over(&[&compute]).bounded(limits);
+    for _ in 0..5 {
+        conversation.error("fill_both", json!({})).await;
+    }
+    let before = resident_bytes();
+    for _ in 0..200 {
+        conversation.error("fill_both", json!({})).await;
+    }
+    let grown = resident_bytes().saturating_sub(before);
+    assert!(grown < 64 << 20, "{grown} bytes");
+}
+
+/// How much memory this process holds, where the system tells it; else nothing ever.
+fn resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib: u64 = line
+        .and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok())
+        .unwrap_or(0);
+    kib << 10
+}

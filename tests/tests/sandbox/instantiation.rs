@@ -1,0 +1,194 @@
+//! Guests that misbehave before their first call.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use toolwit::limits::LimitRequest;
+use toolwit::{Error, ErrorKind, Phase};
+use toolwit_tests::{Conversation, Guests};
+
+/// A component whose core module does something when it is instantiated.
+fn with_start(body: &str) -> String {
+    format!(
+        r#"(component
+            (core module $m
+                (memory 1)
+                (func $begin {body})
+                (start $begin)
+                (func (export "fine") (result i32) i32.const 42))
+            (core instance $i (instantiate $m))
+            (func (export "fine") (result u32) (canon lift (core func $i "fine"))))"#
+    )
+}
+
+async fn refused(text: &str, limits: LimitRequest) -> Error {
+    let guests = Guests::new();
+    let plugin = guests.text("starter", text).await.unwrap();
+    let mut conversation = Conversation::over(&[&plugin]).bounded(limits);
+    conversation.error("fine", json!({})).await
+}
+
+// attack: A16
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_function_is_bounded_like_a_call() {
+    let limits = || {
+        LimitRequest::none()
+            .fuel(20_000_000)
+            .wall(Duration::from_secs(5))
+            .memory_bytes(1 << 20)
+    };
+    let grow = "(loop $a (br_if $a (i32.ne (memory.grow (i32.const 1)) (i32.const -1)))) unreachable";
+    for (body, limits, kind) in [
+        ("(loop $again (br $again))", limits(), ErrorKind::Fuel),
+        (
+            "(loop $again (br $again))",
+            LimitRequest::none().wall(Duration::from_millis(100)),
+            ErrorKind::Timeout,
+        ),
+        ("unreachable", limits(), ErrorKind::Trap),
+        ("(call $begin)", limits(), ErrorKind::Stack),
+        (grow, limits(), ErrorKind::Memory),
+    ] {
+        let error = refused(&with_start(body), limits).await;
+        assert_eq!(
+            (error.kind, error.phase),
+            (kind, Phase::Instantiate),
+            "{body}: {error:#?}"
+        );
+    }
+}
+
+// attack: B7
+#[tokio::test]
+async fn memory_that_a_component_begins_with_counts() {
+    let text = r#"(component
+        (core module $m (memory 100) (func (export "fine") (result i32) i32.const 42))
+        (core instance $i (instantiate $m))
+        (func (export "fine") (result u32) (canon lift (core func $i "fine"))))"#;
+    let error = refused(text, LimitRequest::none().memory_bytes(1 << 20)).await;
+    assert_eq!((error.kind, error.phase), (ErrorKind::Memory, Phase::Instantiate));
+    assert_eq!(error.limit.as_ref().unwrap().used, 100 << 16);
+}
+
+async fn not_loaded(text: &str) -> Error {
+    match Guests::new().text("large", text).await {
+        Ok(_) => panic!("it was loaded"),
+        Err(error) => error,
+    }
+}
+
+// attack: B7
+#[tokio::test]
+async fn a_component_that_no_call_could_run_is_refused_when_it_is_loaded() {
+    let module = |body: &str| format!("(component (core module $m {body}) (core instance (instantiate $m)))");
+    for (text, kind, limit) in [
+        (module("(memory 20000)"), ErrorKind::Memory, "memory_bytes_max"),
+        (
+            module("(table 100001 funcref)"),
+            ErrorKind::TableElements,
+            "table_elements_max",
+        ),
+        (
+            format!(
+                "(component (core module $m) {})",
+                "(core instance (instantiate $m))".repeat(65)
+            ),
+            ErrorKind::Instances,
+            "instances_max",
+        ),
+        (module(&"(memory 0)".repeat(65)), ErrorKind::Instances, "instances_max"),
+    ] {
+        let error = not_loaded(&text).await;
+        assert_eq!((error.kind, error.phase), (kind, Phase::Load), "{error:#?}");
+        assert_eq!(error.limit.as_ref().unwrap().limit, limit);
+    }
+}
+
+/// Components of which each instantiates the one before it twice.
+fn doubling(times: usize) -> String {
+    let mut text = String::from("(component (component $c0 (core module $m) (core instance (instantiate $m)))");
+    for at in 1..=times {
+        let before = at - 1;
+        text.push_str(&format!(
+            "(component $c{at} (alias outer 1 $c{before} (component $inner)) (instance (instantiate $inner)) (instance (instantiate $inner)))"
+        ));
+    }
+    text.push_str(&format!("(instance (instantiate $c{times})))"));
+    text
+}
+
+// attack: A14
+#[tokio::test]
+async fn a_component_that_unfolds_into_a_billion_instances_is_refused_in_no_time() {
+    let started = Instant::now();
+    let error = not_loaded(&doubling(30)).await;
+    assert_eq!(
+        (error.kind, error.phase),
+        (ErrorKind::Instances, Phase::Load),
+        "{error:#?}"
+    );
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    assert!(
+        Guests::new().text("small", &doubling(6)).await.is_ok(),
+        "64 instances are allowed"
+    );
+    let error = not_loaded(&doubling(7)).await;
+    assert_eq!(
+        error.message,
+        "each of its instances needs 128 core instances and may have 64"
+    );
+}
+
+// attack: A14
+#[tokio::test]
+async fn components_that_are_handed_on_are_counted_where_they_are_instantiated() {
+    let text = r#"(component
+        (component $worker (core module $m) (core instance (instantiate $m)))
+        (component $carrier
+            (import "worker" (component $w))
+            (export "again" (component $w)))
+        (instance $i (instantiate $carrier (with "worker" (component $worker))))
+        (alias export $i "again" (component $handed))
+        (component $crowd
+            (import "worker" (component $w))
+            (instance (instantiate $w)) (instance (instantiate $w)) (instance (instantiate $w)))
+        REPEAT)"#;
+    let crowd = "(instance (instantiate $crowd (with \"worker\" (component $handed))))";
+    let guests = Guests::new();
+    assert!(
+        guests
+            .text("few", &text.replace("REPEAT", &crowd.repeat(21)))
+            .await
+            .is_ok()
+    );
+    let error = not_loaded(&text.replace("REPEAT", &crowd.repeat(22))).await;
+    assert_eq!(
+        error.message,
+        "each of its instances needs 66 core instances and may have 64"
+    );
+}
+
+// attack: A14
+#[tokio::test]
+async fn components_within_components_without_end_are_refused() {
+    let text = format!("{}{}", "(component ".repeat(5_000), ")".repeat(5_000));
+    let bytes = nested(5_000);
+    assert!(text.len() > bytes.len() / 4);
+    let error = match Guests::new().bytes("deep", bytes).await {
+        Ok(_) => panic!("it was loaded"),
+        Err(error) => error,
+    };
+    assert_eq!(error.kind, ErrorKind::MalformedComponent, "{error:#?}");
+    assert!(error.message.contains("nest deeper than 100"), "{error}");
+}
+
+/// Components within each other, assembled from the inside out.
+fn nested(depth: usize) -> Vec<u8> {
+    let mut bytes = wasm_encoder::Component::new().finish();
+    for _ in 0..depth {
+        let mut outer = wasm_encoder::Component::new();
+        outer.section(&wasm_encoder::RawSection { id: 4, data: &bytes });
+        bytes = outer.finish();
+    }
+    bytes
+}

@@ -1,0 +1,309 @@
+//! Resources in every place of a type, with ids and descriptions good and bad.
+
+use serde_json::{Value, json};
+use toolwit::ErrorKind;
+use toolwit::limits::LimitRequest;
+use toolwit_tests::{Conversation, Guests};
+
+async fn museum() -> Conversation {
+    let guests = Guests::cached();
+    Conversation::over(&[&guests.rust("museum").await])
+}
+
+fn tools(entity: &Value) -> Vec<&str> {
+    let listed = entity["available_tools"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{entity}"));
+    listed.iter().map(|name| name.as_str().unwrap()).collect()
+}
+
+// accept: 28, accept: 39
+#[tokio::test]
+async fn what_describes_an_entity_is_told_and_what_the_host_says_wins() {
+    let mut museum = museum().await;
+    let piece = museum.value("piece_find", json!({"id": "p-1"})).await;
+    assert_eq!(piece["type"], "piece");
+    assert_eq!(piece["id"], "p-1", "the guest's own field of that name is not the id");
+    assert_eq!(piece["title"], "Piece p-1");
+    assert_eq!(
+        tools(&piece),
+        [
+            "piece_p1_describe",
+            "piece_p1_parts",
+            "piece_p1_look",
+            "piece_p1_is_same",
+            "piece_p1_take"
+        ]
+    );
+    assert_eq!(museum.value("piece_p1_look", json!({})).await, json!(1));
+}
+
+// accept: 29
+#[tokio::test]
+async fn resources_are_found_wherever_they_stand() {
+    let mut museum = museum().await;
+    let two = museum.value("two", json!({})).await;
+    assert_eq!(
+        (&two["left"]["id"], &two["right"]["id"]),
+        (&json!("left"), &json!("right"))
+    );
+    assert_eq!(two["note"], "side by side");
+    assert_eq!(museum.value("maybe", json!({"there": false})).await, Value::Null);
+    assert_eq!(museum.value("maybe", json!({"there": true})).await["id"], "maybe");
+    assert_eq!(museum.value("either", json!({"fine": true})).await["id"], "either");
+    let failed = museum.call("either", json!({"fine": false})).await.unwrap();
+    assert!(failed.is_error);
+    let ticket = failed.value.unwrap();
+    assert_eq!(tools(&ticket), ["ticket_price"]);
+    let price = museum.value("ticket_price", json!({"ticket_id": ticket["id"]})).await;
+    assert_eq!(price, json!(3), "what an error holds lives as well");
+}
+
+#[tokio::test]
+async fn entities_of_two_types_in_one_result_each_tell_their_tools() {
+    let mut museum = museum().await;
+    let mixed = museum.value("mixed", json!({})).await;
+    assert_eq!(tools(&mixed[0]), ["ticket_price"]);
+    assert_eq!(tools(&mixed[1][0])[0], "piece_m1_describe");
+    assert_eq!(tools(&mixed[1][1])[0], "piece_m2_describe");
+    assert!(mixed[2].get("available_tools").is_none(), "told once for a type");
+    let second = museum.value("ticket_price", json!({"ticket_id": mixed[2]["id"]})).await;
+    assert_eq!(second, json!(2));
+}
+
+// accept: 38, accept: 40
+#[tokio::test]
+async fn more_than_sixteen_of_a_type_share_their_tools() {
+    let mut museum = museum().await;
+    let before = museum.names().len();
+    let some = museum.value("crowd", json!({"count": 24})).await;
+    assert_eq!(museum.names().len(), before + 16 * 5, "sixteen have tools of their own");
+    assert_eq!(some[2], json!({"err": "broken"}));
+    let before = museum.names().len();
+    let many = museum.value("crowd", json!({"count": 600})).await;
+    assert_eq!(museum.names().len(), before + 5, "four hundred cost as many as one");
+    assert_eq!(many.as_array().unwrap().len(), 600);
+    assert_eq!(tools(&many[0]["ok"])[2], "piece_look");
+    assert!(many[1]["ok"].get("available_tools").is_none());
+    assert_eq!(many[600 - 2]["ok"]["id"], "p-598");
+    assert!(
+        many[600 - 2]["ok"].get("title").is_none(),
+        "only the first few are described"
+    );
+    assert_eq!(museum.value("piece_look", json!({"piece_id": "p-598"})).await, json!(1));
+    assert_eq!(museum.value("piece_look", json!({"piece_id": "p-0"})).await, json!(1));
+    assert_eq!(
+        museum.value("piece_p0_look", json!({})).await,
+        json!(2),
+        "both forms reach one instance"
+    );
+}
+
+// accept: 31
+#[tokio::test]
+async fn a_resource_with_an_unusable_id_is_no_entity_and_harms_no_other() {
+    let mut museum = museum().await;
+    museum.value("piece_find", json!({"id": "kept"})).await;
+    for (flaw, told) in [
+        ("empty", "its `id` is empty"),
+        ("blank", "its `id` is empty"),
+        ("long", "its `id` has 1000 bytes; at most 256 are allowed"),
+        ("control", "its `id` holds control characters"),
+    ] {
+        let before = museum.names();
+        let wrong = museum.value("wrong", json!({"flaw": flaw})).await;
+        assert_eq!(wrong, json!({"type": "piece", "error": told}));
+        assert_eq!(museum.names(), before);
+    }
+    assert_eq!(museum.value("piece_kept_look", json!({})).await, json!(1));
+}
+
+// accept: 30
+#[tokio::test]
+async fn an_id_without_latin_letters_is_named_by_its_hash() {
+    let mut museum = museum().await;
+    let cat = museum.value("wrong", json!({"flaw": "unlatin"})).await;
+    assert_eq!(cat["id"], "猫");
+    let look = tools(&cat)[2].to_owned();
+    assert!(look.starts_with("piece_") && look.ends_with("_look"), "{look}");
+    assert_eq!(museum.value(&look, json!({})).await, json!(1));
+}
+
+// accept: 30, accept: 37
+#[tokio::test]
+async fn ids_that_look_alike_have_tools_of_their_own() {
+    let mut museum = museum().await;
+    for id in ["c-1", "c1", "c 1"] {
+        museum.value("piece_find", json!({"id": id})).await;
+    }
+    let looks: Vec<_> = museum
+        .names()
+        .into_iter()
+        .filter(|name| name.ends_with("_look"))
+        .collect();
+    assert_eq!(looks.len(), 3);
+    for look in looks {
+        assert_eq!(museum.value(&look, json!({})).await, json!(1), "each is another piece");
+    }
+}
+
+// attack: B1
+#[tokio::test]
+async fn what_is_asked_after_a_call_draws_on_its_bounds() {
+    let guests = Guests::cached();
+    let limits = LimitRequest::none().fuel(50_000_000);
+    let mut museum = Conversation::over(&[&guests.rust("museum").await]).bounded(limits);
+    for (flaw, kind) in [
+        ("id-spins", ErrorKind::Fuel),
+        ("id-traps", ErrorKind::Trap),
+        ("describe-traps", ErrorKind::Trap),
+    ] {
+        museum.value("piece_find", json!({"id": "kept"})).await;
+        let error = museum.error("wrong", json!({"flaw": flaw.replace('-', "_")})).await;
+        assert_eq!(error.kind, kind, "{flaw}: {error:#?}");
+        let gone = museum.error("piece_kept_look", json!({})).await;
+        assert_eq!(gone.kind, ErrorKind::EntityGone);
+        let hint = gone.suggestion.as_deref().unwrap();
+        assert_eq!(
+            hint,
+            "get one with `piece_new` or `parts` of a `piece` or `piece_find` or `two`"
+        );
+    }
+    museum.value("piece_find", json!({"id": "kept"})).await;
+    assert_eq!(
+        museum.value("piece_kept_look", json!({})).await,
+        json!(1),
+        "it lives again"
+    );
+}
+
+#[tokio::test]
+async fn a_description_that_is_too_long_costs_the_result_and_not_the_instance() {
+    let mut museum = museum().await;
+    museum.value("piece_find", json!({"id": "kept"})).await;
+    let error = museum.error("wrong", json!({"flaw": "describe_long"})).await;
+    assert_eq!(error.kind, ErrorKind::ResultBytes, "{error:#?}");
+    assert_eq!(museum.value("piece_kept_look", json!({})).await, json!(1));
+}
+
+#[tokio::test]
+async fn a_constructor_may_fail_and_a_panic_says_what_was_written() {
+    let mut museum = museum().await;
+    let made = museum.value("piece_new", json!({"id": "vase"})).await;
+    assert_eq!(made["id"], "vase");
+    let failed = museum.call("piece_new", json!({"id": "1st"})).await.unwrap();
+    assert!(failed.is_error);
+    assert_eq!(failed.for_llm, "`1st` begins with a digit");
+    assert_eq!(museum.value("piece_find", json!({"id": "nothing"})).await, Value::Null);
+    let error = museum.error("wrong", json!({"flaw": "id_traps"})).await;
+    assert!(error.message.contains("the label fell off"), "{error}");
+}
+
+// accept: 34
+#[tokio::test]
+async fn entities_nest_and_go_deeper_each_time() {
+    let mut museum = museum().await;
+    museum.value("piece_find", json!({"id": "vase"})).await;
+    let parts = museum.call("piece_vase_parts", json!({})).await.unwrap();
+    assert_eq!(
+        parts.providers.iter().map(|part| part.depth()).collect::<Vec<_>>(),
+        [2, 2]
+    );
+    let deeper = museum.call("piece_vasefront_parts", json!({})).await.unwrap();
+    assert_eq!(deeper.providers[0].depth(), 3);
+}
+
+// accept: 36
+#[tokio::test]
+async fn entities_are_lent_and_given_by_their_ids() {
+    let mut museum = museum().await;
+    for id in ["a", "b"] {
+        museum.value("piece_find", json!({"id": id})).await;
+        museum.value(&format!("piece_{id}_look"), json!({})).await;
+    }
+    assert_eq!(
+        museum.value("piece_a_is_same", json!({"other": "b"})).await,
+        json!(false)
+    );
+    assert_eq!(
+        museum.value("piece_a_is_same", json!({"other": "a"})).await,
+        json!(true)
+    );
+    let itself = museum.error("piece_a_take", json!({"other": "a"})).await;
+    assert_eq!(itself.kind, ErrorKind::InvalidArguments);
+    assert_eq!(museum.value("piece_a_take", json!({"other": "b"})).await, json!(2));
+    let gone = museum.error("piece_b_look", json!({})).await;
+    assert_eq!(gone.kind, ErrorKind::EntityGone);
+    assert_eq!(gone.message, "the piece `b` is gone: it was given to `take`");
+    let twice = museum.error("swallow", json!({"all": ["a", null, "a"]})).await;
+    assert_eq!(twice.kind, ErrorKind::InvalidArguments);
+    assert!(twice.message.starts_with("/all/2: "), "{twice}");
+    assert_eq!(museum.value("swallow", json!({"all": ["a", null]})).await, json!(1));
+    let again = museum.value("piece_find", json!({"id": "b"})).await;
+    assert_eq!(again["id"], "b");
+    assert_eq!(
+        museum.value("piece_b_look", json!({})).await,
+        json!(1),
+        "a new piece of the old name"
+    );
+}
+
+#[tokio::test]
+async fn one_plugin_never_reaches_anothers_entities() {
+    let guests = Guests::cached();
+    let (mine, twin) = (guests.rust("museum").await, guests.rust("museum").await);
+    let mut both = Conversation::over(&[&mine, &twin]);
+    both.value("piece_find", json!({"id": "vase"})).await;
+    assert_eq!(both.value("piece_vase_look", json!({})).await, json!(1));
+    // Both have one name and one digest: they are one plugin, and share the session.
+    assert_eq!(both.names().iter().filter(|name| name.ends_with("_look")).count(), 1);
+    let token = guests.wat("token").await;
+    let mut others = Conversation::over(&[&mine, &token]);
+    others.value("make", json!({})).await;
+    let foreign = others.error("swallow", json!({"all": ["1"]})).await;
+    assert_eq!(foreign.kind, ErrorKind::InvalidArguments);
+}
+
+#[tokio::test]
+async fn the_end_of_a_conversation_frees_its_instances() {
+    let guests = Guests::with(|options| {
+        options.engine_limits.instances_max = 3;
+        options.engine_limits.sessions_max = 100;
+    });
+    let token = guests.wat("token").await;
+    for _ in 0..20 {
+        let mut conversation = Conversation::over(&[&token]);
+        conversation.value("make", json!({})).await;
+        conversation.end();
+    }
+    let live: Vec<_> = (0..3).map(|_| Conversation::over(&[&token])).collect();
+    for mut conversation in live {
+        conversation.value("make", json!({})).await;
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_has_a_bounded_number_of_sessions() {
+    let guests = Guests::with(|options| options.engine_limits.sessions_per_conversation_max = 2);
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/guests/wat/token.wat")).unwrap();
+    let mut plugins = Vec::new();
+    for name in ["one", "two", "three"] {
+        plugins.push(guests.text(name, &text).await.unwrap());
+    }
+    let mut conversation = Conversation::over(&[&plugins[0], &plugins[1], &plugins[2]]);
+    let mut other = Conversation::over(&[&plugins[0]]);
+    other.value("make", json!({})).await;
+    for make in ["make", "two_make", "three_make"] {
+        conversation.value(make, json!({})).await;
+    }
+    let gone = conversation.error("token_bump", json!({"token_id": "1"})).await;
+    assert_eq!(
+        gone.message,
+        "the token `1` is gone: the host had to make room for other conversations"
+    );
+    assert_eq!(
+        other.value("token_bump", json!({"token_id": "1"})).await,
+        json!(1),
+        "another conversation's stays"
+    );
+}

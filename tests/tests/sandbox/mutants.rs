@@ -1,0 +1,51 @@
+//! Components that are valid and yet not what anybody wrote.
+
+use serde_json::{Map, Value, json};
+use toolwit::ErrorKind;
+use toolwit::limits::LimitRequest;
+use toolwit_tests::{Conversation, Guests, component_of};
+
+/// How many bits lie between two that are flipped; no multiple of eight, so that each bit of a byte has its turn.
+const STRIDE: usize = 37;
+
+/// Arguments that fit a schema.
+fn arguments(schema: &Value) -> Value {
+    let value = |schema: &Value| {
+        if schema["type"] == "string" {
+            json!("1")
+        } else {
+            json!(3)
+        }
+    };
+    let properties = schema["properties"].as_object().unwrap().iter();
+    let filled: Map<_, _> = properties.map(|(name, schema)| (name.clone(), value(schema))).collect();
+    filled.into()
+}
+
+// attack: A1
+#[tokio::test]
+async fn a_component_with_a_flipped_bit_is_refused_or_runs_within_its_bounds() {
+    let whole = component_of(include_str!("../../guests/wat/token.wat"));
+    let guests = Guests::new();
+    let limits = LimitRequest::none()
+        .fuel(300_000)
+        .memory_bytes(2 << 20)
+        .result_bytes(10_000);
+    let mut answered = 0;
+    for bit in (0..whole.len() * 8).step_by(STRIDE) {
+        let mut mutant = whole.clone();
+        mutant[bit / 8] ^= 1 << (bit % 8);
+        let Ok(plugin) = guests.bytes("mutant", mutant).await else {
+            continue;
+        };
+        let mut conversation = Conversation::over(&[&plugin]).bounded(limits.clone());
+        for tool in conversation.names() {
+            let arguments = arguments(&conversation.tool(&tool).definition().input_schema);
+            match conversation.call(&tool, arguments).await {
+                Ok(_) => answered += 1,
+                Err(error) => assert_ne!(error.kind, ErrorKind::Internal, "bit {bit}, `{tool}`: {error:#?}"),
+            }
+        }
+    }
+    assert!(answered > 100, "{answered} calls were answered");
+}
