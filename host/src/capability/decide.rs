@@ -27,6 +27,10 @@ pub enum Access<'a> {
     Keyvalue,
     /// Call this tool.
     Tool(&'a str),
+    /// Read this key of the call's context.
+    Context(&'a str),
+    /// Read or write what the tools of a conversation share.
+    Blackboard(FileAccess),
 }
 
 /// Whether it may.
@@ -95,6 +99,8 @@ fn noun(capability: Capability) -> &'static str {
         Capability::Config => "settings",
         Capability::Keyvalue => "a key–value store",
         Capability::Tools => "other tools",
+        Capability::Context => "the call's context",
+        Capability::Blackboard => "the blackboard",
         Capability::Clock => "clocks",
         Capability::Random => "randomness",
     }
@@ -110,6 +116,8 @@ pub fn decide(effective: &Effective, access: &Access<'_>) -> Decision {
         Access::Config(_) => Capability::Config,
         Access::Keyvalue => Capability::Keyvalue,
         Access::Tool(_) => Capability::Tools,
+        Access::Context(_) => Capability::Context,
+        Access::Blackboard(_) => Capability::Blackboard,
     };
     if !effective.declared.has(capability) {
         return Decision::Denied(Denial::NotDeclared(capability));
@@ -136,6 +144,15 @@ pub fn decide(effective: &Effective, access: &Access<'_>) -> Decision {
             None => Decision::Denied(Denial::NothingOfItsKind(capability)),
         },
         Access::Tool(id) => listed(effective.tools.iter().map(String::as_str), id, capability, "the tool"),
+        Access::Context(key) => listed(effective.context.iter().map(String::as_str), key, capability, "the key"),
+        Access::Blackboard(wanted) => match effective.blackboard {
+            Some(FileAccess::Read) if *wanted == FileAccess::ReadWrite => Decision::Denied(Denial::NearestRule {
+                rule: 1,
+                allows: "reading".to_owned(),
+            }),
+            Some(_) => Decision::Allowed { rule: 1 },
+            None => Decision::Denied(Denial::NothingOfItsKind(capability)),
+        },
     }
 }
 

@@ -19,6 +19,10 @@ pub enum Capability {
     Keyvalue,
     /// Calls of other tools.
     Tools,
+    /// Values that travel with a call.
+    Context,
+    /// The objects that the tools of a conversation share.
+    Blackboard,
     /// Clocks.
     Clock,
     /// Random bytes.
@@ -26,7 +30,9 @@ pub enum Capability {
 }
 
 /// Which interfaces stand for a capability. An import is not yet a use, but there is no use without it.
-const INTERFACES: [(&str, Capability); 10] = [
+const INTERFACES: [(&str, Capability); 12] = [
+    ("toolwit:plugin/blackboard", Capability::Blackboard),
+    ("toolwit:plugin/context", Capability::Context),
     ("toolwit:plugin/tools", Capability::Tools),
     ("wasi:cli/environment", Capability::Env),
     ("wasi:clocks/monotonic-clock", Capability::Clock),

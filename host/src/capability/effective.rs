@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::declared::{Capability, Declared};
-use super::fs_rule::FsRule;
+use super::fs_rule::{FileAccess, FsRule};
 use super::grants::{Allowance, ClockRule, EnvRule, Grant, GrantedVersion, Grants, KeyValueRule, RandomRule};
 use super::host_rule::HostRule;
 use super::secret_rule::SecretRule;
@@ -28,6 +28,10 @@ pub struct Effective {
     pub keyvalue: Option<KeyValueRule>,
     /// Tools that it may call.
     pub tools: Vec<String>,
+    /// Keys of a call's context that it may read.
+    pub context: Vec<String>,
+    /// What it may do with the objects that the tools of a conversation share.
+    pub blackboard: Option<FileAccess>,
     /// What its clocks show.
     pub clock: Option<ClockRule>,
     /// What its random bytes are.
@@ -124,6 +128,12 @@ impl Effective {
         if declared.has(Capability::Tools) {
             self.tools.extend_from_slice(&granted.tools);
         }
+        if declared.has(Capability::Context) {
+            self.context.extend_from_slice(&granted.context);
+        }
+        if declared.has(Capability::Blackboard) {
+            self.blackboard = self.blackboard.or(granted.blackboard);
+        }
         // These take away rather than give, so that they hold whatever is declared: the first word counts.
         self.clock = self.clock.or(granted.clock);
         self.random = self.random.or(granted.random);
@@ -143,6 +153,27 @@ impl Effective {
             && earlier.http.iter().all(|rule| self.http.contains(rule))
             && earlier.secrets.iter().all(|rule| self.secrets.contains(rule))
             && earlier.tools.iter().all(|id| self.tools.contains(id))
+            && earlier.context.iter().all(|key| self.context.contains(key))
+            && (earlier.blackboard.is_none() || earlier.blackboard == self.blackboard)
+    }
+
+    /// Narrows what a plugin may do to what another, which calls it, may do too: of what leads out of the plugin, only what
+    /// both were granted in the same words remains. Its own settings and its own store stay.
+    #[must_use]
+    pub fn within(&self, caller: &Self) -> Self {
+        fn both<T: PartialEq + Clone>(own: &[T], callers: &[T]) -> Vec<T> {
+            own.iter().filter(|rule| callers.contains(rule)).cloned().collect()
+        }
+        Self {
+            http: both(&self.http, &caller.http),
+            files: both(&self.files, &caller.files),
+            env: both(&self.env, &caller.env),
+            secrets: both(&self.secrets, &caller.secrets),
+            tools: both(&self.tools, &caller.tools),
+            context: both(&self.context, &caller.context),
+            blackboard: self.blackboard.filter(|_| self.blackboard == caller.blackboard),
+            ..self.clone()
+        }
     }
 }
 

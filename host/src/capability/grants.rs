@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::error::{GrantsError, Place, RuleError};
-use super::fs_rule::FsRule;
+use super::fs_rule::{FileAccess, FsRule};
 use super::host_rule::HostRule;
 use super::secret_rule::{SecretRule, check_name, check_variable};
 use crate::limits::ByteCount;
@@ -62,6 +62,10 @@ pub struct Allowance {
     pub keyvalue: Option<KeyValueRule>,
     /// Tools that it may call, by their ids.
     pub tools: Vec<String>,
+    /// Keys of a call's context that it may read.
+    pub context: Vec<String>,
+    /// What it may do with the objects that the tools of a conversation share.
+    pub blackboard: Option<FileAccess>,
     /// What its clocks show.
     pub clock: Option<ClockRule>,
     /// What its random bytes are.
@@ -215,6 +219,9 @@ struct RawGrant {
     keyvalue: Option<KeyValueRule>,
     #[serde(default)]
     tools: Vec<String>,
+    #[serde(default)]
+    context: Vec<String>,
+    blackboard: Option<FileAccess>,
     clock: Option<ClockRule>,
     random: Option<RandomRule>,
 }
@@ -320,6 +327,8 @@ impl Grant {
             config: raw.config,
             keyvalue: raw.keyvalue,
             tools: raw.tools,
+            context: raw.context,
+            blackboard: raw.blackboard,
             clock: raw.clock,
             random: raw.random,
         };

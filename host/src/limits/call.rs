@@ -25,6 +25,8 @@ pub struct CallLimits {
     pub result_bytes_max: u64,
     /// What is kept of standard output, error and log, in bytes; more is dropped, and the call goes on.
     pub log_bytes_max: usize,
+    /// Objects that the guest hands over beside the result, as JSON, in bytes.
+    pub artifact_bytes_max: u64,
     /// Calls from the guest into the host.
     pub host_calls_max: u64,
     /// Bytes that one call into the host, or one result, may copy out of the guest.
@@ -44,6 +46,7 @@ impl Default for CallLimits {
             instances_max: 64,
             result_bytes_max: 1 << 20,
             log_bytes_max: 256 << 10,
+            artifact_bytes_max: 16 << 20,
             host_calls_max: 10_000,
             host_call_bytes_max: 16 << 20,
             resources_max: 4_096,

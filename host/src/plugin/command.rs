@@ -33,7 +33,7 @@ pub(crate) async fn run(
     let _permit = plugin.permit(context, &limits).await?;
     let queued = waiting.elapsed();
     let _running = plugin.runtime().engines.ticker.run();
-    let clock = CallClock::start(&limits, context.cancel());
+    let clock = CallClock::start(&limits, context);
     // One byte over the bound shows that there was more.
     let output = || {
         LogBuffer::new(

@@ -6,6 +6,7 @@ use wasmparser::component_types::ComponentEntityType;
 
 use super::check::Checked;
 use super::config::CONFIG_STORES;
+use super::host_api;
 use super::keyvalue::KEYVALUE_STORES;
 use super::reflect::shortened;
 use crate::error::{Error, ErrorKind, Phase};
@@ -119,7 +120,12 @@ pub(crate) fn require_known(imports: &[Import]) -> Result<(), Error> {
     if more > 0 {
         message.push_str(&format!(" ({more} more)"));
     }
-    let suggestion = if first.starts_with("`wasi:") {
+    let suggestion = if first.starts_with(&format!("`{}", host_api::PACKAGE)) {
+        format!(
+            "this host offers `toolwit:plugin` {}: build the component against that version, or use a newer host",
+            host_api::VERSION
+        )
+    } else if first.starts_with("`wasi:") {
         format!("build it for WASI {WASI_VERSIONS}")
     } else {
         "compose it with a component that exports this import, or build it without".to_owned()
@@ -134,6 +140,9 @@ fn is_supported(import: &str) -> bool {
     let Some((interface, version)) = import.split_once('@') else {
         return false;
     };
+    if host_api::INTERFACES.contains(&interface) {
+        return Version::parse(version).is_ok_and(|version| host_api::is_compatible(&version));
+    }
     let in_range = |version: Version| {
         VersionReq::parse(WASI_VERSIONS).is_ok_and(|range| range.matches(&version)) && version.pre.is_empty()
     };

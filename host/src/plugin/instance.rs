@@ -10,6 +10,7 @@ use wasmtime_wasi::I32Exit;
 
 use super::authority::Authority;
 use super::fault;
+use super::host_api::FuelMeter;
 use super::http::Network;
 use super::linked::Linked;
 use super::state::HostState;
@@ -17,22 +18,26 @@ use super::stop::{Abandoned, StopFlag, run_guest};
 use super::wasi::Stdio;
 use crate::error::{Error, Phase};
 use crate::limits::CallLimits;
-use crate::tool::CallUsage;
+use crate::tool::{Artifact, CallUsage, ToolContext};
 
 /// What bounds a call in time, from its instantiation to its last host call.
 pub(crate) struct CallClock<'a> {
     pub(crate) limits: &'a CallLimits,
     pub(crate) started: Instant,
-    pub(crate) cancel: &'a CancellationToken,
+    pub(crate) context: &'a ToolContext,
 }
 
 impl<'a> CallClock<'a> {
-    pub(crate) fn start(limits: &'a CallLimits, cancel: &'a CancellationToken) -> Self {
+    pub(crate) fn start(limits: &'a CallLimits, context: &'a ToolContext) -> Self {
         Self {
             limits,
             started: Instant::now(),
-            cancel,
+            context,
         }
+    }
+
+    pub(crate) fn cancel(&self) -> &'a CancellationToken {
+        self.context.cancel()
     }
 
     pub(crate) fn deadline(&self) -> Instant {
@@ -47,6 +52,8 @@ pub(crate) struct Instance {
     stop: StopFlag,
     /// Fuel at the start of the call.
     fuel: u64,
+    /// Where the fuel of a call that is part of another one is counted.
+    fuel_meter: Option<FuelMeter>,
     /// The status with which the guest ended itself.
     exit_status: Option<i32>,
 }
@@ -61,9 +68,10 @@ impl Instance {
         network: &Arc<Network>,
     ) -> Result<Self, Error> {
         let limits = clock.limits;
-        let mut state = HostState::new(linked.engine().weak(), limits, stdio, authority, network);
-        state.open_gate(authority, clock.deadline());
+        let mut state = HostState::new(linked, limits, stdio, authority, network);
+        state.begin_call(authority, clock);
         let stop = state.meter.stop.clone();
+        let fuel_meter = FuelMeter::of(clock.context);
         let fuel_unset = |error: wasmtime::Error| {
             Error::new(
                 crate::error::ErrorKind::Internal,
@@ -73,32 +81,45 @@ impl Instance {
             .with_source(format!("{error:#}"))
         };
         let mut store = state.into_store(linked.engine(), limits).map_err(fuel_unset)?;
-        let made = run_guest(&stop, clock.deadline(), clock.cancel, linked.instantiate(&mut store)).await;
-        match made {
-            Ok(Ok(exports)) => Ok(Self {
-                store,
-                exports,
-                stop,
-                fuel: limits.fuel_max,
-                exit_status: None,
-            }),
-            Ok(Err(error)) => Err(fault::explain(&error, store.data(), clock, Phase::Instantiate)),
+        let made = run_guest(&stop, clock.deadline(), clock.cancel(), linked.instantiate(&mut store)).await;
+        let failure = match made {
+            Ok(Ok(exports)) => {
+                return Ok(Self {
+                    store,
+                    exports,
+                    stop,
+                    fuel: limits.fuel_max,
+                    fuel_meter,
+                    exit_status: None,
+                });
+            }
+            Ok(Err(error)) => fault::explain(&error, store.data(), clock, Phase::Instantiate),
             Err(Abandoned(cause)) => {
                 let host_calls = store.data().meter.host_calls();
-                Err(fault::stopped(cause, clock, Phase::Instantiate, host_calls))
+                fault::stopped(cause, clock, Phase::Instantiate, host_calls)
             }
+        };
+        if let Some(meter) = fuel_meter {
+            meter.add(limits.fuel_max.saturating_sub(store.get_fuel().unwrap_or(0)));
         }
+        Err(failure)
+    }
+
+    /// Says to which session it belongs.
+    pub(crate) fn belong_to(&mut self, session: u64) {
+        self.store.data_mut().belong_to(session);
     }
 
     /// Gives an instance that lives on the full bounds of another call, and its authority.
     pub(crate) fn start_call(&mut self, clock: &CallClock<'_>, authority: &Authority) -> Result<(), Error> {
         let limits = clock.limits;
         let state = self.store.data_mut();
-        state.open_gate(authority, clock.deadline());
+        state.begin_call(authority, clock);
         state.meter.start_call(limits);
         state.limiter.start_call(limits);
         self.stop = state.meter.stop.clone();
         self.fuel = limits.fuel_max;
+        self.fuel_meter = FuelMeter::of(clock.context);
         self.store.set_epoch_deadline(1);
         self.store.set_fuel(limits.fuel_max).map_err(|error| {
             Error::new(
@@ -126,7 +147,7 @@ impl Instance {
             &mut []
         };
         let called = func.call_async(&mut self.store, params, results);
-        let outcome = run_guest(&self.stop, clock.deadline(), clock.cancel, called).await;
+        let outcome = run_guest(&self.stop, clock.deadline(), clock.cancel(), called).await;
         if let Ok(Err(error)) = &outcome {
             self.exit_status = error.downcast_ref::<I32Exit>().map(|exit| exit.0);
         }
@@ -139,7 +160,7 @@ impl Instance {
     /// Gives a handle back to the guest, which runs its destructor.
     pub(crate) async fn drop_handle(&mut self, handle: ResourceAny, clock: &CallClock<'_>) -> Result<(), Error> {
         let dropped = handle.resource_drop_async(&mut self.store);
-        let outcome = run_guest(&self.stop, clock.deadline(), clock.cancel, dropped).await;
+        let outcome = run_guest(&self.stop, clock.deadline(), clock.cancel(), dropped).await;
         self.explain(outcome, clock)
     }
 
@@ -170,8 +191,27 @@ impl Instance {
         }
     }
 
+    /// The objects that the guest handed over during the call.
+    pub(crate) fn take_artifacts(&mut self) -> Vec<Artifact> {
+        self.store.data_mut().take_artifacts()
+    }
+
+    /// Counts the fuel of the call where the call that it is part of sees it. Only the first time counts.
+    pub(crate) fn settle(&mut self) {
+        if let Some(meter) = self.fuel_meter.take() {
+            meter.add(self.fuel.saturating_sub(self.store.get_fuel().unwrap_or(0)));
+        }
+    }
+
     /// What the guest wrote since the last time.
     pub(crate) fn take_log(&self) -> Option<Arc<str>> {
         self.store.data().log.take_text()
+    }
+}
+
+/// However a call ends, what it burnt is counted.
+impl Drop for Instance {
+    fn drop(&mut self) {
+        self.settle();
     }
 }

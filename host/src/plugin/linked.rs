@@ -6,6 +6,7 @@ use wasmtime::Store;
 use wasmtime::component::{Component, ComponentExportIndex, Func, Instance, InstancePre};
 
 use super::engine::Engine;
+use super::host_api;
 use super::state::HostState;
 use super::types::{FunctionKind, Shape};
 use crate::error::{Error, ErrorKind, Phase};
@@ -16,6 +17,8 @@ pub(crate) struct Linked {
     pre: InstancePre<HostState>,
     exports: Vec<ComponentExportIndex>,
     shape: Arc<Shape>,
+    /// Whether it imports anything of `toolwit:plugin`.
+    reaches: bool,
 }
 
 impl Linked {
@@ -44,12 +47,22 @@ impl Linked {
             })
             .collect::<Option<Vec<_>>>()
             .ok_or_else(|| Error::new(ErrorKind::Internal, Phase::Link, "an export that was seen is not there"))?;
+        let reaches = component
+            .component_type()
+            .imports(&engine.wasmtime)
+            .any(|(name, _)| name.starts_with(host_api::PACKAGE));
         Ok(Self {
+            reaches,
             engine,
             pre,
             exports,
             shape,
         })
+    }
+
+    /// Whether the guest can ask for what belongs to the conversation.
+    pub(crate) fn reaches(&self) -> bool {
+        self.reaches
     }
 
     pub(crate) fn engine(&self) -> &wasmtime::Engine {

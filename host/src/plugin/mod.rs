@@ -24,6 +24,7 @@ mod files;
 mod footprint;
 mod frozen;
 mod harvest;
+mod host_api;
 #[cfg_attr(
     not(feature = "network"),
     allow(dead_code, reason = "nothing is sent, and all that is judged is refused")

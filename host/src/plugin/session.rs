@@ -19,6 +19,7 @@ use super::decode::decode_arguments;
 use super::encode::find_handles;
 use super::entity::{EntityKey, EntityTable, Handles};
 use super::harvest::Harvest;
+use super::host_api::CallStack;
 use super::inspection::id_parameter;
 use super::instance::{CallClock, Instance};
 use super::link_once::cancelled_before;
@@ -114,6 +115,8 @@ impl Session {
         authority: &Authority,
     ) -> Result<ToolResult, Error> {
         let limits = self.plugin.limits_for(context)?;
+        CallStack::require_outside(context, self.number)?;
+        authority.require_whole()?;
         let linked = self.plugin.linked(context).await?;
         let waiting = Instant::now();
         let mut state = self.enter(context, &limits).await?;
@@ -126,7 +129,7 @@ impl Session {
         let _permit = self.plugin.permit(context, &limits).await?;
         let queued = waiting.elapsed();
         let _running = self.plugin.runtime().engines.ticker.run();
-        let clock = CallClock::start(&limits, context.cancel());
+        let clock = CallClock::start(&limits, context);
         let alive = Alive::until_dropped(&self.is_alive);
         let mut instance = match state.instance.take() {
             Some(mut instance) => {
@@ -135,7 +138,10 @@ impl Session {
             }
             None => {
                 self.plugin.runtime().sessions.admit(self);
-                Instance::new(&linked, &clock, Stdio::Log, authority, &self.plugin.runtime().network).await?
+                let network = &self.plugin.runtime().network;
+                let mut instance = Instance::new(&linked, &clock, Stdio::Log, authority, network).await?;
+                instance.belong_to(self.number);
+                instance
             }
         };
         let depth = key.and_then(|key| state.entities.get(&key)).map_or(0, |own| own.depth) + 1;
@@ -149,12 +155,14 @@ impl Session {
         let mut outcome = self
             .run(harvest, &mut instance, entities, function, &params, &given)
             .await;
+        instance.settle();
         let log = instance.take_log();
         if let Ok(result) = &mut outcome {
             let mut usage = instance.usage(&clock);
             usage.queued = queued;
             result.usage = Some(usage);
             result.log = log;
+            result.artifacts.extend(instance.take_artifacts());
         }
         match &outcome {
             Err(error) if error.kind != ErrorKind::ResultBytes => state.lose(&error.message),

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tokio::time::Instant;
 use wasmtime::component::{ResourceTable, Val};
 use wasmtime::{CallHook, EngineWeak, Store, StoreContextMut, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
@@ -11,13 +10,17 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use super::authority::{Authority, Granted};
 use super::files::{Files, FilesView};
+use super::host_api::Reach;
 use super::http::{Gate, HttpBounds, Network};
+use super::instance::CallClock;
 use super::keyvalue::{self, KeyValue};
 use super::limiter::Limiter;
+use super::linked::Linked;
 use super::log::LogBuffer;
 use super::stop::{StopCause, StopFlag};
 use super::wasi::{self, Stdio};
 use crate::limits::CallLimits;
+use crate::tool::Artifact;
 
 /// The data of a store. Everything in it belongs to one instance and dies with it.
 pub(crate) struct HostState {
@@ -29,6 +32,11 @@ pub(crate) struct HostState {
     plugin: Arc<str>,
     keyvalue: Arc<dyn KeyValue>,
     resources: ResourceTable,
+    /// What the guest reaches of its conversation; of guests that import nothing of `toolwit:plugin`, nothing.
+    reach: Option<Box<Reach>>,
+    reaches: bool,
+    /// The session that the instance belongs to.
+    session: Option<u64>,
     pub(crate) limiter: Limiter,
     pub(crate) meter: Meter,
     pub(crate) log: LogBuffer,
@@ -67,7 +75,7 @@ impl Transfer {
 impl HostState {
     /// Makes the world of a fresh instance: what is granted to its plugin and nothing else, every bound set.
     pub(crate) fn new(
-        engine: EngineWeak,
+        linked: &Linked,
         limits: &CallLimits,
         stdio: Stdio,
         authority: &Authority,
@@ -85,21 +93,46 @@ impl HostState {
             keyvalue: authority.keyvalue.clone(),
             files: Files::new(authority.granted.directories.clone()),
             resources,
+            reach: None,
+            reaches: linked.reaches(),
+            session: None,
             limiter: Limiter::new(limits),
             meter: Meter {
                 stop: StopFlag::default(),
                 host_calls: 0,
                 host_calls_max: limits.host_calls_max,
                 transfer: Transfer::new(limits),
-                engine,
+                engine: linked.engine().weak(),
             },
             log,
         }
     }
 
-    /// Opens the gate to the network for a call.
-    pub(crate) fn open_gate(&mut self, authority: &Authority, deadline: Instant) {
-        self.gate.start_call(authority, HttpBounds::default(), deadline);
+    /// Opens, for a call, the gate to the network and the way to the conversation.
+    pub(crate) fn begin_call(&mut self, authority: &Authority, clock: &CallClock<'_>) {
+        self.gate.start_call(authority, HttpBounds::default(), clock.deadline());
+        self.reach = self.reaches.then(|| Box::new(Reach::new(authority, clock)));
+    }
+
+    /// Says to which session the instance belongs.
+    pub(crate) fn belong_to(&mut self, session: u64) {
+        self.session = Some(session);
+    }
+
+    pub(crate) fn session(&self) -> Option<u64> {
+        self.session
+    }
+
+    /// The conversation, for the host functions of `toolwit:plugin`.
+    pub(crate) fn reach(&mut self) -> wasmtime::Result<&mut Reach> {
+        self.meter.count_host_call();
+        self.reach
+            .as_deref_mut()
+            .ok_or_else(|| wasmtime::Error::msg("the instance is in no call"))
+    }
+
+    pub(crate) fn take_artifacts(&mut self) -> Vec<Artifact> {
+        self.reach.as_mut().map(|reach| reach.take_artifacts()).unwrap_or_default()
     }
 
     /// The settings, for the host functions that show them.

@@ -107,11 +107,11 @@ impl PluginTool {
         let _permit = self.plugin.permit(context, &limits).await?;
         let queued = waiting.elapsed();
         let _running = self.plugin.runtime().engines.ticker.run();
-        let clock = CallClock::start(&limits, context.cancel());
+        let clock = CallClock::start(&limits, context);
         let network = &self.plugin.runtime().network;
         let mut instance = Instance::new(&linked, &clock, Stdio::Log, authority, network).await?;
         let value = instance.call(&linked, self.function, &params, &clock).await;
-        let log = instance.take_log();
+        let (log, artifacts) = (instance.take_log(), instance.take_artifacts());
         if let Some(log) = &log {
             tracing::debug!(tool = %self.definition.id, log = &*authority.redactor.text(log), "the guest wrote");
         }
@@ -120,6 +120,7 @@ impl PluginTool {
         usage.queued = queued;
         result.usage = Some(usage);
         result.log = log;
+        result.artifacts.extend(artifacts);
         Ok(result)
     }
 }

@@ -9,6 +9,7 @@ use super::authority::Authority;
 use super::config;
 use super::files;
 use super::frozen::{FrozenClock, frozen_bytes};
+use super::host_api;
 use super::keyvalue;
 use super::log::LogBuffer;
 use super::state::HostState;
@@ -42,6 +43,7 @@ pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<HostS
     files::add_to_linker(&mut linker)?;
     config::add_to_linker(&mut linker)?;
     keyvalue::add_to_linker(&mut linker)?;
+    host_api::add_to_linker(&mut linker)?;
     linker.allow_shadowing(false);
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     Ok(linker)

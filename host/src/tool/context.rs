@@ -8,6 +8,7 @@ use std::sync::{Arc, LazyLock};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::caller::ToolCaller;
 use super::output::{NoOutput, OutputSink};
 
 type Values = BTreeMap<String, Value>;
@@ -37,6 +38,7 @@ pub struct ToolContext {
     cancel: CancellationToken,
     cancel_is_own: bool,
     output: Option<Arc<dyn OutputSink>>,
+    tools: Option<Arc<dyn ToolCaller>>,
 }
 
 impl Default for ToolContext {
@@ -47,6 +49,7 @@ impl Default for ToolContext {
             cancel: CancellationToken::new(),
             cancel_is_own: false,
             output: None,
+            tools: None,
         }
     }
 }
@@ -87,6 +90,13 @@ impl ToolContext {
         self
     }
 
+    /// Returns a copy with the tools that a tool may call itself.
+    #[must_use]
+    pub fn with_tools(mut self, tools: Arc<dyn ToolCaller>) -> Self {
+        self.tools = Some(tools);
+        self
+    }
+
     /// Merges values, typed objects, cancelling and output; those of `call` win where it has them.
     #[must_use]
     pub fn merged_with(&self, call: &Self) -> Self {
@@ -105,6 +115,7 @@ impl ToolContext {
             cancel: cancel.clone(),
             cancel_is_own: call.cancel_is_own || self.cancel_is_own,
             output: call.output.clone().or_else(|| self.output.clone()),
+            tools: call.tools.clone().or_else(|| self.tools.clone()),
         }
     }
 
@@ -135,6 +146,12 @@ impl ToolContext {
     #[must_use]
     pub fn cancel(&self) -> &CancellationToken {
         &self.cancel
+    }
+
+    /// Returns the tools that a tool may call itself, where there are some.
+    #[must_use]
+    pub fn tools(&self) -> Option<&Arc<dyn ToolCaller>> {
+        self.tools.as_ref()
     }
 
     /// Returns the way to the user.

@@ -25,6 +25,7 @@ pub use secret::{SecretError, SecretStore};
 
 use crate::capability::{ClockRule, Denial, RandomRule};
 use crate::error::{Error, ErrorKind, Phase};
+use crate::plugin::host_api::CallStack;
 use crate::plugin::keyvalue::{KeyValue, MemoryKeyValue};
 use crate::tool::{ToolContext, ToolResult};
 
@@ -47,6 +48,8 @@ pub(crate) struct Authority {
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) keyvalue: Arc<dyn KeyValue>,
     refusals: Arc<Mutex<Vec<Refusal>>>,
+    /// Whether the plugin has more than this call may use, since another plugin makes it.
+    is_narrowed: bool,
 }
 
 /// Something that the host refused to a guest.
@@ -110,7 +113,11 @@ impl Authorities {
                 .await
                 .map_err(unexpected)?;
         }
-        let granted = self.policy.granted(applicant)?;
+        let own = self.policy.granted(applicant)?;
+        let granted = match CallStack::of(context) {
+            Some(stack) => own.within(stack.caller()),
+            None => own.clone(),
+        };
         let rules = &granted.effective.secrets;
         let secrets: Arc<[Secret]> = if rules.is_empty() {
             Arc::from([])
@@ -122,6 +129,7 @@ impl Authorities {
         Ok(Authority {
             plugin: applicant.plugin.into(),
             redactor: Arc::new(Redactor::new(secrets.iter().map(|secret| secret.value.as_str()))),
+            is_narrowed: granted.effective != own.effective,
             granted,
             secrets,
             keyvalue: self.keyvalue.clone(),
@@ -131,6 +139,22 @@ impl Authorities {
 }
 
 impl Authority {
+    /// Refuses a call that another plugin makes, to an instance that was made with more than that plugin has.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Denied`].
+    pub(crate) fn require_whole(&self) -> Result<(), Error> {
+        if !self.is_narrowed {
+            return Ok(());
+        }
+        let message = format!(
+            "`{}` keeps an instance for the conversation, with rights that the plugin which calls it has not",
+            self.plugin
+        );
+        Err(Error::new(ErrorKind::Denied, Phase::Execute, message)
+            .with_suggestion("grant the calling plugin the same, or let the model make the call"))
+    }
+
     /// Notes what was refused, for whoever reads how the call went.
     pub(crate) fn refuse(&self, mut refusal: Refusal) {
         for text in [&mut refusal.wanted, &mut refusal.why, &mut refusal.suggestion] {

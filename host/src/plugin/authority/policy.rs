@@ -32,6 +32,16 @@ pub(crate) struct Granted {
     pub(crate) directories: Vec<Arc<OpenDirectory>>,
 }
 
+impl Granted {
+    /// Narrows it to what the plugin that makes the call may do too.
+    pub(crate) fn within(&self, caller: &Effective) -> Arc<Self> {
+        let effective = self.effective.within(caller);
+        let remains = |directory: &&Arc<OpenDirectory>| effective.files.iter().any(|rule| rule.guest == directory.guest);
+        let directories = self.directories.iter().filter(remains).cloned().collect();
+        Arc::new(Self { effective, directories })
+    }
+}
+
 /// Reads the file of grants, and reads it again when it has changed.
 ///
 /// A file that cannot be read, or is wrong, grants nothing: what was granted before ends with the next call.
