@@ -27,7 +27,8 @@ Examples:
 pub(super) struct Explain {
     /// The plugin's name, as `toolwit list` shows it
     plugin: String,
-    /// A request (`[METHOD] URL`), `read PATH`, `write PATH`, `env NAME`, `config KEY`, `tool ID` or `keyvalue`
+    /// A request (`[METHOD] URL`), `read PATH`, `write PATH`, `env NAME`, `config KEY`, `tool ID`, `context KEY`,
+    /// `blackboard [read|write]` or `keyvalue`
     #[arg(required = true, num_args = 1..=2, value_name = "WHAT")]
     what: Vec<String>,
     #[command(flatten)]
@@ -108,6 +109,16 @@ fn judge(effective: &Effective, what: &str) -> Result<(Decision, String), Error>
             effective.config.keys().cloned().collect(),
         ),
         "tool" => told(decide(effective, &Access::Tool(rest)), effective.tools.clone()),
+        "context" => told(decide(effective, &Access::Context(rest)), effective.context.clone()),
+        "blackboard" => {
+            let access = if rest == "write" {
+                FileAccess::ReadWrite
+            } else {
+                FileAccess::Read
+            };
+            let rules = effective.blackboard.iter().map(|access| format!("the blackboard, {access}"));
+            told(decide(effective, &Access::Blackboard(access)), rules.collect())
+        }
         "keyvalue" => told(
             decide(effective, &Access::Keyvalue),
             vec!["a key–value store".to_owned()],

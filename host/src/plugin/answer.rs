@@ -4,6 +4,7 @@ use serde_json::Value;
 use wasmtime::component::Val;
 
 use super::encode::{EncodeError, encode, side};
+use super::host_api::read_tool_result;
 use super::types::{Function, WitType};
 use crate::error::{Error, ErrorKind, LimitUse, Phase};
 use crate::limits::{ByteCount, CallLimits};
@@ -21,12 +22,12 @@ pub(crate) fn answer(
 ) -> Result<ToolResult, Error> {
     let result = match (&function.result, value) {
         (Some(WitType::Result { ok, .. }), Some(Val::Result(Ok(payload)))) => {
-            side(ok.as_deref(), payload.as_deref(), entities).map(ToolResult::value)
+            side(ok.as_deref(), payload.as_deref(), entities).map(|value| success(function, value))
         }
         (Some(WitType::Result { err, .. }), Some(Val::Result(Err(payload)))) => {
             side(err.as_deref(), payload.as_deref(), entities).map(failure)
         }
-        (Some(ty), Some(value)) => encode(ty, value, entities).map(ToolResult::value),
+        (Some(ty), Some(value)) => encode(ty, value, entities).map(|value| success(function, value)),
         (None, None) => Ok(ToolResult::value(Value::Null)),
         _ => Err(EncodeError),
     };
@@ -34,6 +35,15 @@ pub(crate) fn answer(
         Error::new(ErrorKind::Internal, Phase::Execute, "the result could not be read").with_source(error)
     })?;
     bounded(result, limits)
+}
+
+/// What the function gave: a value, or what it wants told to whom.
+fn success(function: &Function, value: Value) -> ToolResult {
+    if function.gives_tool_result {
+        read_tool_result(&value)
+    } else {
+        ToolResult::value(value)
+    }
 }
 
 /// The tool's own failure; the model reads its error value.

@@ -6,7 +6,7 @@ use super::inspection::{Facts, Inspection};
 use super::types::Shape;
 
 /// Changes whenever the text does, or what is read from a component. Text of another version is not read.
-pub const KEPT_VERSION: u32 = 1;
+pub const KEPT_VERSION: u32 = 2;
 
 #[derive(Serialize)]
 struct Writing<'a> {

@@ -34,6 +34,7 @@ fn function(ty: &WitType) -> Function {
             }],
             // Within a tuple, since a `result` at the top is the outcome of the call.
             result: Some(WitType::Tuple(vec![ty.clone()])),
+            gives_tool_result: false,
             docs: None,
             input_schema: Default::default(),
             output_schema: None,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::entity::AVAILABLE_TOOLS;
+use super::host_api::is_tool_result;
 use super::types::{Case, Field, Function, FunctionKind, Label, Resource, Shape, WitType};
 
 /// Standard base64 with padding, as RFC 4648 section 4 defines it.
@@ -34,6 +35,7 @@ impl Shape {
                 }
                 .object(&function.params),
             });
+            function.gives_tool_result = function.outcome().0.is_some_and(is_tool_result);
             function.output_schema = output(function, &resources).map(Arc::new);
         }
         self.resources = resources;
@@ -43,6 +45,10 @@ impl Shape {
 fn output(function: &Function, resources: &[Resource]) -> Option<Value> {
     if function.kind == FunctionKind::Command {
         return Some(command_output());
+    }
+    if function.gives_tool_result {
+        // What the model reads is text of no known shape.
+        return None;
     }
     let schemas = Schemas {
         resources,

@@ -138,6 +138,9 @@ pub(crate) struct Function {
     pub(crate) params: Vec<Field>,
     /// The result.
     pub(crate) result: Option<WitType>,
+    /// Whether the result, or what it is when all went well, is `tool-result` of `toolwit:plugin`.
+    #[serde(skip)]
+    pub(crate) gives_tool_result: bool,
     /// What the author wrote about it.
     pub(crate) docs: Option<String>,
     /// Schema of the parameters.

@@ -8,8 +8,11 @@ use std::sync::{Arc, LazyLock};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::blackboard::Blackboard;
 use super::caller::ToolCaller;
+use super::error::ToolError;
 use super::output::{NoOutput, OutputSink};
+use crate::error::{Error, ErrorKind, Phase};
 
 type Values = BTreeMap<String, Value>;
 type Extensions = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
@@ -73,6 +76,12 @@ impl ToolContext {
     pub fn with_extension<T: Any + Send + Sync>(mut self, extension: T) -> Self {
         Arc::make_mut(&mut self.extensions).insert(TypeId::of::<T>(), Arc::new(extension));
         self
+    }
+
+    /// Returns a copy whose tools share this board.
+    #[must_use]
+    pub fn with_blackboard(self, blackboard: Arc<dyn Blackboard>) -> Self {
+        self.with_extension(blackboard)
     }
 
     /// Returns a copy that is cancelled by the given token.
@@ -140,6 +149,20 @@ impl ToolContext {
     #[must_use]
     pub fn extension<T: Any + Send + Sync>(&self) -> Option<&T> {
         self.extensions.get(&TypeId::of::<T>())?.downcast_ref()
+    }
+
+    /// Returns what the tools of this process share.
+    ///
+    /// # Errors
+    /// [`ToolError::Model`] outside a process, as when a tool is called by itself.
+    pub fn blackboard(&self) -> Result<&Arc<dyn Blackboard>, ToolError> {
+        self.extension::<Arc<dyn Blackboard>>().ok_or_else(|| {
+            let message = "there is no process whose blackboard could be used";
+            ToolError::Model(
+                Error::new(ErrorKind::ToolUnavailable, Phase::Execute, message)
+                    .with_suggestion("call the tool in a conversation, or give its context a blackboard"),
+            )
+        })
     }
 
     /// Returns the token that stops the call.

@@ -4,6 +4,7 @@
 //! conversation, each under a [`ToolName`]. [`NativeTool`] makes one of Rust code, [`ToolProvider`] many of one object.
 
 mod arguments;
+mod blackboard;
 mod caller;
 mod context;
 mod contract;
@@ -20,6 +21,7 @@ mod result;
 mod set;
 
 pub use arguments::{ARGUMENT_BYTES_MAX, ParsedArguments, parse_arguments, parse_json};
+pub use blackboard::{Blackboard, BlackboardEntry, BlackboardLimits, MemoryBlackboard, Sharing};
 pub use caller::ToolCaller;
 pub use context::ToolContext;
 pub use contract::{Arguments, Tool};

@@ -10,6 +10,9 @@ use toolwit::build::{Build, BuildEvent};
 use toolwit::plugin::{CodeCachePlace, Resolve, Scope};
 use toolwit::{Error, ErrorKind, Tool, ToolContext, ToolResult, Toolwit, ToolwitBuilder};
 
+/// The guests, all of which have what a test grants.
+const NAMES: [&str; 4] = ["courier", "keeper", "looper", "probe"];
+
 /// The components of `guests/rust`, built once for all tests.
 static GUESTS: OnceCell<PathBuf> = OnceCell::const_new();
 
@@ -19,7 +22,7 @@ pub(crate) async fn guests() -> &'static Path {
         .get_or_init(|| async {
             let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests/rust");
             let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("guests");
-            for name in ["keeper", "probe"] {
+            for name in NAMES {
                 let out = built.join(name).with_extension("wasm");
                 let report = Build::new(sources.join(name))
                     .out(out)
@@ -54,11 +57,16 @@ impl Setup {
         Self::default()
     }
 
-    /// Grants something to the probe and the keeper, whatever their digest: the lines of a grant. `{dir}` is the test's own
-    /// directory.
+    /// Grants something to every guest, whatever its digest: the lines of a grant. `{dir}` is the test's own directory.
     pub(crate) fn grant(self, lines: &str) -> Self {
-        let grant = |plugin: &str| format!("[[grant]]\nplugin = \"{plugin}\"\nany-version = true\n{lines}\n");
-        self.file(&format!("version = 1\n{}{}", grant("probe"), grant("keeper")))
+        self.file(&to_all(lines))
+    }
+
+    /// Grants something to some guests only.
+    pub(crate) fn grant_to(mut self, guests: &[&str], lines: &str) -> Self {
+        let text = self.grants.take().unwrap_or_else(|| "version = 1\n".to_owned());
+        let grants: String = guests.iter().map(|guest| to(guest, lines)).collect();
+        self.file(&format!("{text}{grants}"))
     }
 
     /// Uses this file of grants.
@@ -122,6 +130,15 @@ impl Setup {
     }
 }
 
+fn to(guest: &str, lines: &str) -> String {
+    format!("[[grant]]\nplugin = \"{guest}\"\nany-version = true\n{lines}\n")
+}
+
+fn to_all(lines: &str) -> String {
+    let grants: String = NAMES.iter().map(|guest| to(guest, lines)).collect();
+    format!("version = 1\n{grants}")
+}
+
 fn grants_file(directory: &TempDir) -> PathBuf {
     directory.path().join("own/grants.toml")
 }
@@ -142,11 +159,15 @@ impl TestHost {
 
     /// Changes the file of grants under the running host, as an editor does.
     pub(crate) fn regrant(&self, lines: &str) {
-        let grant = |plugin: &str| format!("[[grant]]\nplugin = \"{plugin}\"\nany-version = true\n{lines}\n");
-        let text = format!("version = 1\n{}{}", grant("probe"), grant("keeper"));
+        let text = to_all(lines);
         let beside = self.directory.path().join("own/grants.new");
         std::fs::write(&beside, filled(&text, self.directory.path())).unwrap();
         std::fs::rename(beside, self.grants_file()).unwrap();
+    }
+
+    /// The tools of the conversation.
+    pub(crate) fn tools(&self) -> &[Arc<dyn Tool>] {
+        &self.tools
     }
 
     /// Begins another conversation on the same host.

@@ -11,5 +11,6 @@ mod grants;
 mod host;
 mod network;
 mod process;
+mod reach;
 mod secrets;
 mod server;

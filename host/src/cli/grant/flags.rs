@@ -31,6 +31,18 @@ pub(super) struct AllowanceFlags {
     /// A setting, as `wasi:config` gives it
     #[arg(long, value_name = "KEY=VALUE")]
     config: Vec<String>,
+    /// A key–value store of its own, and how much it may hold
+    #[arg(long, value_name = "SIZE")]
+    keyvalue: Option<String>,
+    /// Another tool that it may call, by its id
+    #[arg(long, value_name = "ID")]
+    tool: Vec<String>,
+    /// A key of the call's context that it may read
+    #[arg(long, value_name = "KEY")]
+    context: Vec<String>,
+    /// The objects that the tools of a conversation share
+    #[arg(long, value_name = "read|read-write")]
+    blackboard: Option<String>,
     /// A secret, by its name in the store; needs --to and --as
     #[arg(long, value_name = "NAME", requires_all = ["to", "place"])]
     secret: Option<String>,
@@ -58,6 +70,18 @@ impl AllowanceFlags {
             self.config
                 .iter()
                 .map(|rule| format!("config {}", rule.split('=').next().unwrap_or_default())),
+        );
+        let named = [("tool", &self.tool), ("context", &self.context)];
+        told.extend(
+            named
+                .into_iter()
+                .flat_map(|(kind, names)| names.iter().map(move |name| format!("{kind} {name}"))),
+        );
+        let single = [("keyvalue", &self.keyvalue), ("blackboard", &self.blackboard)];
+        told.extend(
+            single
+                .into_iter()
+                .filter_map(|(kind, value)| Some(format!("{kind} {}", value.as_ref()?))),
         );
         if let (Some(secret), Some(to), Some(place)) = (&self.secret, &self.to, &self.place) {
             told.push(format!("secret {secret} to {to} as {place}"));
@@ -99,6 +123,19 @@ impl AllowanceFlags {
             if !rules.is_empty() {
                 grant[key] = toml_edit::value(rules);
             }
+        }
+        for (key, names) in [("tools", &self.tool), ("context", &self.context)] {
+            if !names.is_empty() {
+                grant[key] = toml_edit::value(Array::from_iter(names));
+            }
+        }
+        if let Some(quota) = &self.keyvalue {
+            let mut table = InlineTable::new();
+            table.insert("quota", quota.into());
+            grant["keyvalue"] = toml_edit::value(table);
+        }
+        if let Some(access) = &self.blackboard {
+            grant["blackboard"] = toml_edit::value(access);
         }
         if !config.is_empty() {
             grant["config"] = toml_edit::value(config);

@@ -1,0 +1,198 @@
+//! What a guest reaches of its conversation through `toolwit:plugin`: by grant, within bounds, and never more than its caller.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use toolwit::{
+    ErrorKind, LimitRequest, MemoryBlackboard, NativeTool, NoArguments, OutputSink, ToolCaller, ToolContext, ToolSet,
+};
+
+use crate::host::{Setup, TestHost};
+
+/// What a user would have read.
+#[derive(Default)]
+struct Heard(Mutex<Vec<String>>);
+
+impl OutputSink for Heard {
+    fn progress(&self, text: &str) {
+        self.0.lock().unwrap().push(format!("… {text}"));
+    }
+
+    fn communicate(&self, text: &str) {
+        self.0.lock().unwrap().push(text.to_owned());
+    }
+}
+
+/// A host whose tools can call each other, and a native tool beside them.
+async fn conversation(setup: Setup) -> TestHost {
+    let mut host = setup.start().await;
+    let mut tools = ToolSet::new();
+    for tool in host.tools() {
+        tools.add(tool.clone());
+    }
+    let shout = NativeTool::typed("shout", "Shouts.", |_: NoArguments, _| async { Ok::<_, String>("HEY") }).unwrap();
+    tools.add(Arc::new(shout));
+    host.context = ToolContext::new()
+        .with("tenant", "acme")
+        .with("token", "hunter2")
+        .with_tools(Arc::new(tools) as Arc<dyn ToolCaller>);
+    host
+}
+
+fn relay(tool: &str, arguments: &Value, times: u32) -> Value {
+    json!({"tool": tool, "arguments": arguments.to_string(), "times": times})
+}
+
+const BURN: &str = "courier/test:courier/courier@0.1.0#burn";
+const RELAY: &str = "courier/test:courier/courier@0.1.0#relay";
+const TOUCH: &str = "looper/test:looper/loops@0.1.0#touch";
+const ENVIRONMENT: &str = "probe/test:probe/process#environment";
+
+fn may_call(tools: &[&str]) -> String {
+    format!("tools = {}", json!(tools))
+}
+
+// accept: 140
+#[tokio::test]
+async fn a_guest_reads_the_keys_of_the_context_that_are_granted() {
+    let granted = conversation(Setup::new().grant("context = [\"tenant\"]")).await;
+    assert_eq!(granted.value("read_context", json!({"key": "tenant"})).await, json!("\"acme\""));
+    assert_eq!(granted.value("read_context", json!({"key": "token"})).await, Value::Null);
+    let none = conversation(Setup::new()).await;
+    assert_eq!(none.value("read_context", json!({"key": "tenant"})).await, Value::Null);
+}
+
+// attack: B12, attack: C21, accept: 102
+#[tokio::test]
+async fn what_a_guest_tells_the_user_is_bounded_and_plain() {
+    let mut host = conversation(Setup::new()).await;
+    let heard = Arc::new(Heard::default());
+    host.context = host.context.clone().with_output(heard.clone());
+    host.value("progress", json!({"text": "half\u{1b}[2Jway"})).await;
+    host.value("communicate", json!({"text": "done", "times": 1})).await;
+    assert_eq!(*heard.0.lock().unwrap(), ["… half[2Jway", "done"]);
+    let long = "x".repeat(10_000);
+    host.value("communicate", json!({"text": long, "times": 100})).await;
+    let bytes: usize = heard.0.lock().unwrap().iter().map(String::len).sum();
+    assert!(bytes < 300_000, "{bytes} bytes of {}", 100 * long.len());
+}
+
+#[tokio::test]
+async fn objects_that_a_guest_hands_over_are_artifacts_of_the_result() {
+    let host = conversation(Setup::new()).await;
+    let handed = json!({"kind": "invoice", "value": "{\"total\": 5}"});
+    let result = host.call("hand_over", handed).await.unwrap();
+    assert_eq!(result.artifacts.len(), 1);
+    assert_eq!((result.artifacts[0].kind.as_str(), &result.artifacts[0].value), ("invoice", &json!({"total": 5})));
+    let failure = host.failure("hand_over", json!({"kind": "invoice", "value": "{total"})).await;
+    assert!(failure.contains("no JSON"), "{failure}");
+}
+
+// accept: 140
+#[tokio::test]
+async fn the_blackboard_is_read_and_written_by_grant() {
+    let put = json!({"name": "buyer", "kind": "customer", "value": "\"c-1\""});
+    for (grant, may_read, may_write) in [
+        ("blackboard = \"read-write\"", true, true),
+        ("blackboard = \"read\"", true, false),
+        ("", false, false),
+    ] {
+        let mut host = conversation(Setup::new().grant(grant)).await;
+        let board: Arc<dyn toolwit::Blackboard> = Arc::new(MemoryBlackboard::new());
+        board.put_named("seller", toolwit::Artifact::new("customer", json!("c-0"))).unwrap();
+        host.context = host.context.clone().with_blackboard(board.clone());
+        let seen = host.call("names", json!({})).await.unwrap().value.unwrap();
+        assert_eq!(seen == json!(["seller"]), may_read, "{grant}: {seen}");
+        if may_write {
+            host.value("put", put.clone()).await;
+            assert_eq!(board.get("buyer").unwrap().value(), &json!("c-1"));
+        } else {
+            let denied = host.denial("put", put.clone()).await;
+            assert!(denied.suggestion.as_deref().unwrap_or_default().contains("--blackboard read-write"), "{denied:?}");
+            assert!(board.get("buyer").is_none());
+        }
+    }
+    let alone = conversation(Setup::new().grant("blackboard = \"read-write\"")).await;
+    let told = alone.failure("put", put).await;
+    assert!(told.contains("no process"), "{told}");
+}
+
+#[tokio::test]
+async fn a_guest_calls_the_tools_that_are_granted_and_no_others() {
+    let host = conversation(Setup::new().grant(&may_call(&[BURN, "native#shout"]))).await;
+    assert_ne!(host.value("relay", relay(BURN, &json!({"rounds": 3}), 1)).await, Value::Null);
+    assert_eq!(host.value("relay", relay("native#shout", &json!({}), 1)).await, json!("HEY"));
+    let wrong = host.failure("relay", relay(BURN, &json!({"rounds": "many"}), 1)).await;
+    assert!(wrong.starts_with("invalid-arguments: ") && wrong.contains("/rounds"), "{wrong}");
+    let denied = host.denial("relay", relay(ENVIRONMENT, &json!({}), 1)).await;
+    assert!(denied.message.contains("rule 1 allows") || denied.message.contains("allows"), "{denied}");
+    let twin = conversation(Setup::new()).await;
+    let denied = twin.denial("relay", relay(BURN, &json!({"rounds": 3}), 1)).await;
+    assert!(denied.suggestion.as_deref().unwrap().contains(&format!("--tool {BURN}")), "{denied:?}");
+}
+
+// attack: B1
+#[tokio::test]
+async fn nested_calls_burn_the_fuel_of_the_call_that_they_are_part_of() {
+    let mut host = conversation(Setup::new().grant(&may_call(&[BURN]))).await;
+    let fuel = |result: &toolwit::ToolResult| result.usage.unwrap().fuel;
+    let alone = fuel(&host.call("burn", json!({"rounds": 100_000})).await.unwrap());
+    let nested = fuel(&host.call("relay", relay(BURN, &json!({"rounds": 100_000}), 1)).await.unwrap());
+    assert!(nested >= alone, "{nested} of which {alone} are the inner call's");
+    host.context = host.context.clone().with_extension(LimitRequest::none().fuel(alone * 3));
+    let spent = host.call("relay", relay(BURN, &json!({"rounds": 100_000}), 10)).await.unwrap_err();
+    assert_eq!(spent.kind, ErrorKind::Fuel, "{spent}");
+}
+
+#[tokio::test]
+async fn nested_calls_are_counted_and_only_so_deep() {
+    let host = conversation(Setup::new().grant(&may_call(&[BURN, RELAY]))).await;
+    let burn = json!({"rounds": 1});
+    assert_ne!(host.value("relay", relay(BURN, &burn, 32)).await, Value::Null);
+    let counted = host.failure("relay", relay(BURN, &burn, 33)).await;
+    assert!(counted.starts_with("limit: ") && counted.contains("32 calls"), "{counted}");
+    let two = relay(RELAY, &relay(BURN, &burn, 1), 1);
+    assert_ne!(host.value("relay", two.clone()).await, Value::Null);
+    let four = relay(RELAY, &relay(RELAY, &two, 1), 1);
+    let deep = host.failure("relay", four).await;
+    assert!(deep.contains("4 deep"), "{deep}");
+}
+
+#[tokio::test]
+async fn an_instance_is_not_entered_while_it_waits_for_the_end_of_the_call() {
+    let host = conversation(Setup::new().grant(&may_call(&[TOUCH, BURN]))).await;
+    let through = |tool: &str, arguments: Value| json!({"tool": tool, "arguments": arguments.to_string()});
+    let looper = "looper/test:looper/loops@0.1.0#relay";
+    assert_ne!(host.value(looper, through(BURN, json!({"rounds": 1}))).await, Value::Null);
+    let told = host.failure(looper, through(TOUCH, json!({}))).await;
+    assert!(told.contains("waits for its end"), "{told}");
+    assert_eq!(host.value("touch", json!({})).await, json!(1), "the instance lives on");
+}
+
+#[tokio::test]
+async fn a_call_through_a_plugin_has_only_what_both_have() {
+    let env = "env = [{ name = \"A\", value = \"1\" }]";
+    let calls = may_call(&[ENVIRONMENT]);
+    let probe_only = Setup::new().grant_to(&["courier"], &calls).grant_to(&["probe"], env);
+    let host = conversation(probe_only).await;
+    assert_eq!(host.value("environment", json!({})).await, json!([["A", "1"]]));
+    assert_eq!(host.value("relay", relay(ENVIRONMENT, &json!({}), 1)).await, json!("[]"));
+    let both = Setup::new().grant_to(&["courier"], &format!("{calls}\n{env}")).grant_to(&["probe"], env);
+    let host = conversation(both).await;
+    assert_eq!(host.value("relay", relay(ENVIRONMENT, &json!({}), 1)).await, json!("[[\"A\",\"1\"]]"));
+}
+
+// accept: 134
+#[tokio::test]
+async fn a_function_can_say_who_reads_what() {
+    let host = conversation(Setup::new()).await;
+    let said = json!({"for_llm": "sent", "for_user": "It is on its way.", "silent": false, "is_error": false, "value": "{\"n\":1}"});
+    let result = host.call("answer", said).await.unwrap();
+    assert_eq!((result.for_llm.as_str(), result.for_user.as_deref()), ("sent", Some("It is on its way.")));
+    assert_eq!((result.artifacts[0].kind.as_str(), &result.artifacts[0].value), ("note", &json!({"n": 1})));
+    let failed = json!({"for_llm": "no", "silent": true, "is_error": true, "value": "x"});
+    let result = host.call("answer", failed).await.unwrap();
+    assert!(result.is_error && result.silent);
+    assert_eq!(host.call("try_answer", json!({"fails": false})).await.unwrap().for_llm, "fine");
+    assert_eq!(host.failure("try_answer", json!({"fails": true})).await, "it failed");
+}
