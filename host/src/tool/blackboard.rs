@@ -210,7 +210,11 @@ impl Blackboard for MemoryBlackboard {
         let BlackboardLimits { entries_max, bytes_max } = self.limits;
         if content.entries.len() >= entries_max {
             let entries_max = entries_max as u64;
-            return Err(full(LimitUse::new("blackboard_entries_max", entries_max, entries_max + 1)));
+            return Err(full(LimitUse::new(
+                "blackboard_entries_max",
+                entries_max,
+                entries_max + 1,
+            )));
         }
         if bytes > bytes_max {
             return Err(full(LimitUse::new("blackboard_bytes_max", bytes_max, bytes)));
@@ -336,7 +340,11 @@ mod tests {
         board.put(customer("a")).unwrap();
         board.put_named("buyer", customer("b")).unwrap();
         board.put_named("buyer", customer("c")).unwrap();
-        assert_eq!(board.get("buyer").unwrap().value()["id"], "c", "the newest has the name");
+        assert_eq!(
+            board.get("buyer").unwrap().value()["id"],
+            "c",
+            "the newest has the name"
+        );
         assert_eq!(board.last("customer").unwrap().value()["id"], "c");
         assert_eq!(board.count("shop/customers@1.0.0#customer"), 3);
         assert_eq!(board.count("mer"), 0, "half a name is no name");

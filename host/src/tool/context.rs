@@ -20,6 +20,15 @@ type Extensions = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 static NO_VALUES: LazyLock<Arc<Values>> = LazyLock::new(Arc::default);
 static NO_EXTENSIONS: LazyLock<Arc<Extensions>> = LazyLock::new(Arc::default);
 
+/// The key under which tools find the id of the run that calls them; the loop sets it.
+pub const LOOP_ID: &str = "loop_id";
+
+/// The key of the channel on which the user is: mail, chat. The application sets it.
+pub const CHANNEL: &str = "channel";
+
+/// The key of the chat in its channel. The application sets it.
+pub const CHAT_ID: &str = "chat_id";
+
 /// An immutable bag that reaches every tool of a call, through every decorator: tenant, correlation id, channel.
 ///
 /// The model never sees it. It also carries the call's cancel token and the way to the user. Values may be secret, so
@@ -138,6 +147,24 @@ impl ToolContext {
     #[must_use]
     pub fn text(&self, key: &str) -> Option<&str> {
         self.get(key)?.as_str()
+    }
+
+    /// Returns the id of the run that makes the call; none outside a run.
+    #[must_use]
+    pub fn loop_id(&self) -> Option<&str> {
+        self.text(LOOP_ID)
+    }
+
+    /// Returns the channel on which the user is, where the application said so.
+    #[must_use]
+    pub fn channel(&self) -> Option<&str> {
+        self.text(CHANNEL)
+    }
+
+    /// Returns the chat in its channel, where the application said so.
+    #[must_use]
+    pub fn chat_id(&self) -> Option<&str> {
+        self.text(CHAT_ID)
     }
 
     /// Lists the keys in order.

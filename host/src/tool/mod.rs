@@ -4,6 +4,7 @@
 //! conversation, each under a [`ToolName`]. [`NativeTool`] makes one of Rust code, [`ToolProvider`] many of one object.
 
 mod arguments;
+mod background;
 mod blackboard;
 mod caller;
 mod context;
@@ -11,19 +12,23 @@ mod contract;
 mod definition;
 mod error;
 mod id;
+mod input;
 mod message;
 mod name;
 mod native;
 mod native_entity;
 mod output;
+mod parameter;
 mod provider;
 mod result;
 mod set;
+mod signal;
 
 pub use arguments::{ARGUMENT_BYTES_MAX, ParsedArguments, parse_arguments, parse_json};
+pub use background::{BACKGROUND_CALLS_MAX, Completion};
 pub use blackboard::{Blackboard, BlackboardEntry, BlackboardLimits, MemoryBlackboard, Sharing};
 pub use caller::ToolCaller;
-pub use context::ToolContext;
+pub use context::{CHANNEL, CHAT_ID, LOOP_ID, ToolContext};
 pub use contract::{Arguments, Tool};
 pub use definition::ToolDefinition;
 pub use error::ToolError;
@@ -33,9 +38,14 @@ pub use name::{NAME_BYTES_MAX, ToolName, short_hash, snake_case};
 pub use native::{NativeTool, NoArguments};
 pub use native_entity::NativeEntity;
 pub use output::{NoOutput, OutputSink};
+pub use parameter::Parameter;
 pub use provider::{Rebinding, ToolProvider, entity_tool_names, id_in_name};
 pub use result::{Artifact, CallUsage, ToolResult};
 pub use set::{Added, Lookup, NamedTool, ToolSet};
+pub use signal::Signal;
+
+pub(crate) use background::{Background, Late};
+pub(crate) use input::InputCheck;
 
 use serde_json::Value;
 

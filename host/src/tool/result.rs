@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::provider::ToolProvider;
+use super::signal::Signal;
 use crate::error::{Error, ErrorKind, Phase};
 
 /// An object that a tool hands over beside its text: a file, a record, a picture.
@@ -102,6 +103,9 @@ pub struct ToolResult {
     /// Ends the run with this result as the answer.
     #[serde(skip)]
     pub return_direct: bool,
+    /// What the tool asks of the run, beside its answer.
+    #[serde(skip)]
+    pub signal: Option<Signal>,
     /// What the call cost, where it was measured.
     #[serde(skip)]
     pub usage: Option<CallUsage>,
@@ -186,6 +190,27 @@ impl ToolResult {
     #[must_use]
     pub fn with_provider(mut self, provider: Arc<dyn ToolProvider>) -> Self {
         self.providers.push(provider);
+        self
+    }
+
+    /// Gives the user a text of their own.
+    #[must_use]
+    pub fn with_user_text(mut self, text: impl Into<String>) -> Self {
+        self.for_user = Some(text.into());
+        self
+    }
+
+    /// Makes this result the run's answer, unless it is an error.
+    #[must_use]
+    pub fn as_answer(mut self) -> Self {
+        self.return_direct = true;
+        self
+    }
+
+    /// Asks something of the run, beside the answer.
+    #[must_use]
+    pub fn with_signal(mut self, signal: Signal) -> Self {
+        self.signal = Some(signal);
         self
     }
 
