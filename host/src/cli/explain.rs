@@ -116,7 +116,10 @@ fn judge(effective: &Effective, what: &str) -> Result<(Decision, String), Error>
             } else {
                 FileAccess::Read
             };
-            let rules = effective.blackboard.iter().map(|access| format!("the blackboard, {access}"));
+            let rules = effective
+                .blackboard
+                .iter()
+                .map(|access| format!("the blackboard, {access}"));
             told(decide(effective, &Access::Blackboard(access)), rules.collect())
         }
         "keyvalue" => told(

@@ -9,6 +9,7 @@ use wasmtime::component::Component;
 
 use super::authority::{Applicant, Authority};
 use super::engine::Engine;
+use super::host_api::CallStack;
 use super::inspection::{Inspection, Origin};
 use super::link_once::{LinkOnce, Wait, cancelled_before};
 use super::linked::Linked;
@@ -223,17 +224,21 @@ impl Plugin {
             .map_err(|error| error.with_plugin(&*self.name))
     }
 
-    /// Waits for a free place to run in.
+    /// Waits for a free place to run in. A call inside another runs in the place of the outermost: to wait for one while
+    /// holding another could wait for ever.
     pub(crate) async fn permit(
         &self,
         context: &ToolContext,
         limits: &CallLimits,
-    ) -> Result<OwnedSemaphorePermit, Error> {
+    ) -> Result<Option<OwnedSemaphorePermit>, Error> {
+        if CallStack::of(context).is_some() {
+            return Ok(None);
+        }
         let queue = self.permits.clone();
         tokio::select! {
             biased;
             () = context.cancel().cancelled() => Err(cancelled_before()),
-            permit = queue.acquire_owned() => permit.map_err(|_| busy()),
+            permit = queue.acquire_owned() => permit.map(Some).map_err(|_| busy()),
             () = tokio::time::sleep(limits.wall_max) => Err(busy()),
         }
     }

@@ -132,7 +132,10 @@ impl HostState {
     }
 
     pub(crate) fn take_artifacts(&mut self) -> Vec<Artifact> {
-        self.reach.as_mut().map(|reach| reach.take_artifacts()).unwrap_or_default()
+        self.reach
+            .as_mut()
+            .map(|reach| reach.take_artifacts())
+            .unwrap_or_default()
     }
 
     /// The settings, for the host functions that show them.

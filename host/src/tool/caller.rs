@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 
-use super::contract::Arguments;
 use super::context::ToolContext;
+use super::contract::Arguments;
 use super::error::ToolError;
 use super::result::ToolResult;
 use super::set::ToolSet;
@@ -26,7 +26,11 @@ impl ToolCaller for ToolSet {
     async fn call_tool(&self, id: &str, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
         let Some(named) = self.iter().find(|named| named.definition.id.as_str() == id) else {
             let message = format!("there is no tool `{}`", id.chars().take(200).collect::<String>());
-            return Err(ToolError::Model(Error::new(ErrorKind::UnknownTool, Phase::Validate, message)));
+            return Err(ToolError::Model(Error::new(
+                ErrorKind::UnknownTool,
+                Phase::Validate,
+                message,
+            )));
         };
         named.tool.call(arguments, context).await
     }

@@ -3,9 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use toolwit::{
-    ErrorKind, LimitRequest, MemoryBlackboard, NativeTool, NoArguments, OutputSink, ToolCaller, ToolContext, ToolSet,
-};
+use toolwit::limits::LimitRequest;
+use toolwit::{ErrorKind, MemoryBlackboard, NativeTool, NoArguments, OutputSink, ToolCaller, ToolContext, ToolSet};
 
 use crate::host::{Setup, TestHost};
 
@@ -56,8 +55,14 @@ fn may_call(tools: &[&str]) -> String {
 #[tokio::test]
 async fn a_guest_reads_the_keys_of_the_context_that_are_granted() {
     let granted = conversation(Setup::new().grant("context = [\"tenant\"]")).await;
-    assert_eq!(granted.value("read_context", json!({"key": "tenant"})).await, json!("\"acme\""));
-    assert_eq!(granted.value("read_context", json!({"key": "token"})).await, Value::Null);
+    assert_eq!(
+        granted.value("read_context", json!({"key": "tenant"})).await,
+        json!("\"acme\"")
+    );
+    assert_eq!(
+        granted.value("read_context", json!({"key": "token"})).await,
+        Value::Null
+    );
     let none = conversation(Setup::new()).await;
     assert_eq!(none.value("read_context", json!({"key": "tenant"})).await, Value::Null);
 }
@@ -83,8 +88,13 @@ async fn objects_that_a_guest_hands_over_are_artifacts_of_the_result() {
     let handed = json!({"kind": "invoice", "value": "{\"total\": 5}"});
     let result = host.call("hand_over", handed).await.unwrap();
     assert_eq!(result.artifacts.len(), 1);
-    assert_eq!((result.artifacts[0].kind.as_str(), &result.artifacts[0].value), ("invoice", &json!({"total": 5})));
-    let failure = host.failure("hand_over", json!({"kind": "invoice", "value": "{total"})).await;
+    assert_eq!(
+        (result.artifacts[0].kind.as_str(), &result.artifacts[0].value),
+        ("invoice", &json!({"total": 5}))
+    );
+    let failure = host
+        .failure("hand_over", json!({"kind": "invoice", "value": "{total"}))
+        .await;
     assert!(failure.contains("no JSON"), "{failure}");
 }
 
@@ -99,7 +109,9 @@ async fn the_blackboard_is_read_and_written_by_grant() {
     ] {
         let mut host = conversation(Setup::new().grant(grant)).await;
         let board: Arc<dyn toolwit::Blackboard> = Arc::new(MemoryBlackboard::new());
-        board.put_named("seller", toolwit::Artifact::new("customer", json!("c-0"))).unwrap();
+        board
+            .put_named("seller", toolwit::Artifact::new("customer", json!("c-0")))
+            .unwrap();
         host.context = host.context.clone().with_blackboard(board.clone());
         let seen = host.call("names", json!({})).await.unwrap().value.unwrap();
         assert_eq!(seen == json!(["seller"]), may_read, "{grant}: {seen}");
@@ -108,7 +120,14 @@ async fn the_blackboard_is_read_and_written_by_grant() {
             assert_eq!(board.get("buyer").unwrap().value(), &json!("c-1"));
         } else {
             let denied = host.denial("put", put.clone()).await;
-            assert!(denied.suggestion.as_deref().unwrap_or_default().contains("--blackboard read-write"), "{denied:?}");
+            assert!(
+                denied
+                    .suggestion
+                    .as_deref()
+                    .unwrap_or_default()
+                    .contains("--blackboard read-write"),
+                "{denied:?}"
+            );
             assert!(board.get("buyer").is_none());
         }
     }
@@ -120,15 +139,34 @@ async fn the_blackboard_is_read_and_written_by_grant() {
 #[tokio::test]
 async fn a_guest_calls_the_tools_that_are_granted_and_no_others() {
     let host = conversation(Setup::new().grant(&may_call(&[BURN, "native#shout"]))).await;
-    assert_ne!(host.value("relay", relay(BURN, &json!({"rounds": 3}), 1)).await, Value::Null);
-    assert_eq!(host.value("relay", relay("native#shout", &json!({}), 1)).await, json!("HEY"));
+    assert_ne!(
+        host.value("relay", relay(BURN, &json!({"rounds": 3}), 1)).await,
+        Value::Null
+    );
+    assert_eq!(
+        host.value("relay", relay("native#shout", &json!({}), 1)).await,
+        json!("HEY")
+    );
     let wrong = host.failure("relay", relay(BURN, &json!({"rounds": "many"}), 1)).await;
-    assert!(wrong.starts_with("invalid-arguments: ") && wrong.contains("/rounds"), "{wrong}");
+    assert!(
+        wrong.starts_with("invalid-arguments: ") && wrong.contains("/rounds"),
+        "{wrong}"
+    );
     let denied = host.denial("relay", relay(ENVIRONMENT, &json!({}), 1)).await;
-    assert!(denied.message.contains("rule 1 allows") || denied.message.contains("allows"), "{denied}");
+    assert!(
+        denied.message.contains("rule 1 allows") || denied.message.contains("allows"),
+        "{denied}"
+    );
     let twin = conversation(Setup::new()).await;
     let denied = twin.denial("relay", relay(BURN, &json!({"rounds": 3}), 1)).await;
-    assert!(denied.suggestion.as_deref().unwrap().contains(&format!("--tool {BURN}")), "{denied:?}");
+    assert!(
+        denied
+            .suggestion
+            .as_deref()
+            .unwrap()
+            .contains(&format!("--tool {BURN}")),
+        "{denied:?}"
+    );
 }
 
 // attack: B1
@@ -137,10 +175,21 @@ async fn nested_calls_burn_the_fuel_of_the_call_that_they_are_part_of() {
     let mut host = conversation(Setup::new().grant(&may_call(&[BURN]))).await;
     let fuel = |result: &toolwit::ToolResult| result.usage.unwrap().fuel;
     let alone = fuel(&host.call("burn", json!({"rounds": 100_000})).await.unwrap());
-    let nested = fuel(&host.call("relay", relay(BURN, &json!({"rounds": 100_000}), 1)).await.unwrap());
+    let nested = fuel(
+        &host
+            .call("relay", relay(BURN, &json!({"rounds": 100_000}), 1))
+            .await
+            .unwrap(),
+    );
     assert!(nested >= alone, "{nested} of which {alone} are the inner call's");
-    host.context = host.context.clone().with_extension(LimitRequest::none().fuel(alone * 3));
-    let spent = host.call("relay", relay(BURN, &json!({"rounds": 100_000}), 10)).await.unwrap_err();
+    host.context = host
+        .context
+        .clone()
+        .with_extension(LimitRequest::none().fuel(alone * 3));
+    let spent = host
+        .call("relay", relay(BURN, &json!({"rounds": 100_000}), 10))
+        .await
+        .unwrap_err();
     assert_eq!(spent.kind, ErrorKind::Fuel, "{spent}");
 }
 
@@ -150,7 +199,10 @@ async fn nested_calls_are_counted_and_only_so_deep() {
     let burn = json!({"rounds": 1});
     assert_ne!(host.value("relay", relay(BURN, &burn, 32)).await, Value::Null);
     let counted = host.failure("relay", relay(BURN, &burn, 33)).await;
-    assert!(counted.starts_with("limit: ") && counted.contains("32 calls"), "{counted}");
+    assert!(
+        counted.starts_with("limit: ") && counted.contains("32 calls"),
+        "{counted}"
+    );
     let two = relay(RELAY, &relay(BURN, &burn, 1), 1);
     assert_ne!(host.value("relay", two.clone()).await, Value::Null);
     let four = relay(RELAY, &relay(RELAY, &two, 1), 1);
@@ -162,8 +214,11 @@ async fn nested_calls_are_counted_and_only_so_deep() {
 async fn an_instance_is_not_entered_while_it_waits_for_the_end_of_the_call() {
     let host = conversation(Setup::new().grant(&may_call(&[TOUCH, BURN]))).await;
     let through = |tool: &str, arguments: Value| json!({"tool": tool, "arguments": arguments.to_string()});
-    let looper = "looper/test:looper/loops@0.1.0#relay";
-    assert_ne!(host.value(looper, through(BURN, json!({"rounds": 1}))).await, Value::Null);
+    let looper = "looper/test:looper/loops@0.1.0#pass";
+    assert_ne!(
+        host.value(looper, through(BURN, json!({"rounds": 1}))).await,
+        Value::Null
+    );
     let told = host.failure(looper, through(TOUCH, json!({}))).await;
     assert!(told.contains("waits for its end"), "{told}");
     assert_eq!(host.value("touch", json!({})).await, json!(1), "the instance lives on");
@@ -176,10 +231,18 @@ async fn a_call_through_a_plugin_has_only_what_both_have() {
     let probe_only = Setup::new().grant_to(&["courier"], &calls).grant_to(&["probe"], env);
     let host = conversation(probe_only).await;
     assert_eq!(host.value("environment", json!({})).await, json!([["A", "1"]]));
-    assert_eq!(host.value("relay", relay(ENVIRONMENT, &json!({}), 1)).await, json!("[]"));
-    let both = Setup::new().grant_to(&["courier"], &format!("{calls}\n{env}")).grant_to(&["probe"], env);
+    assert_eq!(
+        host.value("relay", relay(ENVIRONMENT, &json!({}), 1)).await,
+        json!("[]")
+    );
+    let both = Setup::new()
+        .grant_to(&["courier"], &format!("{calls}\n{env}"))
+        .grant_to(&["probe"], env);
     let host = conversation(both).await;
-    assert_eq!(host.value("relay", relay(ENVIRONMENT, &json!({}), 1)).await, json!("[[\"A\",\"1\"]]"));
+    assert_eq!(
+        host.value("relay", relay(ENVIRONMENT, &json!({}), 1)).await,
+        json!("[[\"A\",\"1\"]]")
+    );
 }
 
 // accept: 134
@@ -188,11 +251,20 @@ async fn a_function_can_say_who_reads_what() {
     let host = conversation(Setup::new()).await;
     let said = json!({"for_llm": "sent", "for_user": "It is on its way.", "silent": false, "is_error": false, "value": "{\"n\":1}"});
     let result = host.call("answer", said).await.unwrap();
-    assert_eq!((result.for_llm.as_str(), result.for_user.as_deref()), ("sent", Some("It is on its way.")));
-    assert_eq!((result.artifacts[0].kind.as_str(), &result.artifacts[0].value), ("note", &json!({"n": 1})));
+    assert_eq!(
+        (result.for_llm.as_str(), result.for_user.as_deref()),
+        ("sent", Some("It is on its way."))
+    );
+    assert_eq!(
+        (result.artifacts[0].kind.as_str(), &result.artifacts[0].value),
+        ("note", &json!({"n": 1}))
+    );
     let failed = json!({"for_llm": "no", "silent": true, "is_error": true, "value": "x"});
     let result = host.call("answer", failed).await.unwrap();
     assert!(result.is_error && result.silent);
-    assert_eq!(host.call("try_answer", json!({"fails": false})).await.unwrap().for_llm, "fine");
+    assert_eq!(
+        host.call("try_answer", json!({"fails": false})).await.unwrap().for_llm,
+        "fine"
+    );
     assert_eq!(host.failure("try_answer", json!({"fails": true})).await, "it failed");
 }

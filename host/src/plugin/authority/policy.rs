@@ -36,7 +36,8 @@ impl Granted {
     /// Narrows it to what the plugin that makes the call may do too.
     pub(crate) fn within(&self, caller: &Effective) -> Arc<Self> {
         let effective = self.effective.within(caller);
-        let remains = |directory: &&Arc<OpenDirectory>| effective.files.iter().any(|rule| rule.guest == directory.guest);
+        let remains =
+            |directory: &&Arc<OpenDirectory>| effective.files.iter().any(|rule| rule.guest == directory.guest);
         let directories = self.directories.iter().filter(remains).cloned().collect();
         Arc::new(Self { effective, directories })
     }

@@ -47,7 +47,7 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
         store.data_mut().reach()?.communicate(&text);
         Ok(())
     })?;
-    output.func_new("artifact", |mut store: Store<'_>, _, arguments, results| {
+    output.func_new("attach", |mut store: Store<'_>, _, arguments, results| {
         let artifact = values::read_artifact(values::first(arguments)?)?;
         let handed = store.data_mut().reach()?.hand_over(artifact);
         values::answer(results, values::unit_or_text(handed))
@@ -59,7 +59,10 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
             return Err(values::mismatch());
         };
         let found = store.data_mut().reach()?.blackboard_get(name);
-        values::answer(results, Val::Option(found.as_ref().map(|found| Box::new(values::artifact(found)))))
+        values::answer(
+            results,
+            Val::Option(found.as_ref().map(|found| Box::new(values::artifact(found)))),
+        )
     })?;
     blackboard.func_new("put", |mut store: Store<'_>, _, arguments, results| {
         let [name, artifact] = arguments else {
@@ -89,6 +92,7 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
 
 /// Whether a component that was built against this version runs here: of 0.1, what the host has or less.
 pub(crate) fn is_compatible(version: &semver::Version) -> bool {
-    semver::Version::parse(VERSION)
-        .is_ok_and(|own| version.pre.is_empty() && version.major == own.major && version.minor == own.minor && *version <= own)
+    semver::Version::parse(VERSION).is_ok_and(|own| {
+        version.pre.is_empty() && version.major == own.major && version.minor == own.minor && *version <= own
+    })
 }

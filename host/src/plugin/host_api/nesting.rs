@@ -94,12 +94,22 @@ pub(super) async fn call(
     let reach = store.data_mut().reach()?;
     let effective = &reach.authority.granted.effective;
     if let Decision::Denied(denial) = decide(effective, &Access::Tool(tool)) {
-        reach.authority.deny(format!("call `{tool}`"), &denial, &format!("--tool {tool}"));
+        reach
+            .authority
+            .deny(format!("call `{tool}`"), &denial, &format!("--tool {tool}"));
         let message = format!("it may not call `{tool}`: {denial}");
-        return Ok(Err(ToolError::Model(Error::new(ErrorKind::Denied, Phase::Execute, message))));
+        return Ok(Err(ToolError::Model(Error::new(
+            ErrorKind::Denied,
+            Phase::Execute,
+            message,
+        ))));
     }
     let Some(tools) = reach.context.tools().cloned() else {
-        let error = Error::new(ErrorKind::ToolUnavailable, Phase::Execute, "this call belongs to no conversation with tools");
+        let error = Error::new(
+            ErrorKind::ToolUnavailable,
+            Phase::Execute,
+            "this call belongs to no conversation with tools",
+        );
         return Ok(Err(ToolError::Model(error)));
     };
     let stack = match deeper(reach, session) {

@@ -76,7 +76,11 @@ impl Reach {
 
     /// Makes a guest's text fit for a person: without secrets and control characters, and within what a call may say.
     fn tellable(&mut self, text: &str) -> Option<String> {
-        let left = self.limits.log_bytes_max.saturating_sub(self.told_bytes).min(TEXT_BYTES_MAX);
+        let left = self
+            .limits
+            .log_bytes_max
+            .saturating_sub(self.told_bytes)
+            .min(TEXT_BYTES_MAX);
         // Redacted before it is cut, so that half of a secret is none either.
         let clean = printable(&self.authority.redactor.text(text));
         let mut end = clean.len().min(left);
@@ -106,11 +110,17 @@ impl Reach {
         Some(entry.artifact().clone())
     }
 
-    pub(super) fn blackboard_put(&self, name: Option<String>, artifact: Result<Artifact, String>) -> Result<(), String> {
+    pub(super) fn blackboard_put(
+        &self,
+        name: Option<String>,
+        artifact: Result<Artifact, String>,
+    ) -> Result<(), String> {
         self.may_use_blackboard(FileAccess::ReadWrite)?;
         let artifact = artifact?;
         let blackboard = self.context.blackboard().map_err(|error| error.to_string())?;
-        blackboard.place(name.as_deref(), artifact).map_err(|error| error.to_string())
+        blackboard
+            .place(name.as_deref(), artifact)
+            .map_err(|error| error.to_string())
     }
 
     pub(super) fn blackboard_list(&self) -> Vec<BlackboardEntry> {
@@ -129,7 +139,8 @@ impl Reach {
                     FileAccess::Read => "read the blackboard",
                     _ => "write to the blackboard",
                 };
-                self.authority.deny(what.to_owned(), &denial, &format!("--blackboard {wanted}"));
+                self.authority
+                    .deny(what.to_owned(), &denial, &format!("--blackboard {wanted}"));
                 Err(format!("it may not {what}: {denial}"))
             }
         }

@@ -97,7 +97,10 @@ pub(super) fn called(outcome: &Result<ToolResult, ToolError>) -> Val {
                 kind if kind.is_limit() => "limit",
                 _ => "failed",
             };
-            Err(Some(Box::new(Val::Variant(case.to_owned(), Some(Box::new(text(report.to_string())))))))
+            Err(Some(Box::new(Val::Variant(
+                case.to_owned(),
+                Some(Box::new(text(report.to_string()))),
+            ))))
         }
     })
 }

@@ -32,7 +32,7 @@ impl Guest for Courier {
     }
 
     fn hand_over(kind: String, value: String) -> Result<(), String> {
-        output::artifact(&Artifact { kind, value })
+        output::attach(&Artifact { kind, value })
     }
 
     fn put(name: Option<String>, kind: String, value: String) -> Result<(), String> {

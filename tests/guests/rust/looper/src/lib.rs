@@ -26,7 +26,7 @@ impl GuestRing for Ring {
 impl Guest for Looper {
     type Ring = Ring;
 
-    fn relay(tool: String, arguments: String) -> Result<String, String> {
+    fn pass(tool: String, arguments: String) -> Result<String, String> {
         match tools::call(&tool, &arguments) {
             Ok(result) => Ok(result.for_llm),
             Err(ToolError::Failed(text) | ToolError::Denied(text) | ToolError::Limit(text)) => Err(text),
