@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::entities::{Binding, EntityKey};
-use crate::tool::{Tool, ToolId};
+use crate::tool::{Tool, ToolId, ToolResult, ToolSet, name_available_tools};
 
 /// Tools to add and to remove, and what was found on the way.
 ///
@@ -108,4 +108,24 @@ pub struct RejectedProvider {
     pub prefix: String,
     /// What is wrong with it.
     pub reason: String,
+}
+
+/// Writes into a result the names under which the tools of its entities can be called, now that they were added to `tools`.
+pub fn name_discovered(result: &mut ToolResult, discovered: &[Discovery], tools: &ToolSet) {
+    let mut left: Vec<_> = discovered.iter().collect();
+    name_available_tools(result, |provider| {
+        let id = provider.instance_id();
+        let is_it = |found: &&Discovery| match (&found.key, &id) {
+            (Some(key), Some(id)) => {
+                key.id == *id && key.prefix == provider.prefix() && key.namespace == provider.namespace()
+            }
+            (None, None) => found.prefix == provider.prefix(),
+            _ => false,
+        };
+        let Some(at) = left.iter().position(is_it) else {
+            return Vec::new();
+        };
+        let named = left.remove(at).tools.iter().filter_map(|id| tools.by_id(id));
+        named.map(|tool| tool.name.clone()).collect()
+    });
 }

@@ -14,7 +14,7 @@ mod tool_search;
 mod turn;
 
 pub use chain::Chain;
-pub use change::{Discovery, Injection, RejectedProvider};
+pub use change::{Discovery, Injection, RejectedProvider, name_discovered};
 pub use context::{CompletedCall, InjectionContext};
 pub use entities::{Binding, Entities, EntityKey};
 pub use entity_tools::{ENTITY_DEPTH_MAX, ENTITY_ID_BYTES_MAX, EntityTools};

@@ -4,6 +4,7 @@
 //! conversation, each under a [`ToolName`]. [`NativeTool`] makes one of Rust code, [`ToolProvider`] many of one object.
 
 mod arguments;
+mod available;
 mod context;
 mod contract;
 mod definition;
@@ -19,6 +20,7 @@ mod result;
 mod set;
 
 pub use arguments::{ARGUMENT_BYTES_MAX, ParsedArguments, parse_arguments, parse_json};
+pub use available::{AVAILABLE_TOOLS, name_available_tools};
 pub use context::ToolContext;
 pub use contract::{Arguments, Tool};
 pub use definition::ToolDefinition;
