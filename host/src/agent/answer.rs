@@ -10,7 +10,7 @@ use super::prepare::{Prepared, not_run, with_expectation};
 use super::slot::{Finished, Outcome};
 use super::tool_loop::{ToolLoop, millis};
 use crate::error::{Error, ErrorKind, Phase};
-use crate::injection::{CompletedCall, Injection, InjectionContext, InjectionStrategy, name_discovered};
+use crate::injection::{CompletedCall, Injection, InjectionContext, InjectionStrategy, name_discovered, name_listed};
 use crate::tool::{NamedTool, ToolCall, ToolError, ToolName, ToolResult};
 
 /// What follows from a result for the run.
@@ -42,6 +42,16 @@ impl ToolLoop<'_> {
         });
     }
 
+    /// Answers a call of a tool that is locked with what to do first. That is no failure, and nothing has run.
+    pub(super) fn guide(&mut self, call: &ToolCall, name: ToolName, guidance: String) {
+        self.conversation.history.answer(call, guidance.clone(), false);
+        self.emit(&Event::CallGuided {
+            id: call.id.clone(),
+            name,
+            content: guidance,
+        });
+    }
+
     /// Answers a call that was run: tells the model and the user, and lets the strategies look at the result.
     pub(super) fn answer(&mut self, prepared: Prepared, tool: NamedTool, finished: Finished) -> Consequence {
         let wall_ms = millis(finished.wall);
@@ -62,6 +72,8 @@ impl ToolLoop<'_> {
         let arguments = prepared.arguments.unwrap_or_default();
         let mut completed = CompletedCall::new(call.id.clone(), name.clone(), arguments, tool, result);
         let injected = self.inject(&mut completed);
+        let turn = self.conversation.turns;
+        self.conversation.toolbox.calls.push(completed.remembered(turn));
         let result = completed.result;
         let full = result.content();
         let cut = self.conversation.pages.cut(&full);
@@ -75,6 +87,7 @@ impl ToolLoop<'_> {
             is_error: result.is_error,
             kind,
             content,
+            artifacts: result.artifacts.iter().map(|artifact| artifact.kind.clone()).collect(),
         });
         tracing::debug!(tool = %name, wall_ms, is_error = result.is_error, is_async = result.is_async, "a tool is done");
         self.tell_user(&result);
@@ -103,10 +116,11 @@ impl ToolLoop<'_> {
             let trigger = call.name.clone();
             return vec![Event::StrategyFailed { trigger }];
         };
-        let discovered = injection.discovered.clone();
+        let (discovered, listed) = (injection.discovered.clone(), injection.listed.clone());
         let toolbox = &mut self.conversation.toolbox;
         let events = toolbox.apply(injection, &call.name);
         name_discovered(&mut call.result, &discovered, toolbox.callable());
+        name_listed(&mut call.result, &listed, toolbox.callable());
         events
     }
 
@@ -126,13 +140,7 @@ impl ToolLoop<'_> {
     /// Asks the strategies. One that panics changes nothing.
     fn evaluate(&self, call: &CompletedCall) -> Option<Injection> {
         let conversation = &self.conversation;
-        let context = InjectionContext::new(
-            conversation.history.messages(),
-            conversation.toolbox.callable(),
-            conversation.toolbox.entities(),
-            call,
-            self.tally.iterations,
-        );
+        let context = InjectionContext::after(call, self.scene());
         let evaluated = catch_unwind(AssertUnwindSafe(|| conversation.strategy.evaluate(&context)));
         if evaluated.is_err() {
             tracing::error!(tool = %call.name, "an injection strategy panicked; nothing changes");

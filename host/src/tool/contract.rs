@@ -9,6 +9,7 @@ use super::context::ToolContext;
 use super::definition::ToolDefinition;
 use super::error::ToolError;
 use super::result::ToolResult;
+use super::unfold::Unfolds;
 
 /// The arguments of a call, by parameter name.
 pub type Arguments = Map<String, Value>;
@@ -35,10 +36,20 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// What the tool opens into, if it is one that stands for others.
+    fn unfolds(&self) -> Option<&dyn Unfolds> {
+        None
+    }
+
     /// Whether calls of this tool and another of the same group must run one after the other, in call order.
     ///
     /// Tools that share a live instance return the same number; `None` may run beside anything.
     fn serial_group(&self) -> Option<u64> {
         None
     }
+}
+
+/// Returns a tool and, one by one, those that it decorates, the outermost first.
+pub fn layers(tool: &Arc<dyn Tool>) -> impl Iterator<Item = &Arc<dyn Tool>> {
+    std::iter::successors(Some(tool), |tool| tool.decorated())
 }

@@ -18,11 +18,12 @@ mod output;
 mod provider;
 mod result;
 mod set;
+mod unfold;
 
 pub use arguments::{ARGUMENT_BYTES_MAX, ParsedArguments, parse_arguments, parse_json};
 pub use available::{AVAILABLE_TOOLS, name_available_tools};
 pub use context::ToolContext;
-pub use contract::{Arguments, Tool};
+pub use contract::{Arguments, Tool, layers};
 pub use definition::ToolDefinition;
 pub use error::ToolError;
 pub use id::ToolId;
@@ -34,6 +35,7 @@ pub use output::{NoOutput, OutputSink};
 pub use provider::{Rebinding, ToolProvider, entity_tool_names, id_in_name};
 pub use result::{Artifact, CallUsage, ToolResult};
 pub use set::{Added, Lookup, NamedTool, ToolSet};
+pub use unfold::{Unfolded, Unfolds};
 
 use serde_json::Value;
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::arguments::parse_json;
 use super::provider::ToolProvider;
+use super::unfold::Unfolded;
 
 /// An object that a tool hands over beside its text: a file, a record, a picture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -74,6 +75,9 @@ pub struct ToolResult {
     /// Live objects in the result whose methods can become tools.
     #[serde(skip)]
     pub providers: Vec<Arc<dyn ToolProvider>>,
+    /// The tools into which a facade opened.
+    #[serde(skip)]
+    pub unfolded: Option<Unfolded>,
     /// Ends the run with this result as the answer.
     #[serde(skip)]
     pub return_direct: bool,
