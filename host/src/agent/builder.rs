@@ -12,7 +12,7 @@ use super::toolbox::Toolbox;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::injection::{Chain, EntityTools, InjectionStrategy, TOOL_GUIDANCE, ToolSearch};
 use crate::model::{ChatModel, ChatOptions, Exposure};
-use crate::tool::{Message, OutputSink, Tool, ToolContext, ToolId, ToolName, ToolSet};
+use crate::tool::{Blackboard, MemoryBlackboard, Message, OutputSink, Tool, ToolContext, ToolId, ToolName, ToolSet};
 
 /// Names that only the host's own tools may have.
 pub const RESERVED_NAMES: [&str; 3] = [READ_RESULT, "search_tools", "call_tool"];
@@ -165,6 +165,13 @@ impl ConversationBuilder {
         self
     }
 
+    /// Sets what the tools share, in place of an empty [`MemoryBlackboard`]. It reaches every call, those of plugins too.
+    #[must_use]
+    pub fn blackboard(mut self, blackboard: Arc<dyn Blackboard>) -> Self {
+        self.context = self.context.with_blackboard(blackboard);
+        self
+    }
+
     /// Sets how the model answers.
     #[must_use]
     pub fn options(mut self, options: ChatOptions) -> Self {
@@ -214,13 +221,18 @@ impl ConversationBuilder {
         if let Some(system) = self.system {
             history.instruct(system);
         }
+        let blackboard = match self.context.blackboard() {
+            Ok(given) => given.clone(),
+            Err(_) => Arc::new(MemoryBlackboard::new()),
+        };
         let pages = Arc::new(Pages::new(self.limits.result_bytes_max));
         Ok(Conversation {
             model,
             history,
             toolbox: Toolbox::new(named(self.tools), self.exposure, &self.limits),
             strategy: self.strategies.0,
-            context: self.context,
+            context: self.context.with_blackboard(blackboard.clone()),
+            blackboard,
             options: self.options,
             limits: self.limits,
             observers: self.observers,

@@ -15,7 +15,7 @@ use super::toolbox::Toolbox;
 use super::user_turn::{TypedOutcome, UserTurn};
 use crate::injection::{Chain, Entities, Injection};
 use crate::model::{ChatModel, ChatOptions};
-use crate::tool::{Message, Tool, ToolContext, ToolId, ToolName, ToolSet};
+use crate::tool::{Blackboard, Message, Tool, ToolContext, ToolId, ToolName, ToolSet};
 
 /// A conversation with a model that has tools: its history, its tools and the live entities behind them.
 ///
@@ -28,6 +28,7 @@ pub struct Conversation {
     pub(super) toolbox: Toolbox,
     pub(super) strategy: Chain,
     pub(super) context: ToolContext,
+    pub(super) blackboard: Arc<dyn Blackboard>,
     pub(super) options: ChatOptions,
     pub(super) limits: LoopLimits,
     pub(super) observers: Observers,
@@ -85,6 +86,12 @@ impl Conversation {
     #[must_use]
     pub fn entities(&self) -> &Entities {
         self.toolbox.entities()
+    }
+
+    /// Returns what the conversation's tools share.
+    #[must_use]
+    pub fn blackboard(&self) -> &Arc<dyn Blackboard> {
+        &self.blackboard
     }
 
     /// Adds a tool, or puts it in the place of the one with its id. The model is shown it from the next turn on.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::prepare::shown;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::injection::FACADE_DEPTH_MAX;
-use crate::tool::{Tool, ToolSet, layers};
+use crate::tool::{Tool, ToolSet};
 
 /// Finds the facades to call, one after the other, to come to a tool of this name.
 pub(super) fn path_to(wanted: &str, tools: &ToolSet) -> Option<Vec<String>> {
@@ -17,7 +17,7 @@ pub(super) fn path_to(wanted: &str, tools: &ToolSet) -> Option<Vec<String>> {
 }
 
 fn leads_to(wanted: &str, facade: &Arc<dyn Tool>, path: &mut Vec<String>) -> bool {
-    let Some(behind) = layers(facade).find_map(|layer| layer.unfolds()) else {
+    let Some(behind) = facade.unfolds() else {
         return false;
     };
     if path.len() > FACADE_DEPTH_MAX {

@@ -38,6 +38,5 @@ pub use observer::Observer;
 pub use outcome::{CallRecord, RunOutcome, RunUsage, StopReason};
 pub use policy::{IterationPolicy, LoopLimits, UnknownToolPolicy};
 pub use queued::Queued;
-pub use tool_loop::LOOP_ID;
 pub use trace::{TRACE_VERSION, Trace, TraceEntry};
 pub use user_turn::{TypedOutcome, UserTurn};

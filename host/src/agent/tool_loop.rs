@@ -19,10 +19,7 @@ use super::tally::Tally;
 use crate::error::{Error, ErrorKind};
 use crate::injection::{Gate, InjectionStrategy, SEARCH_TOOLS, Scene, TurnContext};
 use crate::model::{ChatRequest, ChatResponse, FinishReason, ModelError, ToolChoice};
-use crate::tool::{Message, NamedTool, ToolContext, ToolName};
-
-/// The key of the context under which tools find the id of the run that calls them.
-pub const LOOP_ID: &str = "loop_id";
+use crate::tool::{LOOP_ID, Message, NamedTool, ToolContext, ToolName};
 
 /// A run in progress. However it ends, dropped half-way or not, the history it leaves is valid to continue.
 pub(super) struct ToolLoop<'c> {

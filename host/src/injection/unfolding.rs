@@ -10,7 +10,7 @@ use super::rebranded::Rebranded;
 use super::scene::Scene;
 use super::strategy::InjectionStrategy;
 use super::turn::TurnContext;
-use crate::tool::{NamedTool, Tool, ToolId, ToolSet, Unfolded, Unfolds, layers};
+use crate::tool::{NamedTool, Tool, ToolId, ToolSet, Unfolded, layers};
 
 /// How many facades may lie within one another.
 ///
@@ -69,7 +69,7 @@ impl InjectionStrategy for Unfolding {
         for tool in scene.tools().iter() {
             let brought_by = scene.lineage().brought_by(&tool.definition.id);
             let facade = brought_by.and_then(|id| scene.tools().by_id(id));
-            if facade.is_some_and(|facade| unfolds(&facade.tool).is_some()) && !is_used(tool) {
+            if facade.is_some_and(|facade| facade.tool.unfolds().is_some()) && !is_used(tool) {
                 injection.fold.push(tool.definition.id.clone());
             }
         }
@@ -100,7 +100,7 @@ fn exclusive<'a>(scene: &Scene<'a>) -> Option<(&'a NamedTool, Vec<&'a NamedTool>
     let of_turn = scene.calls().succeeded().rev().filter(|call| call.turn == scene.turn());
     let called = of_turn.filter_map(|call| scene.tools().by_id(&call.tool));
     for facade in called {
-        let Some(behind) = unfolds(&facade.tool).filter(|behind| behind.is_exclusive()) else {
+        let Some(behind) = facade.tool.unfolds().filter(|behind| behind.is_exclusive()) else {
             continue;
         };
         let id = &facade.definition.id;
@@ -165,7 +165,7 @@ impl<'a> Opened<'a> {
             return;
         }
         let name = tool.definition().name();
-        if unfolds(tool).is_some() && self.is_within(&origin(tool).definition().id) {
+        if tool.unfolds().is_some() && self.is_within(&origin(tool).definition().id) {
             self.withhold(name.to_owned(), "it would open inside itself".to_owned());
             return;
         }
@@ -231,7 +231,7 @@ impl<'a> Opened<'a> {
         let tools = self.context.tools();
         let ancestors = self.context.lineage().ancestors(&self.facade);
         let named = ancestors.filter_map(|id| tools.by_id(id));
-        named.filter(|tool| unfolds(&tool.tool).is_some())
+        named.filter(|tool| tool.tool.unfolds().is_some())
     }
 
     /// Tells whether this is the facade itself or one that it lies in.
@@ -246,11 +246,6 @@ impl<'a> Opened<'a> {
     fn withhold(&mut self, name: String, reason: String) {
         self.injection.withheld.push(Withheld { name, reason });
     }
-}
-
-/// What a tool opens into, through its decorators.
-fn unfolds(tool: &Arc<dyn Tool>) -> Option<&dyn Unfolds> {
-    layers(tool).find_map(|layer| layer.unfolds())
 }
 
 /// The tool under all its decorators.

@@ -8,13 +8,25 @@ use std::sync::{Arc, LazyLock};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::blackboard::Blackboard;
+use super::error::ToolError;
 use super::output::{NoOutput, OutputSink};
+use crate::error::{Error, ErrorKind, Phase};
 
 type Values = BTreeMap<String, Value>;
 type Extensions = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 
 static NO_VALUES: LazyLock<Arc<Values>> = LazyLock::new(Arc::default);
 static NO_EXTENSIONS: LazyLock<Arc<Extensions>> = LazyLock::new(Arc::default);
+
+/// The key under which tools find the id of the run that calls them; the loop sets it.
+pub const LOOP_ID: &str = "loop_id";
+
+/// The key of the channel on which the user is: mail, chat. The application sets it.
+pub const CHANNEL: &str = "channel";
+
+/// The key of the chat in its channel. The application sets it.
+pub const CHAT_ID: &str = "chat_id";
 
 /// An immutable bag that reaches every tool of a call, through every decorator: tenant, correlation id, channel.
 ///
@@ -72,6 +84,12 @@ impl ToolContext {
         self
     }
 
+    /// Returns a copy whose tools share this board.
+    #[must_use]
+    pub fn with_blackboard(self, blackboard: Arc<dyn Blackboard>) -> Self {
+        self.with_extension(blackboard)
+    }
+
     /// Returns a copy that is cancelled by the given token.
     #[must_use]
     pub fn with_cancel(mut self, cancel: CancellationToken) -> Self {
@@ -120,6 +138,24 @@ impl ToolContext {
         self.get(key)?.as_str()
     }
 
+    /// Returns the id of the run that makes the call; none outside a run.
+    #[must_use]
+    pub fn loop_id(&self) -> Option<&str> {
+        self.text(LOOP_ID)
+    }
+
+    /// Returns the channel on which the user is, where the application said so.
+    #[must_use]
+    pub fn channel(&self) -> Option<&str> {
+        self.text(CHANNEL)
+    }
+
+    /// Returns the chat in its channel, where the application said so.
+    #[must_use]
+    pub fn chat_id(&self) -> Option<&str> {
+        self.text(CHAT_ID)
+    }
+
     /// Lists the keys in order.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.values.keys().map(String::as_str)
@@ -129,6 +165,20 @@ impl ToolContext {
     #[must_use]
     pub fn extension<T: Any + Send + Sync>(&self) -> Option<&T> {
         self.extensions.get(&TypeId::of::<T>())?.downcast_ref()
+    }
+
+    /// Returns what the tools of this process share.
+    ///
+    /// # Errors
+    /// [`ToolError::Model`] outside a process, as when a tool is called by itself.
+    pub fn blackboard(&self) -> Result<&Arc<dyn Blackboard>, ToolError> {
+        self.extension::<Arc<dyn Blackboard>>().ok_or_else(|| {
+            let message = "there is no process whose blackboard could be used";
+            ToolError::Model(
+                Error::new(ErrorKind::ToolUnavailable, Phase::Execute, message)
+                    .with_suggestion("call the tool in a conversation, or give its context a blackboard"),
+            )
+        })
     }
 
     /// Returns the token that stops the call.

@@ -36,9 +36,14 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// What the tool opens into, if it is one that stands for others.
+    /// What the tool opens into, if it is one that stands for others. A decorator answers for what it decorates.
     fn unfolds(&self) -> Option<&dyn Unfolds> {
-        None
+        self.decorated()?.unfolds()
+    }
+
+    /// Whether a loop of its own runs behind it, whose artifacts are a nested agent's. A decorator answers for what it decorates.
+    fn is_agent(&self) -> bool {
+        self.decorated().is_some_and(|tool| tool.is_agent())
     }
 
     /// Whether calls of this tool and another of the same group must run one after the other, in call order.
@@ -46,6 +51,34 @@ pub trait Tool: Send + Sync {
     /// Tools that share a live instance return the same number; `None` may run beside anything.
     fn serial_group(&self) -> Option<u64> {
         None
+    }
+}
+
+/// A shared tool is a tool.
+#[async_trait]
+impl<T: Tool + ?Sized> Tool for Arc<T> {
+    fn definition(&self) -> &ToolDefinition {
+        (**self).definition()
+    }
+
+    async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+        (**self).call(arguments, context).await
+    }
+
+    fn decorated(&self) -> Option<&Arc<dyn Tool>> {
+        (**self).decorated()
+    }
+
+    fn is_agent(&self) -> bool {
+        (**self).is_agent()
+    }
+
+    fn serial_group(&self) -> Option<u64> {
+        (**self).serial_group()
+    }
+
+    fn unfolds(&self) -> Option<&dyn Unfolds> {
+        (**self).unfolds()
     }
 }
 

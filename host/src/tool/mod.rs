@@ -5,24 +5,31 @@
 
 mod arguments;
 mod available;
+mod background;
+mod blackboard;
 mod context;
 mod contract;
 mod definition;
 mod error;
 mod id;
+mod input;
 mod message;
 mod name;
 mod native;
 mod native_entity;
 mod output;
+mod parameter;
 mod provider;
 mod result;
 mod set;
+mod signal;
 mod unfold;
 
 pub use arguments::{ARGUMENT_BYTES_MAX, ParsedArguments, parse_arguments, parse_json};
 pub use available::{AVAILABLE_TOOLS, name_available_tools};
-pub use context::ToolContext;
+pub use background::{BACKGROUND_CALLS_MAX, Completion};
+pub use blackboard::{Blackboard, BlackboardEntry, BlackboardLimits, MemoryBlackboard, Sharing};
+pub use context::{CHANNEL, CHAT_ID, LOOP_ID, ToolContext};
 pub use contract::{Arguments, Tool, layers};
 pub use definition::ToolDefinition;
 pub use error::ToolError;
@@ -32,10 +39,15 @@ pub use name::{NAME_BYTES_MAX, ToolName, short_hash, snake_case};
 pub use native::{NativeTool, NoArguments};
 pub use native_entity::NativeEntity;
 pub use output::{NoOutput, OutputSink};
+pub use parameter::Parameter;
 pub use provider::{Rebinding, ToolProvider, entity_tool_names, id_in_name};
 pub use result::{Artifact, CallUsage, ToolResult};
 pub use set::{Added, Lookup, NamedTool, ToolSet};
+pub use signal::Signal;
 pub use unfold::{Unfolded, Unfolds};
+
+pub(crate) use background::{Background, Late};
+pub(crate) use input::InputCheck;
 
 use serde_json::Value;
 

@@ -16,11 +16,14 @@ use super::contract::{Arguments, Tool};
 use super::definition::ToolDefinition;
 use super::error::ToolError;
 use super::id::ToolId;
+use super::input::InputCheck;
+use super::parameter::Parameter;
 use super::result::ToolResult;
+use super::signal::Signal;
 use crate::error::{Error, ErrorKind, Phase};
 
-/// How many complaints about one call's arguments are told; the rest repeats them.
-const COMPLAINTS_MAX: usize = 3;
+/// What the model reads of a tool that returns nothing.
+const DONE: &str = "done";
 
 type Body = dyn Fn(Arguments, ToolContext) -> BoxFuture<'static, Result<ToolResult, ToolError>> + Send + Sync;
 
@@ -48,7 +51,7 @@ type Body = dyn Fn(Arguments, ToolContext) -> BoxFuture<'static, Result<ToolResu
 /// ```
 pub struct NativeTool {
     definition: ToolDefinition,
-    validator: jsonschema::Validator,
+    input: InputCheck,
     body: Box<Body>,
 }
 
@@ -68,6 +71,38 @@ impl NativeTool {
         )
     }
 
+    /// Makes a tool of a closure that takes these parameters.
+    ///
+    /// ```
+    /// use toolwit::{NativeTool, Parameter, ToolResult};
+    ///
+    /// let add = NativeTool::with_parameters(
+    ///     "add",
+    ///     "Adds two numbers.",
+    ///     [Parameter::integer("a", "First number"), Parameter::integer("b", "Second number")],
+    ///     |arguments, _context| async move {
+    ///         let number = |name: &str| arguments[name].as_i64().unwrap_or_default();
+    ///         Ok(ToolResult::value((number("a") + number("b")).into()))
+    ///     },
+    /// )?;
+    /// # Ok::<(), toolwit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] when two parameters share a name.
+    pub fn with_parameters<F, Fut>(
+        name: &str,
+        description: impl Into<String>,
+        parameters: impl IntoIterator<Item = Parameter>,
+        body: F,
+    ) -> Result<Self, Error>
+    where
+        F: Fn(Arguments, ToolContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<ToolResult, ToolError>> + Send + 'static,
+    {
+        Self::new(name, description, Parameter::schema(parameters)?, body)
+    }
+
     /// Makes a tool of a full definition and a closure over JSON.
     ///
     /// # Errors
@@ -77,25 +112,18 @@ impl NativeTool {
         F: Fn(Arguments, ToolContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<ToolResult, ToolError>> + Send + 'static,
     {
-        let refused = |message: String| {
-            Error::new(ErrorKind::Configuration, Phase::Validate, message).with_tool(definition.name())
-        };
-        if definition.input_schema.get("type").and_then(Value::as_str) != Some("object") {
-            return Err(refused("the input schema must have `\"type\": \"object\"`".to_owned()));
-        }
-        let validator = jsonschema::validator_for(&definition.input_schema)
-            .map_err(|error| refused(format!("the input schema is not valid: {error}")))?;
+        let input = InputCheck::of(&definition)?;
         Ok(Self {
             definition,
-            validator,
+            input,
             body: Box::new(move |arguments, context| Box::pin(body(arguments, context))),
         })
     }
 
     /// Makes a tool of a function from a type to a type.
     ///
-    /// The schema comes from `In`. `Out` is given to the model as JSON, a string as it stands, a [`ToolResult`] as it is. An
-    /// error is the tool's failure, except a [`ToolError`], which stays what it is.
+    /// The schema comes from `In`. `Out` is given to the model as JSON, a string as it stands, a [`ToolResult`] as it is. Nothing
+    /// (`()`) is told as done. An error is the tool's failure, except a [`ToolError`] or a [`Signal`], which stay what they are.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] when `In` is no object.
@@ -111,6 +139,9 @@ impl NativeTool {
     }
 
     /// Makes a tool of a function from a type to a type, with an identity and candidate names of the caller's choice.
+    ///
+    /// # Errors
+    /// As [`typed`](Self::typed).
     pub(crate) fn typed_as<In, Out, E, F, Fut>(
         id: ToolId,
         names: Vec<String>,
@@ -136,23 +167,6 @@ impl NativeTool {
             }
         })
     }
-
-    fn check(&self, arguments: &Value) -> Result<(), ToolError> {
-        let told: Vec<_> = self
-            .validator
-            .iter_errors(arguments)
-            .take(COMPLAINTS_MAX)
-            .map(|error| match error.instance_path().to_string().as_str() {
-                "" => error.to_string(),
-                path => format!("{path}: {error}"),
-            })
-            .collect();
-        if told.is_empty() {
-            Ok(())
-        } else {
-            Err(ToolError::invalid_arguments(told.join("; ")))
-        }
-    }
 }
 
 #[async_trait]
@@ -162,11 +176,7 @@ impl Tool for NativeTool {
     }
 
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
-        let value = Value::Object(arguments);
-        self.check(&value)?;
-        let Value::Object(arguments) = value else {
-            return Err(ToolError::invalid_arguments("no object"));
-        };
+        let arguments = self.input.check(arguments)?;
         (self.body)(arguments, context.clone()).await
     }
 }
@@ -177,7 +187,7 @@ impl Tool for NativeTool {
 pub struct NoArguments {}
 
 /// Derives the schema of a tool's input, without what only schema tools read.
-fn input_schema_of<In: JsonSchema>() -> Value {
+pub(super) fn input_schema_of<In: JsonSchema>() -> Value {
     let mut schema = schemars::schema_for!(In).to_value();
     if let Value::Object(fields) = &mut schema {
         fields.remove("$schema");
@@ -194,20 +204,32 @@ where
     Out: Serialize + 'static,
     E: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    match outcome {
-        Ok(output) => match (&output as &dyn Any).downcast_ref::<ToolResult>() {
-            Some(result) => Ok(result.clone()),
-            None => serde_json::to_value(&output).map(ToolResult::value).map_err(|error| {
-                ToolError::Operator(
-                    Error::new(ErrorKind::Internal, Phase::Execute, "the tool's output is no JSON").with_source(error),
-                )
-            }),
-        },
-        Err(error) => match error.into().downcast::<ToolError>() {
-            Ok(error) => Err(*error),
-            Err(error) => Ok(ToolResult::error(error.to_string()).with_source(error)),
-        },
+    let error = match outcome {
+        Ok(output) => return answered(&output),
+        Err(error) => error.into(),
+    };
+    let error = match error.downcast::<ToolError>() {
+        Ok(error) => return Err(*error),
+        Err(error) => error,
+    };
+    Ok(match error.downcast::<Signal>() {
+        Ok(signal) => ToolResult::from(*signal),
+        Err(error) => ToolResult::error(error.to_string()).with_source(error),
+    })
+}
+
+fn answered<Out: Serialize + 'static>(output: &Out) -> Result<ToolResult, ToolError> {
+    let any = output as &dyn Any;
+    if let Some(result) = any.downcast_ref::<ToolResult>() {
+        return Ok(result.clone());
     }
+    if any.is::<()>() {
+        return Ok(ToolResult::text(DONE));
+    }
+    serde_json::to_value(output).map(ToolResult::value).map_err(|error| {
+        let error = Error::new(ErrorKind::Internal, Phase::Execute, "the tool's output is no JSON").with_source(error);
+        ToolError::Operator(error)
+    })
 }
 
 #[cfg(test)]

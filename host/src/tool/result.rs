@@ -10,7 +10,9 @@ use serde_json::Value;
 
 use super::arguments::parse_json;
 use super::provider::ToolProvider;
+use super::signal::Signal;
 use super::unfold::Unfolded;
+use crate::error::{Error, ErrorKind, Phase};
 
 /// An object that a tool hands over beside its text: a file, a record, a picture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -32,6 +34,31 @@ impl Artifact {
             value,
         }
     }
+
+    /// Makes an artifact of a Rust value; its type is the full name of `T`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] when the value is no JSON, such as a map whose keys are no text.
+    pub fn of<T: Serialize>(value: &T) -> Result<Self, Error> {
+        let kind = std::any::type_name::<T>();
+        let value = serde_json::to_value(value).map_err(|error| {
+            let message = format!("a `{kind}` cannot be written as JSON");
+            Error::new(ErrorKind::Configuration, Phase::Execute, message).with_source(error)
+        })?;
+        Ok(Self::new(kind, value))
+    }
+
+    /// Tells whether it is of a type, by its full name or by its simple one: the part after the last `::`, `.`, `/` or `#`.
+    #[must_use]
+    pub fn is_a(&self, kind: &str) -> bool {
+        self.kind == kind || simple_name(&self.kind) == kind
+    }
+}
+
+/// Returns a type's name without the path before it; what it is generic over stays out too.
+fn simple_name(kind: &str) -> &str {
+    let plain = kind.split('<').next().unwrap_or(kind);
+    plain.rsplit([':', '.', '/', '#']).next().unwrap_or(plain)
 }
 
 /// What a call cost.
@@ -81,6 +108,9 @@ pub struct ToolResult {
     /// Ends the run with this result as the answer.
     #[serde(skip)]
     pub return_direct: bool,
+    /// What the tool asks of the run, beside its answer.
+    #[serde(skip)]
+    pub signal: Option<Signal>,
     /// What the call cost, where it was measured.
     #[serde(skip)]
     pub usage: Option<CallUsage>,
@@ -165,6 +195,27 @@ impl ToolResult {
     #[must_use]
     pub fn with_provider(mut self, provider: Arc<dyn ToolProvider>) -> Self {
         self.providers.push(provider);
+        self
+    }
+
+    /// Gives the user a text of their own.
+    #[must_use]
+    pub fn with_user_text(mut self, text: impl Into<String>) -> Self {
+        self.for_user = Some(text.into());
+        self
+    }
+
+    /// Makes this result the run's answer, unless it is an error.
+    #[must_use]
+    pub fn as_answer(mut self) -> Self {
+        self.return_direct = true;
+        self
+    }
+
+    /// Asks something of the run, beside the answer.
+    #[must_use]
+    pub fn with_signal(mut self, signal: Signal) -> Self {
+        self.signal = Some(signal);
         self
     }
 

@@ -217,7 +217,7 @@ async fn an_answer_of_another_type_is_an_error_that_keeps_the_run() {
 async fn the_context_of_process_and_turn_reaches_tools_and_never_the_model() {
     let tell = tool("tell", |_, context| {
         let values = ["tenant", "channel", "chat_id"].map(|key| context.text(key).unwrap_or("-").to_owned());
-        let loop_id = context.text(LOOP_ID).unwrap().to_owned();
+        let loop_id = context.loop_id().unwrap().to_owned();
         Ok(ToolResult::text(values.join(" ")).with_artifact(crate::tool::Artifact::new("loop", loop_id.into())))
     });
     let (builder, stage) = Stage::set([
