@@ -10,8 +10,8 @@ use super::prepare::{Prepared, not_run, with_expectation};
 use super::slot::{Finished, Outcome};
 use super::tool_loop::{ToolLoop, millis};
 use crate::error::{Error, ErrorKind, Phase};
-use crate::injection::{CompletedCall, Injection, InjectionContext, InjectionStrategy};
-use crate::tool::{NamedTool, ToolCall, ToolError, ToolResult};
+use crate::injection::{CompletedCall, Injection, InjectionContext, InjectionStrategy, name_discovered, name_listed};
+use crate::tool::{NamedTool, ToolCall, ToolError, ToolName, ToolResult};
 
 /// What follows from a result for the run.
 #[derive(Default)]
@@ -42,40 +42,60 @@ impl ToolLoop<'_> {
         });
     }
 
+    /// Answers a call of a tool that is locked with what to do first. That is no failure, and nothing has run.
+    pub(super) fn guide(&mut self, call: &ToolCall, name: ToolName, guidance: String) {
+        self.conversation.history.answer(call, guidance.clone(), false);
+        self.emit(&Event::CallGuided {
+            id: call.id.clone(),
+            name,
+            content: guidance,
+        });
+    }
+
     /// Answers a call that was run: tells the model and the user, and lets the strategies look at the result.
     pub(super) fn answer(&mut self, prepared: Prepared, tool: NamedTool, finished: Finished) -> Consequence {
         let wall_ms = millis(finished.wall);
         let Answer { result, kind, failure } = answer_of(&tool, finished.outcome);
-        let full = result.content();
-        let cut = self.conversation.pages.cut(&full);
-        let content = cut.as_ref().map_or(&full, |cut| &cut.content).clone();
+        let NamedTool { name, definition, tool } = tool;
+        let id = definition.id.clone();
         let call = prepared.call;
         self.conversation
             .history
-            .answer(&call, content.clone(), result.is_error);
+            .answer(&call, result.content(), result.is_error);
         self.tally.calls.push(CallRecord {
             id: call.id.clone(),
-            name: tool.name.clone(),
-            tool: tool.definition.id.clone(),
+            name: name.clone(),
+            tool: id.clone(),
             is_error: result.is_error,
             wall_ms,
         });
+        let arguments = prepared.arguments.unwrap_or_default();
+        let mut completed = CompletedCall::new(call.id.clone(), name.clone(), arguments, tool, result);
+        let injected = self.inject(&mut completed);
+        let turn = self.conversation.turns;
+        self.conversation.toolbox.calls.push(completed.remembered(turn));
+        let result = completed.result;
+        let full = result.content();
+        let cut = self.conversation.pages.cut(&full);
+        let content = cut.as_ref().map_or(&full, |cut| &cut.content).clone();
+        self.conversation.history.amend(&content);
         self.emit(&Event::ToolFinished {
             id: call.id.clone(),
-            name: tool.name.clone(),
-            tool: tool.definition.id.clone(),
+            name: name.clone(),
+            tool: id,
             wall_ms,
             is_error: result.is_error,
             kind,
             content,
+            artifacts: result.artifacts.iter().map(|artifact| artifact.kind.clone()).collect(),
         });
-        tracing::debug!(tool = %tool.name, wall_ms, is_error = result.is_error, is_async = result.is_async, "a tool is done");
+        tracing::debug!(tool = %name, wall_ms, is_error = result.is_error, is_async = result.is_async, "a tool is done");
         self.tell_user(&result);
-        let bytes = full.len();
+        self.emit_all(&injected);
+        if let Some(cut) = cut {
+            self.tell_cut(call.id, &name, cut, full.len());
+        }
         let direct = (result.return_direct && !result.is_error).then_some(full);
-        let arguments = prepared.arguments.unwrap_or_default();
-        let completed = CompletedCall::new(call.id, tool.name, arguments, tool.tool, result);
-        self.inject(&completed, cut, bytes);
         Consequence { direct, failure }
     }
 
@@ -89,40 +109,43 @@ impl ToolLoop<'_> {
         }
     }
 
-    /// Applies what the strategies want after a call, and brings the tool that reads on when the result was cut.
-    fn inject(&mut self, call: &CompletedCall, cut: Option<Cut>, bytes: usize) {
-        let mut injection = self.evaluate(call);
-        if let Some(cut) = cut {
-            injection.merge(self.conversation.reader_when_missing());
-            self.emit(&Event::ResultCut {
-                id: call.id.clone(),
-                result: cut.result,
-                bytes,
-                shown_bytes: cut.shown_bytes,
-            });
-        }
-        let events = self.conversation.toolbox.apply(injection, &call.name);
+    /// Applies what the strategies want after a call, and writes the names of the tools that came in into its result. Returns
+    /// what there is to tell.
+    fn inject(&mut self, call: &mut CompletedCall) -> Vec<Event> {
+        let Some(injection) = self.evaluate(call) else {
+            let trigger = call.name.clone();
+            return vec![Event::StrategyFailed { trigger }];
+        };
+        let (discovered, listed) = (injection.discovered.clone(), injection.listed.clone());
+        let toolbox = &mut self.conversation.toolbox;
+        let events = toolbox.apply(injection, &call.name);
+        name_discovered(&mut call.result, &discovered, toolbox.callable());
+        name_listed(&mut call.result, &listed, toolbox.callable());
+        events
+    }
+
+    /// Tells that a result was cut, and brings the tool that reads on.
+    fn tell_cut(&mut self, id: String, name: &ToolName, cut: Cut, bytes: usize) {
+        self.emit(&Event::ResultCut {
+            id,
+            result: cut.result,
+            bytes,
+            shown_bytes: cut.shown_bytes,
+        });
+        let reader = self.conversation.reader_when_missing();
+        let events = self.conversation.toolbox.apply(reader, name);
         self.emit_all(&events);
     }
 
     /// Asks the strategies. One that panics changes nothing.
-    fn evaluate(&self, call: &CompletedCall) -> Injection {
+    fn evaluate(&self, call: &CompletedCall) -> Option<Injection> {
         let conversation = &self.conversation;
-        let context = InjectionContext::new(
-            conversation.history.messages(),
-            conversation.toolbox.callable(),
-            conversation.toolbox.entities(),
-            call,
-            self.tally.iterations,
-        );
+        let context = InjectionContext::after(call, self.scene());
         let evaluated = catch_unwind(AssertUnwindSafe(|| conversation.strategy.evaluate(&context)));
-        evaluated.unwrap_or_else(|_| {
+        if evaluated.is_err() {
             tracing::error!(tool = %call.name, "an injection strategy panicked; nothing changes");
-            self.emit(&Event::StrategyFailed {
-                trigger: call.name.clone(),
-            });
-            Injection::none()
-        })
+        }
+        evaluated.ok()
     }
 }
 

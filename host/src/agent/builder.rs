@@ -11,7 +11,7 @@ use super::policy::LoopLimits;
 use super::toolbox::Toolbox;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::injection::{Chain, EntityTools, InjectionStrategy, TOOL_GUIDANCE, ToolSearch};
-use crate::model::{ChatModel, ChatOptions};
+use crate::model::{ChatModel, ChatOptions, Exposure};
 use crate::tool::{Blackboard, MemoryBlackboard, Message, OutputSink, Tool, ToolContext, ToolId, ToolName, ToolSet};
 
 /// Names that only the host's own tools may have.
@@ -62,18 +62,19 @@ pub struct ConversationBuilder {
     history: Vec<Message>,
     tools: Vec<Arc<dyn Tool>>,
     strategies: Strategies,
+    exposure: Exposure,
     context: ToolContext,
     options: ChatOptions,
     limits: LoopLimits,
     observers: Observers,
 }
 
-/// The strategies of a conversation. Entities are discovered unless someone says no.
+/// The strategies of a conversation. Facades unfold and entities are discovered unless someone says no.
 struct Strategies(Chain);
 
 impl Default for Strategies {
     fn default() -> Self {
-        Self(Chain::new().then(EntityTools))
+        Self(Chain::with_unfolding().then(EntityTools))
     }
 }
 
@@ -128,7 +129,21 @@ impl ConversationBuilder {
         self.tools([search.tool()]).strategy(search)
     }
 
-    /// Drops all strategies, the default one included: tools stay as they are.
+    /// Asks these strategies and no others, in place of the default ones. [`Chain::with_unfolding`] is where to begin.
+    #[must_use]
+    pub fn strategies(mut self, strategies: Chain) -> Self {
+        self.strategies = Strategies(strategies);
+        self
+    }
+
+    /// Says how tools that come in reach the model.
+    #[must_use]
+    pub fn exposure(mut self, exposure: Exposure) -> Self {
+        self.exposure = exposure;
+        self
+    }
+
+    /// Drops all strategies, the default ones included: tools stay as they are.
     #[must_use]
     pub fn without_strategies(mut self) -> Self {
         self.strategies = Strategies(Chain::new());
@@ -214,7 +229,7 @@ impl ConversationBuilder {
         Ok(Conversation {
             model,
             history,
-            toolbox: Toolbox::new(named(self.tools), &self.limits),
+            toolbox: Toolbox::new(named(self.tools), self.exposure, &self.limits),
             strategy: self.strategies.0,
             context: self.context.with_blackboard(blackboard.clone()),
             blackboard,

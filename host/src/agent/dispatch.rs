@@ -1,6 +1,7 @@
 //! The calls of one response: run together where they may, answered in call order.
 
 use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -11,10 +12,12 @@ use tokio::time::{Instant, sleep_until};
 use super::answer::Consequence;
 use super::event::Event;
 use super::failure::RunFailure;
+use super::folded::{folded_tool, path_to};
 use super::prepare::{Prepared, not_run, removed_tool, unknown_tool};
 use super::slot::{Allowance, Finished, Outcome, Slot, State, admit, call};
 use super::tool_loop::ToolLoop;
 use crate::error::{Error, ErrorKind};
+use crate::injection::Gate;
 use crate::tool::{Lookup, NamedTool};
 
 /// How long tools may take to end after they were told to stop. A plugin's call ends within milliseconds; Rust code that
@@ -33,8 +36,9 @@ pub(super) enum Verdict {
 
 /// The calls of one response while they are worked off.
 ///
-/// Those whose tool is there at the start run together, except that calls of one serial group run one after the other. A
-/// name that is not there yet may come in by an earlier call: it is looked up when all calls before it are answered.
+/// Those whose tool is there at the start and watched by no strategy run together, except that calls of one serial group run
+/// one after the other. A name that is not there yet may come in by an earlier call, and a locked tool may be unlocked by one:
+/// such a call is looked up when all calls before it are answered.
 /// Answers and injections are taken in call order.
 pub(super) struct Dispatch<'l, 'c> {
     run: &'l mut ToolLoop<'c>,
@@ -61,7 +65,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
             .map(|(place, prepared)| {
                 let state = match (allowance.refuse(place), toolbox.look_up(&prepared.wanted)) {
                     (Some(error), _) => State::Refused(error),
-                    (None, Lookup::Found(tool)) => admit(tool, &prepared),
+                    (None, Lookup::Found(tool)) if run.gate(&tool) == Gate::Free => admit(tool, &prepared),
                     (None, _) => State::Unresolved,
                 };
                 (place, Slot { prepared, state })
@@ -87,6 +91,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
             match slot.state {
                 State::Done(tool, finished) => self.answer(slot.prepared, tool, finished),
                 State::Refused(error) => self.run.refuse(&slot.prepared.call, &error),
+                State::Guided(name, guidance) => self.run.guide(&slot.prepared.call, name, guidance),
                 _ => {
                     self.open.push_front((place, slot));
                     self.start();
@@ -97,7 +102,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         self.verdict()
     }
 
-    /// Looks up again the name of a call that had no tool, now that the calls before it are answered.
+    /// Looks up again the name of a call that had no tool or a lock, now that the calls before it are answered.
     fn resolve(&mut self, mut slot: Slot) -> Slot {
         if !matches!(slot.state, State::Unresolved) {
             return slot;
@@ -105,12 +110,18 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         let toolbox = &self.run.conversation.toolbox;
         let wanted = &slot.prepared.wanted;
         slot.state = match toolbox.look_up(wanted) {
-            Lookup::Found(tool) => admit(tool, &slot.prepared),
+            Lookup::Found(tool) => match self.run.gate(&tool) {
+                Gate::Locked(guidance) => State::Guided(tool.name, guidance),
+                _ => admit(tool, &slot.prepared),
+            },
             Lookup::Removed(_) => State::Refused(removed_tool(wanted)),
-            Lookup::Unknown(nearest) => {
-                self.unknown = Some(wanted.clone());
-                State::Refused(unknown_tool(wanted, &nearest, toolbox.callable()))
-            }
+            Lookup::Unknown(nearest) => match path_to(wanted, toolbox.callable()) {
+                Some(path) => State::Refused(folded_tool(wanted, &path)),
+                None => {
+                    self.unknown = Some(wanted.clone());
+                    State::Refused(unknown_tool(wanted, &nearest, toolbox.callable()))
+                }
+            },
         };
         slot
     }
@@ -130,7 +141,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
             match &slot.state {
                 State::Unresolved => any_unresolved = true,
                 State::Running(tool) => busy.extend(tool.tool.serial_group()),
-                State::Done(..) | State::Refused(_) => {}
+                State::Done(..) | State::Refused(_) | State::Guided(..) => {}
                 State::Waiting(tool) => {
                     let group = tool.tool.serial_group();
                     let must_wait = group.is_some_and(|group| any_unresolved || busy.contains(&group));
@@ -225,6 +236,9 @@ fn begin(
         tool: tool.definition.id.clone(),
     });
     let arguments = prepared.arguments.clone().unwrap_or_default();
-    let context = run.context.clone();
+    let mut context = run.context.clone();
+    if tool.tool.calls_tools() {
+        context = context.with_tools(Arc::new(run.reachable()));
+    }
     Box::pin(async move { (place, call(tool, arguments, context).await) })
 }

@@ -81,6 +81,18 @@ pub enum Event {
         kind: Option<ErrorKind>,
         /// What the model reads.
         content: String,
+        /// The types of the objects that it handed over.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        artifacts: Vec<String>,
+    },
+    /// A tool that is locked was called; the model was told what to do first, and nothing ran.
+    CallGuided {
+        /// The call.
+        id: String,
+        /// The tool's name.
+        name: ToolName,
+        /// What the model reads.
+        content: String,
     },
     /// A call was answered without running a tool.
     CallRefused {
@@ -132,7 +144,21 @@ pub enum Event {
         /// Their names.
         names: Vec<ToolName>,
     },
-    /// Tools that were evicted are declared again.
+    /// Tools are no longer declared, since nothing has used them. They can still be called.
+    ToolsFolded {
+        /// Their names.
+        names: Vec<ToolName>,
+    },
+    /// A strategy would not bring in a tool.
+    ToolWithheld {
+        /// The tool whose result was looked at.
+        trigger: ToolName,
+        /// What was not brought in.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// Tools that were evicted or folded up are declared again.
     ToolsRestored {
         /// Their names.
         names: Vec<ToolName>,
@@ -195,7 +221,9 @@ pub fn visible_tools<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<Too
                 let new: Vec<_> = names.iter().filter(|name| !visible.contains(name)).cloned().collect();
                 visible.extend(new);
             }
-            Event::ToolsEvicted { names } => visible.retain(|name| !names.contains(name)),
+            Event::ToolsEvicted { names } | Event::ToolsFolded { names } => {
+                visible.retain(|name| !names.contains(name))
+            }
             _ => {}
         }
     }

@@ -100,6 +100,17 @@ impl History {
         self.messages.push(Message::tool(call, content, is_error));
     }
 
+    /// Puts other words in the place of the answer that was given last, before anybody reads it.
+    pub(super) fn amend(&mut self, told: &str) {
+        if let Some(Message {
+            role: Role::Tool { content, .. },
+            ..
+        }) = self.messages.last_mut()
+        {
+            told.clone_into(content);
+        }
+    }
+
     /// Answers with this error every call that has no answer yet.
     pub(super) fn close(&mut self, error: &Error) {
         for call in std::mem::take(&mut self.open) {

@@ -10,6 +10,7 @@ mod conversation;
 mod dispatch;
 mod event;
 mod failure;
+mod folded;
 mod history;
 mod loop_id;
 mod observer;

@@ -4,8 +4,12 @@ use std::sync::Arc;
 
 use super::change::Injection;
 use super::context::InjectionContext;
+use super::gate::Gate;
+use super::scene::Scene;
 use super::strategy::InjectionStrategy;
 use super::turn::TurnContext;
+use super::unfolding::Unfolding;
+use crate::tool::NamedTool;
 
 /// Strategies that are all asked, in order, about the same moment; what they want is merged.
 ///
@@ -27,6 +31,12 @@ impl Chain {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Makes a chain that begins with [`Unfolding`]: the one to add your own strategies to.
+    #[must_use]
+    pub fn with_unfolding() -> Self {
+        Self::new().then(Unfolding::new())
     }
 
     /// Asks one more strategy after those before it.
@@ -64,6 +74,11 @@ impl InjectionStrategy for Chain {
             merged.merge(strategy.begin_turn(turn));
         }
         merged
+    }
+
+    fn gate(&self, tool: &NamedTool, scene: &Scene<'_>) -> Gate {
+        let gates = self.strategies.iter().map(|strategy| strategy.gate(tool, scene));
+        gates.fold(Gate::Free, Gate::and)
     }
 }
 

@@ -3,15 +3,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use async_trait::async_trait;
-
 use super::change::{Discovery, Injection, RejectedProvider};
 use super::context::InjectionContext;
 use super::entities::{Binding, EntityKey};
+use super::rebranded::Rebranded;
 use super::strategy::InjectionStrategy;
-use crate::tool::{
-    Arguments, Rebinding, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolProvider, ToolResult,
-};
+use crate::tool::{Rebinding, Tool, ToolId, ToolProvider};
 
 /// How many entities may lie between a tool that was there from the start and one that a result brings.
 ///
@@ -126,7 +123,8 @@ impl Evaluation<'_> {
         if is_own || !self.is_there(id) {
             return method;
         }
-        Arc::new(Rebranded::new(key, method))
+        let owner = format!("{}/{}/{}", key.namespace, key.prefix, key.id);
+        Arc::new(Rebranded::new(id.bound_to(&owner), method))
     }
 }
 
@@ -141,41 +139,6 @@ fn fault(key: Option<&EntityKey>, depth: u32) -> Option<String> {
             "it is {depth} entities away from the first tool; at most {ENTITY_DEPTH_MAX} are followed"
         )),
         _ => None,
-    }
-}
-
-/// A method under an identity that holds its entity's key.
-struct Rebranded {
-    definition: ToolDefinition,
-    method: Arc<dyn Tool>,
-}
-
-impl Rebranded {
-    fn new(key: &EntityKey, method: Arc<dyn Tool>) -> Self {
-        let mut definition = method.definition().clone();
-        definition.id = definition
-            .id
-            .bound_to(&format!("{}/{}/{}", key.namespace, key.prefix, key.id));
-        Self { definition, method }
-    }
-}
-
-#[async_trait]
-impl Tool for Rebranded {
-    fn definition(&self) -> &ToolDefinition {
-        &self.definition
-    }
-
-    async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
-        self.method.call(arguments, context).await
-    }
-
-    fn decorated(&self) -> Option<&Arc<dyn Tool>> {
-        Some(&self.method)
-    }
-
-    fn serial_group(&self) -> Option<u64> {
-        self.method.serial_group()
     }
 }
 

@@ -2,7 +2,10 @@
 
 use super::change::Injection;
 use super::context::InjectionContext;
+use super::gate::Gate;
+use super::scene::Scene;
 use super::turn::TurnContext;
+use crate::tool::NamedTool;
 
 /// Decides after a tool's result which tools the model sees next.
 ///
@@ -29,6 +32,14 @@ pub trait InjectionStrategy: Send + Sync {
     /// Looks at what the user said and says what changes before the model is asked. By default nothing does.
     fn begin_turn(&self, _turn: &TurnContext<'_>) -> Injection {
         Injection::none()
+    }
+
+    /// Says whether a tool may be called now. By default a strategy has no say in any.
+    ///
+    /// The loop asks before each call. Calls of tools that no strategy watches run together; a call of one that is watched
+    /// waits for those before it, and is asked about again then.
+    fn gate(&self, _tool: &NamedTool, _scene: &Scene<'_>) -> Gate {
+        Gate::Free
     }
 }
 

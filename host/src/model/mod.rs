@@ -19,7 +19,9 @@ mod ollama;
 mod openai;
 
 pub use error::ModelError;
-pub use port::{ChatModel, ChatOptions, ChatRequest, ChatResponse, DeclaredTool, FinishReason, TokenUsage, ToolChoice};
+pub use port::{
+    ChatModel, ChatOptions, ChatRequest, ChatResponse, DeclaredTool, Exposure, FinishReason, TokenUsage, ToolChoice,
+};
 pub use scripted::{Expectation, Scripted, ShownRequest, TextMatch, Turn};
 pub use select::{ModelSpec, connect};
 

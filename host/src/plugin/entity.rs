@@ -11,10 +11,7 @@ use super::inspection::{define, define_shared_method};
 use super::session::{Session, Target};
 use super::tool::PluginTool;
 use super::types::{Function, FunctionKind, Resource, ResourceIndex, Shape, WitType};
-use crate::tool::{Rebinding, Tool, ToolProvider, entity_tool_names, snake_case};
-
-/// The property of an entity's JSON that lists its tools.
-pub(crate) const AVAILABLE_TOOLS: &str = "available_tools";
+use crate::tool::{AVAILABLE_TOOLS, Rebinding, Tool, ToolProvider, entity_tool_names, snake_case};
 
 /// The longest id that a guest may give, in bytes.
 pub(crate) const ID_BYTES_MAX: usize = 256;
@@ -205,7 +202,8 @@ fn tool_methods(resource: &Resource) -> impl Iterator<Item = usize> {
         .filter(|method| resource.id != Some(*method))
 }
 
-/// Names the tools of an entity as they will be called unless the names are taken.
+/// Names the tools of an entity as they will be called unless the names are taken; whoever takes them in writes the names
+/// that they were given.
 pub(crate) fn bound_tool_names(shape: &Shape, resource: &Resource, id: &str) -> Vec<String> {
     tool_methods(resource)
         .filter_map(|method| {

@@ -16,6 +16,7 @@ use super::scope::ConversationNumber;
 use super::session::{Session, Target};
 use super::types::{Function, FunctionKind, ResourceIndex};
 use super::wasi::Stdio;
+use crate::capability::Capability;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::tool::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolResult};
 
@@ -141,6 +142,10 @@ impl Tool for PluginTool {
                 _ => ToolError::Model(error),
             }
         })
+    }
+
+    fn calls_tools(&self) -> bool {
+        self.plugin.declared().has(Capability::Tools)
     }
 
     fn serial_group(&self) -> Option<u64> {

@@ -9,6 +9,7 @@ use super::context::ToolContext;
 use super::definition::ToolDefinition;
 use super::error::ToolError;
 use super::result::ToolResult;
+use super::unfold::Unfolds;
 
 /// The arguments of a call, by parameter name.
 pub type Arguments = Map<String, Value>;
@@ -35,9 +36,20 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// What the tool opens into, if it is one that stands for others. A decorator answers for what it decorates.
+    fn unfolds(&self) -> Option<&dyn Unfolds> {
+        self.decorated()?.unfolds()
+    }
+
     /// Whether a loop of its own runs behind it, whose artifacts are a nested agent's. A decorator answers for what it decorates.
     fn is_agent(&self) -> bool {
         self.decorated().is_some_and(|tool| tool.is_agent())
+    }
+
+    /// Whether it may want to call other tools of the conversation. One that says so finds them in its
+    /// [context](ToolContext::tools).
+    fn calls_tools(&self) -> bool {
+        self.decorated().is_some_and(|tool| tool.calls_tools())
     }
 
     /// Whether calls of this tool and another of the same group must run one after the other, in call order.
@@ -59,6 +71,10 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
         (**self).call(arguments, context).await
     }
 
+    fn calls_tools(&self) -> bool {
+        (**self).calls_tools()
+    }
+
     fn decorated(&self) -> Option<&Arc<dyn Tool>> {
         (**self).decorated()
     }
@@ -70,4 +86,13 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
     fn serial_group(&self) -> Option<u64> {
         (**self).serial_group()
     }
+
+    fn unfolds(&self) -> Option<&dyn Unfolds> {
+        (**self).unfolds()
+    }
+}
+
+/// Returns a tool and, one by one, those that it decorates, the outermost first.
+pub fn layers(tool: &Arc<dyn Tool>) -> impl Iterator<Item = &Arc<dyn Tool>> {
+    std::iter::successors(Some(tool), |tool| tool.decorated())
 }

@@ -18,6 +18,8 @@ pub struct ToolDefinition {
     pub names: Vec<String>,
     /// What the model reads to decide on a call.
     pub description: String,
+    /// The group of tools that it opens with, in a facade that sorts its tools.
+    pub category: Option<String>,
     /// JSON Schema of the arguments, always of an object.
     pub input_schema: Arc<Value>,
     /// JSON Schema of the result, where it is known.
@@ -32,6 +34,7 @@ impl ToolDefinition {
             id,
             names: vec![name.into()],
             description: description.into(),
+            category: None,
             input_schema: Arc::new(input_schema),
             output_schema: None,
         }
@@ -41,6 +44,13 @@ impl ToolDefinition {
     #[must_use]
     pub fn or_named(mut self, name: impl Into<String>) -> Self {
         self.names.push(name.into());
+        self
+    }
+
+    /// Sets the group of tools that it opens with, in a facade that sorts its tools.
+    #[must_use]
+    pub fn with_category(mut self, category: impl Into<String>) -> Self {
+        self.category = Some(category.into());
         self
     }
 

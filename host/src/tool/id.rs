@@ -41,6 +41,20 @@ impl ToolId {
         Self(format!("{}({entity})", self.0).into())
     }
 
+    /// Names this tool as one inside a facade: `native#query` in `native#db` is `native#db/query`.
+    #[must_use]
+    pub fn within(&self, facade: &Self) -> Self {
+        let (owner, name) = self.0.split_once('#').unwrap_or(("native", &self.0));
+        let facade = facade.0.strip_prefix("native#").unwrap_or(&facade.0);
+        Self(format!("{owner}#{facade}/{name}").into())
+    }
+
+    /// Names an interface of a plugin as a whole.
+    #[must_use]
+    pub fn interface(plugin: &str, interface: &str) -> Self {
+        Self(format!("{plugin}/{interface}").into())
+    }
+
     /// Returns the name of the plugin whose tool it is; `native` or `host` for a tool that is no plugin's.
     #[must_use]
     pub fn owner(&self) -> &str {
@@ -51,6 +65,12 @@ impl ToolId {
     #[must_use]
     pub fn is_native(&self) -> bool {
         self.0.starts_with("native#")
+    }
+
+    /// Tells whether this is a tool of the host itself.
+    #[must_use]
+    pub fn is_host(&self) -> bool {
+        self.0.starts_with("host#")
     }
 
     /// Returns the identity as text.

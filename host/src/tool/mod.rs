@@ -4,6 +4,7 @@
 //! conversation, each under a [`ToolName`]. [`NativeTool`] makes one of Rust code, [`ToolProvider`] many of one object.
 
 mod arguments;
+mod available;
 mod background;
 mod blackboard;
 mod caller;
@@ -23,13 +24,15 @@ mod provider;
 mod result;
 mod set;
 mod signal;
+mod unfold;
 
 pub use arguments::{ARGUMENT_BYTES_MAX, ParsedArguments, parse_arguments, parse_json};
+pub use available::{AVAILABLE_TOOLS, name_available_tools};
 pub use background::{BACKGROUND_CALLS_MAX, Completion};
 pub use blackboard::{Blackboard, BlackboardEntry, BlackboardLimits, MemoryBlackboard, Sharing};
 pub use caller::ToolCaller;
 pub use context::{CHANNEL, CHAT_ID, LOOP_ID, ToolContext};
-pub use contract::{Arguments, Tool};
+pub use contract::{Arguments, Tool, layers};
 pub use definition::ToolDefinition;
 pub use error::ToolError;
 pub use id::ToolId;
@@ -43,6 +46,7 @@ pub use provider::{Rebinding, ToolProvider, entity_tool_names, id_in_name};
 pub use result::{Artifact, CallUsage, ToolResult};
 pub use set::{Added, Lookup, NamedTool, ToolSet};
 pub use signal::Signal;
+pub use unfold::{Unfolded, Unfolds};
 
 pub(crate) use background::{Background, Late};
 pub(crate) use input::InputCheck;

@@ -67,6 +67,17 @@ pub struct ToolSet {
     reserved: HashSet<ToolName>,
 }
 
+/// Adds each tool in turn.
+impl FromIterator<Arc<dyn Tool>> for ToolSet {
+    fn from_iter<I: IntoIterator<Item = Arc<dyn Tool>>>(tools: I) -> Self {
+        let mut set = Self::new();
+        for tool in tools {
+            set.add(tool);
+        }
+        set
+    }
+}
+
 impl ToolSet {
     /// Makes an empty set.
     #[must_use]

@@ -297,3 +297,23 @@ async fn entities_live_as_long_as_the_conversation() {
     drop(conversation);
     assert_eq!(Arc::strong_count(&alive), 1);
 }
+
+// accept: 37, accept: 39
+#[tokio::test]
+async fn a_model_is_told_the_names_that_an_entitys_tools_were_given() {
+    let listed = tool("find", |_, _| {
+        let guess = json!({"type": "order", "id": "o-1", "available_tools": ["order_o1_get_line_items"]});
+        Ok(ToolResult::value(guess).with_provider(order("o-1")))
+    });
+    let taken = echo("order_o1_get_line_items");
+    let (builder, stage) = Stage::set([call([("find", json!({}))]), say("ok")]);
+    let outcome = builder.tools([listed, taken]).run("go").await.unwrap();
+    let told: Value = serde_json::from_str(answers(&outcome.history)[0]).unwrap();
+    let given = outcome.injected[0].as_str();
+    assert_ne!(given, "order_o1_get_line_items", "that one is another tool's");
+    assert_eq!(told["available_tools"], json!([given]));
+    assert_eq!(
+        stage.events_named("tool_finished")[0]["content"],
+        answers(&outcome.history)[0]
+    );
+}

@@ -11,6 +11,7 @@ mod property;
 mod runs;
 mod stopping;
 mod tool_search;
+mod unfolding;
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex};

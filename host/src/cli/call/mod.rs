@@ -3,6 +3,8 @@
 mod answer;
 mod script;
 
+use std::sync::Arc;
+
 use tokio_util::sync::CancellationToken;
 
 use self::answer::Answer;
@@ -18,7 +20,7 @@ use super::progress::shown;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::host::Toolwit;
 use crate::plugin::Scope;
-use crate::tool::{Arguments, Tool, ToolContext};
+use crate::tool::{Arguments, Tool, ToolContext, ToolSet};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -91,10 +93,13 @@ async fn call(
     printer: Printer,
     cancel: &CancellationToken,
 ) -> Result<Exit, Failure> {
-    let tool = find_tool(host, &host.tools(&Scope::new()), wanted)?;
+    let tools = host.tools(&Scope::new());
+    let tool = find_tool(host, &tools, wanted)?;
     prepare(host, &*tool, printer, cancel).await?;
     tracing::info!(tool = %tool.definition().id, "calling");
-    let context = ToolContext::new().with_cancel(cancel.clone());
+    let context = ToolContext::new()
+        .with_cancel(cancel.clone())
+        .with_tools(Arc::new(ToolSet::from_iter(tools)));
     let answer = Answer::of(&tool.definition().id, tool.call(arguments, &context).await);
     answer.print(printer)?;
     Ok(answer.exit())
