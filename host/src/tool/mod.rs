@@ -3,19 +3,25 @@
 //! A [`Tool`] has a [`ToolDefinition`] and answers calls with a [`ToolResult`]; a [`ToolSet`] holds those of one
 //! conversation, each under a [`ToolName`]. [`NativeTool`] makes one of Rust code, [`ToolProvider`] many of one object.
 
+mod approval;
 mod arguments;
+mod artifact_sink;
+mod asset;
 mod background;
 mod blackboard;
 mod context;
 mod contract;
+mod decorator;
 mod definition;
 mod error;
 mod id;
 mod input;
+mod loop_memo;
 mod message;
 mod name;
 mod native;
 mod native_entity;
+mod object;
 mod output;
 mod parameter;
 mod provider;
@@ -23,18 +29,24 @@ mod result;
 mod set;
 mod signal;
 
+pub use approval::{Approval, ApprovalRequest, Approver};
 pub use arguments::{ARGUMENT_BYTES_MAX, ParsedArguments, parse_arguments, parse_json};
+pub use artifact_sink::{ArtifactSink, BlackboardSink, Capture, CompositeSink, ListSink};
+pub use asset::{Asset, AssetTracker};
 pub use background::{BACKGROUND_CALLS_MAX, Completion};
 pub use blackboard::{Blackboard, BlackboardEntry, BlackboardLimits, MemoryBlackboard, Sharing};
 pub use context::{CHANNEL, CHAT_ID, LOOP_ID, ToolContext};
 pub use contract::{Arguments, Tool};
+pub use decorator::{Decorated, Decorator, ToolExt};
 pub use definition::ToolDefinition;
 pub use error::ToolError;
 pub use id::ToolId;
+pub use loop_memo::LoopMemo;
 pub use message::{Message, Role, ToolCall};
 pub use name::{NAME_BYTES_MAX, ToolName, short_hash, snake_case};
 pub use native::{NativeTool, NoArguments};
 pub use native_entity::NativeEntity;
+pub use object::{ToolMethod, ToolMethods, ToolObject};
 pub use output::{NoOutput, OutputSink};
 pub use parameter::Parameter;
 pub use provider::{Rebinding, ToolProvider, entity_tool_names, id_in_name};
