@@ -8,6 +8,9 @@
 //! makes tools of components, [`registry`] finds components on disk, [`injection`] decides which tools come and go,
 //! [`model`] asks language models, [`agent`] is the loop over all of it. [`Toolwit`] puts them together.
 
+// The attribute `#[tool]` writes `::toolwit`, also in this crate's own tests.
+extern crate self as toolwit;
+
 pub mod agent;
 #[cfg(feature = "build")]
 pub mod build;
@@ -32,6 +35,17 @@ pub use injection::*;
 pub use model::OpenAi;
 pub use model::Scripted;
 pub use tool::*;
+
+#[cfg(feature = "macros")]
+#[doc = include_str!("tool/attribute.md")]
+pub use toolwit_macros::tool;
+
+/// What the attribute `#[tool]` writes into its users' code.
+#[cfg(feature = "macros")]
+#[doc(hidden)]
+pub mod __private {
+    pub use {schemars, serde};
+}
 
 /// Holds the README's example to what the library is.
 #[cfg(doctest)]

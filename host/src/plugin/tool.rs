@@ -18,7 +18,7 @@ use super::types::{Function, FunctionKind, ResourceIndex};
 use super::wasi::Stdio;
 use crate::capability::Capability;
 use crate::error::{Error, ErrorKind, Phase};
-use crate::tool::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolResult};
+use crate::tool::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolResult, parse_arguments};
 
 /// A function of a plugin, or a method of one of its entities.
 pub(crate) struct PluginTool {
@@ -93,6 +93,58 @@ impl PluginTool {
         authority.conclude(called)
     }
 
+    /// Lets the work go on that a result hands over: in the background of the conversation, or at once where nobody could be
+    /// told later.
+    async fn go_on(&self, mut result: ToolResult, context: &ToolContext) -> Result<ToolResult, Error> {
+        let Some(follow_up) = result.follow_up.take() else {
+            return Ok(result);
+        };
+        let next = self.sibling(&follow_up.tool)?;
+        let arguments = parse_arguments(&follow_up.arguments)
+            .map_err(|error| handed_over_wrongly(&follow_up.tool, &error.to_string()))?
+            .arguments;
+        if let Ok(completion) = context.completion() {
+            let context = completion.context().clone();
+            completion.spawn(async move { next.finish(arguments, &context).await.map_err(ToolError::Model) });
+            result.is_async = true;
+            return Ok(result);
+        }
+        let mut rest = next.finish(arguments, context).await?;
+        rest.for_llm = format!("{}\n{}", result.for_llm, rest.for_llm);
+        rest.for_user = rest.for_user.or(result.for_user);
+        rest.artifacts.splice(0..0, result.artifacts);
+        Ok(rest)
+    }
+
+    /// Does what an earlier call handed over. It may not hand over more: work that goes on for ever ends here.
+    async fn finish(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, Error> {
+        let result = self.run(arguments, context).await?;
+        match result.follow_up {
+            None => Ok(result),
+            Some(_) => Err(handed_over_wrongly(
+                self.definition.id.as_str(),
+                "it runs in the background already and may not hand over more",
+            )),
+        }
+    }
+
+    /// Finds another function of the plugin by its id or its name.
+    fn sibling(&self, wanted: &str) -> Result<Self, Error> {
+        let inspection = self.plugin.inspection();
+        let mut functions = inspection.tools.iter().zip(&inspection.tool_functions);
+        let (definition, function) = functions
+            .find(|(definition, _)| definition.id.as_str() == wanted || definition.name() == wanted)
+            .ok_or_else(|| handed_over_wrongly(wanted, "the plugin has no such function"))?;
+        Ok(Self {
+            plugin: self.plugin.clone(),
+            conversation: self.conversation,
+            session: self.session.clone(),
+            function: *function,
+            target: Target::None,
+            definition: definition.clone(),
+        })
+    }
+
     /// Runs in an instance of its own, which is dropped with the call.
     async fn run_fresh(
         &self,
@@ -133,7 +185,11 @@ impl Tool for PluginTool {
     }
 
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
-        self.run(arguments, context).await.map_err(|error| {
+        let called = match self.run(arguments, context).await {
+            Ok(result) => self.go_on(result, context).await,
+            failed => failed,
+        };
+        called.map_err(|error| {
             let error = error
                 .with_plugin(self.plugin.name())
                 .with_tool(self.definition.id.as_str());
@@ -151,6 +207,12 @@ impl Tool for PluginTool {
     fn serial_group(&self) -> Option<u64> {
         self.session.as_ref().map(|session| session.number())
     }
+}
+
+fn handed_over_wrongly(tool: &str, why: &str) -> Error {
+    let tool: String = tool.chars().take(200).collect();
+    let message = format!("the work that was handed over to `{tool}` cannot go on: {why}");
+    Error::new(ErrorKind::Tool, Phase::Execute, message)
 }
 
 pub(crate) fn invalid(error: DecodeError) -> Error {

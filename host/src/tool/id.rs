@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 ///
 /// `plugin/interface@version#func` for a plugin's function, `plugin#func` for one that its world exports directly,
 /// `native#name` for a tool written in Rust, `host#name` for one of the host's own. A method bound to a live entity ends
-/// with the entity's id in parentheses. The function is written as WIT writes it: `[method]customer.get-average-spend`.
+/// with the entity's id in parentheses, a tool that was renamed with ` as ` and its new name. The function is written as WIT writes it: `[method]customer.get-average-spend`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ToolId(Arc<str>);
 
@@ -53,6 +53,12 @@ impl ToolId {
     #[must_use]
     pub fn interface(plugin: &str, interface: &str) -> Self {
         Self(format!("{plugin}/{interface}").into())
+    }
+
+    /// Names this tool under a name that somebody gave it.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Self {
+        Self(format!("{} as {name}", self.0).into())
     }
 
     /// Returns the name of the plugin whose tool it is; `native` or `host` for a tool that is no plugin's.

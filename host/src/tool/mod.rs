@@ -3,21 +3,27 @@
 //! A [`Tool`] has a [`ToolDefinition`] and answers calls with a [`ToolResult`]; a [`ToolSet`] holds those of one
 //! conversation, each under a [`ToolName`]. [`NativeTool`] makes one of Rust code, [`ToolProvider`] many of one object.
 
+mod approval;
 mod arguments;
+mod artifact_sink;
+mod asset;
 mod available;
 mod background;
 mod blackboard;
 mod caller;
 mod context;
 mod contract;
+mod decorator;
 mod definition;
 mod error;
 mod id;
 mod input;
+mod loop_memo;
 mod message;
 mod name;
 mod native;
 mod native_entity;
+mod object;
 mod output;
 mod parameter;
 mod provider;
@@ -26,20 +32,26 @@ mod set;
 mod signal;
 mod unfold;
 
+pub use approval::{Approval, ApprovalRequest, Approver};
 pub use arguments::{ARGUMENT_BYTES_MAX, ParsedArguments, parse_arguments, parse_json};
+pub use artifact_sink::{ArtifactSink, BlackboardSink, Capture, CompositeSink, ListSink};
+pub use asset::{Asset, AssetTracker};
 pub use available::{AVAILABLE_TOOLS, name_available_tools};
 pub use background::{BACKGROUND_CALLS_MAX, Completion};
 pub use blackboard::{Blackboard, BlackboardEntry, BlackboardLimits, MemoryBlackboard, Sharing};
 pub use caller::ToolCaller;
 pub use context::{CHANNEL, CHAT_ID, LOOP_ID, ToolContext};
 pub use contract::{Arguments, Tool, layers};
+pub use decorator::{Decorated, Decorator, ToolExt};
 pub use definition::ToolDefinition;
 pub use error::ToolError;
 pub use id::ToolId;
+pub use loop_memo::LoopMemo;
 pub use message::{Message, Role, ToolCall};
 pub use name::{NAME_BYTES_MAX, ToolName, short_hash, snake_case};
 pub use native::{NativeTool, NoArguments};
 pub use native_entity::NativeEntity;
+pub use object::{ToolMethod, ToolMethods, ToolObject};
 pub use output::{NoOutput, OutputSink};
 pub use parameter::Parameter;
 pub use provider::{Rebinding, ToolProvider, entity_tool_names, id_in_name};
@@ -50,6 +62,7 @@ pub use unfold::{Unfolded, Unfolds};
 
 pub(crate) use background::{Background, Late};
 pub(crate) use input::InputCheck;
+pub(crate) use result::FollowUp;
 
 use serde_json::Value;
 

@@ -157,15 +157,7 @@ impl NativeTool {
     {
         let mut definition = ToolDefinition::new(id, "", description, input_schema_of::<In>());
         definition.names = names;
-        let function = Arc::new(function);
-        Self::from_definition(definition, move |arguments, context| {
-            let function = function.clone();
-            async move {
-                let input = serde_json::from_value(Value::Object(arguments))
-                    .map_err(|error| ToolError::invalid_arguments(error.to_string()))?;
-                answer(function(input, context).await)
-            }
-        })
+        Self::from_definition(definition, typed_body(function))
     }
 }
 
@@ -197,6 +189,28 @@ pub(super) fn input_schema_of<In: JsonSchema>() -> Value {
         }
     }
     schema
+}
+
+/// Makes a closure over JSON of a function from a type to a type.
+pub(super) fn typed_body<In, Out, E, F, Fut>(
+    function: F,
+) -> impl Fn(Arguments, ToolContext) -> BoxFuture<'static, Result<ToolResult, ToolError>> + Send + Sync + 'static
+where
+    In: DeserializeOwned,
+    Out: Serialize + Send + 'static,
+    E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    F: Fn(In, ToolContext) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Out, E>> + Send + 'static,
+{
+    let function = Arc::new(function);
+    move |arguments, context| {
+        let function = function.clone();
+        Box::pin(async move {
+            let input = serde_json::from_value(Value::Object(arguments))
+                .map_err(|error| ToolError::invalid_arguments(error.to_string()))?;
+            answer(function(input, context).await)
+        })
+    }
 }
 
 fn answer<Out, E>(outcome: Result<Out, E>) -> Result<ToolResult, ToolError>

@@ -13,6 +13,7 @@ use super::contract::Tool;
 use super::id::ToolId;
 use super::name::snake_case;
 use super::native::NativeTool;
+use super::object::ToolMethods;
 use super::provider::{Rebinding, ToolProvider, entity_tool_names};
 use crate::error::Error;
 
@@ -114,6 +115,23 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
         )?;
         self.tools.push(Arc::new(tool));
         Ok(self)
+    }
+
+    /// Takes an object whose methods are marked with `#[tool]`, under its type's prefix and its own id.
+    ///
+    /// # Errors
+    /// As [`ToolMethod::tool`](super::ToolMethod::tool).
+    pub fn from_methods(object: Arc<T>) -> Result<Self, Error>
+    where
+        T: ToolMethods,
+    {
+        let mut entity = Self::new(T::prefix(), object.clone());
+        entity.id = object.instance_id();
+        for method in object.tool_methods() {
+            let tool = method.tool(entity.tool_id(method.name()), entity.tool_names(method.name()))?;
+            entity.tools.push(Arc::new(tool));
+        }
+        Ok(entity)
     }
 
     fn tool_id(&self, method: &str) -> ToolId {

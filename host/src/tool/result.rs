@@ -108,6 +108,9 @@ pub struct ToolResult {
     /// Ends the run with this result as the answer.
     #[serde(skip)]
     pub return_direct: bool,
+    /// A call that goes on with the work in the background.
+    #[serde(skip)]
+    pub(crate) follow_up: Option<FollowUp>,
     /// What the tool asks of the run, beside its answer.
     #[serde(skip)]
     pub signal: Option<Signal>,
@@ -120,6 +123,15 @@ pub struct ToolResult {
     /// Why it failed, for the log.
     #[serde(skip)]
     pub source: Option<Arc<dyn StdError + Send + Sync>>,
+}
+
+/// A call of another function of the same plugin, made when this one is answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FollowUp {
+    /// The function's name or id.
+    pub(crate) tool: String,
+    /// A JSON object.
+    pub(crate) arguments: String,
 }
 
 impl ToolResult {

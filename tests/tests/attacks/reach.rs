@@ -268,3 +268,25 @@ async fn a_function_can_say_who_reads_what() {
     );
     assert_eq!(host.failure("try_answer", json!({"fails": true})).await, "it failed");
 }
+
+// accept: 85
+#[tokio::test]
+async fn a_function_can_hand_over_work_to_the_background_once() {
+    let host = conversation(Setup::new()).await;
+    let begin = |tool: &str, arguments: Value| json!({"tool": tool, "arguments": arguments.to_string()});
+    let at_once = host.call("begin", begin("burn", json!({"rounds": 0}))).await.unwrap();
+    assert_eq!(
+        (at_once.for_llm.as_str(), at_once.is_async),
+        ("begun\n1", false),
+        "nobody could be told later"
+    );
+    for (tool, arguments, why) in [
+        ("nothing", json!({}), "no such function"),
+        ("burn", json!([]), "cannot go on"),
+        ("begin", begin("burn", json!({"rounds": 0})), "may not hand over more"),
+    ] {
+        let error = host.call("begin", begin(tool, arguments)).await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Tool, "{error}");
+        assert!(error.message.contains(why), "{error}");
+    }
+}

@@ -5,7 +5,7 @@ use wasmtime::component::Val;
 
 use crate::error::ErrorKind;
 use crate::plugin::types::{Field, WitType};
-use crate::tool::{Artifact, BlackboardEntry, ToolError, ToolResult, parse_json};
+use crate::tool::{Artifact, BlackboardEntry, FollowUp, ToolError, ToolResult, parse_json};
 
 /// The type checker lets nothing else through; this is for the compiler.
 pub(super) fn mismatch() -> wasmtime::Error {
@@ -133,6 +133,10 @@ pub(crate) fn read_tool_result(record: &Value) -> ToolResult {
     result.for_user = text(&record["for_user"]);
     result.silent = record["silent"].as_bool().unwrap_or_default();
     result.is_error = record["is_error"].as_bool().unwrap_or_default();
+    result.follow_up = text(&record["background"]["tool"]).map(|tool| FollowUp {
+        tool,
+        arguments: text(&record["background"]["arguments"]).unwrap_or_default(),
+    });
     let artifacts = record["artifacts"].as_array().into_iter().flatten();
     result.artifacts = artifacts
         .map(|artifact| {

@@ -3,7 +3,7 @@
 wit_bindgen::generate!({ generate_all });
 
 use exports::test::courier::courier::{Guest, ToolResult};
-use toolwit::plugin::types::{Artifact, ToolError};
+use toolwit::plugin::types::{Artifact, BackgroundCall, ToolError};
 use toolwit::plugin::{blackboard, context, output, tools};
 
 struct Courier;
@@ -67,6 +67,12 @@ impl Guest for Courier {
     fn answer(for_llm: String, for_user: Option<String>, silent: bool, is_error: bool, value: String) -> ToolResult {
         let artifacts = vec![Artifact { kind: "note".to_owned(), value }];
         ToolResult { for_llm, for_user, silent, is_error, artifacts, background: None }
+    }
+
+    fn begin(tool: String, arguments: String) -> ToolResult {
+        let mut result = Self::answer("begun".to_owned(), None, false, false, "0".to_owned());
+        result.background = Some(BackgroundCall { tool, arguments });
+        result
     }
 
     fn try_answer(fails: bool) -> Result<ToolResult, String> {

@@ -1,0 +1,251 @@
+//! Rust objects whose methods are tools.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::context::ToolContext;
+use super::contract::{Arguments, Tool};
+use super::definition::ToolDefinition;
+use super::error::ToolError;
+use super::id::ToolId;
+use super::name::snake_case;
+use super::native::{NativeTool, input_schema_of, typed_body};
+use super::result::ToolResult;
+use crate::error::{Error, ErrorKind, Phase};
+
+type Body = dyn Fn(Arguments, ToolContext) -> BoxFuture<'static, Result<ToolResult, ToolError>> + Send + Sync;
+
+/// One function on its way to be a tool: all but the identity and the names under which it is known.
+///
+/// The attribute `#[tool]` makes them; by hand it goes like this:
+///
+/// ```
+/// use toolwit::{NoArguments, ToolMethod};
+///
+/// let now = ToolMethod::new("now", "Tells the hour.", |_: NoArguments, _context| async { Ok::<_, String>(12) })
+///     .with_category("time");
+/// let tool = now.into_tool()?;
+/// # Ok::<(), toolwit::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct ToolMethod {
+    name: String,
+    description: String,
+    category: Option<String>,
+    input_schema: Value,
+    return_direct: bool,
+    body: Arc<Body>,
+}
+
+impl ToolMethod {
+    /// Takes a function from a type to a type, as [`NativeTool::typed`] does.
+    #[must_use]
+    pub fn new<In, Out, E, F, Fut>(name: impl Into<String>, description: impl Into<String>, function: F) -> Self
+    where
+        In: DeserializeOwned + JsonSchema,
+        Out: Serialize + Send + 'static,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+        F: Fn(In, ToolContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Out, E>> + Send + 'static,
+    {
+        let body = typed_body(function);
+        Self {
+            name: name.into(),
+            description: description.into(),
+            category: None,
+            input_schema: input_schema_of::<In>(),
+            return_direct: false,
+            body: Arc::new(move |arguments, context| Box::pin(body(arguments, context))),
+        }
+    }
+
+    /// Names the category under which a facade shows it.
+    #[must_use]
+    pub fn with_category(mut self, category: impl Into<String>) -> Self {
+        self.category = Some(category.into());
+        self
+    }
+
+    /// Makes its result the run's answer, unless it fails.
+    #[must_use]
+    pub fn return_direct(mut self) -> Self {
+        self.return_direct = true;
+        self
+    }
+
+    /// Returns the method's own name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the category.
+    #[must_use]
+    pub fn category(&self) -> Option<&str> {
+        self.category.as_deref()
+    }
+
+    /// Makes the tool under the method's own name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] when the schema of a parameter's type is not valid.
+    pub fn into_tool(self) -> Result<NativeTool, Error> {
+        let names = vec![self.name.clone()];
+        self.tool(ToolId::native(&self.name), names)
+    }
+
+    /// Makes the tool under an identity and names of the caller's choice, the best name first.
+    ///
+    /// # Errors
+    /// As [`into_tool`](ToolMethod::into_tool).
+    pub fn tool(&self, id: ToolId, names: Vec<String>) -> Result<NativeTool, Error> {
+        let mut definition = ToolDefinition::new(id, "", self.description.clone(), self.input_schema.clone());
+        definition.names = names;
+        let (body, direct) = (self.body.clone(), self.return_direct);
+        NativeTool::from_definition(definition, move |arguments, context| {
+            let answer = body(arguments, context);
+            async move {
+                let result = answer.await?;
+                Ok(if direct { result.as_answer() } else { result })
+            }
+        })
+    }
+}
+
+/// A type some of whose methods are tools. The attribute `#[tool]` on an `impl` block writes it.
+pub trait ToolMethods: Send + Sync + 'static {
+    /// Returns the methods, bound to this object.
+    fn tool_methods(self: Arc<Self>) -> Vec<ToolMethod>;
+
+    /// Returns the type's name in tool names: by default its own in lower case, without what it is generic over.
+    #[must_use]
+    fn prefix() -> String
+    where
+        Self: Sized,
+    {
+        let path = std::any::type_name::<Self>();
+        let plain = path.split('<').next().unwrap_or(path);
+        snake_case(plain.rsplit("::").next().unwrap_or("tool"))
+    }
+
+    /// Tells this object from others of its type; none by default.
+    fn instance_id(&self) -> Option<String> {
+        None
+    }
+}
+
+/// An object that is given as tools, with a rule for their names and a filter over its methods.
+///
+/// ```
+/// use std::sync::Arc;
+/// use toolwit::{NoArguments, ToolMethod, ToolMethods, ToolObject};
+///
+/// struct Calculator;
+///
+/// impl ToolMethods for Calculator {
+///     fn tool_methods(self: Arc<Self>) -> Vec<ToolMethod> {
+///         vec![ToolMethod::new("zero", "Gives zero.", |_: NoArguments, _context| async { Ok::<_, String>(0) })]
+///     }
+/// }
+///
+/// let tools = ToolObject::new(Calculator)
+///     .with_names(|method| format!("calc_{method}"))
+///     .with_filter(|method| method != "explode")
+///     .tools()?;
+/// assert_eq!(tools[0].definition().name(), "calc_zero");
+/// # Ok::<(), toolwit::Error>(())
+/// ```
+pub struct ToolObject {
+    prefix: String,
+    methods: Vec<ToolMethod>,
+    naming: Box<dyn Fn(&str) -> String + Send + Sync>,
+}
+
+impl ToolObject {
+    /// Takes an object. Its tools have the names of its methods.
+    #[must_use]
+    pub fn new<T: ToolMethods>(object: T) -> Self {
+        Self::shared(Arc::new(object))
+    }
+
+    /// Takes an object that others hold too.
+    #[must_use]
+    pub fn shared<T: ToolMethods>(object: Arc<T>) -> Self {
+        Self {
+            prefix: T::prefix(),
+            methods: object.tool_methods(),
+            naming: Box::new(str::to_owned),
+        }
+    }
+
+    /// Names each tool by its method.
+    #[must_use]
+    pub fn with_names(mut self, naming: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
+        self.naming = Box::new(naming);
+        self
+    }
+
+    /// Takes only the methods whose names pass.
+    #[must_use]
+    pub fn with_filter(mut self, filter: impl Fn(&str) -> bool) -> Self {
+        self.methods.retain(|method| filter(&method.name));
+        self
+    }
+
+    /// Takes only the methods of a category.
+    #[must_use]
+    pub fn in_category(mut self, category: &str) -> Self {
+        self.methods.retain(|method| method.category() == Some(category));
+        self
+    }
+
+    /// Returns the methods that are left.
+    #[must_use]
+    pub fn methods(&self) -> &[ToolMethod] {
+        &self.methods
+    }
+
+    /// Makes the tool of one of its methods.
+    ///
+    /// # Errors
+    /// As [`ToolMethod::tool`].
+    pub fn tool(&self, method: &ToolMethod) -> Result<Arc<dyn Tool>, Error> {
+        let name = (self.naming)(&method.name);
+        let id = ToolId::native(&format!("{}.{name}", self.prefix));
+        Ok(Arc::new(method.tool(id, vec![name])?))
+    }
+
+    /// Makes the tools.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] when there are none, and as [`ToolMethod::tool`].
+    pub fn tools(&self) -> Result<Vec<Arc<dyn Tool>>, Error> {
+        if self.methods.is_empty() {
+            let message = format!("the object of type `{}` has no methods that are tools", self.prefix);
+            let error = Error::new(ErrorKind::Configuration, Phase::Validate, message);
+            return Err(error.with_suggestion("write `#[tool]` on its methods, or let the filter pass some"));
+        }
+        self.tools_if_any()
+    }
+
+    /// Makes the tools, perhaps none.
+    ///
+    /// # Errors
+    /// As [`ToolMethod::tool`].
+    pub fn tools_if_any(&self) -> Result<Vec<Arc<dyn Tool>>, Error> {
+        self.methods.iter().map(|method| self.tool(method)).collect()
+    }
+}
+
+/// An object is given as it is.
+impl<T: ToolMethods> From<T> for ToolObject {
+    fn from(object: T) -> Self {
+        Self::new(object)
+    }
+}

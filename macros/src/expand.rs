@@ -1,0 +1,125 @@
+//! What the attribute stands on, and what comes of it.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::spanned::Spanned;
+use syn::{Error, Expr, ImplItem, Item, ItemFn, ItemImpl, Member, Result, parse2};
+
+use crate::attributes::{ImplOptions, ToolOptions, take_tool_attribute};
+use crate::method::{Method, Owner};
+
+/// Expands `#[tool(attribute)] item`. A complaint stands beside the item, so that the rest of the crate still sees it.
+pub(crate) fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    match expand(attribute, item.clone()) {
+        Ok(expanded) => expanded,
+        Err(error) => error.to_compile_error(),
+    }
+}
+
+fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenStream> {
+    match parse2::<Item>(item)? {
+        Item::Fn(function) => of_function(ToolOptions::parse(attribute)?, function),
+        Item::Impl(block) => of_impl(ImplOptions::parse(attribute)?, block),
+        other => Err(Error::new(
+            other.span(),
+            "`#[tool]` stands on a function or on an `impl` block",
+        )),
+    }
+}
+
+fn of_function(options: ToolOptions, mut function: ItemFn) -> Result<TokenStream> {
+    if let Some(skip) = options.skip {
+        return Err(Error::new(skip, "a function that is no tool needs no `#[tool]`"));
+    }
+    let method = Method::read(options, &function.attrs, &mut function.sig, Owner::None)?;
+    let (tool, visibility) = (method.expand(), &function.vis);
+    let made = format_ident!("{}_tool", method.plain_name());
+    let doc = format!(
+        "Makes the tool `{}`.\n\n# Errors\nWhen the schema of a parameter's type is not valid.",
+        method.name()
+    );
+    Ok(quote! {
+        #function
+
+        #[doc = #doc]
+        #visibility fn #made() -> ::core::result::Result<::toolwit::NativeTool, ::toolwit::Error> {
+            ::toolwit::ToolMethod::into_tool(#tool)
+        }
+    })
+}
+
+fn of_impl(options: ImplOptions, mut block: ItemImpl) -> Result<TokenStream> {
+    if let Some((_, path, _)) = &block.trait_ {
+        return Err(Error::new(
+            path.span(),
+            "`#[tool]` stands on a type's own `impl`, not on that of a trait",
+        ));
+    }
+    if !block.generics.params.is_empty() {
+        let message =
+            "`#[tool]` cannot stand on a generic `impl`: the model needs one schema; write it for a concrete type";
+        return Err(Error::new(block.generics.span(), message));
+    }
+    let mut tools = Vec::new();
+    for item in &mut block.items {
+        let ImplItem::Fn(function) = item else { continue };
+        let Some(options) = take_tool_attribute(&mut function.attrs)? else {
+            continue;
+        };
+        if options.skip.is_none() {
+            let method = Method::read(options, &function.attrs, &mut function.sig, Owner::Object)?;
+            tools.push(method.expand());
+        }
+    }
+    if tools.is_empty() {
+        let message = "no method here is a tool: write `#[tool]` on those that are to be";
+        return Err(Error::new(block.self_ty.span(), message));
+    }
+    let owner = &block.self_ty;
+    let prefix = options.prefix.map(|prefix| {
+        quote! {
+            fn prefix() -> ::std::string::String {
+                #prefix.to_owned()
+            }
+        }
+    });
+    let id = options.id.map(instance_id).transpose()?;
+    Ok(quote! {
+        #block
+
+        impl ::toolwit::ToolMethods for #owner {
+            #prefix
+            #id
+
+            fn tool_methods(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<::toolwit::ToolMethod> {
+                let __this = self;
+                ::std::vec![#(#tools),*]
+            }
+        }
+    })
+}
+
+/// The id of an object: a field, or what a method returns.
+fn instance_id(id: Expr) -> Result<TokenStream> {
+    let source = match &id {
+        Expr::Path(path) if path.path.get_ident().is_some() => {
+            let member = Member::Named(path.path.require_ident()?.clone());
+            quote!(self.#member)
+        }
+        Expr::Call(call) if call.args.is_empty() => {
+            let method = &call.func;
+            quote!(self.#method())
+        }
+        _ => {
+            return Err(Error::new(
+                id.span(),
+                "the id is a field or a method: `id = name` or `id = name()`",
+            ));
+        }
+    };
+    Ok(quote! {
+        fn instance_id(&self) -> ::core::option::Option<::std::string::String> {
+            ::core::option::Option::Some(::std::string::ToString::to_string(&#source))
+        }
+    })
+}

@@ -1,0 +1,218 @@
+//! One function as a tool.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{Attribute, Error, FnArg, Ident, Receiver, Result, ReturnType, Signature, Type};
+
+use crate::attributes::{ToolOptions, doc_of};
+use crate::parameter::{Argument, Parameter};
+use crate::unsupported;
+
+/// Whose function it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// Nobody's.
+    None,
+    /// The object's that `__this` holds.
+    Object,
+}
+
+/// A function that becomes a tool.
+pub(crate) struct Method {
+    options: ToolOptions,
+    function: Ident,
+    description: String,
+    parameters: Vec<Parameter>,
+    call: Call,
+    is_async: bool,
+    is_fallible: bool,
+}
+
+/// How the function is called.
+enum Call {
+    Plain,
+    /// `Self::name(…)`.
+    Associated,
+    /// On a reference to the object.
+    Reference,
+    /// On a shared handle to the object.
+    Shared,
+}
+
+impl Method {
+    /// Reads a signature, and takes from its parameters what the compiler would refuse.
+    pub(crate) fn read(
+        options: ToolOptions,
+        attributes: &[Attribute],
+        signature: &mut Signature,
+        owner: Owner,
+    ) -> Result<Self> {
+        check_form(signature)?;
+        let description = options.description.as_ref().map(|text| text.value());
+        let Some(description) = description
+            .or_else(|| doc_of(attributes))
+            .filter(|text| !text.is_empty())
+        else {
+            let message =
+                "the model chooses tools by their description: write a doc comment, or `#[tool(description = \"…\")]`";
+            return Err(Error::new(signature.ident.span(), message));
+        };
+        let mut call = match owner {
+            Owner::None => Call::Plain,
+            Owner::Object => Call::Associated,
+        };
+        let mut parameters = Vec::new();
+        for input in &mut signature.inputs {
+            match input {
+                FnArg::Receiver(receiver) => call = read_receiver(receiver, owner)?,
+                FnArg::Typed(parameter) => parameters.push(Parameter::read(parameter)?),
+            }
+        }
+        if let ReturnType::Type(_, output) = &signature.output {
+            unsupported::check_output(output)?;
+        }
+        Ok(Self {
+            options,
+            function: signature.ident.clone(),
+            description,
+            parameters,
+            call,
+            is_async: signature.asyncness.is_some(),
+            is_fallible: returns_result(&signature.output),
+        })
+    }
+
+    /// The function's name without `r#`.
+    pub(crate) fn plain_name(&self) -> Ident {
+        self.function.unraw()
+    }
+
+    /// The tool's name.
+    pub(crate) fn name(&self) -> String {
+        let given = self.options.name.as_ref().map(|name| name.value());
+        given.unwrap_or_else(|| self.plain_name().to_string())
+    }
+
+    /// Writes the expression that makes the `ToolMethod`.
+    pub(crate) fn expand(&self) -> TokenStream {
+        let (name, description) = (self.name(), &self.description);
+        let fields = self.arguments().map(Argument::field);
+        let defaults = self.arguments().filter_map(Argument::default);
+        let names: Vec<_> = self.arguments().map(Argument::name).collect();
+        let category = self
+            .options
+            .category
+            .as_ref()
+            .map(|category| quote!(.with_category(#category)));
+        let direct = self.options.return_direct.then(|| quote!(.return_direct()));
+        let share = self
+            .needs_object()
+            .then(|| quote!(let __this = ::std::sync::Arc::clone(&__this);));
+        let answer = self.answer();
+        quote! {{
+            #[derive(::toolwit::__private::serde::Deserialize, ::toolwit::__private::schemars::JsonSchema)]
+            #[serde(crate = "::toolwit::__private::serde", deny_unknown_fields)]
+            #[schemars(crate = "::toolwit::__private::schemars")]
+            struct __Input {
+                #(#fields,)*
+            }
+            #(#defaults)*
+            #share
+            ::toolwit::ToolMethod::new(#name, #description, move |__input: __Input, __context: ::toolwit::ToolContext| {
+                #share
+                async move {
+                    let __Input { #(#names),* } = __input;
+                    #answer
+                }
+            })
+            #category
+            #direct
+        }}
+    }
+
+    /// The call, and its result as a `Result`.
+    fn answer(&self) -> TokenStream {
+        let function = &self.function;
+        let arguments = self.parameters.iter().map(|parameter| match parameter {
+            Parameter::Context { by_reference: true } => quote!(&__context),
+            Parameter::Context { by_reference: false } => quote!(::core::clone::Clone::clone(&__context)),
+            Parameter::Argument(argument) => {
+                let name = argument.name();
+                quote!(#name)
+            }
+        });
+        let call = match self.call {
+            Call::Plain => quote!(#function(#(#arguments),*)),
+            Call::Associated => quote!(Self::#function(#(#arguments),*)),
+            Call::Reference => quote!(Self::#function(&*__this, #(#arguments),*)),
+            Call::Shared => quote!(Self::#function(::std::sync::Arc::clone(&__this), #(#arguments),*)),
+        };
+        let awaited = self.is_async.then(|| quote!(.await));
+        match self.is_fallible {
+            true => quote!(#call #awaited),
+            false => quote!(::core::result::Result::<_, ::core::convert::Infallible>::Ok(#call #awaited)),
+        }
+    }
+
+    fn needs_object(&self) -> bool {
+        matches!(self.call, Call::Reference | Call::Shared)
+    }
+
+    fn arguments(&self) -> impl Iterator<Item = &Argument> {
+        self.parameters.iter().filter_map(|parameter| match parameter {
+            Parameter::Argument(argument) => Some(&**argument),
+            Parameter::Context { .. } => None,
+        })
+    }
+}
+
+/// Refuses functions of which no tool can be made.
+fn check_form(signature: &Signature) -> Result<()> {
+    let refused = |span, message| Err(Error::new(span, message));
+    if !signature.generics.params.is_empty() {
+        let message = "a generic function cannot be a tool: the model needs one schema; write it for concrete types";
+        return refused(signature.generics.span(), message);
+    }
+    if let Some(unsafety) = &signature.unsafety {
+        return refused(
+            unsafety.span(),
+            "an unsafe function cannot be a tool: a model cannot keep its promises",
+        );
+    }
+    if let Some(variadic) = &signature.variadic {
+        return refused(variadic.span(), "a tool has a fixed number of parameters");
+    }
+    Ok(())
+}
+
+fn read_receiver(receiver: &Receiver, owner: Owner) -> Result<Call> {
+    if owner == Owner::None {
+        let message = "`#[tool]` on a method needs `#[tool]` on its `impl` block too";
+        return Err(Error::new(receiver.span(), message));
+    }
+    let is_shared =
+        matches!(&*receiver.ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Arc"));
+    if is_shared {
+        return Ok(Call::Shared);
+    }
+    match (&receiver.reference, &receiver.mutability) {
+        (Some(_), None) => Ok(Call::Reference),
+        (Some(_), Some(_)) => {
+            let message = "calls may run side by side: take `&self`, and keep what changes in a `Mutex`";
+            Err(Error::new(receiver.span(), message))
+        }
+        (None, _) => Err(Error::new(
+            receiver.span(),
+            "a tool is called more than once: take `&self` or `self: Arc<Self>`",
+        )),
+    }
+}
+
+fn returns_result(output: &ReturnType) -> bool {
+    let ReturnType::Type(_, kind) = output else {
+        return false;
+    };
+    matches!(&**kind, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Result"))
+}

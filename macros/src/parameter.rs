@@ -1,0 +1,104 @@
+//! The parameters of a tool.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{Error, Expr, ExprLit, Ident, Lit, Pat, PatType, Result, Type};
+
+use crate::attributes::ParameterOptions;
+use crate::unsupported;
+
+/// One parameter of a function after `self`.
+pub(crate) enum Parameter {
+    /// The context of the call, which no model sees.
+    Context { by_reference: bool },
+    /// What the model gives.
+    Argument(Box<Argument>),
+}
+
+/// A parameter that is in the schema.
+pub(crate) struct Argument {
+    name: Ident,
+    kind: Type,
+    description: Option<String>,
+    default: Option<Expr>,
+}
+
+impl Parameter {
+    /// Reads a parameter, and takes from it what the compiler would refuse.
+    pub(crate) fn read(parameter: &mut PatType) -> Result<Self> {
+        let (options, doc) = ParameterOptions::take_from(&mut parameter.attrs)?;
+        if let Some(by_reference) = is_context(&parameter.ty) {
+            if let Some(default) = options.default {
+                return Err(Error::new(default.span(), "the context of the call has no default"));
+            }
+            return Ok(Self::Context { by_reference });
+        }
+        let Pat::Ident(pattern) = &*parameter.pat else {
+            let message = "give the parameter a plain name, which the model can use";
+            return Err(Error::new(parameter.pat.span(), message));
+        };
+        unsupported::check(&pattern.ident, &parameter.ty)?;
+        Ok(Self::Argument(Box::new(Argument {
+            name: pattern.ident.clone(),
+            kind: (*parameter.ty).clone(),
+            description: options.description.map(|text| text.value()).or(doc),
+            default: options.default,
+        })))
+    }
+}
+
+impl Argument {
+    pub(crate) fn name(&self) -> &Ident {
+        &self.name
+    }
+
+    /// The field of the input type.
+    pub(crate) fn field(&self) -> TokenStream {
+        let (name, kind) = (&self.name, &self.kind);
+        let doc = self.description.as_ref().map(|text| quote!(#[doc = #text]));
+        let default = match &self.default {
+            Some(_) => {
+                let path = self.default_function().to_string();
+                Some(quote!(#[serde(default = #path)]))
+            }
+            None => is_option(kind).then(|| quote!(#[serde(default)])),
+        };
+        quote!(#doc #default #name: #kind)
+    }
+
+    /// The function that makes the default.
+    pub(crate) fn default(&self) -> Option<TokenStream> {
+        let (name, kind, value) = (self.default_function(), &self.kind, self.default.as_ref()?);
+        let value = match value {
+            Expr::Lit(ExprLit { lit: Lit::Str(_), .. }) => quote!(::core::convert::Into::into(#value)),
+            _ => quote!(#value),
+        };
+        Some(quote! {
+            fn #name() -> #kind {
+                #value
+            }
+        })
+    }
+
+    fn default_function(&self) -> Ident {
+        format_ident!("__default_{}", self.name.unraw())
+    }
+}
+
+/// Tells whether a type is the context, and whether it is taken by reference.
+fn is_context(kind: &Type) -> Option<bool> {
+    match kind {
+        Type::Reference(reference) if reference.mutability.is_none() => is_context(&reference.elem).map(|_| true),
+        Type::Path(path) => {
+            let last = path.path.segments.last()?;
+            (last.ident == "ToolContext" && last.arguments.is_none()).then_some(false)
+        }
+        _ => None,
+    }
+}
+
+fn is_option(kind: &Type) -> bool {
+    matches!(kind, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Option"))
+}

@@ -1,0 +1,126 @@
+//! Types that no JSON can be, found by how they are written, with what to write in their place.
+
+use quote::ToTokens;
+use syn::visit::{self, Visit};
+use syn::{Error, Ident, Result, Type, TypePath, TypeReference};
+
+/// Names of types that stand for a value to come.
+const FUTURES: [&str; 6] = ["Future", "BoxFuture", "LocalBoxFuture", "JoinHandle", "Pin", "Poll"];
+
+/// Names of types that stand for many values to come.
+const STREAMS: [&str; 7] = [
+    "Stream",
+    "BoxStream",
+    "Receiver",
+    "UnboundedReceiver",
+    "Sender",
+    "UnboundedSender",
+    "Sink",
+];
+
+/// Names of traits and types that stand for code.
+const FUNCTIONS: [&str; 4] = ["Fn", "FnMut", "FnOnce", "AsyncFn"];
+
+/// Refuses a parameter whose type a model cannot give.
+pub(crate) fn check(name: &Ident, kind: &Type) -> Result<()> {
+    match find(kind) {
+        Some(fault) => Err(complain(kind, &format!("`{name}`"), fault)),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a result that no model can read.
+pub(crate) fn check_output(kind: &Type) -> Result<()> {
+    match find(kind) {
+        Some(fault) => Err(complain(kind, "the result", fault)),
+        None => Ok(()),
+    }
+}
+
+fn complain(kind: &Type, what: &str, fault: String) -> Error {
+    Error::new_spanned(kind, format!("{what} cannot be of this type: {fault}"))
+}
+
+fn find(kind: &Type) -> Option<String> {
+    let mut search = Search::default();
+    search.visit_type(kind);
+    search.fault
+}
+
+/// Looks through a type for what cannot be, outermost first.
+#[derive(Default)]
+struct Search {
+    fault: Option<String>,
+}
+
+impl Search {
+    fn found(&mut self, fault: impl Into<String>) {
+        self.fault.get_or_insert_with(|| fault.into());
+    }
+}
+
+impl<'ast> Visit<'ast> for Search {
+    fn visit_type(&mut self, kind: &'ast Type) {
+        match kind {
+            Type::BareFn(_) => self.found("a function is no JSON"),
+            Type::Ptr(_) => self.found("a pointer is no JSON"),
+            Type::Never(_) => self.found("it has no value"),
+            Type::Infer(_) => self.found("write the type out, since the schema is made of it"),
+            Type::ImplTrait(_) | Type::TraitObject(_) => {
+                visit::visit_type(self, kind);
+                self.found("the schema needs one concrete type");
+            }
+            Type::Reference(reference) => self.reference(reference),
+            Type::Path(path) => self.path(path),
+            _ => visit::visit_type(self, kind),
+        }
+    }
+
+    fn visit_trait_bound(&mut self, bound: &'ast syn::TraitBound) {
+        if let Some(last) = bound.path.segments.last() {
+            self.name(&last.ident);
+        }
+    }
+}
+
+impl Search {
+    fn reference(&mut self, reference: &TypeReference) {
+        if reference
+            .lifetime
+            .as_ref()
+            .is_some_and(|lifetime| lifetime.ident == "static")
+        {
+            return;
+        }
+        let element = &reference.elem;
+        match &**element {
+            Type::Path(path) if path.path.is_ident("str") => self.found("it is borrowed; take `String`"),
+            Type::Slice(slice) => {
+                let item = slice.elem.to_token_stream();
+                self.found(format!("it is borrowed; take `Vec<{item}>`"));
+            }
+            _ => self.found("it is borrowed; take the value itself"),
+        }
+    }
+
+    fn path(&mut self, path: &TypePath) {
+        let Some(last) = path.path.segments.last() else { return };
+        if path.path.is_ident("Self") || path.qself.is_some() || path.path.segments[0].ident == "Self" {
+            self.found("`Self` cannot be named in a schema; write the type's name");
+            return;
+        }
+        self.name(&last.ident);
+        visit::visit_type_path(self, path);
+    }
+
+    fn name(&mut self, name: &Ident) {
+        let name = name.to_string();
+        if FUTURES.contains(&name.as_str()) {
+            self.found("a value to come is no JSON; take the value itself, or make the function `async`");
+        } else if STREAMS.contains(&name.as_str()) {
+            self.found("a stream is no JSON; take a `Vec`");
+        } else if FUNCTIONS.contains(&name.as_str()) {
+            self.found("a function is no JSON");
+        }
+    }
+}
