@@ -7,7 +7,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use wasmtime::component::Component;
 
-use super::authority::{Applicant, Authority};
+use super::authority::{Applicant, Authority, Granted, nothing};
 use super::engine::Engine;
 use super::host_api::CallStack;
 use super::inspection::{Inspection, Origin};
@@ -17,7 +17,7 @@ use super::runtime::Runtime;
 use super::scope::{ConversationNumber, Scope};
 use super::source::{self, Source};
 use super::tool::PluginTool;
-use crate::capability::Declared;
+use crate::capability::{Declared, Ungranted};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::limits::{CallLimits, LimitRequest, effective};
 use crate::tool::{Tool, ToolContext};
@@ -30,6 +30,8 @@ pub struct Plugin {
     name: Arc<str>,
     inspection: Arc<Inspection>,
     declared: Declared,
+    /// What it may do where nothing is granted to anybody.
+    nothing: Arc<Granted>,
     source: Source,
     /// The bounds that its package asks for.
     requested: LimitRequest,
@@ -119,6 +121,7 @@ impl Plugin {
         let declared = Declared::from_imports(inspection.imports.iter().map(|import| import.name.as_str()));
         Ok(Arc::new(Self {
             name: name.into(),
+            nothing: nothing(&declared, Ungranted::NoGrant),
             declared,
             inspection: Arc::new(inspection),
             source,
@@ -189,6 +192,7 @@ impl Plugin {
     ) -> Result<Authority, Error> {
         let applicant = Applicant {
             plugin: &self.name,
+            nothing: &self.nothing,
             digest: &self.inspection.digest,
             declared: &self.declared,
             conversation,

@@ -11,11 +11,12 @@ mod quota;
 mod redact;
 mod secret;
 
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub(crate) use directory::OpenDirectory;
-pub(crate) use policy::{Applicant, Granted, Policy};
+pub(crate) use policy::{Applicant, Granted, Policy, nothing};
 pub(crate) use quota::{ENTRY_BYTES, Quota, full};
 pub(crate) use redact::Redactor;
 #[cfg(feature = "network")]
@@ -39,15 +40,26 @@ pub(crate) struct Authorities {
     keyvalue: Arc<dyn KeyValue>,
 }
 
-/// The authority of one call.
+/// The authority of one call, shared by all that judge for it.
 #[derive(Clone)]
-pub(crate) struct Authority {
+pub(crate) struct Authority(Arc<CallAuthority>);
+
+impl Deref for Authority {
+    type Target = CallAuthority;
+
+    fn deref(&self) -> &CallAuthority {
+        &self.0
+    }
+}
+
+/// What one call may do, and what was refused to it.
+pub(crate) struct CallAuthority {
     pub(crate) plugin: Arc<str>,
     pub(crate) granted: Arc<Granted>,
-    pub(crate) secrets: Arc<[Secret]>,
-    pub(crate) redactor: Arc<Redactor>,
+    pub(crate) secrets: Vec<Secret>,
+    pub(crate) redactor: Redactor,
     pub(crate) keyvalue: Arc<dyn KeyValue>,
-    refusals: Arc<Mutex<Vec<Refusal>>>,
+    refusals: Mutex<Vec<Refusal>>,
     /// Whether the plugin has more than this call may use, since another plugin makes it.
     is_narrowed: bool,
 }
@@ -119,26 +131,26 @@ impl Authorities {
             None => own.clone(),
         };
         let rules = &granted.effective.secrets;
-        let secrets: Arc<[Secret]> = if rules.is_empty() {
-            Arc::from([])
+        let secrets = if rules.is_empty() {
+            Vec::new()
         } else {
             let (own, rules, context) = (self.clone(), rules.clone(), context.clone());
             let looking = tokio::task::spawn_blocking(move || secret::look_up(&rules, own.secrets.as_ref(), &context));
-            looking.await.map_err(unexpected)??.into()
+            looking.await.map_err(unexpected)??
         };
-        Ok(Authority {
-            plugin: applicant.plugin.into(),
-            redactor: Arc::new(Redactor::new(secrets.iter().map(|secret| secret.value.as_str()))),
-            is_narrowed: granted.effective != own.effective,
+        Ok(Authority(Arc::new(CallAuthority {
+            plugin: applicant.plugin.clone(),
+            redactor: Redactor::new(secrets.iter().map(|secret| secret.value.as_str())),
+            is_narrowed: !Arc::ptr_eq(&granted, &own) && granted.effective != own.effective,
             granted,
             secrets,
             keyvalue: self.keyvalue.clone(),
-            refusals: Arc::default(),
-        })
+            refusals: Mutex::default(),
+        })))
     }
 }
 
-impl Authority {
+impl CallAuthority {
     /// Refuses a call that another plugin makes, to an instance that was made with more than that plugin has.
     ///
     /// # Errors

@@ -19,7 +19,9 @@ use crate::plugin::scope::ConversationNumber;
 /// Who asks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Applicant<'a> {
-    pub(crate) plugin: &'a str,
+    pub(crate) plugin: &'a Arc<str>,
+    /// What it has where nothing is granted to anybody.
+    pub(crate) nothing: &'a Arc<Granted>,
     pub(crate) digest: &'a str,
     pub(crate) declared: &'a Declared,
     pub(crate) conversation: ConversationNumber,
@@ -147,7 +149,7 @@ impl Policy {
                     .grants
                     .grants
                     .iter()
-                    .any(|grant| grant.plugin == applicant.plugin)
+                    .any(|grant| grant.plugin == **applicant.plugin)
             };
             return if loaded.as_ref().is_some_and(had_some) {
                 Err(Error::new(
@@ -162,7 +164,7 @@ impl Policy {
         }
         match (loaded, ledger) {
             (Some(loaded), Some(ledger)) => Ok(loaded.granted(applicant, ledger)),
-            _ => Ok(nothing(applicant.declared, Ungranted::NoGrant)),
+            _ => Ok(applicant.nothing.clone()),
         }
     }
 
@@ -231,7 +233,7 @@ impl Policy {
 
 impl Loaded {
     fn granted(&mut self, applicant: Applicant<'_>, ledger: &mut Ledger) -> Arc<Granted> {
-        let key = (applicant.plugin.to_owned(), applicant.digest.to_owned());
+        let key = (applicant.plugin.to_string(), applicant.digest.to_owned());
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
@@ -282,7 +284,7 @@ impl Loaded {
     }
 }
 
-fn nothing(declared: &Declared, why: Ungranted) -> Arc<Granted> {
+pub(crate) fn nothing(declared: &Declared, why: Ungranted) -> Arc<Granted> {
     Arc::new(Granted {
         effective: Effective::nothing(declared, why),
         directories: Vec::new(),

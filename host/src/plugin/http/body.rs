@@ -10,7 +10,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use wasmtime_wasi_http::{Error, WasiBody};
 
 use super::bounds::HttpBudget;
-use crate::plugin::authority::{Redactor, StreamMask};
+use crate::plugin::authority::{Authority, StreamMask};
 
 /// A body of a guest on its way out.
 pub(super) struct Outgoing {
@@ -52,7 +52,8 @@ impl Body for Outgoing {
 pub(super) struct Incoming {
     body: hyper::body::Incoming,
     budget: Arc<HttpBudget>,
-    redactor: Arc<Redactor>,
+    /// Knows the secrets that no answer may hold.
+    authority: Authority,
     mask: StreamMask,
     between_bytes: std::time::Duration,
     deadline: Instant,
@@ -64,7 +65,7 @@ impl Incoming {
     pub(super) fn new(
         body: hyper::body::Incoming,
         budget: Arc<HttpBudget>,
-        redactor: Arc<Redactor>,
+        authority: Authority,
         between_bytes: std::time::Duration,
         deadline: Instant,
     ) -> Self {
@@ -72,7 +73,7 @@ impl Incoming {
         Self {
             body,
             budget,
-            redactor,
+            authority,
             mask: StreamMask::default(),
             between_bytes,
             deadline,
@@ -124,7 +125,7 @@ impl Body for Incoming {
                 return self.end(Error::HttpResponseBodySize(Some(bytes_max)));
             }
             let this = &mut *self;
-            let ready = this.mask.push(&this.redactor, data);
+            let ready = this.mask.push(&this.authority.redactor, data);
             if !ready.is_empty() {
                 return Poll::Ready(Some(Ok(Frame::data(ready))));
             }

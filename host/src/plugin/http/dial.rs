@@ -213,7 +213,7 @@ fn incoming(
     let body = Incoming::new(
         body,
         admitted.budget.clone(),
-        redactor.clone(),
+        admitted.authority.clone(),
         between_bytes,
         admitted.deadline,
     );

@@ -8,7 +8,7 @@ mod dial;
 mod place;
 mod resolve;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use http::HeaderName;
 use tokio::time::Instant;
@@ -30,7 +30,7 @@ type Sent<T> = Box<dyn Future<Output = Result<T, Error>> + Send>;
 pub(crate) struct Network {
     pub(crate) resolver: Arc<dyn Resolve>,
     #[cfg(feature = "network")]
-    pub(crate) tls: std::sync::OnceLock<Arc<rustls::ClientConfig>>,
+    pub(crate) tls: OnceLock<Arc<rustls::ClientConfig>>,
 }
 
 impl Network {
@@ -53,7 +53,9 @@ pub(crate) struct Gate {
 /// What the gate knows of a call.
 struct GateCall {
     authority: Authority,
-    budget: Arc<HttpBudget>,
+    bounds: HttpBounds,
+    /// Made by the first request.
+    budget: OnceLock<Arc<HttpBudget>>,
     deadline: Instant,
 }
 
@@ -76,7 +78,8 @@ impl Gate {
     pub(crate) fn start_call(&mut self, authority: &Authority, bounds: HttpBounds, deadline: Instant) {
         self.call = Some(GateCall {
             authority: authority.clone(),
-            budget: Arc::new(HttpBudget::new(bounds)),
+            bounds,
+            budget: OnceLock::new(),
             deadline,
         });
     }
@@ -115,8 +118,9 @@ impl Gate {
                 return Err(Error::HttpRequestDenied);
             }
         };
-        if !call.budget.take_request() {
-            let why = format!("a call may make {} requests", call.budget.bounds.requests_max);
+        let budget = call.budget.get_or_init(|| Arc::new(HttpBudget::new(call.bounds)));
+        if !budget.take_request() {
+            let why = format!("a call may make {} requests", call.bounds.requests_max);
             return Err(refuse(
                 format!("send `{target}`"),
                 why,
@@ -127,8 +131,8 @@ impl Gate {
             target,
             rule,
             authority: call.authority.clone(),
-            budget: call.budget.clone(),
-            deadline: call.deadline.min(Instant::now() + call.budget.bounds.request_wall_max),
+            budget: budget.clone(),
+            deadline: call.deadline.min(Instant::now() + call.bounds.request_wall_max),
             network: self.network.clone(),
         })
     }
