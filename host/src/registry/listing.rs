@@ -12,10 +12,24 @@ pub(super) struct Listed {
     pub(super) refused: Option<Error>,
 }
 
+/// What it means that a place is not there at the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Absent {
+    /// Its name is wrong: an error.
+    #[default]
+    Error,
+    /// It has no packages yet.
+    Empty,
+}
+
 /// Lists the component files of directories, by path.
-pub(super) fn list(places: &[PathBuf]) -> Result<Vec<Listed>, Error> {
+pub(super) fn list(places: &[PathBuf], absent: Absent) -> Result<Vec<Listed>, Error> {
     let mut files = Vec::new();
     for place in places {
+        if absent == Absent::Empty && !place.exists() {
+            continue;
+        }
         let unreadable = |error: std::io::Error| {
             Error::new(
                 ErrorKind::Io,

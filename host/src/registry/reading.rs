@@ -8,7 +8,7 @@ use super::document::quality_percent;
 use super::listing::Listed;
 use super::manifest::{Manifest, Tier};
 use super::package::{Package, PackageStatus, name_of};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::plugin::{Inspection, KEPT_VERSION, Origin, Plugin, Runtime, read_component, read_wit};
 use crate::store::{PackageRecord, ToolRecord};
 
@@ -16,46 +16,146 @@ use crate::store::{PackageRecord, ToolRecord};
 /// tick in steps.
 const SETTLED_AFTER: Duration = Duration::from_secs(2);
 
-/// A package, and what is to be remembered of it if that changed.
-pub(super) struct Reading {
+/// What was read of a package's files.
+pub(super) struct Seen {
     pub(super) package: Package,
+    /// What the file system said of the files then; `None` when they must be read again in any case.
+    stamp: Option<String>,
+    /// A hash of all that was read.
+    content: blake3::Hash,
+}
+
+impl Seen {
+    /// Whether both are of the same content, however often it was written.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.content == other.content
+    }
+}
+
+/// What is known of a file before it is read.
+pub(super) enum Known {
+    /// Nothing: everything is read for the first time.
+    Nothing,
+    /// What the store remembers.
+    Record(Box<PackageRecord>),
+    /// What this process read before.
+    Seen(Arc<Seen>),
+    /// It was not there before, while others were.
+    Unseen,
+}
+
+/// A look at a package.
+pub(super) struct Reading {
+    pub(super) path: PathBuf,
+    /// What there is; nothing while a new file is not whole yet.
+    pub(super) seen: Option<Arc<Seen>>,
+    /// What is to be remembered, if that changed.
     pub(super) changed: Option<PackageRecord>,
+    /// Whether the file is being written, so that it will have to be read again.
+    pub(super) is_unsettled: bool,
 }
 
 /// Reads a package, or takes it from what is known when its files are the same. Blocks.
-pub(super) fn read(runtime: &Arc<Runtime>, file: Listed, known: Option<PackageRecord>) -> Reading {
+pub(super) fn read(runtime: &Arc<Runtime>, file: Listed, known: Known) -> Reading {
     let Listed { path, refused } = file;
     let name = match refused.map_or_else(|| name_of(&path), Err) {
         Ok(name) => name,
-        Err(error) => {
-            return Reading {
-                package: Package::broken(&path, error),
-                changed: None,
-            };
-        }
+        Err(error) => return broken(path, error, None, known),
     };
     let stamp = stamp(&path);
-    if let (Some(known), Some(stamp)) = (&known, &stamp)
-        && known.stamp == *stamp
-        && let Some(package) = restore(runtime, &name, &path, known)
-    {
-        return Reading { package, changed: None };
-    }
-    let read = inspect(runtime, &name, &path);
-    // What is not settled, or broken for a reason that may pass, is read again next time.
-    let stamp = stamp.unwrap_or_default();
-    match read {
-        Ok((inspection, manifest)) => {
-            let record = record(&name, &path, stamp, &inspection, manifest.as_ref());
-            let package = package(runtime, name, path, inspection, manifest);
-            let changed = (known.as_ref() != Some(&record)).then_some(record);
-            Reading { package, changed }
+    if stamp.is_some() {
+        match &known {
+            Known::Seen(seen) if seen.stamp == stamp => return Reading::unchanged(path, seen.clone()),
+            Known::Record(record) if Some(&record.stamp) == stamp.as_ref() => {
+                if let Some(package) = restore(runtime, &name, &path, record) {
+                    let content = content_of(record);
+                    return Reading::unchanged(path, Arc::new(Seen { package, stamp, content }));
+                }
+            }
+            _ => {}
         }
-        Err(error) => Reading {
-            package: Package::broken(&path, error),
-            changed: None,
-        },
     }
+    match inspect(runtime, &name, &path) {
+        Ok((inspection, manifest)) => {
+            let record = record(&name, &path, stamp.clone().unwrap_or_default(), &inspection, manifest.as_ref());
+            let content = content_of(&record);
+            let is_unsettled = stamp.is_none();
+            let package = match &known {
+                // The plugin goes on, with its machine code and its sessions.
+                Known::Seen(seen) if seen.content == content => seen.package.clone(),
+                _ => package(runtime, name, path.clone(), inspection, manifest),
+            };
+            let is_known = matches!(&known, Known::Record(known) if **known == record)
+                || matches!(&known, Known::Seen(seen) if seen.content == content && seen.stamp == stamp);
+            Reading {
+                path,
+                seen: Some(Arc::new(Seen { package, stamp, content })),
+                changed: (!is_known).then_some(record),
+                is_unsettled,
+            }
+        }
+        Err(error) => broken(path, error, stamp, known),
+    }
+}
+
+impl Reading {
+    fn unchanged(path: PathBuf, seen: Arc<Seen>) -> Self {
+        Self {
+            path,
+            seen: Some(seen),
+            changed: None,
+            is_unsettled: false,
+        }
+    }
+}
+
+/// What to believe of a file that cannot be used: while it is being written, what was known of it before.
+fn broken(path: PathBuf, error: Error, stamp: Option<String>, known: Known) -> Reading {
+    let is_unsettled = is_fresh(&path);
+    let earlier = match known {
+        Known::Seen(seen) if is_unsettled => Some(seen),
+        Known::Unseen if is_unsettled => None,
+        _ => {
+            let content = blake3::hash(format!("{} {} {}", error.kind, error.phase, error.message).as_bytes());
+            // A file that could not be read may be readable next time, without another sign of it.
+            let stamp = stamp.filter(|_| error.kind != ErrorKind::Io);
+            let package = Package::broken(&path, error);
+            Some(Arc::new(Seen { package, stamp, content }))
+        }
+    };
+    Reading {
+        path,
+        seen: earlier,
+        changed: None,
+        is_unsettled,
+    }
+}
+
+/// Whether a component was written so recently that it may not be whole.
+fn is_fresh(path: &Path) -> bool {
+    let modified = std::fs::metadata(path).and_then(|metadata| metadata.modified());
+    modified.is_ok_and(|modified| is_recent(modified))
+}
+
+fn is_recent(modified: SystemTime) -> bool {
+    SystemTime::now()
+        .duration_since(modified)
+        .is_ok_and(|age| age < SETTLED_AFTER)
+}
+
+/// A file as the store names it: whatever the directory is that the host runs in.
+pub(super) fn stored_path(path: &Path) -> String {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    absolute.to_string_lossy().into_owned()
+}
+
+/// Hashes what a package is, without where and when it was read.
+fn content_of(record: &PackageRecord) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    for text in [&record.name, &record.inspection, record.manifest.as_ref().unwrap_or(&String::new())] {
+        hasher.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+    }
+    hasher.finalize()
 }
 
 /// Describes the files of a package as the file system sees them. `None` while they may still be changing.
@@ -67,10 +167,7 @@ fn stamp(path: &Path) -> Option<String> {
             continue;
         };
         let modified = metadata.modified().ok()?;
-        if SystemTime::now()
-            .duration_since(modified)
-            .is_ok_and(|age| age < SETTLED_AFTER)
-        {
+        if is_recent(modified) {
             return None;
         }
         let nanoseconds = modified.duration_since(UNIX_EPOCH).ok()?.as_nanos();
@@ -124,6 +221,7 @@ fn package(
         .as_ref()
         .map(|manifest| manifest.annotations().limits)
         .unwrap_or_default();
+    let manifest = manifest.map(Arc::new);
     match Plugin::from_inspected(runtime, &name, path.clone(), inspection, requested) {
         Ok(plugin) => Package {
             name,
@@ -159,7 +257,7 @@ fn record(
         quality_percent: quality_percent(tool, tier),
     });
     PackageRecord {
-        path: path.to_string_lossy().into_owned(),
+        path: stored_path(path),
         stamp,
         name: name.to_owned(),
         digest: inspection.digest.clone(),

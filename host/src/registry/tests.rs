@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use super::*;
 use crate::plugin::{CodeCachePlace, Runtime, RuntimeOptions};
-use crate::store::{CheckOutcome, CheckStage, MemoryStore, PackageRecord, Store, StoreError, ToolHealth};
+use crate::store::{CheckOutcome, CheckStage, MemoryStore, PackageRecord, Store, StoreError, ToolHealth, ToolKey};
 
 fn runtime() -> Arc<Runtime> {
     let options = RuntimeOptions {
@@ -55,13 +55,13 @@ impl Store for Counting {
         self.store.update_packages(changed, gone)
     }
 
-    fn health(&self) -> Result<std::collections::BTreeMap<String, ToolHealth>, StoreError> {
+    fn health(&self) -> Result<std::collections::BTreeMap<ToolKey, ToolHealth>, StoreError> {
         self.store.health()
     }
 
     fn record_check(
         &self,
-        tool: &str,
+        tool: &ToolKey,
         stage: CheckStage,
         outcome: &CheckOutcome,
         at_ms: u64,
@@ -180,8 +180,10 @@ async fn a_broken_tool_ranks_last_after_a_restart_too() {
         ["alpha#play-song", "beta#play-song"]
     );
     let failed = CheckOutcome::Failure("it trapped".to_owned());
+    let digest = scan().await.packages()[0].plugin().unwrap().inspection().digest.clone();
+    let alpha = ToolKey::new(digest, "alpha#play-song");
     store
-        .record_check("alpha#play-song", CheckStage::Execution, &failed, health::now_ms())
+        .record_check(&alpha, CheckStage::Execution, &failed, health::now_ms())
         .unwrap();
     assert_eq!(
         found(&scan().await, "play a song"),
@@ -189,7 +191,7 @@ async fn a_broken_tool_ranks_last_after_a_restart_too() {
     );
     store
         .record_check(
-            "alpha#play-song",
+            &alpha,
             CheckStage::Execution,
             &CheckOutcome::Success,
             health::now_ms(),

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use super::health::{now_ms, verdict};
 use crate::error::Error;
-use crate::store::{CheckOutcome, Store};
+use crate::store::{CheckOutcome, Store, ToolKey};
 use crate::tool::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolResult};
 
 /// What was last remembered of a tool; calls that change nothing about it cost nothing.
@@ -18,13 +18,16 @@ const FAILURE: u8 = 2;
 /// Remembers how the calls of a tool end: each change from working to failing and back, once a conversation.
 pub(super) struct WatchedTool {
     tool: Arc<dyn Tool>,
+    key: ToolKey,
     store: Arc<dyn Store>,
     remembered: AtomicU8,
 }
 
 impl WatchedTool {
-    pub(super) fn new(tool: Arc<dyn Tool>, store: Arc<dyn Store>) -> Self {
+    /// Watches a tool of a component with this digest.
+    pub(super) fn new(tool: Arc<dyn Tool>, digest: &str, store: Arc<dyn Store>) -> Self {
         Self {
+            key: ToolKey::new(digest, tool.definition().id.as_str()),
             tool,
             store,
             remembered: AtomicU8::new(NOTHING),
@@ -41,8 +44,8 @@ impl WatchedTool {
         if self.remembered.swap(now, Ordering::Relaxed) == now {
             return;
         }
-        let (store, id) = (self.store.clone(), self.tool.definition().id.clone());
-        let record = move || store.record_check(id.as_str(), stage, &outcome, now_ms());
+        let (store, key) = (self.store.clone(), self.key.clone());
+        let record = move || store.record_check(&key, stage, &outcome, now_ms());
         match tokio::task::spawn_blocking(record).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::debug!(

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// What is remembered of a package.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PackageRecord {
-    /// Where its component is; it identifies the package.
+    /// Where its component is, as an absolute path; it identifies the package.
     pub path: String,
     /// What the file system said of its files when they were read; other words mean that they changed.
     pub stamp: String,
@@ -40,6 +40,26 @@ pub struct ToolRecord {
     pub description: String,
     /// How well it is described, in hundredths.
     pub quality_percent: u8,
+}
+
+/// A tool of certain bytes: what health is about. Another component may have tools of the same ids.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ToolKey {
+    /// SHA-256 of the component.
+    pub digest: String,
+    /// The tool's id.
+    pub tool: String,
+}
+
+impl ToolKey {
+    /// Names a tool of a component.
+    #[must_use]
+    pub fn new(digest: impl Into<String>, tool: impl Into<String>) -> Self {
+        Self {
+            digest: digest.into(),
+            tool: tool.into(),
+        }
+    }
 }
 
 /// Whether something worked when it was last tried.

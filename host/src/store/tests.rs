@@ -23,6 +23,10 @@ fn package(path: &str, digest: &str, exports: &[&str]) -> PackageRecord {
     }
 }
 
+fn key(digest: &str, tool: &str) -> ToolKey {
+    ToolKey::new(digest, tool)
+}
+
 // accept: 124
 fn packages_and_tools_go_together(store: &dyn Store) {
     let first = package("/a.wasm", "d1", &["add", "sub"]);
@@ -37,7 +41,7 @@ fn packages_and_tools_go_together(store: &dyn Store) {
         "one package a path, one tool an export"
     );
     store
-        .record_check("p#mul", CheckStage::Execution, &CheckOutcome::Success, 7)
+        .record_check(&key("d2", "p#mul"), CheckStage::Execution, &CheckOutcome::Success, 7)
         .unwrap();
     store.update_packages(&[], &["/b.wasm".to_owned()]).unwrap();
     assert_eq!(store.packages().unwrap(), [first]);
@@ -50,8 +54,8 @@ fn a_success_heals_and_other_bytes_start_anew(store: &dyn Store) {
         .update_packages(&[package("/a.wasm", "d1", &["add"])], &[])
         .unwrap();
     let failed = CheckOutcome::Failure("it trapped".to_owned());
-    store.record_check("p#add", CheckStage::Execution, &failed, 5).unwrap();
-    let health = store.health().unwrap()["p#add"].clone();
+    store.record_check(&key("d1", "p#add"), CheckStage::Execution, &failed, 5).unwrap();
+    let health = store.health().unwrap()[&key("d1", "p#add")].clone();
     assert_eq!(
         (health.import, health.execution),
         (HealthState::Unknown, HealthState::Broken)
@@ -62,27 +66,27 @@ fn a_success_heals_and_other_bytes_start_anew(store: &dyn Store) {
         .update_packages(&[package("/a.wasm", "d1", &["add", "sub"])], &[])
         .unwrap();
     assert!(
-        store.health().unwrap()["p#add"].is_broken(),
+        store.health().unwrap()[&key("d1", "p#add")].is_broken(),
         "the same bytes keep their health"
     );
 
     store
-        .record_check("p#add", CheckStage::Execution, &CheckOutcome::Success, 9)
+        .record_check(&key("d1", "p#add"), CheckStage::Execution, &CheckOutcome::Success, 9)
         .unwrap();
-    let health = store.health().unwrap()["p#add"].clone();
+    let health = store.health().unwrap()[&key("d1", "p#add")].clone();
     assert_eq!(
         (health.import, health.execution, health.uses),
         (HealthState::Healthy, HealthState::Healthy, 1)
     );
     assert_eq!((health.error, health.checked_ms), (None, 9));
 
-    store.record_check("p#add", CheckStage::Import, &failed, 10).unwrap();
+    store.record_check(&key("d1", "p#add"), CheckStage::Import, &failed, 10).unwrap();
     store
         .update_packages(&[package("/a.wasm", "d2", &["add"])], &[])
         .unwrap();
     assert!(store.health().unwrap().is_empty());
     store
-        .record_check("nobody#nothing", CheckStage::Import, &failed, 11)
+        .record_check(&key("d2", "nobody#nothing"), CheckStage::Import, &failed, 11)
         .unwrap();
     assert!(store.health().unwrap().is_empty());
 }

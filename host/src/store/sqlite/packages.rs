@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, named_params, params};
 
 use super::SqliteStore;
-use crate::store::record::{CheckOutcome, CheckStage, HealthState, PackageRecord, ToolHealth, ToolRecord};
+use crate::store::record::{CheckOutcome, CheckStage, HealthState, PackageRecord, ToolHealth, ToolKey, ToolRecord};
 use crate::store::{Store, StoreError};
 
 impl Store for SqliteStore {
@@ -49,18 +49,20 @@ impl Store for SqliteStore {
         Ok(transaction.commit()?)
     }
 
-    fn health(&self) -> Result<BTreeMap<String, ToolHealth>, StoreError> {
+    fn health(&self) -> Result<BTreeMap<ToolKey, ToolHealth>, StoreError> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(
-            "SELECT id, import_health, execution_health, health_error, checked_ms, uses FROM tools WHERE checked_ms > 0",
+            "SELECT digest, tools.id, import_health, execution_health, health_error, checked_ms, uses
+             FROM tools JOIN packages ON package = packages.id WHERE checked_ms > 0",
         )?;
-        let rows = statement.query_map([], |row| Ok((row.get(0)?, health(row, 1)?)))?;
+        let key = |row: &Row<'_>| Ok::<_, rusqlite::Error>(ToolKey::new(row.get::<_, String>(0)?, row.get::<_, String>(1)?));
+        let rows = statement.query_map([], |row| Ok((key(row)?, health(row, 2)?)))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
     fn record_check(
         &self,
-        tool: &str,
+        tool: &ToolKey,
         stage: CheckStage,
         outcome: &CheckOutcome,
         at_ms: u64,
@@ -69,8 +71,9 @@ impl Store for SqliteStore {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let known = transaction
             .query_row(
-                "SELECT import_health, execution_health, health_error, checked_ms, uses FROM tools WHERE id = ?1",
-                [tool],
+                "SELECT import_health, execution_health, health_error, checked_ms, uses
+                 FROM tools JOIN packages ON package = packages.id WHERE tools.id = ?1 AND digest = ?2 LIMIT 1",
+                [&tool.tool, &tool.digest],
                 |row| health(row, 0),
             )
             .optional()?;
@@ -78,14 +81,15 @@ impl Store for SqliteStore {
         known.record(stage, outcome, at_ms);
         transaction.execute(
             "UPDATE tools SET import_health = ?2, execution_health = ?3, health_error = ?4, checked_ms = ?5, uses = ?6
-             WHERE id = ?1",
+             WHERE id = ?1 AND package IN (SELECT id FROM packages WHERE digest = ?7)",
             params![
-                tool,
+                tool.tool,
                 word(known.import),
                 word(known.execution),
                 known.error,
                 signed(known.checked_ms),
-                signed(known.uses)
+                signed(known.uses),
+                tool.digest,
             ],
         )?;
         Ok(transaction.commit()?)

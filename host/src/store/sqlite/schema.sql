@@ -14,6 +14,7 @@ CREATE TABLE packages (
 ) STRICT;
 CREATE INDEX packages_by_category ON packages (category);
 CREATE INDEX packages_by_name ON packages (name);
+CREATE INDEX packages_by_digest ON packages (digest);
 
 CREATE TABLE tools (
     id TEXT NOT NULL,
