@@ -97,6 +97,8 @@ impl<'c> ToolLoop<'c> {
         let injection = strategy.begin_turn(&TurnContext::new(history.messages(), toolbox.callable()));
         if let (false, Some(trigger)) = (injection.is_none(), ToolName::parse(SEARCH_TOOLS)) {
             let events = toolbox.apply(injection, &trigger);
+            // The model has not been asked yet: what it is shown may still become what there is.
+            toolbox.declare_anew();
             self.emit_all(&events);
         }
     }

@@ -30,6 +30,7 @@ mod search;
 mod secret;
 mod shipped;
 mod show;
+mod store;
 mod story;
 
 use std::ffi::OsString;

@@ -23,6 +23,18 @@ pub struct Annotations {
     pub entities: BTreeMap<String, EntityOptions>,
     /// The bounds that the package asks for itself; they can only lower those that hold.
     pub limits: LimitRequest,
+    /// The values without which none of its tools works.
+    pub needs: Vec<Need>,
+}
+
+/// A value that a plugin needs: a key, an address. It is looked up anew at each call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Need {
+    /// The name of the environment variable, the secret or the setting.
+    pub name: String,
+    /// What it is, and where to get one.
+    pub description: String,
 }
 
 /// What a model is told about a tool beside its own docs.

@@ -7,7 +7,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use wasmtime::component::Component;
 
+use super::annotations::{Annotations, Need};
 use super::authority::{Applicant, Authority};
+use super::compile_status::{CompileStatus, Progress};
 use super::engine::Engine;
 use super::inspection::{Inspection, Origin};
 use super::link_once::{LinkOnce, Wait, cancelled_before};
@@ -32,6 +34,7 @@ pub struct Plugin {
     source: Source,
     /// The bounds that its package asks for.
     requested: LimitRequest,
+    needs: Vec<Need>,
     runtime: Arc<Runtime>,
     linked: LinkOnce,
     permits: Arc<Semaphore>,
@@ -60,7 +63,7 @@ impl Plugin {
             )
         };
         let inspection = blocking(inspect).await.map_err(|error| error.with_plugin(name))?;
-        Self::from_inspection(runtime, name, inspection, Source::Bytes(bytes), LimitRequest::none())
+        Self::from_inspection(runtime, name, inspection, Source::Bytes(bytes), &Annotations::default())
     }
 
     /// Makes a plugin of a component file.
@@ -82,10 +85,10 @@ impl Plugin {
             )
         };
         let inspection = blocking(inspect).await.map_err(|error| error.with_plugin(name))?;
-        Self::from_inspection(runtime, name, inspection, Source::File(path), LimitRequest::none())
+        Self::from_inspection(runtime, name, inspection, Source::File(path), &Annotations::default())
     }
 
-    /// Makes a plugin of a file that was inspected before. Its bytes are read when it is first called, and refused when
+    /// Makes a plugin of a file that was inspected before, under what its package says about it. Its bytes are read when it is first called, and refused when
     /// they are others than those that were inspected.
     ///
     /// # Errors
@@ -95,10 +98,10 @@ impl Plugin {
         name: &str,
         path: PathBuf,
         inspection: Inspection,
-        requested: LimitRequest,
+        annotations: &Annotations,
     ) -> Result<Arc<Self>, Error> {
-        requested.check().map_err(|error| error.with_plugin(name))?;
-        Self::from_inspection(runtime, name, inspection, Source::File(path), requested)
+        annotations.limits.check().map_err(|error| error.with_plugin(name))?;
+        Self::from_inspection(runtime, name, inspection, Source::File(path), annotations)
     }
 
     fn from_inspection(
@@ -106,7 +109,7 @@ impl Plugin {
         name: &str,
         inspection: Inspection,
         source: Source,
-        requested: LimitRequest,
+        annotations: &Annotations,
     ) -> Result<Arc<Self>, Error> {
         let ceilings = &runtime.engines.limits;
         let limits = effective(ceilings, &runtime.operator_limits, &LimitRequest::none());
@@ -121,7 +124,8 @@ impl Plugin {
             declared,
             inspection: Arc::new(inspection),
             source,
-            requested,
+            requested: annotations.limits.clone(),
+            needs: annotations.needs.clone(),
             runtime: runtime.clone(),
             linked: LinkOnce::default(),
             permits: Arc::new(Semaphore::new(runtime.engines.limits.calls_per_plugin_max)),
@@ -170,6 +174,18 @@ impl Plugin {
         Ok(started.elapsed())
     }
 
+    /// Starts to compile it in the background, unless that was done. [`Plugin::compile_status`] tells how far it is; a
+    /// call in the meantime waits, and compiles nothing twice. Needs a runtime of tokio.
+    pub fn compile(&self) {
+        self.linked.start(|| self.linking());
+    }
+
+    /// Returns how far its machine code is, in this process.
+    #[must_use]
+    pub fn compile_status(&self) -> CompileStatus {
+        self.linked.status()
+    }
+
     pub(crate) fn runtime(&self) -> &Arc<Runtime> {
         &self.runtime
     }
@@ -180,7 +196,7 @@ impl Plugin {
         &self.declared
     }
 
-    /// Finds out what a call may do.
+    /// Finds out what a call may do, and whether all is there that it needs.
     pub(crate) async fn authority(
         &self,
         conversation: ConversationNumber,
@@ -192,7 +208,9 @@ impl Plugin {
             declared: &self.declared,
             conversation,
         };
-        self.runtime.authorities.of_call(applicant, context).await
+        let authority = self.runtime.authorities.of_call(applicant, context).await?;
+        authority.require(&self.needs)?;
+        Ok(authority)
     }
 
     /// Computes the bounds of a call from what the process, the operator and the caller say.
@@ -213,14 +231,16 @@ impl Plugin {
             wall_max: self.runtime.engines.limits.load_wall_max,
             cancel: context.cancel(),
         };
-        let make = || {
-            let (runtime, source) = (self.runtime.clone(), self.source.clone());
-            link(runtime, source, self.inspection.clone())
-        };
         self.linked
-            .get(make, wait)
+            .get(|| self.linking(), wait)
             .await
             .map_err(|error| error.with_plugin(&*self.name))
+    }
+
+    fn linking(&self) -> impl Future<Output = Result<Arc<Linked>, Error>> + Send + 'static {
+        let (runtime, source) = (self.runtime.clone(), self.source.clone());
+        let (inspection, progress) = (self.inspection.clone(), self.linked.progress().clone());
+        link(runtime, source, inspection, progress)
     }
 
     /// Waits for a free place to run in.
@@ -249,7 +269,12 @@ fn busy() -> Error {
 }
 
 /// Maps cached machine code, or compiles and caches it; then links. Takes up to minutes.
-async fn link(runtime: Arc<Runtime>, source: Source, inspection: Arc<Inspection>) -> Result<Arc<Linked>, Error> {
+async fn link(
+    runtime: Arc<Runtime>,
+    source: Source,
+    inspection: Arc<Inspection>,
+    progress: Arc<Progress>,
+) -> Result<Arc<Linked>, Error> {
     let engine = runtime.engines.get(inspection.profile)?;
     let (of_cache, digest) = (runtime.clone(), inspection.digest.clone());
     let engine_of_cache = engine.clone();
@@ -258,14 +283,17 @@ async fn link(runtime: Arc<Runtime>, source: Source, inspection: Arc<Inspection>
         Ok(cache.and_then(|cache| cache.load(&engine_of_cache, &digest)))
     };
     let component = match blocking(look_up).await? {
-        Some(component) => component,
+        Some(component) => {
+            progress.started();
+            component
+        }
         None => {
-            let slots = runtime.engines.compiling.clone();
-            let slot = slots.acquire_owned().await;
+            let workers = runtime.engines.compiling.slot(inspection.size_bytes).await;
+            progress.started();
             let (engine, digest) = (engine.clone(), inspection.digest.clone());
             blocking(move || {
-                // Taken along, so that it stays taken when nobody waits any more.
-                let _slot = slot;
+                // Taken along, so that they stay taken when nobody waits any more.
+                let _workers = workers;
                 compile(&runtime, &engine, &source, &digest)
             })
             .await?

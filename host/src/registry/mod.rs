@@ -12,6 +12,7 @@ mod live;
 mod manifest;
 #[cfg(feature = "store")]
 mod notices;
+mod pack;
 mod package;
 mod reading;
 mod scan;
@@ -29,6 +30,8 @@ pub use manifest::{
     EntitySettings, EnvironmentNeed, Hints, LimitSettings, MANIFEST_SECTION, Manifest, RebindSetting, Tier,
     ToolSettings,
 };
+pub use pack::pack;
 pub use package::{Package, PackageStatus};
+pub use reading::inspect_package;
 pub use view::Registry;
 pub use watch::{WatchEvents, WatchOptions, Watching};

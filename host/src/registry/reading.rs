@@ -9,12 +9,19 @@ use super::listing::Listed;
 use super::manifest::{Manifest, Tier};
 use super::package::{Package, PackageStatus, name_of};
 use crate::error::{Error, ErrorKind};
-use crate::plugin::{Inspection, KEPT_VERSION, Origin, Plugin, Runtime, read_component, read_wit};
+use crate::plugin::{Inspection, KEPT_VERSION, Origin, Plugin, Runtime, custom_section, read_component, read_wit};
 use crate::store::{PackageRecord, ToolRecord};
 
 /// A file that changed this shortly before it was looked at may change again without a sign of it: clocks of file systems
 /// tick in steps.
 const SETTLED_AFTER: Duration = Duration::from_secs(2);
+
+/// The custom sections in which the wider ecosystem keeps what a component is.
+pub(super) const VERSION_SECTION: &str = "version";
+pub(super) const DESCRIPTION_SECTION: &str = "description";
+
+/// The longest text of such a section that is believed, in bytes.
+const STANDARD_TEXT_BYTES_MAX: usize = 1_024;
 
 /// What was read of a package's files.
 pub(super) struct Seen {
@@ -75,7 +82,8 @@ pub(super) fn read(runtime: &Arc<Runtime>, file: Listed, known: Known) -> Readin
             _ => {}
         }
     }
-    match inspect(runtime, &name, &path) {
+    let bytes_max = runtime.engine_limits().component_bytes_max;
+    match inspect_package(&name, &path, bytes_max) {
         Ok((inspection, manifest)) => {
             let record = record(&name, &path, stamp.clone().unwrap_or_default(), &inspection, manifest.as_ref());
             let content = content_of(&record);
@@ -195,12 +203,17 @@ fn restore(runtime: &Arc<Runtime>, name: &str, path: &Path, known: &PackageRecor
     Some(package(runtime, name.to_owned(), path.to_owned(), inspection, manifest))
 }
 
-fn inspect(runtime: &Arc<Runtime>, name: &str, path: &Path) -> Result<(Inspection, Option<Manifest>), Error> {
-    let bytes = read_component(path, runtime.engine_limits().component_bytes_max)?;
+/// Reads what a component file and its manifest tell, under a plugin's name. Blocks; nothing is compiled or run.
+///
+/// # Errors
+/// Those of [`Inspection::annotated`], and of a file or a manifest that cannot be read.
+pub fn inspect_package(name: &str, path: &Path, bytes_max: u64) -> Result<(Inspection, Option<Manifest>), Error> {
+    let bytes = read_component(path, bytes_max)?;
     let manifest = match Manifest::beside(&path.with_extension("toml"))? {
         Some(manifest) => Some(manifest),
         None => Manifest::embedded(&bytes)?,
     };
+    let manifest = with_standard_sections(manifest, &bytes);
     let beside = read_wit(&path.with_extension("wit"));
     let origin = Origin {
         name,
@@ -210,6 +223,23 @@ fn inspect(runtime: &Arc<Runtime>, name: &str, path: &Path) -> Result<(Inspectio
     Ok((Inspection::annotated(&bytes, origin, &annotations)?, manifest))
 }
 
+/// Completes a manifest with what the standard sections of a component say: its version and its description.
+fn with_standard_sections(manifest: Option<Manifest>, component: &[u8]) -> Option<Manifest> {
+    let text = |name: &str| {
+        let text = std::str::from_utf8(custom_section(component, name)?).ok()?.trim();
+        let is_usual = !text.is_empty() && text.len() <= STANDARD_TEXT_BYTES_MAX && !text.chars().any(char::is_control);
+        is_usual.then(|| text.to_owned())
+    };
+    let (version, description) = (text(VERSION_SECTION), text(DESCRIPTION_SECTION));
+    if manifest.is_none() && version.is_none() && description.is_none() {
+        return None;
+    }
+    let mut manifest = manifest.unwrap_or_default();
+    manifest.version = manifest.version.or(version);
+    manifest.description = manifest.description.or(description);
+    Some(manifest)
+}
+
 fn package(
     runtime: &Arc<Runtime>,
     name: String,
@@ -217,12 +247,9 @@ fn package(
     inspection: Inspection,
     manifest: Option<Manifest>,
 ) -> Package {
-    let requested = manifest
-        .as_ref()
-        .map(|manifest| manifest.annotations().limits)
-        .unwrap_or_default();
+    let annotations = manifest.as_ref().map(Manifest::annotations).unwrap_or_default();
     let manifest = manifest.map(Arc::new);
-    match Plugin::from_inspected(runtime, &name, path.clone(), inspection, requested) {
+    match Plugin::from_inspected(runtime, &name, path.clone(), inspection, &annotations) {
         Ok(plugin) => Package {
             name,
             path,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 use super::*;
-use crate::plugin::{CodeCachePlace, Runtime, RuntimeOptions};
+use crate::plugin::{CodeCachePlace, Runtime, RuntimeOptions, Scope};
 use crate::store::{CheckOutcome, CheckStage, MemoryStore, PackageRecord, Store, StoreError, ToolHealth, ToolKey};
 
 fn runtime() -> Arc<Runtime> {
@@ -203,3 +203,5 @@ async fn a_broken_tool_ranks_last_after_a_restart_too() {
         "a success heals"
     );
 }
+
+mod live;

@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::LimitRequest;
-use crate::plugin::{Annotations, EntityOptions, ToolText};
+use crate::plugin::{Annotations, EntityOptions, Need, ToolText};
 use crate::tool::Rebinding;
 
 /// The custom section that holds a component's manifest.
@@ -197,6 +197,12 @@ impl Manifest {
             limits: self.limits.request(),
             ..Annotations::default()
         };
+        for need in self.environment.iter().filter(|need| need.required) {
+            let mut needed = Need::default();
+            needed.name.clone_from(&need.name);
+            needed.description.clone_from(&need.description);
+            annotations.needs.push(needed);
+        }
         for tool in &self.tools {
             let told = text(&tool.description, &tool.use_case, &tool.limitations, &tool.examples);
             annotations.tools.insert(tool.export.clone(), told);
