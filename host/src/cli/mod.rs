@@ -3,9 +3,12 @@
 //! Standard output is data, standard error is talk. With `--json` there is exactly one JSON document on standard output, for
 //! failures too. The exit code says what kind of end it was; see [`main`].
 
+mod add;
 mod arguments;
 mod build;
+mod cache;
 mod call;
+mod doctor;
 mod demo;
 mod describe;
 mod exit;
@@ -19,11 +22,13 @@ mod limits;
 mod list;
 mod logging;
 mod lookup;
+mod pack;
 mod package;
 mod page;
 mod plugins;
 mod printer;
 mod progress;
+mod remove;
 mod run;
 mod schema;
 mod search;
@@ -32,6 +37,7 @@ mod shipped;
 mod show;
 mod store;
 mod story;
+mod whole_file;
 
 use std::ffi::OsString;
 use std::io;
@@ -108,6 +114,11 @@ async fn dispatch(command: Command, printer: Printer, cancel: &CancellationToken
         Command::Revoke(revoke) => revoke.run(printer),
         Command::Explain(explain) => explain.run(printer).await,
         Command::Secret(secret) => secret.run(printer),
+        Command::Add(add) => add.run(printer).await,
+        Command::Remove(remove) => remove.run(printer).await,
+        Command::Pack(pack) => pack.run(printer).await,
+        Command::Cache(cache) => cache.run(printer).await,
+        Command::Doctor(doctor) => doctor.run(printer).await,
     }
 }
 

@@ -65,6 +65,24 @@ impl PluginFlags {
         self.store.give(builder).await
     }
 
+    /// Says where a package is put: the one directory that is named, else `tools`, which need not be there yet.
+    pub(super) fn destination(&self) -> Result<PathBuf, Error> {
+        let named = match self.places.is_empty() {
+            true => named_by_environment(),
+            false => self.places.clone(),
+        };
+        match named.as_slice() {
+            [] => Ok(DEFAULT.into()),
+            [place] if !place.is_file() => Ok(place.clone()),
+            _ => Err(Error::new(
+                ErrorKind::Configuration,
+                Phase::Registry,
+                "it is not clear to which directory the package goes",
+            )
+            .with_suggestion("name one directory with `--plugins DIR`")),
+        }
+    }
+
     /// Says where to look: what the flags name, else the environment, else the directory `tools` when it is there.
     pub(super) fn places(&self) -> Result<Vec<PathBuf>, Error> {
         if !self.places.is_empty() {
