@@ -106,13 +106,14 @@ impl Toolbox {
     /// Takes what is declared from what can be called now. Only before the model is asked in a turn.
     pub(super) fn declare_anew(&mut self) {
         let callable = &self.callable;
-        self.declared.retain_mut(|tool| match callable.look_up(tool.name.as_str()) {
-            Lookup::Found(now) => {
-                tool.definition = now.definition;
-                true
-            }
-            Lookup::Removed(_) | Lookup::Unknown(_) => false,
-        });
+        self.declared
+            .retain_mut(|tool| match callable.look_up(tool.name.as_str()) {
+                Lookup::Found(now) => {
+                    tool.definition = now.definition;
+                    true
+                }
+                Lookup::Removed(_) | Lookup::Unknown(_) => false,
+            });
     }
 
     /// Notes that a tool is called; one that was evicted is declared again.

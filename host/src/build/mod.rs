@@ -27,9 +27,9 @@ mod source;
 mod wasm_sysroot;
 mod wit;
 
+pub use crate::plugin::SectionError;
 pub use error::BuildError;
 pub use progress::{BuildEvent, Progress, Silent, Step};
 pub use request::{Build, BuildReport};
-pub use crate::plugin::SectionError;
 pub use source::{BuildCommand, Source};
 pub use wit::{EmbedError, ResolvedWit, WitError, embed_wit};

@@ -110,7 +110,9 @@ fn put(package: &Package, earlier: Option<&Package>, place: &Path) -> Result<Add
             continue;
         }
         if from.is_file() {
-            fs::read(&from).and_then(|bytes| write_whole(&to, &bytes)).map_err(unwritable)?;
+            fs::read(&from)
+                .and_then(|bytes| write_whole(&to, &bytes))
+                .map_err(unwritable)?;
         } else if to.is_file() {
             fs::remove_file(&to).map_err(unwritable)?;
         }
@@ -119,7 +121,10 @@ fn put(package: &Package, earlier: Option<&Package>, place: &Path) -> Result<Add
     Ok(Added {
         name: package.name.clone(),
         path: target.display().to_string(),
-        digest: inspection.as_ref().map(|known| known.digest.clone()).unwrap_or_default(),
+        digest: inspection
+            .as_ref()
+            .map(|known| known.digest.clone())
+            .unwrap_or_default(),
         version: package.manifest.as_ref().and_then(|manifest| manifest.version.clone()),
         replaced: earlier.is_some(),
         tools: inspection.as_ref().map_or(0, |known| known.tools.len()),
@@ -143,7 +148,8 @@ fn tell(printer: Printer, added: &[Added]) -> Result<(), Failure> {
         paths.text(&one.path).end();
         let (verb, tools) = (if one.replaced { "replaced" } else { "added" }, one.tools);
         let noun = if tools == 1 { "tool" } else { "tools" };
-        talk.styled(FAINT, format_args!("{verb} {}: {tools} {noun}", one.name)).end();
+        talk.styled(FAINT, format_args!("{verb} {}: {tools} {noun}", one.name))
+            .end();
     }
     printer.say(&talk);
     printer.data(&paths)?;
@@ -160,8 +166,11 @@ fn nothing_to_add(source: &Path) -> Error {
 }
 
 fn is_there(earlier: &Package) -> Error {
-    let message = format!("there is a package `{}` already, in {}", earlier.name, earlier.path.display());
+    let message = format!(
+        "there is a package `{}` already, in {}",
+        earlier.name,
+        earlier.path.display()
+    );
     Error::new(ErrorKind::Configuration, Phase::Registry, message)
-        .with_plugin(&*earlier.name)
         .with_suggestion("put this one in its place with `--replace`")
 }

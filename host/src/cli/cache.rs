@@ -90,8 +90,12 @@ fn print(
     }
     if let Some(dropped) = dropped {
         let mut page = Page::new();
-        page.text(format_args!("dropped {} components, {}", dropped.entries, size(dropped.bytes)))
-            .end();
+        page.text(format_args!(
+            "dropped {} components, {}",
+            dropped.entries,
+            size(dropped.bytes)
+        ))
+        .end();
         printer.say(&page);
     }
     let mut page = Page::new();

@@ -12,9 +12,7 @@ use super::page::{BAD, FAINT, GOOD, Page, TITLE, WARN, size};
 use super::printer::{Form, Printer};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::limits::EngineLimits;
-use crate::plugin::{
-    EntityType, Import, ImportSupport, Inspection, Profile, Skipped, component_wit, read_component,
-};
+use crate::plugin::{EntityType, Import, ImportSupport, Inspection, Profile, Skipped, component_wit, read_component};
 use crate::registry::{EnvironmentNeed, Manifest, inspect_package};
 
 /// Show what a component file offers and wants, without running it

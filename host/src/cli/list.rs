@@ -31,7 +31,10 @@ impl List {
         match printer.form() {
             Form::Json => {
                 let code = CodeStates::of_host(&host);
-                let plugins: Vec<_> = packages.iter().map(|package| PackageDocument::of(package, &code)).collect();
+                let plugins: Vec<_> = packages
+                    .iter()
+                    .map(|package| PackageDocument::of(package, &code))
+                    .collect();
                 printer.document(&json!({ "plugins": plugins }))?;
             }
             Form::Human => {

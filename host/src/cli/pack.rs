@@ -75,7 +75,10 @@ impl Pack {
         if let Some(wit) = self.wit.as_deref().or(beside.exists().then_some(&*beside)) {
             component = with_wit(&component, wit)?;
         }
-        let manifest = self.manifest.clone().unwrap_or_else(|| self.file.with_extension("toml"));
+        let manifest = self
+            .manifest
+            .clone()
+            .unwrap_or_else(|| self.file.with_extension("toml"));
         let text = fs::read_to_string(&manifest).map_err(|error| {
             let message = format!("the manifest {} could not be read: {error}", manifest.display());
             Error::new(ErrorKind::Io, Phase::Registry, message)

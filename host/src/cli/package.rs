@@ -21,8 +21,7 @@ pub(super) struct PackageDocument<'a> {
     tier: Tier,
     status: Status,
     reason: Option<&'a str>,
-    /// How far its machine code is; only where there is a host that would run it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// How far its machine code is; nothing where there is no host that would run it.
     code: Option<&'static str>,
     tools: &'a [ToolDefinition],
 }

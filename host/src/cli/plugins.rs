@@ -46,7 +46,11 @@ impl PluginFlags {
     }
 
     /// Describes a host for calls under what is granted.
-    pub(super) async fn granted(&self, limits: &LimitFlags, authority: &AuthorityFlags) -> Result<ToolwitBuilder, Error> {
+    pub(super) async fn granted(
+        &self,
+        limits: &LimitFlags,
+        authority: &AuthorityFlags,
+    ) -> Result<ToolwitBuilder, Error> {
         let mut builder = self.builder(limits).await?;
         if let Some(grants) = authority.grants.existing() {
             builder = builder.grants(grants);

@@ -49,25 +49,47 @@ impl Remove {
         }
         let grants = self.grants.read()?;
         if printer.form() == Form::Human && grants.grants.iter().any(|grant| grant.plugin == package.name) {
-            printer.hint(format_args!("its grants stay; `toolwit revoke {}` takes them back", package.name));
+            printer.hint(format_args!(
+                "its grants stay; `toolwit revoke {}` takes them back",
+                package.name
+            ));
         }
         Ok(Exit::Success)
     }
 }
 
 fn find<'a>(registry: &'a Registry, name: &str) -> Result<&'a Package, Error> {
-    let named: Vec<_> = registry.packages().iter().filter(|package| package.name == name).collect();
+    let named: Vec<_> = registry
+        .packages()
+        .iter()
+        .filter(|package| package.name == name)
+        .collect();
     let refused = |message: String, suggestion: String| {
         Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(suggestion))
     };
     match named.as_slice() {
         [package] => Ok(package),
         [] => {
-            let names: Vec<_> = registry.packages().iter().map(|package| format!("`{}`", package.name)).collect();
-            refused(format!("there is no package `{name}`"), format!("there are {}", names.join(", ")))
+            let names: Vec<_> = registry
+                .packages()
+                .iter()
+                .map(|package| format!("`{}`", package.name))
+                .collect();
+            let there = if names.is_empty() {
+                "none".to_owned()
+            } else {
+                names.join(", ")
+            };
+            refused(
+                format!("there is no package `{name}`"),
+                format!("the packages are {there}"),
+            )
         }
         several => {
-            let paths: Vec<_> = several.iter().map(|package| package.path.display().to_string()).collect();
+            let paths: Vec<_> = several
+                .iter()
+                .map(|package| package.path.display().to_string())
+                .collect();
             refused(
                 format!("{} packages are called `{name}`", several.len()),
                 format!("remove one of the files yourself: {}", paths.join(", ")),

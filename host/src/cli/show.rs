@@ -55,11 +55,7 @@ impl Show {
     }
 }
 
-fn find<'a>(
-    host: &Toolwit,
-    registry: &'a Registry,
-    wanted: &str,
-) -> Result<(&'a Plugin, &'a ToolDefinition), Error> {
+fn find<'a>(host: &Toolwit, registry: &'a Registry, wanted: &str) -> Result<(&'a Plugin, &'a ToolDefinition), Error> {
     let id = match find_tool(host, &host.tools(&Scope::new()), wanted) {
         Ok(tool) => tool.definition().id.clone(),
         Err(error) => match find_method(registry, wanted) {

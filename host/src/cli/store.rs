@@ -31,7 +31,12 @@ impl StoreFlags {
         let file = path.clone();
         let opened = tokio::task::spawn_blocking(move || open(&file)).await;
         let opened = opened.unwrap_or_else(|error| {
-            Err(Error::new(ErrorKind::Internal, Phase::Registry, "opening the store failed unexpectedly").with_source(error))
+            Err(Error::new(
+                ErrorKind::Internal,
+                Phase::Registry,
+                "opening the store failed unexpectedly",
+            )
+            .with_source(error))
         });
         let store = match opened {
             Ok(store) => store,
@@ -52,13 +57,25 @@ impl StoreFlags {
     /// Returns the file, whether it is there or not; none without a home directory.
     pub(super) fn path(&self) -> Option<PathBuf> {
         use etcetera::BaseStrategy;
-        let own = || Some(etcetera::choose_base_strategy().ok()?.data_dir().join("toolwit").join("store.db"));
+        let own = || {
+            Some(
+                etcetera::choose_base_strategy()
+                    .ok()?
+                    .data_dir()
+                    .join("toolwit")
+                    .join("store.db"),
+            )
+        };
         self.named().or_else(own)
     }
 
     #[expect(clippy::disallowed_methods, reason = "the command line reads its own settings, once")]
     fn named(&self) -> Option<PathBuf> {
-        let variable = || std::env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let variable = || {
+            std::env::var_os(VARIABLE)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        };
         self.store_file.clone().or_else(variable)
     }
 }

@@ -95,7 +95,10 @@ pub(super) fn moved(before: &Registry, now: &Registry, tools: &ToolSet, scope: &
         let (Some(_), Some(earlier)) = (before.definition(id.as_str()), before.plugin_of(id.as_str())) else {
             continue;
         };
-        if now.plugin_of(id.as_str()).is_some_and(|plugin| Arc::ptr_eq(plugin, earlier)) {
+        if now
+            .plugin_of(id.as_str())
+            .is_some_and(|plugin| Arc::ptr_eq(plugin, earlier))
+        {
             continue;
         }
         match now.tool(id.as_str(), scope) {

@@ -172,9 +172,7 @@ impl Tool for SearchTools {
         drop(found);
         let registry = self.shelf.registry();
         let described = hits.iter().map(|hit| {
-            let description = registry
-                .definition(&hit.id)
-                .map(|tool| tool.description.as_str());
+            let description = registry.definition(&hit.id).map(|tool| tool.description.as_str());
             json!({"id": hit.id, "name": hit.name, "description": description})
         });
         let note = match (hits.is_empty(), is_known) {

@@ -10,6 +10,8 @@ mod answer;
 mod authority;
 mod check;
 mod code_cache;
+#[cfg(test)]
+mod code_cache_tests;
 mod code_entries;
 mod command;
 mod compile_status;

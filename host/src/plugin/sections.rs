@@ -32,11 +32,7 @@ pub enum SectionError {
 ///
 /// # Errors
 /// [`SectionError`] for bytes that are no well-formed component.
-pub fn replace_custom_sections(
-    component: &[u8],
-    name: &str,
-    contents: &[Vec<u8>],
-) -> Result<Vec<u8>, SectionError> {
+pub fn replace_custom_sections(component: &[u8], name: &str, contents: &[Vec<u8>]) -> Result<Vec<u8>, SectionError> {
     if !Parser::is_component(component) {
         return Err(SectionError::NotAComponent);
     }

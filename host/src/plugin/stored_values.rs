@@ -40,7 +40,10 @@ fn told(error: StoreError) -> KeyValueError {
         StoreError::Full { bytes_max, .. } => KeyValueError::Full { bytes_max },
         // What a database says may name files of the host; a guest need not know them.
         error => {
-            tracing::warn!(error = &error as &dyn std::error::Error, "values of plugins cannot be kept");
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "values of plugins cannot be kept"
+            );
             KeyValueError::Failed("the host's store cannot be used now".to_owned())
         }
     }

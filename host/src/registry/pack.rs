@@ -25,7 +25,10 @@ pub fn pack(component: &[u8], name: &str, toml: &str, place: &str) -> Result<Vec
     let origin = Origin { name, wit_beside: None };
     Inspection::annotated(component, origin, &manifest.annotations())?;
     let mut packed = put(component, MANIFEST_SECTION, toml.as_bytes().to_vec())?;
-    let standard = [(VERSION_SECTION, &manifest.version), (DESCRIPTION_SECTION, &manifest.description)];
+    let standard = [
+        (VERSION_SECTION, &manifest.version),
+        (DESCRIPTION_SECTION, &manifest.description),
+    ];
     for (section, text) in standard {
         if let Some(text) = text {
             packed = put(&packed, section, text.as_bytes().to_vec())?;
@@ -71,7 +74,13 @@ mod tests {
     // accept: 104
     #[test]
     fn a_packed_manifest_is_read_back_and_replaced_by_the_next() {
-        let first = pack(&component(), "one", "version = \"1.0.0\"\ncategory = \"numbers\"", "one.toml").unwrap();
+        let first = pack(
+            &component(),
+            "one",
+            "version = \"1.0.0\"\ncategory = \"numbers\"",
+            "one.toml",
+        )
+        .unwrap();
         let manifest = Manifest::embedded(&first).unwrap().unwrap();
         assert_eq!(manifest.category.as_deref(), Some("numbers"));
         assert_eq!(custom_section(&first, "version"), Some(&b"1.0.0"[..]));
@@ -80,7 +89,11 @@ mod tests {
         let second = pack(&first, "one", "version = \"2.0.0\"", "one.toml").unwrap();
         assert_eq!(custom_section(&second, "version"), Some(&b"2.0.0"[..]));
         assert_eq!(Manifest::embedded(&second).unwrap().unwrap().category, None);
-        assert_eq!(pack(&second, "one", "version = \"2.0.0\"", "one.toml").unwrap(), second, "once is enough");
+        assert_eq!(
+            pack(&second, "one", "version = \"2.0.0\"", "one.toml").unwrap(),
+            second,
+            "once is enough"
+        );
     }
 
     // accept: 138
@@ -89,7 +102,10 @@ mod tests {
         let wrong = "[[tools]]\nexport = \"two\"";
         let error = pack(&component(), "one", wrong, "one.toml").unwrap_err();
         assert!(error.message.contains("`two`"), "{error}");
-        assert!(error.suggestion.as_deref().unwrap_or_default().contains("`one`"), "{error:?}");
+        assert!(
+            error.suggestion.as_deref().unwrap_or_default().contains("`one`"),
+            "{error:?}"
+        );
         assert!(pack(b"no component", "one", "", "one.toml").is_err());
     }
 }

@@ -76,7 +76,14 @@ pub(super) fn read(runtime: &Arc<Runtime>, file: Listed, known: Known) -> Readin
             Known::Record(record) if Some(&record.stamp) == stamp.as_ref() => {
                 if let Some(package) = restore(runtime, &name, &path, record) {
                     let content = content_of(record);
-                    return Reading::unchanged(path, Arc::new(Seen { package, stamp, content }));
+                    return Reading::unchanged(
+                        path,
+                        Arc::new(Seen {
+                            package,
+                            stamp,
+                            content,
+                        }),
+                    );
                 }
             }
             _ => {}
@@ -85,7 +92,13 @@ pub(super) fn read(runtime: &Arc<Runtime>, file: Listed, known: Known) -> Readin
     let bytes_max = runtime.engine_limits().component_bytes_max;
     match inspect_package(&name, &path, bytes_max) {
         Ok((inspection, manifest)) => {
-            let record = record(&name, &path, stamp.clone().unwrap_or_default(), &inspection, manifest.as_ref());
+            let record = record(
+                &name,
+                &path,
+                stamp.clone().unwrap_or_default(),
+                &inspection,
+                manifest.as_ref(),
+            );
             let content = content_of(&record);
             let is_unsettled = stamp.is_none();
             let package = match &known {
@@ -97,7 +110,11 @@ pub(super) fn read(runtime: &Arc<Runtime>, file: Listed, known: Known) -> Readin
                 || matches!(&known, Known::Seen(seen) if seen.content == content && seen.stamp == stamp);
             Reading {
                 path,
-                seen: Some(Arc::new(Seen { package, stamp, content })),
+                seen: Some(Arc::new(Seen {
+                    package,
+                    stamp,
+                    content,
+                })),
                 changed: (!is_known).then_some(record),
                 is_unsettled,
             }
@@ -128,7 +145,11 @@ fn broken(path: PathBuf, error: Error, stamp: Option<String>, known: Known) -> R
             // A file that could not be read may be readable next time, without another sign of it.
             let stamp = stamp.filter(|_| error.kind != ErrorKind::Io);
             let package = Package::broken(&path, error);
-            Some(Arc::new(Seen { package, stamp, content }))
+            Some(Arc::new(Seen {
+                package,
+                stamp,
+                content,
+            }))
         }
     };
     Reading {
@@ -160,8 +181,14 @@ pub(super) fn stored_path(path: &Path) -> String {
 /// Hashes what a package is, without where and when it was read.
 fn content_of(record: &PackageRecord) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
-    for text in [&record.name, &record.inspection, record.manifest.as_ref().unwrap_or(&String::new())] {
-        hasher.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+    for text in [
+        &record.name,
+        &record.inspection,
+        record.manifest.as_ref().unwrap_or(&String::new()),
+    ] {
+        hasher
+            .update(&(text.len() as u64).to_le_bytes())
+            .update(text.as_bytes());
     }
     hasher.finalize()
 }

@@ -215,7 +215,10 @@ fn assemble(
     let now = now_ms();
     for package in &packages {
         let Some(plugin) = package.plugin() else { continue };
-        if before.get(&package.path).is_some_and(|earlier| Arc::ptr_eq(earlier, plugin)) {
+        if before
+            .get(&package.path)
+            .is_some_and(|earlier| Arc::ptr_eq(earlier, plugin))
+        {
             continue;
         }
         let documents = documents(plugin, package.manifest.as_deref());

@@ -190,12 +190,7 @@ async fn a_broken_tool_ranks_last_after_a_restart_too() {
         ["beta#play-song", "alpha#play-song"]
     );
     store
-        .record_check(
-            &alpha,
-            CheckStage::Execution,
-            &CheckOutcome::Success,
-            health::now_ms(),
-        )
+        .record_check(&alpha, CheckStage::Execution, &CheckOutcome::Success, health::now_ms())
         .unwrap();
     assert_eq!(
         found(&scan().await, "play a song")[0],

@@ -36,7 +36,8 @@ impl Content {
     /// Drops the health of tools that no package has any more.
     fn forget_health(&mut self) {
         let packages = &self.packages;
-        self.health.retain(|key, _| packages.values().any(|package| has(package, key)));
+        self.health
+            .retain(|key, _| packages.values().any(|package| has(package, key)));
     }
 }
 

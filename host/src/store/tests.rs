@@ -54,7 +54,9 @@ fn a_success_heals_and_other_bytes_start_anew(store: &dyn Store) {
         .update_packages(&[package("/a.wasm", "d1", &["add"])], &[])
         .unwrap();
     let failed = CheckOutcome::Failure("it trapped".to_owned());
-    store.record_check(&key("d1", "p#add"), CheckStage::Execution, &failed, 5).unwrap();
+    store
+        .record_check(&key("d1", "p#add"), CheckStage::Execution, &failed, 5)
+        .unwrap();
     let health = store.health().unwrap()[&key("d1", "p#add")].clone();
     assert_eq!(
         (health.import, health.execution),
@@ -80,7 +82,9 @@ fn a_success_heals_and_other_bytes_start_anew(store: &dyn Store) {
     );
     assert_eq!((health.error, health.checked_ms), (None, 9));
 
-    store.record_check(&key("d1", "p#add"), CheckStage::Import, &failed, 10).unwrap();
+    store
+        .record_check(&key("d1", "p#add"), CheckStage::Import, &failed, 10)
+        .unwrap();
     store
         .update_packages(&[package("/a.wasm", "d2", &["add"])], &[])
         .unwrap();

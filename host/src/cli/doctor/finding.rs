@@ -59,7 +59,13 @@ impl Findings {
         suggestion: impl Into<String>,
     ) {
         let suggestion = Some(suggestion.into());
-        self.add(check, State::Warning, Some(subject.to_owned()), message.into(), suggestion);
+        self.add(
+            check,
+            State::Warning,
+            Some(subject.to_owned()),
+            message.into(),
+            suggestion,
+        );
     }
 
     /// Adds what does not work.
@@ -72,14 +78,26 @@ impl Findings {
         exit: Exit,
     ) {
         self.exit = self.exit.max(Some(exit));
-        self.add(check, State::Problem, Some(subject.to_owned()), message.into(), suggestion);
+        self.add(
+            check,
+            State::Problem,
+            Some(subject.to_owned()),
+            message.into(),
+            suggestion,
+        );
     }
 
     /// Adds what failed with an error.
     pub(super) fn error(&mut self, check: &'static str, error: &Error) {
         let message = error.message.clone();
         self.exit = self.exit.max(Some(exit_of(error)));
-        self.add(check, State::Problem, error.plugin.clone(), message, error.suggestion.clone());
+        self.add(
+            check,
+            State::Problem,
+            error.plugin.clone(),
+            message,
+            error.suggestion.clone(),
+        );
     }
 
     fn add(

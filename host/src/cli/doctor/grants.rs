@@ -59,7 +59,12 @@ fn stale(plugin: &Plugin, grants: &Grants, findings: &mut Findings) {
     }
     let name = plugin.name();
     let message = format!("what is granted to {name} is for another version of it, so that it has nothing");
-    findings.warning("grants", name, message, format!("`toolwit grant {name}` shows what that one had"));
+    findings.warning(
+        "grants",
+        name,
+        message,
+        format!("`toolwit grant {name}` shows what that one had"),
+    );
 }
 
 fn granted_secrets(plugin: &Plugin, effective: &Effective, stored: &BTreeSet<String>, findings: &mut Findings) {
@@ -70,7 +75,11 @@ fn granted_secrets(plugin: &Plugin, effective: &Effective, stored: &BTreeSet<Str
         _ => false,
     });
     for rule in missing {
-        let message = format!("{} may use the secret `{}`, which is not there", plugin.name(), rule.name);
+        let message = format!(
+            "{} may use the secret `{}`, which is not there",
+            plugin.name(),
+            rule.name
+        );
         let hint = match rule.origin {
             SecretOrigin::Environment => format!("set {} in the environment of the host", rule.name),
             _ => format!("`toolwit secret set {}` reads it from standard input", rule.name),
@@ -99,7 +108,8 @@ fn lacks(plugin: &Plugin, need: &EnvironmentNeed, findings: &mut Findings) {
         told => format!(" ({told})"),
     };
     let message = format!("{plugin} needs `{name}`{what}, which nothing gives it");
-    let hint = format!("`toolwit grant {plugin} --env {name}=VALUE`, or keep it as a secret: `toolwit secret set {name}`");
+    let hint =
+        format!("`toolwit grant {plugin} --env {name}=VALUE`, or keep it as a secret: `toolwit secret set {name}`");
     findings.problem("needs", plugin, message, Some(hint), Exit::Usage);
 }
 
@@ -108,7 +118,12 @@ fn strangers(registry: &Registry, grants: &Grants, findings: &mut Findings) {
     let named: BTreeSet<&str> = grants.grants.iter().map(|grant| grant.plugin.as_str()).collect();
     for name in named.into_iter().filter(|name| registry.package(name).is_none()) {
         let message = format!("something is granted to {name}, which is not there");
-        findings.warning("grants", name, message, format!("`toolwit revoke {name}` takes it back"));
+        findings.warning(
+            "grants",
+            name,
+            message,
+            format!("`toolwit revoke {name}` takes it back"),
+        );
     }
 }
 

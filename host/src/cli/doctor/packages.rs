@@ -10,7 +10,13 @@ pub(super) fn check(registry: &Registry, findings: &mut Findings) {
     let broken = packages.iter().filter_map(|package| Some((package, package.reason()?)));
     for (package, reason) in broken {
         let message = format!("{} is broken: {}", package.name, reason.message);
-        findings.problem("packages", &package.name, message, reason.suggestion.clone(), Exit::NotLoaded);
+        findings.problem(
+            "packages",
+            &package.name,
+            message,
+            reason.suggestion.clone(),
+            Exit::NotLoaded,
+        );
     }
     let usable = registry.plugins().count();
     let tools = registry.tool_count();

@@ -20,7 +20,10 @@ pub(super) async fn check(plugins: &PluginFlags, authority: &AuthorityFlags, fin
     }
     code_cache(findings);
     if let (Ok(path), None) = (authority.grants.path(), authority.grants.existing()) {
-        findings.ok("grants", format!("there is no {}: plugins reach nothing", path.display()));
+        findings.ok(
+            "grants",
+            format!("there is no {}: plugins reach nothing", path.display()),
+        );
     }
     toolchain(findings).await;
 }
@@ -30,7 +33,10 @@ fn code_cache(findings: &mut Findings) {
     match opened.as_ref().map(|cache| (cache.directory(), cache.usage())) {
         Ok((_, Ok(usage))) => {
             let (entries, bytes, bytes_max) = (usage.entries, size(usage.bytes), size(usage.bytes_max));
-            findings.ok("cache", format!("machine code of {entries} components takes {bytes} of {bytes_max}"));
+            findings.ok(
+                "cache",
+                format!("machine code of {entries} components takes {bytes} of {bytes_max}"),
+            );
         }
         Ok((directory, Err(error))) => {
             let message = format!("the cache {} cannot be read: {error}", directory.display());

@@ -63,7 +63,10 @@ async fn a_file_that_is_being_written_is_believed_when_it_is_whole() {
 
     write_settled(&path, half, JUST_NOW);
     assert!(!is_changed(&live).await);
-    assert!(live.current().packages()[0].reason().is_none(), "what was known stays meanwhile");
+    assert!(
+        live.current().packages()[0].reason().is_none(),
+        "what was known stays meanwhile"
+    );
 
     write_settled(&path, half, LONG_AGO);
     assert!(is_changed(&live).await, "a half that nobody writes any more is broken");
@@ -135,7 +138,11 @@ async fn a_directory_may_go_and_come_back() {
     fs::rename(place.join("one.wasm"), place.join("other.wasm")).unwrap();
     assert!(is_changed(&live).await);
     assert_eq!(names(&live), ["other"]);
-    assert_eq!(found(&live.current(), "answer"), ["other#answer"], "the search knows it too");
+    assert_eq!(
+        found(&live.current(), "answer"),
+        ["other#answer"],
+        "the search knows it too"
+    );
 }
 
 #[tokio::test]

@@ -55,7 +55,8 @@ impl Store for SqliteStore {
             "SELECT digest, tools.id, import_health, execution_health, health_error, checked_ms, uses
              FROM tools JOIN packages ON package = packages.id WHERE checked_ms > 0",
         )?;
-        let key = |row: &Row<'_>| Ok::<_, rusqlite::Error>(ToolKey::new(row.get::<_, String>(0)?, row.get::<_, String>(1)?));
+        let key =
+            |row: &Row<'_>| Ok::<_, rusqlite::Error>(ToolKey::new(row.get::<_, String>(0)?, row.get::<_, String>(1)?));
         let rows = statement.query_map([], |row| Ok((key(row)?, health(row, 2)?)))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
