@@ -21,5 +21,5 @@ pub use entities::{Binding, Entities, EntityKey};
 pub use entity_tools::{ENTITY_DEPTH_MAX, ENTITY_ID_BYTES_MAX, EntityTools};
 pub use registry_tools::RegistryTools;
 pub use strategy::{InjectionStrategy, NoInjection};
-pub use tool_search::{SEARCH_TOOLS, TOOL_GUIDANCE, ToolSearch};
+pub use tool_search::{SEARCH_TOOLS, SEARCH_WALL_MAX, TOOL_GUIDANCE, ToolSearch};
 pub use turn::TurnContext;

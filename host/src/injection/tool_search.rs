@@ -20,7 +20,7 @@ use crate::tool::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolI
 pub const SEARCH_TOOLS: &str = "search_tools";
 
 /// How long a search waits for the tools that it found to be loaded. What is not ready then loads when it is called.
-const SEARCH_WALL_MAX: Duration = Duration::from_secs(5);
+pub const SEARCH_WALL_MAX: Duration = Duration::from_secs(5);
 
 /// How many earlier messages of the user are context.
 const RECENT_MAX: usize = 3;

@@ -12,7 +12,7 @@ use super::health::now_ms;
 use super::listing::{Absent, Listed, list};
 use super::package::{Package, PackageStatus, identity_of};
 use super::reading::{Known, Reading, Seen, read, stored_path};
-use super::view::{Registry, View};
+use super::view::{Newest, Registry, View};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::plugin::{Plugin, Runtime};
 use crate::store::{PackageRecord, Store, StoreError, ToolHealth, ToolKey};
@@ -77,7 +77,12 @@ impl Scan {
         blocking(move || {
             let health = warned(own.store.health());
             let seen = remember(&*own.store, readings, &gone);
-            let registry = assemble(&seen, Catalog::new(), &HashMap::new(), &health, own.store);
+            let from = Before {
+                catalog: Catalog::new(),
+                usable: HashMap::new(),
+                newest: Arc::default(),
+            };
+            let registry = assemble(&seen, from, &health, own.store);
             Ok((registry, seen))
         })
         .await
@@ -109,8 +114,12 @@ impl Scan {
             let seen = remember(&*own.store, readings, &gone);
             let registry = is_changed.then(|| {
                 let health = warned(own.store.health());
-                let before = searchable(earlier.packages());
-                assemble(&seen, earlier.view.catalog.clone(), &before, &health, own.store)
+                let from = Before {
+                    catalog: earlier.view.catalog.clone(),
+                    usable: searchable(earlier.packages()),
+                    newest: earlier.view.newest.clone(),
+                };
+                assemble(&seen, from, &health, own.store)
             });
             Ok(Another {
                 seen,
@@ -202,14 +211,21 @@ fn searchable(packages: &[Package]) -> HashMap<PathBuf, Arc<Plugin>> {
     usable.collect()
 }
 
-/// Puts a view together. The catalogue knows the tools of `before`, and is changed where they differ.
-fn assemble(
-    seen: &SeenFiles,
-    mut catalog: Catalog,
-    before: &HashMap<PathBuf, Arc<Plugin>>,
-    health: &Health,
-    store: Arc<dyn Store>,
-) -> Registry {
+/// What the view before knew.
+struct Before {
+    /// It knows the tools of these plugins.
+    catalog: Catalog,
+    usable: HashMap<PathBuf, Arc<Plugin>>,
+    newest: Arc<Newest>,
+}
+
+/// Puts a view together. The catalogue is changed where plugins are others than before.
+fn assemble(seen: &SeenFiles, from: Before, health: &Health, store: Arc<dyn Store>) -> Registry {
+    let Before {
+        mut catalog,
+        usable: before,
+        newest,
+    } = from;
     let mut packages: Vec<_> = seen.values().map(|seen| seen.package.clone()).collect();
     refuse_shared_names(&mut packages);
     let now = now_ms();
@@ -239,8 +255,11 @@ fn assemble(
         packages,
         catalog,
         store,
+        newest,
     };
-    Registry { view: Arc::new(view) }
+    let view = Arc::new(view);
+    view.newest.is_now(&view);
+    Registry { view }
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {

@@ -1,16 +1,16 @@
 //! The packages of plugin directories as they were at one moment.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 
-use super::catalog::{Catalog, Hit, Query, SemanticIndex};
+use super::catalog::{Catalog, HealthBoost, Hit, Query, SemanticIndex};
 use super::listing::Absent;
 use super::package::Package;
 use super::scan::Scan;
 use super::watched::WatchedTool;
 use crate::error::Error;
 use crate::plugin::{Plugin, Runtime, Scope};
-use crate::store::{MemoryStore, Store};
+use crate::store::{MemoryStore, Store, ToolKey};
 use crate::tool::{Tool, ToolDefinition};
 
 /// The packages of one or more plugin directories as they were when they were read, and the tools that can be found among
@@ -26,6 +26,29 @@ pub(super) struct View {
     pub(super) packages: Vec<Package>,
     pub(super) catalog: Catalog,
     pub(super) store: Arc<dyn Store>,
+    pub(super) newest: Arc<Newest>,
+}
+
+/// The newest view of some directories: what calls tell about tools goes there, whichever view they were found in.
+#[derive(Default)]
+pub(super) struct Newest(RwLock<Weak<View>>);
+
+impl Newest {
+    pub(super) fn is_now(&self, view: &Arc<View>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(view);
+    }
+
+    /// Lets searches from now on know whether a tool works, unless another version has taken its place.
+    pub(super) fn note(&self, tool: &ToolKey, health: HealthBoost) {
+        let newest = self.0.read().unwrap_or_else(PoisonError::into_inner).upgrade();
+        let Some(registry) = newest.map(|view| Registry { view }) else {
+            return;
+        };
+        let plugin = registry.plugin_of(&tool.tool);
+        if plugin.is_some_and(|plugin| plugin.inspection().digest == tool.digest) {
+            registry.view.catalog.set_health(&tool.tool, health);
+        }
+    }
 }
 
 impl Registry {
@@ -129,7 +152,12 @@ impl Registry {
 
     fn watched(&self, plugin: &Plugin, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
         let digest = &plugin.inspection().digest;
-        Arc::new(WatchedTool::new(tool, digest, self.view.store.clone()))
+        Arc::new(WatchedTool::new(
+            tool,
+            digest,
+            self.view.store.clone(),
+            self.view.newest.clone(),
+        ))
     }
 
     /// Returns what remembers its packages.

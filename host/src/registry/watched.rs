@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use async_trait::async_trait;
 
+use super::catalog::HealthBoost;
 use super::health::{now_ms, verdict};
+use super::view::Newest;
 use crate::error::Error;
 use crate::store::{CheckOutcome, Store, ToolKey};
 use crate::tool::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolResult};
@@ -20,16 +22,18 @@ pub(super) struct WatchedTool {
     tool: Arc<dyn Tool>,
     key: ToolKey,
     store: Arc<dyn Store>,
+    newest: Arc<Newest>,
     remembered: AtomicU8,
 }
 
 impl WatchedTool {
     /// Watches a tool of a component with this digest.
-    pub(super) fn new(tool: Arc<dyn Tool>, digest: &str, store: Arc<dyn Store>) -> Self {
+    pub(super) fn new(tool: Arc<dyn Tool>, digest: &str, store: Arc<dyn Store>, newest: Arc<Newest>) -> Self {
         Self {
             key: ToolKey::new(digest, tool.definition().id.as_str()),
             tool,
             store,
+            newest,
             remembered: AtomicU8::new(NOTHING),
         }
     }
@@ -44,6 +48,11 @@ impl WatchedTool {
         if self.remembered.swap(now, Ordering::Relaxed) == now {
             return;
         }
+        let boost = match outcome {
+            CheckOutcome::Success => HealthBoost::Healthy,
+            CheckOutcome::Failure(_) => HealthBoost::Broken,
+        };
+        self.newest.note(&self.key, boost);
         let (store, key) = (self.store.clone(), self.key.clone());
         let record = move || store.record_check(&key, stage, &outcome, now_ms());
         match tokio::task::spawn_blocking(record).await {

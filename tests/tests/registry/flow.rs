@@ -1,9 +1,13 @@
 //! From a message to a discovered tool's answer.
 
+use std::time::Duration;
+
 use serde_json::json;
+use toolwit::limits::{EngineLimits, LimitRequest, effective};
 use toolwit::model::Scripted;
 use toolwit::registry::WatchOptions;
-use toolwit::{Exposure, NativeTool, ToolResult};
+use toolwit::{Exposure, NativeTool, SEARCH_WALL_MAX, ToolResult};
+use toolwit_tests::Guests;
 
 use crate::place::{Place, adder, until};
 
@@ -136,6 +140,53 @@ async fn few_tools_are_all_shown_and_none_takes_the_name_of_another() {
         );
     }
     assert_eq!(conversation.run("Add").await.unwrap().text(), "mine");
+}
+
+// accept: 119
+#[test]
+fn the_bounds_of_time_are_those_that_are_promised() {
+    let (engine, none) = (EngineLimits::default(), LimitRequest::none());
+    assert_eq!(engine.load_wall_max, Duration::from_secs(120));
+    assert_eq!(SEARCH_WALL_MAX, Duration::from_secs(5));
+    let usual = effective(&engine, &none, &none);
+    assert_eq!(usual.wall_max, Duration::from_secs(30));
+    let long = effective(&engine, &none.clone().wall(Duration::from_secs(300)), &none);
+    assert_eq!(
+        long.wall_max,
+        Duration::from_secs(300),
+        "for a long-running tool, when the operator says so"
+    );
+    let greedy = effective(&engine, &none, &none.clone().wall(Duration::from_secs(300)));
+    assert_eq!(
+        greedy.wall_max,
+        Duration::from_secs(30),
+        "a plugin cannot say so itself"
+    );
+}
+
+// accept: 37
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn which_instance_of_an_entity_lives_on_is_the_manifests_choice() {
+    let bytes = Guests::rust_bytes("museum").await;
+    for (rebind, seen) in [("keep", 3), ("latest", 1)] {
+        let place = Place::new();
+        place.put_bytes(
+            "museum.toml",
+            format!("[entities.piece]\nrebind = \"{rebind}\"\n").as_bytes(),
+        );
+        place.put_bytes("museum.wasm", &bytes);
+        let host = place.host().build().await.unwrap();
+        let find = || json!({"id": "p-1"});
+        let model = Scripted::new()
+            .call("piece_find", find())
+            .call("piece_p1_look", json!({}))
+            .call("piece_p1_look", json!({}))
+            .call("piece_find", find())
+            .call("piece_p1_look", json!({}))
+            .answer("{{result}}");
+        let outcome = host.conversation().model(model).run("Look at it").await.unwrap();
+        assert_eq!(outcome.text(), seen.to_string(), "{rebind}");
+    }
 }
 
 // attack: I4

@@ -1,6 +1,7 @@
 //! The inverted index: which words stand in which tools, by the file that the tools come from.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::boost::{HealthBoost, Standing};
 use super::document::Document;
@@ -54,13 +55,14 @@ pub(super) struct Slot {
 }
 
 /// What scoring reads of a tool.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Scoring {
     /// Words in each field.
     pub(super) lengths: [u8; FIELDS],
-    pub(super) is_broken: bool,
-    /// What its standing multiplies its score by.
-    pub(super) factor: f32,
+    /// Whether it works; the end of a call may change it while others search.
+    health: AtomicU8,
+    /// What else multiplies its score.
+    lasting_factor: f32,
 }
 
 /// The words of a field over all tools that have it.
@@ -99,6 +101,12 @@ impl Catalog {
     pub fn set_standing(&mut self, id: &str, standing: Standing) -> bool {
         let scoring = self.by_id.get(id).and_then(|at| self.scoring.get_mut(*at as usize));
         scoring.map(|scoring| scoring.stand(&standing)).is_some()
+    }
+
+    /// Notes whether a tool works, also while others search. `false` when there is no such tool.
+    pub fn set_health(&self, id: &str, health: HealthBoost) -> bool {
+        let scoring = self.by_id.get(id).and_then(|at| self.scoring.get(*at as usize));
+        scoring.map(|scoring| scoring.set_health(health)).is_some()
     }
 
     /// Returns how many tools there are.
@@ -272,8 +280,44 @@ impl Catalog {
 
 impl Scoring {
     fn stand(&mut self, standing: &Standing) {
-        self.is_broken = standing.health == HealthBoost::Broken;
-        self.factor = standing.factor();
+        self.set_health(standing.health);
+        self.lasting_factor = standing.lasting_factor();
+    }
+
+    fn set_health(&self, health: HealthBoost) {
+        let word = match health {
+            HealthBoost::Unknown => 0,
+            HealthBoost::Healthy => 1,
+            HealthBoost::Broken => 2,
+        };
+        self.health.store(word, Ordering::Relaxed);
+    }
+
+    fn health(&self) -> HealthBoost {
+        match self.health.load(Ordering::Relaxed) {
+            1 => HealthBoost::Healthy,
+            2 => HealthBoost::Broken,
+            _ => HealthBoost::Unknown,
+        }
+    }
+
+    pub(super) fn is_broken(&self) -> bool {
+        self.health() == HealthBoost::Broken
+    }
+
+    /// What its standing multiplies its score by.
+    pub(super) fn factor(&self) -> f32 {
+        self.lasting_factor * self.health().factor()
+    }
+}
+
+impl Clone for Scoring {
+    fn clone(&self) -> Self {
+        Self {
+            lengths: self.lengths,
+            health: AtomicU8::new(self.health.load(Ordering::Relaxed)),
+            lasting_factor: self.lasting_factor,
+        }
     }
 }
 

@@ -216,3 +216,29 @@ async fn thousands_of_files_are_one_event() {
     assert_eq!(names(&live).len(), 2_000);
     assert!(!is_changed(&live).await);
 }
+
+// accept: 122, 136
+#[tokio::test]
+async fn what_a_call_comes_to_moves_the_tool_for_the_next_search() {
+    let directory = tempfile::tempdir().unwrap();
+    let trapping = r#"(component
+        (core module $m (func (export "f") unreachable))
+        (core instance $i (instantiate $m))
+        (func (export "play-song") (canon lift (core func $i "f"))))"#;
+    write_settled(
+        &directory.path().join("alpha.wasm"),
+        &wat::parse_str(trapping).unwrap(),
+        LONG_AGO,
+    );
+    write_settled(&directory.path().join("beta.wasm"), &component("play-song"), LONG_AGO);
+    let live = live(directory.path()).await;
+    let songs = || found(&live.current(), "play a song");
+    assert_eq!(songs()[0], "alpha#play-song");
+    let alpha = live.current().tool("alpha#play-song", &Scope::new()).unwrap();
+    alpha.call(Arguments::new(), &ToolContext::new()).await.unwrap_err();
+    assert_eq!(songs(), ["beta#play-song", "alpha#play-song"]);
+    // A package that comes in between changes nothing about it, and the call of an old tool reaches the new view.
+    write_settled(&directory.path().join("gamma.wasm"), &component("send-email"), LONG_AGO);
+    assert!(is_changed(&live).await);
+    assert_eq!(songs(), ["beta#play-song", "alpha#play-song"]);
+}
