@@ -12,6 +12,7 @@ use super::authority::{Applicant, Authority};
 use super::compile_status::{CompileStatus, Progress};
 use super::engine::Engine;
 use super::inspection::{Inspection, Origin};
+use super::known::{KeptInspection, Known};
 use super::link_once::{LinkOnce, Wait, cancelled_before};
 use super::linked::Linked;
 use super::runtime::Runtime;
@@ -29,8 +30,7 @@ use crate::tool::{Tool, ToolContext};
 /// is told to those who waited and tried again by the next.
 pub struct Plugin {
     name: Arc<str>,
-    inspection: Arc<Inspection>,
-    declared: Declared,
+    known: Known,
     source: Source,
     /// The bounds that its package asks for.
     requested: LimitRequest,
@@ -118,18 +118,33 @@ impl Plugin {
             .require_loadable()
             .and_then(|()| fits())
             .map_err(|error| error.with_plugin(name))?;
-        let declared = Declared::from_imports(inspection.imports.iter().map(|import| import.name.as_str()));
-        Ok(Arc::new(Self {
+        Ok(Self::make(runtime, name, Known::read(inspection), source, annotations))
+    }
+
+    /// Makes a plugin of a file of which was kept what an inspection told, when it could be used. Its bytes are read when it
+    /// is first called, and refused when they are others than those that were inspected.
+    #[must_use]
+    pub fn from_kept(
+        runtime: &Arc<Runtime>,
+        name: &str,
+        path: PathBuf,
+        kept: KeptInspection,
+        annotations: &Annotations,
+    ) -> Arc<Self> {
+        Self::make(runtime, name, Known::kept(kept), Source::File(path), annotations)
+    }
+
+    fn make(runtime: &Arc<Runtime>, name: &str, known: Known, source: Source, annotations: &Annotations) -> Arc<Self> {
+        Arc::new(Self {
             name: name.into(),
-            declared,
-            inspection: Arc::new(inspection),
+            known,
             source,
             requested: annotations.limits.clone(),
             needs: annotations.needs.clone(),
             runtime: runtime.clone(),
             linked: LinkOnce::default(),
             permits: Arc::new(Semaphore::new(runtime.engines.limits.calls_per_plugin_max)),
-        }))
+        })
     }
 
     /// Returns its name.
@@ -141,15 +156,28 @@ impl Plugin {
     /// Returns what is known about it without running it.
     #[must_use]
     pub fn inspection(&self) -> &Arc<Inspection> {
-        &self.inspection
+        self.known.inspection(&self.name)
+    }
+
+    /// Returns the SHA-256 of its component, in hex.
+    #[must_use]
+    pub fn digest(&self) -> &str {
+        self.known.digest()
+    }
+
+    /// Returns how many tools it has.
+    #[must_use]
+    pub fn tool_count(&self) -> usize {
+        self.known.tool_count()
     }
 
     /// Returns its tools, bound to a conversation.
     #[must_use]
     pub fn tools(self: &Arc<Self>, scope: &Scope) -> Vec<Arc<dyn Tool>> {
-        let shape = &self.inspection.shape;
+        let inspection = self.inspection();
+        let shape = &inspection.shape;
         let session = shape.is_stateful().then(|| scope.session(self));
-        let tools = self.inspection.tools.iter().zip(&self.inspection.tool_functions);
+        let tools = inspection.tools.iter().zip(&inspection.tool_functions);
         tools
             .map(|(definition, function)| {
                 PluginTool::free(
@@ -193,7 +221,7 @@ impl Plugin {
     /// Returns what it asks for.
     #[must_use]
     pub fn declared(&self) -> &Declared {
-        &self.declared
+        self.known.declared(&self.name)
     }
 
     /// Finds out what a call may do, and whether all is there that it needs.
@@ -204,8 +232,8 @@ impl Plugin {
     ) -> Result<Authority, Error> {
         let applicant = Applicant {
             plugin: &self.name,
-            digest: &self.inspection.digest,
-            declared: &self.declared,
+            digest: self.digest(),
+            declared: self.declared(),
             conversation,
         };
         let authority = self.runtime.authorities.of_call(applicant, context).await?;
@@ -239,7 +267,7 @@ impl Plugin {
 
     fn linking(&self) -> impl Future<Output = Result<Arc<Linked>, Error>> + Send + 'static {
         let (runtime, source) = (self.runtime.clone(), self.source.clone());
-        let (inspection, progress) = (self.inspection.clone(), self.linked.progress().clone());
+        let (inspection, progress) = (self.inspection().clone(), self.linked.progress().clone());
         link(runtime, source, inspection, progress)
     }
 

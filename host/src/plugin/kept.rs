@@ -6,7 +6,7 @@ use super::inspection::{Facts, Inspection};
 use super::types::Shape;
 
 /// Changes whenever the text does, or what is read from a component. Text of another version is not read.
-pub const KEPT_VERSION: u32 = 1;
+pub const KEPT_VERSION: u32 = 2;
 
 #[derive(Serialize)]
 struct Writing<'a> {
@@ -128,7 +128,7 @@ mod tests {
             serde_json::to_value(&inspection.tools).unwrap()
         );
         assert_eq!(restored.digest, inspection.digest);
-        assert!(Inspection::restore(&kept.replacen("\"version\":1", "\"version\":0", 1), "sum").is_none());
+        assert!(Inspection::restore(&kept.replacen("\"version\":2", "\"version\":0", 1), "sum").is_none());
         for length in (0..kept.len()).filter(|at| kept.is_char_boundary(*at)) {
             assert!(Inspection::restore(&kept[..length], "sum").is_none());
         }

@@ -22,7 +22,10 @@ mod view;
 mod watch;
 mod watched;
 
-pub use catalog::{Catalog, Cutoff, Document, HITS_DEFAULT, HealthBoost, Hit, Query, SemanticIndex, Standing};
+pub use catalog::{
+    Catalog, Cutoff, Document, HITS_DEFAULT, HealthBoost, Hit, Indexed, Query, SemanticIndex, Standing, TermReader,
+    Terms,
+};
 pub use health::verdict;
 pub use listing::Absent;
 pub use live::{LiveRegistry, Refreshed};

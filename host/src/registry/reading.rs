@@ -4,12 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::document::quality_percent;
+use super::catalog::{Indexed, TermReader, Terms};
+use super::document::{document, quality_percent};
 use super::listing::Listed;
 use super::manifest::{Manifest, Tier};
 use super::package::{Package, PackageStatus, name_of};
 use crate::error::{Error, ErrorKind};
-use crate::plugin::{Inspection, KEPT_VERSION, Origin, Plugin, Runtime, custom_section, read_component, read_wit};
+use crate::plugin::{
+    Inspection, KEPT_VERSION, KeptInspection, Origin, Plugin, Runtime, custom_section, read_component, read_wit,
+};
 use crate::store::{PackageRecord, ToolRecord};
 
 /// A file that changed this shortly before it was looked at may change again without a sign of it: clocks of file systems
@@ -30,6 +33,8 @@ pub(super) struct Seen {
     stamp: Option<String>,
     /// A hash of all that was read.
     content: blake3::Hash,
+    /// Its tools, for the index.
+    pub(super) tools: Arc<[Indexed]>,
 }
 
 impl Seen {
@@ -63,7 +68,7 @@ pub(super) struct Reading {
 }
 
 /// Reads a package, or takes it from what is known when its files are the same. Blocks.
-pub(super) fn read(runtime: &Arc<Runtime>, file: Listed, known: Known) -> Reading {
+pub(super) fn read(runtime: &Arc<Runtime>, file: Listed, known: Known, terms: &mut TermReader) -> Reading {
     let Listed { path, refused } = file;
     let name = match refused.map_or_else(|| name_of(&path), Err) {
         Ok(name) => name,
@@ -74,16 +79,15 @@ pub(super) fn read(runtime: &Arc<Runtime>, file: Listed, known: Known) -> Readin
         match &known {
             Known::Seen(seen) if seen.stamp == stamp => return Reading::unchanged(path, seen.clone()),
             Known::Record(record) if Some(&record.stamp) == stamp.as_ref() => {
-                if let Some(package) = restore(runtime, &name, &path, record) {
-                    let content = content_of(record);
-                    return Reading::unchanged(
-                        path,
-                        Arc::new(Seen {
-                            package,
-                            stamp,
-                            content,
-                        }),
-                    );
+                if let Some((package, content)) = restore(runtime, &name, &path, record) {
+                    let tools = indexed(record);
+                    let seen = Seen {
+                        package,
+                        stamp,
+                        content,
+                        tools,
+                    };
+                    return Reading::unchanged(path, Arc::new(seen));
                 }
             }
             _ => {}
@@ -92,28 +96,27 @@ pub(super) fn read(runtime: &Arc<Runtime>, file: Listed, known: Known) -> Readin
     let bytes_max = runtime.engine_limits().component_bytes_max;
     match inspect_package(&name, &path, bytes_max) {
         Ok((inspection, manifest)) => {
-            let record = record(
-                &name,
-                &path,
-                stamp.clone().unwrap_or_default(),
-                &inspection,
-                manifest.as_ref(),
-            );
+            let mut record = record(&name, &path, &inspection, manifest.as_ref(), terms);
+            record.stamp = stamp.clone().unwrap_or_default();
             let content = content_of(&record);
+            record.content = content.to_string();
             let is_unsettled = stamp.is_none();
             let package = match &known {
                 // The plugin goes on, with its machine code and its sessions.
                 Known::Seen(seen) if seen.content == content => seen.package.clone(),
                 _ => package(runtime, name, path.clone(), inspection, manifest),
             };
+            record.reason = package.reason().map(|reason| reason.message.clone());
             let is_known = matches!(&known, Known::Record(known) if **known == record)
                 || matches!(&known, Known::Seen(seen) if seen.content == content && seen.stamp == stamp);
+            let tools = indexed(&record);
             Reading {
                 path,
                 seen: Some(Arc::new(Seen {
                     package,
                     stamp,
                     content,
+                    tools,
                 })),
                 changed: (!is_known).then_some(record),
                 is_unsettled,
@@ -149,6 +152,7 @@ fn broken(path: PathBuf, error: Error, stamp: Option<String>, known: Known) -> R
                 package,
                 stamp,
                 content,
+                tools: Arc::from([]),
             }))
         }
     };
@@ -221,13 +225,37 @@ fn inode(_metadata: &std::fs::Metadata) -> u64 {
     0
 }
 
-fn restore(runtime: &Arc<Runtime>, name: &str, path: &Path, known: &PackageRecord) -> Option<Package> {
-    let inspection = Inspection::restore(&known.inspection, name)?;
-    let manifest = match &known.manifest {
+/// Takes a package from what is remembered, if that is whole. Its text is read when somebody asks for the package.
+fn restore(runtime: &Arc<Runtime>, name: &str, path: &Path, known: &PackageRecord) -> Option<(Package, blake3::Hash)> {
+    let content = content_of(known);
+    // A package that could not be used may be usable under today's limits.
+    if known.reason.is_some() || content.to_string() != known.content {
+        return None;
+    }
+    let manifest: Option<Manifest> = match &known.manifest {
         Some(text) => Some(serde_json::from_str(text).ok()?),
         None => None,
     };
-    Some(package(runtime, name.to_owned(), path.to_owned(), inspection, manifest))
+    let annotations = manifest.as_ref().map(Manifest::annotations).unwrap_or_default();
+    let kept = KeptInspection::new(known.digest.as_str(), known.tools.len(), known.inspection.as_str());
+    let plugin = Plugin::from_kept(runtime, name, path.to_owned(), kept, &annotations);
+    let package = Package {
+        name: name.to_owned(),
+        path: path.to_owned(),
+        manifest: manifest.map(Arc::new),
+        status: PackageStatus::Ready(plugin),
+    };
+    Some((package, content))
+}
+
+/// The tools of a record, for the index.
+fn indexed(record: &PackageRecord) -> Arc<[Indexed]> {
+    let tools = record.tools.iter().map(|tool| {
+        let mut indexed = Indexed::new(tool.id.as_str(), tool.name.as_str(), Terms::kept(tool.terms.clone()));
+        indexed.standing.quality = f32::from(tool.quality_percent) / 100.0;
+        indexed
+    });
+    tools.collect()
 }
 
 /// Reads what a component file and its manifest tell, under a plugin's name. Blocks; nothing is compiled or run.
@@ -293,13 +321,14 @@ fn package(
 fn record(
     name: &str,
     path: &Path,
-    stamp: String,
     inspection: &Inspection,
     manifest: Option<&Manifest>,
+    terms: &mut TermReader,
 ) -> PackageRecord {
     let tier = manifest.map(Manifest::tier).unwrap_or_default();
     let tools = inspection.tools.iter().map(|tool| ToolRecord {
         id: tool.id.to_string(),
+        name: tool.name().to_owned(),
         export: tool
             .id
             .as_str()
@@ -309,10 +338,10 @@ fn record(
             .to_owned(),
         description: tool.description.clone(),
         quality_percent: quality_percent(tool, tier),
+        terms: terms.read(&document(tool, manifest)).text().to_owned(),
     });
     PackageRecord {
         path: stored_path(path),
-        stamp,
         name: name.to_owned(),
         digest: inspection.digest.clone(),
         version: manifest.and_then(|manifest| manifest.version.clone()),
@@ -324,7 +353,7 @@ fn record(
         .to_owned(),
         inspection: inspection.keep(),
         manifest: manifest.and_then(|manifest| serde_json::to_string(manifest).ok()),
-        reason: None,
         tools: tools.collect(),
+        ..PackageRecord::default()
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
 
-use super::catalog::Catalog;
-use super::document::{documents, standing};
+use super::catalog::{Catalog, TermReader};
+use super::document::standing;
 use super::health::now_ms;
 use super::listing::{Absent, Listed, list};
 use super::package::{Package, PackageStatus, identity_of};
@@ -135,7 +135,8 @@ impl Scan {
         let readings: Vec<Vec<Reading>> = futures::stream::iter(chunks)
             .map(|chunk| {
                 let runtime = self.runtime.clone();
-                let read_one = move |(file, known)| read(&runtime, file, known);
+                let mut terms = TermReader::new();
+                let read_one = move |(file, known)| read(&runtime, file, known, &mut terms);
                 blocking(move || Ok(chunk.into_iter().map(read_one).collect()))
             })
             .buffered(parallel)
@@ -237,15 +238,13 @@ fn assemble(seen: &SeenFiles, from: Before, health: &Health, store: Arc<dyn Stor
         {
             continue;
         }
-        let documents = documents(plugin, package.manifest.as_deref());
-        catalog.put(
-            &package.path.to_string_lossy(),
-            documents.map(|mut document| {
-                let key = ToolKey::new(plugin.inspection().digest.as_str(), document.id.as_str());
-                document.standing = standing(&document, health.get(&key), now);
-                document
-            }),
-        );
+        let Some(seen) = seen.get(&package.path) else { continue };
+        catalog.put_indexed(&package.path.to_string_lossy(), seen.tools.iter());
+        for tool in seen.tools.iter().filter(|_| !health.is_empty()) {
+            if let Some(known) = health.get(&ToolKey::new(plugin.digest(), tool.id.as_str())) {
+                catalog.set_standing(&tool.id, standing(tool.standing.quality, known, now));
+            }
+        }
     }
     let after = searchable(&packages);
     for path in before.keys().filter(|path| !after.contains_key(*path)) {
@@ -272,23 +271,22 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + S
 /// Refuses all packages that claim one name: nothing says which of them the operator means.
 fn refuse_shared_names(packages: &mut [Package]) {
     packages.sort_by(|a, b| a.name.cmp(&b.name).then_with(|| a.path.cmp(&b.path)));
-    let mut claims: HashMap<String, Vec<PathBuf>> = HashMap::new();
-    for package in packages.iter() {
-        claims
-            .entry(identity_of(&package.name))
-            .or_default()
-            .push(package.path.clone());
+    let mut claims: HashMap<String, Vec<usize>> = HashMap::new();
+    for (at, package) in packages.iter().enumerate() {
+        claims.entry(identity_of(&package.name)).or_default().push(at);
     }
-    for package in packages.iter_mut() {
-        let others: Vec<_> = claims
-            .get(&identity_of(&package.name))
-            .into_iter()
-            .flatten()
-            .filter(|path| **path != package.path)
-            .map(|path| path.display().to_string())
+    for claimants in claims.into_values().filter(|claimants| claimants.len() > 1) {
+        let paths: Vec<_> = claimants
+            .iter()
+            .map(|at| packages[*at].path.display().to_string())
             .collect();
-        if !others.is_empty() {
+        for (own, at) in claimants.into_iter().enumerate() {
+            let others: Vec<_> = (0..paths.len())
+                .filter(|other| *other != own)
+                .map(|at| paths[at].as_str())
+                .collect();
             let message = format!("its name is also claimed by {}", others.join(", "));
+            let package = &mut packages[at];
             let error = Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 .with_suggestion("remove or rename one of them")
                 .with_plugin(&*package.name);

@@ -45,7 +45,7 @@ impl Newest {
             return;
         };
         let plugin = registry.plugin_of(&tool.tool);
-        if plugin.is_some_and(|plugin| plugin.inspection().digest == tool.digest) {
+        if plugin.is_some_and(|plugin| plugin.digest() == tool.digest) {
             registry.view.catalog.set_health(&tool.tool, health);
         }
     }
@@ -147,11 +147,11 @@ impl Registry {
     /// Returns how many tools all plugins have together.
     #[must_use]
     pub fn tool_count(&self) -> usize {
-        self.plugins().map(|plugin| plugin.inspection().tools.len()).sum()
+        self.plugins().map(|plugin| plugin.tool_count()).sum()
     }
 
     fn watched(&self, plugin: &Plugin, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
-        let digest = &plugin.inspection().digest;
+        let digest = plugin.digest();
         Arc::new(WatchedTool::new(
             tool,
             digest,

@@ -21,6 +21,8 @@ pub struct PackageRecord {
     pub tier: String,
     /// What is known of its component, as text for whoever wrote it; empty for a broken package.
     pub inspection: String,
+    /// A hash of what is known of it: text that was damaged has another.
+    pub content: String,
     /// Its manifest as JSON, when it has one.
     pub manifest: Option<String>,
     /// Why it is broken, as JSON.
@@ -34,12 +36,16 @@ pub struct PackageRecord {
 pub struct ToolRecord {
     /// The tool's id.
     pub id: String,
+    /// The name that a model knows it by, where it is free.
+    pub name: String,
     /// What it exports: the id without the plugin's name.
     pub export: String,
     /// Its description.
     pub description: String,
     /// How well it is described, in hundredths.
     pub quality_percent: u8,
+    /// The words that it is found by, as the index takes them.
+    pub terms: String,
 }
 
 /// A tool of certain bytes: what health is about. Another component may have tools of the same ids.

@@ -9,6 +9,8 @@ fn package(path: &str, digest: &str, exports: &[&str]) -> PackageRecord {
         export: (*export).to_owned(),
         description: "Does it".to_owned(),
         quality_percent: 50,
+        name: (*export).to_owned(),
+        terms: "do".to_owned(),
     };
     PackageRecord {
         path: path.to_owned(),
