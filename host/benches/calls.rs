@@ -1,7 +1,8 @@
 //! Calls through Toolwit beside the same calls through bare wasmtime, as ratios of one run.
 //!
 //! `cargo bench` builds the shipped plugins where they are missing. Rounds of both sides alternate, so that a machine whose
-//! speed drifts slows both; medians are compared. Absolute times are of this machine and say little.
+//! speed drifts slows both; medians are compared. Absolute times are of this machine and say little. `cargo bench -- entity`
+//! runs what has this word in its name: `fresh`, `throughput`, `entity`, `start`.
 
 #![allow(
     clippy::unwrap_used,
@@ -32,6 +33,14 @@ const ADD: &str = r#"(component
     (func (export "add") (param "a" u32) (param "b" u32) (result u32) (canon lift (core func $i "add"))))"#;
 
 fn main() {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    if let [flag, component, code, id] = arguments.as_slice()
+        && flag == raw::START
+    {
+        return raw::start(Path::new(component), Path::new(code), id);
+    }
+    let words: Vec<_> = arguments.iter().filter(|word| !word.starts_with('-')).collect();
+    let is_wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -67,11 +76,20 @@ fn main() {
             )
             .await,
         ];
-        for subject in &subjects {
-            fresh(subject).await;
+        if is_wanted("fresh") {
+            for subject in &subjects {
+                fresh(subject).await;
+            }
         }
-        throughput(&subjects[1]).await;
-        live_entity(&host).await;
+        if is_wanted("throughput") {
+            throughput(&subjects[1]).await;
+        }
+        if is_wanted("entity") {
+            live_entity(&host).await;
+        }
+        if is_wanted("start") {
+            process_start().await;
+        }
     });
 }
 
@@ -209,6 +227,55 @@ async fn throughput(subject: &Subject) {
         1.0 / ours.as_secs_f64(),
         1.0 / raw.as_secs_f64(),
         raw.as_secs_f64() / ours.as_secs_f64()
+    );
+}
+
+/// A new process, from its start to the result of one call with cached machine code: the `toolwit` command beside a program
+/// that does nothing else.
+async fn process_start() {
+    const STARTS: usize = 20;
+    let directory = tempfile::tempdir().unwrap();
+    let bytes = shipped("calc").await;
+    let component = directory.path().join("calc.wasm");
+    std::fs::write(&component, &bytes).unwrap();
+    let code = directory.path().join("calc.code");
+    raw::precompile(&bytes, &code);
+    let home = directory.path().join("home");
+    let mut ours = std::process::Command::new(env!("CARGO_BIN_EXE_toolwit"));
+    ours.args([
+        "call",
+        "evaluate",
+        r#"{"expression": "2 * (3 + 4)"}"#,
+        "--json",
+        "--plugins",
+    ])
+    .arg(&component)
+    .env("HOME", &home)
+    .env("XDG_CACHE_HOME", home.join("cache"));
+    let mut raw = std::process::Command::new(std::env::current_exe().unwrap());
+    raw.arg(raw::START)
+        .arg(&component)
+        .arg(&code)
+        .arg("toolwit-demo:calc/calculator@0.1.0#evaluate");
+    let run = |command: &mut std::process::Command| {
+        let started = Instant::now();
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            String::from_utf8_lossy(&output.stdout).contains("14"),
+            "the answer is 14"
+        );
+        started.elapsed()
+    };
+    run(&mut ours);
+    let (mut ours_took, mut raw_took): (Vec<_>, Vec<_>) = (0..STARTS).map(|_| (run(&mut ours), run(&mut raw))).unzip();
+    let (ours, raw) = (median(&mut ours_took), median(&mut raw_took));
+    println!(
+        "{:<28} {:>9.2} ms  raw {:>9.2} ms  more  {:>5.2} ms  (target: at most 25 ms)",
+        "process start to result",
+        ours.as_secs_f64() * 1e3,
+        raw.as_secs_f64() * 1e3,
+        (ours.as_secs_f64() - raw.as_secs_f64()) * 1e3
     );
 }
 

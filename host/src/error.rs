@@ -71,6 +71,8 @@ pub enum ErrorKind {
     Cancelled,
     /// A grant does not allow it.
     Denied,
+    /// A key or another value that the plugin needs is not there.
+    MissingKey,
     /// The model, or the way to it, failed.
     Model,
     /// The loop met one of its limits.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use crate::agent::{Conversation, ConversationBuilder};
 use crate::error::{Error, ErrorKind, Phase};
+use crate::injection::{RegistryTools, ToolSearch};
 use crate::limits::{EngineLimits, LimitRequest};
-use crate::plugin::{CodeCachePlace, Resolve, Runtime, RuntimeOptions, Scope};
-use crate::registry::Registry;
+use crate::plugin::{CodeCachePlace, KeyValue, Resolve, Runtime, RuntimeOptions, Scope};
+use crate::registry::{Absent, LiveRegistry, Registry, WatchOptions, Watching};
 use crate::store::{MemoryStore, Store};
 use crate::tool::{Lookup, Tool, ToolSet};
 
@@ -27,8 +28,27 @@ use crate::tool::{Lookup, Tool, ToolSet};
 #[derive(Clone)]
 pub struct Toolwit {
     runtime: Arc<Runtime>,
-    registry: Registry,
+    registry: LiveRegistry,
+    exposure: Exposure,
+    tools_visible_max: usize,
+    _watching: Option<Arc<Watching>>,
 }
+
+/// Which tools of plugins a conversation shows its model. It is decided once, when the conversation is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Exposure {
+    /// All of them while they are few, else [`Exposure::Search`].
+    #[default]
+    Auto,
+    /// All of them, from the start.
+    Flat,
+    /// Those that are found: by what the user says, before each turn, and by the model with `search_tools`.
+    Search,
+}
+
+/// How many tools are shown without a search: models choose badly among more, and each costs its definition in every request.
+pub const TOOLS_VISIBLE_MAX: usize = 40;
 
 /// Says where the plugins of a host are and how they run. What is not said is at its safe default.
 #[derive(Clone, Default)]
@@ -36,6 +56,9 @@ pub struct ToolwitBuilder {
     places: Vec<PathBuf>,
     runtime: RuntimeOptions,
     store: Option<Arc<dyn Store>>,
+    exposure: Exposure,
+    tools_visible_max: Option<usize>,
+    watch: Option<WatchOptions>,
 }
 
 impl Toolwit {
@@ -45,9 +68,15 @@ impl Toolwit {
         ToolwitBuilder::default()
     }
 
-    /// Returns the packages of its plugin directories, broken ones included.
+    /// Returns the packages of its plugin directories as they are known now, broken ones included.
     #[must_use]
-    pub fn registry(&self) -> &Registry {
+    pub fn registry(&self) -> Registry {
+        self.registry.current()
+    }
+
+    /// Returns what keeps up with its plugin directories.
+    #[must_use]
+    pub fn live_registry(&self) -> &LiveRegistry {
         &self.registry
     }
 
@@ -60,13 +89,28 @@ impl Toolwit {
     /// Returns all tools of all plugins, bound to one conversation: resources that they hand out live in `scope`.
     #[must_use]
     pub fn tools(&self, scope: &Scope) -> Vec<Arc<dyn Tool>> {
-        self.registry.tools(scope)
+        self.registry().tools(scope)
     }
 
-    /// Starts a conversation that may use all tools of all plugins. The resources that they hand out live as long as it.
+    /// Starts a conversation that may use all tools of all plugins, and shows them as [`Exposure`] says. The resources that
+    /// they hand out live as long as it. When packages change, it moves to the new ones at the beginning of its next turn.
     #[must_use]
     pub fn conversation(&self) -> ConversationBuilder {
-        Conversation::builder().tools(self.tools(&Scope::new()))
+        if self.exposure() == Exposure::Search {
+            return Conversation::builder().tool_search(ToolSearch::new(self.registry.clone(), Scope::new()));
+        }
+        let tools = RegistryTools::new(self.registry.clone(), Scope::new());
+        Conversation::builder().tools(tools.tools()).strategy(tools)
+    }
+
+    /// Returns how a conversation that starts now shows its tools: never [`Exposure::Auto`].
+    #[must_use]
+    pub fn exposure(&self) -> Exposure {
+        match self.exposure {
+            Exposure::Auto if self.registry().tool_count() <= self.tools_visible_max => Exposure::Flat,
+            Exposure::Auto => Exposure::Search,
+            said => said,
+        }
     }
 
     /// Finds a tool by its id, or by its name where only one tool has it.
@@ -153,6 +197,42 @@ impl ToolwitBuilder {
         self
     }
 
+    /// Keeps the values of plugins here; see [`StoredKeyValue`](crate::plugin::StoredKeyValue). Without it they are in memory.
+    #[must_use]
+    pub fn keyvalue(mut self, keyvalue: Arc<dyn KeyValue>) -> Self {
+        self.runtime.keyvalue = Some(keyvalue);
+        self
+    }
+
+    /// Names a file or directory that no plugin can ever be granted, such as that of the store.
+    #[must_use]
+    pub fn protect(mut self, place: impl Into<PathBuf>) -> Self {
+        self.runtime.protected.push(place.into());
+        self
+    }
+
+    /// Says which tools of plugins a conversation shows its model.
+    #[must_use]
+    pub fn exposure(mut self, exposure: Exposure) -> Self {
+        self.exposure = exposure;
+        self
+    }
+
+    /// Says how many tools are shown without a search; [`TOOLS_VISIBLE_MAX`] unless it is said.
+    #[must_use]
+    pub fn tools_visible_max(mut self, tools_visible_max: usize) -> Self {
+        self.tools_visible_max = Some(tools_visible_max);
+        self
+    }
+
+    /// Keeps up with the plugin directories for as long as the host lives. A place that is not there is no error then: it
+    /// may come.
+    #[must_use]
+    pub fn watch(mut self, options: WatchOptions) -> Self {
+        self.watch = Some(options);
+        self
+    }
+
     /// Names the operator's file of grants; see [`Grants`](crate::capability::Grants). Without one nothing is granted. The file
     /// is read again when it changes: a running call keeps what it had, the next one has what the file says then.
     #[must_use]
@@ -184,10 +264,21 @@ impl ToolwitBuilder {
     pub async fn build(self) -> Result<Toolwit, Error> {
         let runtime = Runtime::new(self.runtime)?;
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
-        let registry = Registry::scan_into(&runtime, &self.places, store).await?;
-        runtime
-            .authorities
-            .warn_of_strangers(registry.packages().iter().map(|package| package.name.as_str()));
-        Ok(Toolwit { runtime, registry })
+        let absent = match self.watch {
+            Some(_) => Absent::Empty,
+            None => Absent::Error,
+        };
+        let registry = LiveRegistry::open(&runtime, &self.places, absent, store).await?;
+        let known = registry.current();
+        let names = known.packages().iter().map(|package| package.name.as_str());
+        runtime.authorities.warn_of_strangers(names);
+        let watching = self.watch.map(|options| Arc::new(registry.watch(options)));
+        Ok(Toolwit {
+            runtime,
+            registry,
+            exposure: self.exposure,
+            tools_visible_max: self.tools_visible_max.unwrap_or(TOOLS_VISIBLE_MAX),
+            _watching: watching,
+        })
     }
 }

@@ -29,7 +29,7 @@ pub mod tool;
 
 pub use agent::*;
 pub use error::{Error, ErrorKind, ErrorReport, LimitUse, Phase};
-pub use host::{Toolwit, ToolwitBuilder};
+pub use host::{Exposure, TOOLS_VISIBLE_MAX, Toolwit, ToolwitBuilder};
 pub use injection::*;
 #[cfg(feature = "models")]
 pub use model::OpenAi;

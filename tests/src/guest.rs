@@ -59,8 +59,15 @@ impl Guests {
         plugin
     }
 
-    /// Loads a guest of `guests/rust`, built once for all tests of the process, ready to be called.
+    /// Loads a guest of `guests/rust`, ready to be called.
     pub async fn rust(&self, name: &str) -> Arc<Plugin> {
+        self.bytes(name, Self::rust_bytes(name).await)
+            .await
+            .unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Builds a guest of `guests/rust`, once for all tests of the process.
+    pub async fn rust_bytes(name: &str) -> Vec<u8> {
         static BUILT: Mutex<BTreeMap<String, Vec<u8>>> = Mutex::const_new(BTreeMap::new());
         let mut built = BUILT.lock().await;
         if !built.contains_key(name) {
@@ -70,11 +77,7 @@ impl Guests {
             let bytes = std::fs::read(report.component).expect("what was built can be read");
             built.insert(name.to_owned(), bytes);
         }
-        let bytes = built[name].clone();
-        drop(built);
-        self.bytes(name, bytes)
-            .await
-            .unwrap_or_else(|error| panic!("{name}: {error}"))
+        built[name].clone()
     }
 
     /// Loads a guest from text.

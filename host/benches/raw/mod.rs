@@ -5,6 +5,10 @@ use wasmtime::component::{Component, ComponentExportIndex, Func, InstancePre, Li
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
+mod start;
+
+pub use start::{START, precompile, start};
+
 struct State {
     wasi: WasiCtx,
     table: ResourceTable,

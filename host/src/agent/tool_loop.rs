@@ -88,7 +88,10 @@ impl<'c> ToolLoop<'c> {
     fn begin_turn(&mut self) {
         let injection = self.conversation.strategy.begin_turn(&TurnContext::at(self.scene()));
         if let (false, Some(trigger)) = (injection.is_none(), ToolName::parse(SEARCH_TOOLS)) {
-            let events = self.conversation.toolbox.begin(injection, &trigger);
+            let toolbox = &mut self.conversation.toolbox;
+            let events = toolbox.begin(injection, &trigger);
+            // The model has not been asked yet: what it is shown may still become what there is.
+            toolbox.declare_anew();
             self.emit_all(&events);
         }
     }

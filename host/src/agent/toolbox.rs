@@ -132,6 +132,19 @@ impl Toolbox {
         folded.into_iter().chain(self.apply(injection, trigger)).collect()
     }
 
+    /// Takes what is declared from what can be called now. Only before the model is asked in a turn.
+    pub(super) fn declare_anew(&mut self) {
+        let callable = &self.callable;
+        self.declared
+            .retain_mut(|tool| match callable.look_up(tool.name.as_str()) {
+                Lookup::Found(now) => {
+                    tool.definition = now.definition;
+                    true
+                }
+                Lookup::Removed(_) | Lookup::Unknown(_) => false,
+            });
+    }
+
     /// Notes that a tool is called; one that was hidden is declared again.
     pub(super) fn called(&mut self, name: &ToolName) -> Vec<Event> {
         self.touch(name);

@@ -23,14 +23,13 @@ mod linkers;
 mod progress;
 mod request;
 mod rust_target;
-mod sections;
 mod source;
 mod wasm_sysroot;
 mod wit;
 
+pub use crate::plugin::SectionError;
 pub use error::BuildError;
 pub use progress::{BuildEvent, Progress, Silent, Step};
 pub use request::{Build, BuildReport};
-pub use sections::SectionError;
 pub use source::{BuildCommand, Source};
 pub use wit::{EmbedError, ResolvedWit, WitError, embed_wit};

@@ -8,8 +8,7 @@ use std::{
 
 use wit_parser::{PackageId, Resolve, WorldId};
 
-use super::sections::{SectionError, replace_custom_sections};
-use crate::plugin::WIT_SECTION;
+use crate::plugin::{SectionError, WIT_SECTION, replace_custom_sections};
 
 /// The namespace whose packages are the host's and need no carrying.
 const WASI_NAMESPACE: &str = "wasi";

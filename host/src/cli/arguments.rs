@@ -7,7 +7,9 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 
 use super::exit::Exit;
 use super::printer::{Form, Printer, Talk};
-use super::{build, call, demo, explain, grant, inspect, list, run, search, secret, show};
+use super::{
+    add, build, cache, call, demo, doctor, explain, grant, inspect, list, pack, remove, run, search, secret, show,
+};
 use crate::error::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
@@ -17,6 +19,8 @@ Examples:
   toolwit list --plugins tools                           the tools of a directory of plugins
   toolwit call add '{\"a\": 1, \"b\": 2}' --plugins tools    one call, no model
   toolwit inspect tools/calc.wasm                        what a component offers and wants
+  toolwit add calc.wasm                                  a component into the directory `tools`
+  toolwit doctor                                         what is wrong here, and how to mend it
   toolwit run \"What is 2/3?\" --model openai:gpt-5        a model with the tools of ./tools
 
 Exit codes:
@@ -57,6 +61,11 @@ pub(super) enum Command {
     Explain(explain::Explain),
     /// Keep the values of secrets, for grants to send
     Secret(secret::Secret),
+    Add(add::Add),
+    Remove(remove::Remove),
+    Pack(pack::Pack),
+    Cache(cache::Cache),
+    Doctor(doctor::Doctor),
 }
 
 /// How much is told, and in which form.

@@ -40,6 +40,7 @@ pub(super) fn whole(page: &mut Page, definition: &ToolDefinition) {
     match &definition.output_schema {
         Some(output) => {
             page.indent(2).text(schema::phrase(output)).end();
+            schema::docs(page, output, 4);
             if let Some(object) = schema::object_within(output) {
                 schema::properties(page, object, 4);
             }

@@ -9,7 +9,7 @@ use super::limits::LimitFlags;
 use super::page::{BAD, GOOD, Page};
 use super::plugins::PluginFlags;
 use super::printer::{Form, Printer};
-use crate::capability::{Access, Decision, Effective, FileAccess, Grants, RequestTarget, decide};
+use crate::capability::{Access, Decision, Effective, FileAccess, RequestTarget, decide};
 use crate::error::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
@@ -41,17 +41,7 @@ impl Explain {
     pub(super) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let host = self.plugins.load(&LimitFlags::default()).await?;
         let plugin = find(&host, &self.plugin)?;
-        let grants = match self.grants.existing() {
-            Some(file) => {
-                let wrong = |why: String| {
-                    let message = format!("the grants {} grant nothing: {why}", file.display());
-                    Error::new(ErrorKind::Configuration, Phase::Registry, message)
-                };
-                let bytes = std::fs::read(&file).map_err(|error| wrong(error.to_string()))?;
-                Grants::parse(&bytes).map_err(|error| wrong(error.to_string()))?
-            }
-            None => Grants::default(),
-        };
+        let grants = self.grants.read()?;
         let effective = Effective::new(plugin.declared(), &grants, plugin.name(), &plugin.inspection().digest);
         let what = self.what.join(" ");
         let (decision, rule) = judge(&effective, &what)?;

@@ -12,9 +12,8 @@ use super::page::{BAD, FAINT, GOOD, Page, TITLE, WARN, size};
 use super::printer::{Form, Printer};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::limits::EngineLimits;
-use crate::plugin::{
-    EntityType, Import, ImportSupport, Inspection, Origin, Profile, Skipped, component_wit, read_component,
-};
+use crate::plugin::{EntityType, Import, ImportSupport, Inspection, Profile, Skipped, component_wit, read_component};
+use crate::registry::{EnvironmentNeed, Manifest, inspect_package};
 
 /// Show what a component file offers and wants, without running it
 ///
@@ -37,8 +36,8 @@ struct Document<'a> {
     entities: &'a [EntityType],
     skipped: &'a [Skipped],
     imports: &'a [Import],
-    /// What it asks to be granted. A component without a manifest asks for nothing: an import is not yet a use.
-    requests: [(); 0],
+    /// What its manifest asks for. A component without a manifest asks for nothing: an import is not yet a use.
+    requests: &'a [EnvironmentNeed],
     wit: Option<&'a str>,
 }
 
@@ -46,6 +45,7 @@ struct Inspected {
     name: String,
     file: PathBuf,
     inspection: Inspection,
+    manifest: Option<Manifest>,
     wit: Option<String>,
 }
 
@@ -78,16 +78,13 @@ async fn inspect(file: PathBuf) -> Result<Inspected, Error> {
 fn read(file: PathBuf) -> Result<Inspected, Error> {
     let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let named = |error: Error| error.with_plugin(&*name);
-    let bytes = read_component(&file, EngineLimits::default().component_bytes_max).map_err(named)?;
-    let beside = std::fs::read_to_string(file.with_extension("wit")).ok();
-    let origin = Origin {
-        name: &name,
-        wit_beside: beside.as_deref(),
-    };
-    let inspection = Inspection::of(&bytes, origin).map_err(named)?;
+    let bytes_max = EngineLimits::default().component_bytes_max;
+    let (inspection, manifest) = inspect_package(&name, &file, bytes_max).map_err(named)?;
+    let bytes = read_component(&file, bytes_max).map_err(named)?;
     Ok(Inspected {
         wit: component_wit(&bytes),
         inspection,
+        manifest,
         file,
         name,
     })
@@ -98,16 +95,18 @@ fn document<'a>(inspected: &'a Inspected, refusal: Option<&'a Error>) -> Documen
         name,
         file,
         inspection,
+        manifest,
         wit,
     } = inspected;
+    let manifest = manifest.as_ref();
     Document {
-        package: PackageDocument::new(name, file, Some(inspection), refusal),
+        package: PackageDocument::new(name, file, Some(inspection), manifest, refusal),
         size_bytes: inspection.size_bytes,
         profile: inspection.profile,
         entities: &inspection.entities,
         skipped: &inspection.skipped,
         imports: &inspection.imports,
-        requests: [],
+        requests: manifest.map_or(&[], |manifest| &manifest.environment),
         wit: wit.as_deref(),
     }
 }
@@ -170,6 +169,19 @@ fn page(inspected: &Inspected, refusal: Option<&Error>) -> Page {
             };
             page.end();
         }
+    }
+    let needs = inspected.manifest.iter().flat_map(|manifest| &manifest.environment);
+    let mut needs = needs.peekable();
+    if needs.peek().is_some() {
+        page.title("Needs");
+    }
+    for need in needs {
+        page.indent(2).text(&need.name).text("  ");
+        page.styled(FAINT, if need.required { "required" } else { "optional" });
+        if !need.description.is_empty() {
+            page.text("  ").styled(FAINT, &need.description);
+        }
+        page.end();
     }
     if let Some(wit) = &inspected.wit {
         page.title("WIT").block(2, anstyle::Style::new(), wit);

@@ -7,12 +7,11 @@ use serde_json::json;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::limits::LimitFlags;
-use super::package::PackageDocument;
+use super::package::{CodeStates, PackageDocument};
 use super::page::{BAD, FAINT, NAME, Page, TITLE, first_sentence};
 use super::plugins::PluginFlags;
 use super::printer::{Form, Printer};
-use crate::host::Toolwit;
-use crate::registry::{Package, PackageStatus};
+use crate::registry::{Package, PackageStatus, Registry};
 use crate::tool::ToolDefinition;
 
 /// List plugins and their tools, broken ones with the reason
@@ -27,14 +26,19 @@ pub(super) struct List {
 impl List {
     pub(super) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let host = self.plugins.load(&LimitFlags::default()).await?;
-        let packages = host.registry().packages();
+        let registry = host.registry();
+        let packages = registry.packages();
         match printer.form() {
             Form::Json => {
-                let plugins: Vec<_> = packages.iter().map(PackageDocument::of).collect();
+                let code = CodeStates::of_host(&host);
+                let plugins: Vec<_> = packages
+                    .iter()
+                    .map(|package| PackageDocument::of(package, &code))
+                    .collect();
                 printer.document(&json!({ "plugins": plugins }))?;
             }
             Form::Human => {
-                printer.data(&page(&host))?;
+                printer.data(&page(&registry))?;
                 if packages.is_empty() {
                     printer.hint("there is no `.wasm` file here; `toolwit build DIR` makes one of a plugin's source");
                 }
@@ -44,9 +48,9 @@ impl List {
     }
 }
 
-fn page(host: &Toolwit) -> Page {
-    let packages = host.registry().packages();
-    let definitions = || host.registry().plugins().flat_map(|plugin| &plugin.inspection().tools);
+fn page(registry: &Registry) -> Page {
+    let packages = registry.packages();
+    let definitions = || registry.plugins().flat_map(|plugin| &plugin.inspection().tools);
     let mut owners: HashMap<&str, usize> = HashMap::new();
     for definition in definitions() {
         *owners.entry(definition.name()).or_default() += 1;
@@ -60,8 +64,11 @@ fn page(host: &Toolwit) -> Page {
         page.gap()
             .styled(TITLE, &package.name)
             .text("  ")
-            .styled(FAINT, package.path.display())
-            .end();
+            .styled(FAINT, package.path.display());
+        if let Some(version) = package.manifest.as_ref().and_then(|manifest| manifest.version.as_ref()) {
+            page.text("  ").styled(FAINT, version);
+        }
+        page.end();
         match &package.status {
             PackageStatus::Ready(plugin) => {
                 for definition in &plugin.inspection().tools {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::host::Toolwit;
 use crate::plugin::{EntityType, Plugin};
+use crate::registry::Registry;
 use crate::tool::{Tool, ToolDefinition};
 
 /// Finds a tool that can be called, by its id or name.
@@ -27,8 +28,8 @@ pub(super) struct Method<'a> {
 }
 
 /// Finds a method of an entity by its id or name.
-pub(super) fn find_method<'a>(host: &'a Toolwit, wanted: &str) -> Option<Method<'a>> {
-    host.registry().plugins().find_map(|plugin| {
+pub(super) fn find_method<'a>(registry: &'a Registry, wanted: &str) -> Option<Method<'a>> {
+    registry.plugins().find_map(|plugin| {
         plugin.inspection().entities.iter().find_map(|entity| {
             let is_wanted = |method: &&ToolDefinition| method.id.as_str() == wanted || method.name() == wanted;
             entity.methods.iter().find(is_wanted).map(|definition| Method {
@@ -42,10 +43,11 @@ pub(super) fn find_method<'a>(host: &'a Toolwit, wanted: &str) -> Option<Method<
 
 /// Says why a tool is not there, as far as that is known better than by its name.
 pub(super) fn with_reason(unknown: Error, host: &Toolwit, wanted: &str) -> Error {
-    if let Some(method) = find_method(host, wanted) {
+    let registry = host.registry();
+    if let Some(method) = find_method(&registry, wanted) {
         return needs_entity(&method);
     }
-    let packages = host.registry().packages();
+    let packages = registry.packages();
     let broken: Vec<_> = packages
         .iter()
         .filter_map(|package| Some((package.name.as_str(), package.reason()?)))

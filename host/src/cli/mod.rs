@@ -3,11 +3,14 @@
 //! Standard output is data, standard error is talk. With `--json` there is exactly one JSON document on standard output, for
 //! failures too. The exit code says what kind of end it was; see [`main`].
 
+mod add;
 mod arguments;
 mod build;
+mod cache;
 mod call;
 mod demo;
 mod describe;
+mod doctor;
 mod exit;
 mod explain;
 mod failure;
@@ -19,18 +22,22 @@ mod limits;
 mod list;
 mod logging;
 mod lookup;
+mod pack;
 mod package;
 mod page;
 mod plugins;
 mod printer;
 mod progress;
+mod remove;
 mod run;
 mod schema;
 mod search;
 mod secret;
 mod shipped;
 mod show;
+mod store;
 mod story;
+mod whole_file;
 
 use std::ffi::OsString;
 use std::io;
@@ -107,6 +114,11 @@ async fn dispatch(command: Command, printer: Printer, cancel: &CancellationToken
         Command::Revoke(revoke) => revoke.run(printer),
         Command::Explain(explain) => explain.run(printer).await,
         Command::Secret(secret) => secret.run(printer),
+        Command::Add(add) => add.run(printer).await,
+        Command::Remove(remove) => remove.run(printer).await,
+        Command::Pack(pack) => pack.run(printer).await,
+        Command::Cache(cache) => cache.run(printer).await,
+        Command::Doctor(doctor) => doctor.run(printer).await,
     }
 }
 

@@ -1,15 +1,17 @@
 //! A plugin as `list` and `inspect` write it in JSON.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::plugin::Inspection;
-use crate::registry::Package;
+use crate::host::Toolwit;
+use crate::plugin::{CompileStatus, Inspection, Plugin};
+use crate::registry::{Manifest, Package, Tier};
 use crate::tool::ToolDefinition;
 
-/// `{"name", "path", "digest", "version", "tier", "status", "reason", "tools"}`.
+/// `{"name", "path", "digest", "version", "tier", "status", "reason", "code", "tools"}`.
 #[derive(Debug, Serialize)]
 pub(super) struct PackageDocument<'a> {
     name: &'a str,
@@ -19,15 +21,9 @@ pub(super) struct PackageDocument<'a> {
     tier: Tier,
     status: Status,
     reason: Option<&'a str>,
+    /// How far its machine code is; nothing where there is no host that would run it.
+    code: Option<&'static str>,
     tools: &'a [ToolDefinition],
-}
-
-/// How much is known about a plugin beyond its component.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum Tier {
-    /// Nothing: there is no manifest.
-    Minimal,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -39,9 +35,13 @@ enum Status {
 
 impl<'a> PackageDocument<'a> {
     /// Describes a package of a plugin directory.
-    pub(super) fn of(package: &'a Package) -> Self {
+    pub(super) fn of(package: &'a Package, code: &CodeStates) -> Self {
         let inspection = package.plugin().map(|plugin| &**plugin.inspection());
-        Self::new(&package.name, &package.path, inspection, package.reason())
+        let manifest = package.manifest.as_deref();
+        Self {
+            code: Some(package.plugin().map_or("not-compiled", |plugin| code.of(plugin))),
+            ..Self::new(&package.name, &package.path, inspection, manifest, package.reason())
+        }
     }
 
     /// Describes a component that was inspected, and may be unusable all the same.
@@ -49,21 +49,45 @@ impl<'a> PackageDocument<'a> {
         name: &'a str,
         path: &Path,
         inspection: Option<&'a Inspection>,
+        manifest: Option<&'a Manifest>,
         reason: Option<&'a Error>,
     ) -> Self {
         Self {
             name,
             path: path.display().to_string(),
             digest: inspection.map(|inspection| inspection.digest.as_str()),
-            version: None,
-            tier: Tier::Minimal,
+            version: manifest.and_then(|manifest| manifest.version.as_deref()),
+            tier: manifest.map(Manifest::tier).unwrap_or_default(),
             status: if reason.is_none() {
                 Status::Ready
             } else {
                 Status::Broken
             },
             reason: reason.map(|error| error.message.as_str()),
+            code: None,
             tools: inspection.map_or(&[], |inspection| &inspection.tools),
+        }
+    }
+}
+
+/// Which components have machine code, here or in the cache.
+pub(super) struct CodeStates {
+    cached: BTreeSet<String>,
+}
+
+impl CodeStates {
+    pub(super) fn of_host(host: &Toolwit) -> Self {
+        let cache = host.runtime().code_cache();
+        let cached = cache.and_then(|cache| cache.digests().ok());
+        Self {
+            cached: cached.unwrap_or_default(),
+        }
+    }
+
+    fn of(&self, plugin: &Plugin) -> &'static str {
+        match plugin.compile_status() {
+            CompileStatus::NotAsked if self.cached.contains(&plugin.inspection().digest) => "compiled",
+            status => status.word(),
         }
     }
 }

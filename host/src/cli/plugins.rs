@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::grant::GrantFlags;
 use super::limits::LimitFlags;
 use super::secret::SecretFlags;
+use super::store::StoreFlags;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::host::{Toolwit, ToolwitBuilder};
 
@@ -20,45 +21,74 @@ pub(super) struct PluginFlags {
     /// A directory of plugins, or one `.wasm` file; may be given several times [env: TOOLWIT_PLUGINS] [default: tools]
     #[arg(long = "plugins", value_name = "DIR")]
     places: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(super) store: StoreFlags,
 }
 
 /// What plugins are called under.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct AuthorityFlags {
     #[command(flatten)]
-    grants: GrantFlags,
+    pub(super) grants: GrantFlags,
     #[command(flatten)]
-    secrets: SecretFlags,
+    pub(super) secrets: SecretFlags,
 }
 
 impl PluginFlags {
     /// Reads the plugins, to look at them: nothing is granted. Nothing is compiled and nothing runs.
     pub(super) async fn load(&self, limits: &LimitFlags) -> Result<Toolwit, Error> {
-        self.builder(limits)?.build().await
+        self.builder(limits).await?.build().await
     }
 
     /// Reads the plugins, to call them under what is granted.
     pub(super) async fn load_granted(&self, limits: &LimitFlags, authority: &AuthorityFlags) -> Result<Toolwit, Error> {
-        let mut builder = self.builder(limits)?;
+        self.granted(limits, authority).await?.build().await
+    }
+
+    /// Describes a host for calls under what is granted.
+    pub(super) async fn granted(
+        &self,
+        limits: &LimitFlags,
+        authority: &AuthorityFlags,
+    ) -> Result<ToolwitBuilder, Error> {
+        let mut builder = self.builder(limits).await?;
         if let Some(grants) = authority.grants.existing() {
             builder = builder.grants(grants);
         }
         if let Ok(secrets) = authority.secrets.path() {
             builder = builder.secrets(secrets);
         }
-        builder.build().await
+        Ok(builder)
     }
 
-    fn builder(&self, limits: &LimitFlags) -> Result<ToolwitBuilder, Error> {
+    async fn builder(&self, limits: &LimitFlags) -> Result<ToolwitBuilder, Error> {
         let mut builder = Toolwit::builder().limits(limits.request());
         for place in self.places()? {
             builder = builder.plugins(place);
         }
-        Ok(builder)
+        self.store.give(builder).await
+    }
+
+    /// Says where a package is put: the one directory that is named, else `tools`, which need not be there yet.
+    pub(super) fn destination(&self) -> Result<PathBuf, Error> {
+        let named = match self.places.is_empty() {
+            true => named_by_environment(),
+            false => self.places.clone(),
+        };
+        match named.as_slice() {
+            [] => Ok(DEFAULT.into()),
+            [place] if !place.is_file() => Ok(place.clone()),
+            _ => Err(Error::new(
+                ErrorKind::Configuration,
+                Phase::Registry,
+                "it is not clear to which directory the package goes",
+            )
+            .with_suggestion("name one directory with `--plugins DIR`")),
+        }
     }
 
     /// Says where to look: what the flags name, else the environment, else the directory `tools` when it is there.
-    fn places(&self) -> Result<Vec<PathBuf>, Error> {
+    pub(super) fn places(&self) -> Result<Vec<PathBuf>, Error> {
         if !self.places.is_empty() {
             return Ok(self.places.clone());
         }

@@ -19,6 +19,8 @@ use super::progress::Spinner;
 use super::story;
 use crate::agent::{Event, LoopLimits, RunError, RunFailure, RunOutcome, Trace};
 use crate::error::{Error, ErrorKind, Phase};
+use crate::host::Exposure;
+use crate::injection::TOOL_GUIDANCE;
 use crate::model::{ChatModel, ModelSpec, connect};
 
 const EXAMPLES: &str = "\
@@ -56,12 +58,33 @@ pub(super) struct Run {
     /// The most inferences [default: 20]
     #[arg(long, value_name = "N")]
     max_iterations: Option<u32>,
+    /// Which tools the model is shown: all of them, or those that a search finds [default: all, while they are few]
+    #[arg(long, value_name = "HOW")]
+    exposure: Option<ExposureFlag>,
     #[command(flatten)]
     plugins: PluginFlags,
     #[command(flatten)]
     authority: AuthorityFlags,
     #[command(flatten)]
     limits: LimitFlags,
+}
+
+/// Which tools the model is shown.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum ExposureFlag {
+    /// All tools of all plugins
+    Flat,
+    /// What is found by the question and by the model
+    Search,
+}
+
+impl From<ExposureFlag> for Exposure {
+    fn from(flag: ExposureFlag) -> Self {
+        match flag {
+            ExposureFlag::Flat => Self::Flat,
+            ExposureFlag::Search => Self::Search,
+        }
+    }
 }
 
 impl Run {
@@ -71,11 +94,16 @@ impl Run {
             "-" => read_text("-".to_owned(), PROMPT_BYTES_MAX, cancel).await?,
             _ => self.prompt,
         };
-        let host = self.plugins.load_granted(&self.limits, &self.authority).await?;
+        let exposure = self.exposure.map(Exposure::from).unwrap_or_default();
+        let host = self.plugins.granted(&self.limits, &self.authority).await?;
+        let host = host.exposure(exposure).build().await?;
         let mut limits = LoopLimits::default();
         limits.iterations_max = self.max_iterations.unwrap_or(limits.iterations_max);
         let mut builder = host.conversation().model(model.clone()).limits(limits);
-        if let Some(system) = self.system {
+        if let Some(mut system) = self.system {
+            if host.exposure() == Exposure::Search {
+                system = format!("{system}\n\n{TOOL_GUIDANCE}");
+            }
             builder = builder.system(system);
         }
         if let Some(path) = &self.trace {

@@ -155,13 +155,46 @@ fn properties_within(page: &mut Page, schema: &Value, indent: usize, depth: usiz
             page.styled(FAINT, ", optional");
         }
         page.end();
-        if let Some(docs) = property["description"].as_str() {
-            page.block(indent + 4, FAINT, docs);
-        }
+        docs(page, property, indent + 4);
         if let Some(object) = object_within(property) {
             properties_within(page, object, indent + 4, depth + 1);
         }
     }
+}
+
+/// Writes what is said about a value: its docs, else those of what it may be instead of `null`, and of its cases.
+pub(super) fn docs(page: &mut Page, schema: &Value, indent: usize) {
+    let told = |page: &mut Page, schema: &Value| {
+        let text = schema["description"].as_str();
+        text.is_some_and(|text| {
+            page.block(indent, FAINT, text);
+            true
+        })
+    };
+    let is_told = told(page, schema);
+    for cases in ["anyOf", "oneOf"].iter().filter_map(|key| schema[key].as_array()) {
+        for case in cases {
+            match (
+                case["const"].as_str().or_else(|| case_name(case)),
+                case["description"].as_str(),
+            ) {
+                (Some(name), Some(text)) => {
+                    page.block(indent, FAINT, &format!("`{name}`: {text}"));
+                }
+                (None, Some(_)) if !is_told => {
+                    told(page, case);
+                }
+                _ => {}
+            }
+        }
+    }
+    if !is_told {
+        told(page, &schema["items"]);
+    }
+}
+
+fn case_name(schema: &Value) -> Option<&str> {
+    single_property(schema.as_object()?).map(|(name, _)| name.as_str())
 }
 
 /// The object whose properties are worth writing out: the schema's own, or that of an array's items.

@@ -8,8 +8,7 @@ use super::limits::LimitFlags;
 use super::page::{FAINT, NAME, Page, first_sentence};
 use super::plugins::PluginFlags;
 use super::printer::{Form, Printer};
-use crate::host::Toolwit;
-use crate::registry::{Cutoff, Hit, Query};
+use crate::registry::{Cutoff, Hit, Query, Registry};
 
 /// Find tools by what they do
 ///
@@ -33,17 +32,18 @@ impl Search {
         let query = Query::new(self.query.join(" "))
             .hits_max(self.hits)
             .cutoff(Cutoff::None);
-        let hits = host.registry().search(&query, |_| true);
+        let registry = host.registry();
+        let hits = registry.search(&query, |_| true);
         match printer.form() {
             Form::Json => {
                 let document = |hit: &Hit| {
-                    let plugin = host.registry().plugin_of(&hit.id).map(|plugin| plugin.name());
+                    let plugin = registry.plugin_of(&hit.id).map(|plugin| plugin.name());
                     json!({"tool": hit.id, "plugin": plugin, "score": hit.score})
                 };
                 printer.document(&json!({"hits": hits.iter().map(document).collect::<Vec<_>>()}))?;
             }
             Form::Human => {
-                printer.data(&page(&host, &hits))?;
+                printer.data(&page(&registry, &hits))?;
                 if hits.is_empty() {
                     printer.hint("no tool has these words; `toolwit list` shows all that there are");
                 }
@@ -53,12 +53,11 @@ impl Search {
     }
 }
 
-fn page(host: &Toolwit, hits: &[Hit]) -> Page {
+fn page(registry: &Registry, hits: &[Hit]) -> Page {
     let width = hits.iter().map(|hit| hit.name.len()).max().unwrap_or(0);
     let mut page = Page::new();
     for hit in hits {
-        let told = host
-            .registry()
+        let told = registry
             .definition(&hit.id)
             .map(|tool| first_sentence(&tool.description));
         page.styled(NAME, format_args!("{:width$}", hit.name))

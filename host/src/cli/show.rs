@@ -14,6 +14,7 @@ use super::schema;
 use crate::error::Error;
 use crate::host::Toolwit;
 use crate::plugin::{EntityType, Plugin, Scope};
+use crate::registry::Registry;
 use crate::tool::{ToolDefinition, ToolId};
 
 /// Show one tool whole: what it does, takes and gives
@@ -39,7 +40,8 @@ struct Shown<'a> {
 impl Show {
     pub(super) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let host = self.plugins.load(&LimitFlags::default()).await?;
-        let (plugin, definition) = find(&host, &self.tool)?;
+        let registry = host.registry();
+        let (plugin, definition) = find(&host, &registry, &self.tool)?;
         let shown = Shown {
             plugin: plugin.name(),
             definition,
@@ -53,22 +55,22 @@ impl Show {
     }
 }
 
-fn find<'a>(host: &'a Toolwit, wanted: &str) -> Result<(&'a Plugin, &'a ToolDefinition), Error> {
+fn find<'a>(host: &Toolwit, registry: &'a Registry, wanted: &str) -> Result<(&'a Plugin, &'a ToolDefinition), Error> {
     let id = match find_tool(host, &host.tools(&Scope::new()), wanted) {
         Ok(tool) => tool.definition().id.clone(),
-        Err(error) => match find_method(host, wanted) {
+        Err(error) => match find_method(registry, wanted) {
             Some(method) => return Ok((method.plugin, method.definition)),
             None => return Err(error),
         },
     };
-    by_id(host, &id).ok_or_else(|| {
+    by_id(registry, &id).ok_or_else(|| {
         let message = format!("the tool `{id}` belongs to no plugin");
         Error::new(crate::error::ErrorKind::Internal, crate::error::Phase::Search, message)
     })
 }
 
-fn by_id<'a>(host: &'a Toolwit, id: &ToolId) -> Option<(&'a Plugin, &'a ToolDefinition)> {
-    host.registry().plugins().find_map(|plugin| {
+fn by_id<'a>(registry: &'a Registry, id: &ToolId) -> Option<(&'a Plugin, &'a ToolDefinition)> {
+    registry.plugins().find_map(|plugin| {
         let tools = &plugin.inspection().tools;
         tools.iter().find(|tool| tool.id == *id).map(|tool| (&**plugin, tool))
     })

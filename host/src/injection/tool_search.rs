@@ -9,17 +9,18 @@ use serde_json::{Value, json};
 
 use super::change::Injection;
 use super::context::InjectionContext;
+use super::registry_tools::{Follower, moved};
 use super::strategy::InjectionStrategy;
 use super::turn::TurnContext;
 use crate::plugin::Scope;
-use crate::registry::{HITS_DEFAULT, Hit, Query, Registry};
+use crate::registry::{HITS_DEFAULT, Hit, LiveRegistry, Query, Registry};
 use crate::tool::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult, ToolSet};
 
 /// The name of the tool with which a model searches.
 pub const SEARCH_TOOLS: &str = "search_tools";
 
 /// How long a search waits for the tools that it found to be loaded. What is not ready then loads when it is called.
-const SEARCH_WALL_MAX: Duration = Duration::from_secs(5);
+pub const SEARCH_WALL_MAX: Duration = Duration::from_secs(5);
 
 /// How many earlier messages of the user are context.
 const RECENT_MAX: usize = 3;
@@ -44,7 +45,7 @@ pub struct ToolSearch {
 }
 
 struct Shelf {
-    registry: Registry,
+    follower: Follower,
     scope: Scope,
     hits_max: usize,
     definition: ToolDefinition,
@@ -55,7 +56,7 @@ struct Shelf {
 impl ToolSearch {
     /// Searches a registry for a conversation: resources of the tools that are found live in `scope`.
     #[must_use]
-    pub fn new(registry: Registry, scope: Scope) -> Self {
+    pub fn new(registry: impl Into<LiveRegistry>, scope: Scope) -> Self {
         let schema = json!({
             "type": "object",
             "properties": {
@@ -66,7 +67,7 @@ impl ToolSearch {
         });
         let told = "Finds tools for a capability that none of your tools has. What is found becomes one of your tools.";
         let shelf = Shelf {
-            registry,
+            follower: Follower::new(registry.into()),
             scope,
             hits_max: HITS_DEFAULT,
             definition: ToolDefinition::new(ToolId::host(SEARCH_TOOLS), SEARCH_TOOLS, told, schema),
@@ -85,8 +86,12 @@ impl ToolSearch {
 }
 
 impl Shelf {
+    fn registry(&self) -> Registry {
+        self.follower.registry()
+    }
+
     fn search(&self, query: Query) -> Vec<Hit> {
-        self.registry.search(&query.hits_max(self.hits_max), |_| true)
+        self.registry().search(&query.hits_max(self.hits_max), |_| true)
     }
 
     /// Makes the tools of these ids that are not there yet.
@@ -96,7 +101,8 @@ impl Shelf {
             .map(|named| named.tool.definition().id.to_string())
             .collect();
         let new = ids.filter(|id| !there.contains(*id));
-        Injection::add(new.filter_map(|id| self.registry.tool(id, &self.scope)).collect())
+        let registry = self.registry();
+        Injection::add(new.filter_map(|id| registry.tool(id, &self.scope)).collect())
     }
 }
 
@@ -117,15 +123,25 @@ impl InjectionStrategy for ToolSearch {
     }
 
     fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
+        let mut injection = match self.shelf.follower.advance() {
+            Some((before, now)) => moved(&before, &now, turn.tools(), &self.shelf.scope),
+            None => Injection::none(),
+        };
         let mut said = turn.user_messages();
         let Some(intent) = said.next() else {
-            return Injection::none();
+            return injection;
         };
         let recent: Vec<_> = said.take(RECENT_MAX).collect();
         let hits = self
             .shelf
             .search(Query::new(intent).with_recent(recent.into_iter().rev()));
-        self.shelf.missing(hits.iter().map(|hit| hit.id.as_str()), turn.tools())
+        let registry = self.shelf.registry();
+        for plugin in hits.iter().filter_map(|hit| registry.plugin_of(&hit.id)) {
+            // The model takes longer to answer than most components take to compile.
+            plugin.compile();
+        }
+        injection.merge(self.shelf.missing(hits.iter().map(|hit| hit.id.as_str()), turn.tools()));
+        injection
     }
 }
 
@@ -154,12 +170,9 @@ impl Tool for SearchTools {
         let is_known = !ids.is_empty() && ids.is_subset(&found);
         found.extend(ids);
         drop(found);
+        let registry = self.shelf.registry();
         let described = hits.iter().map(|hit| {
-            let description = self
-                .shelf
-                .registry
-                .definition(&hit.id)
-                .map(|tool| tool.description.as_str());
+            let description = registry.definition(&hit.id).map(|tool| tool.description.as_str());
             json!({"id": hit.id, "name": hit.name, "description": description})
         });
         let note = match (hits.is_empty(), is_known) {
@@ -176,8 +189,9 @@ impl Tool for SearchTools {
 impl SearchTools {
     /// Loads what was found, all at once. Returns the tools that cannot be loaded.
     async fn load(&self, hits: &[Hit]) -> BTreeSet<String> {
+        let registry = self.shelf.registry();
         let loads = hits.iter().filter_map(|hit| {
-            let plugin = self.shelf.registry.plugin_of(&hit.id)?.clone();
+            let plugin = registry.plugin_of(&hit.id)?.clone();
             Some(async move { (hit.id.clone(), plugin.prepare().await) })
         });
         let all = futures::future::join_all(loads.map(|load| tokio::time::timeout(SEARCH_WALL_MAX, load))).await;

@@ -23,6 +23,18 @@ pub struct Annotations {
     pub entities: BTreeMap<String, EntityOptions>,
     /// The bounds that the package asks for itself; they can only lower those that hold.
     pub limits: LimitRequest,
+    /// The values without which none of its tools works.
+    pub needs: Vec<Need>,
+}
+
+/// A value that a plugin needs: a key, an address. It is looked up anew at each call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Need {
+    /// The name of the environment variable, the secret or the setting.
+    pub name: String,
+    /// What it is, and where to get one.
+    pub description: String,
 }
 
 /// What a model is told about a tool beside its own docs.
@@ -37,7 +49,12 @@ pub struct ToolText {
     pub limitations: Option<String>,
     /// Requests that it answers.
     pub examples: Vec<String>,
+    /// What its author says about its effects: `changes nothing`. It is shown, and trusted for no decision.
+    pub effects: Option<String>,
 }
+
+/// What effects are told under. What is said about a tool wins over what is said about all.
+const EFFECTS: &str = "Effects, as its author says";
 
 /// How the instances of a resource are told apart and kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -96,6 +113,13 @@ impl ToolText {
         if !self.examples.is_empty() {
             parts.push(format!("Examples: {}", self.examples.join("; ")));
         }
+        let are_told = parts.iter().any(|part| part.contains(EFFECTS));
+        parts.extend(
+            self.effects
+                .as_ref()
+                .filter(|_| !are_told)
+                .map(|text| labelled(EFFECTS, text)),
+        );
         let whole = printable(parts.join("\n\n").trim());
         function.docs = (!whole.is_empty()).then(|| whole.chars().take(DESCRIPTION_CHARS_MAX).collect());
     }

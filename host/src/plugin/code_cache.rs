@@ -4,6 +4,7 @@
 //! is closed to others, and every entry carries a keyed hash (BLAKE3 with a random key beside it) of its name and content.
 //! An entry that is damaged, of another engine or not ours is ignored and written anew.
 
+use std::collections::BTreeSet;
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{Hash, Hasher};
@@ -14,28 +15,47 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use wasmtime::component::Component;
 
+use super::code_entries::Entry;
 use super::engine::Engine;
 use super::precompiled;
 
 /// Length of a key and of a hash, in bytes.
 const HASH_BYTES: usize = 32;
 
-/// Where machine code is kept.
+/// Machine code in a private directory of its own.
 #[derive(Clone, Debug)]
-pub(crate) struct CodeCache {
+pub struct CodeCache {
     directory: PathBuf,
     key: [u8; HASH_BYTES],
 }
 
 impl CodeCache {
     /// Opens a cache directory, and makes it with a fresh key when it is new.
-    pub(crate) fn open(directory: &Path) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// When it cannot be made, belongs to somebody else, or is open to others.
+    pub fn open(directory: &Path) -> io::Result<Self> {
         create_private(directory)?;
         require_private(directory)?;
         Ok(Self {
             directory: directory.to_owned(),
             key: read_or_make_key(&directory.join("key"))?,
         })
+    }
+
+    /// Returns the directory.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Returns the digests of the components whose code is kept, of whatever engine.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn digests(&self) -> io::Result<BTreeSet<String>> {
+        let digest = |entry: Entry| entry.name.split('-').next().map(str::to_owned);
+        Ok(self.entries()?.into_iter().filter_map(digest).collect())
     }
 
     /// Maps the machine code of a component, if it is there and sound.
@@ -46,7 +66,10 @@ impl CodeCache {
             return None;
         }
         match precompiled::map(&engine.wasmtime, &path) {
-            Ok(component) => Some(component),
+            Ok(component) => {
+                self.used(&path);
+                Some(component)
+            }
             Err(error) => {
                 tracing::debug!(%error, entry = name, "cached machine code does not fit and is compiled again");
                 None
@@ -60,7 +83,8 @@ impl CodeCache {
         let kept = component
             .serialize()
             .map_err(io::Error::other)
-            .and_then(|code| self.write(&name, &code));
+            .and_then(|code| self.write(&name, &code))
+            .and_then(|()| self.shrink_to(self.bytes_max()).map(|_| ()));
         if let Err(error) = kept {
             tracing::debug!(%error, entry = name, "machine code could not be cached");
         }
@@ -126,7 +150,7 @@ fn random_bytes(bytes: &mut [u8]) -> io::Result<()> {
 }
 
 /// Makes a new file that only its owner can read.
-fn private_file(path: &Path) -> io::Result<File> {
+pub(super) fn private_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]

@@ -1,16 +1,19 @@
 //! A plugin: a component with a name, compiled when it is first called.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use wasmtime::component::Component;
 
+use super::annotations::{Annotations, Need};
 use super::authority::{Applicant, Authority, Granted, nothing};
+use super::compile_status::{CompileStatus, Progress};
 use super::engine::Engine;
 use super::host_api::CallStack;
 use super::inspection::{Inspection, Origin};
+use super::known::{KeptInspection, Known};
 use super::link_once::{LinkOnce, Wait, cancelled_before};
 use super::linked::Linked;
 use super::runtime::Runtime;
@@ -28,13 +31,13 @@ use crate::tool::{Tool, ToolContext};
 /// is told to those who waited and tried again by the next.
 pub struct Plugin {
     name: Arc<str>,
-    inspection: Arc<Inspection>,
-    declared: Declared,
+    known: Known,
     /// What it may do where nothing is granted to anybody.
-    nothing: Arc<Granted>,
+    nothing: OnceLock<Arc<Granted>>,
     source: Source,
     /// The bounds that its package asks for.
     requested: LimitRequest,
+    needs: Vec<Need>,
     runtime: Arc<Runtime>,
     linked: LinkOnce,
     permits: Arc<Semaphore>,
@@ -63,7 +66,7 @@ impl Plugin {
             )
         };
         let inspection = blocking(inspect).await.map_err(|error| error.with_plugin(name))?;
-        Self::from_inspection(runtime, name, inspection, Source::Bytes(bytes), LimitRequest::none())
+        Self::from_inspection(runtime, name, inspection, Source::Bytes(bytes), &Annotations::default())
     }
 
     /// Makes a plugin of a component file.
@@ -85,10 +88,10 @@ impl Plugin {
             )
         };
         let inspection = blocking(inspect).await.map_err(|error| error.with_plugin(name))?;
-        Self::from_inspection(runtime, name, inspection, Source::File(path), LimitRequest::none())
+        Self::from_inspection(runtime, name, inspection, Source::File(path), &Annotations::default())
     }
 
-    /// Makes a plugin of a file that was inspected before. Its bytes are read when it is first called, and refused when
+    /// Makes a plugin of a file that was inspected before, under what its package says about it. Its bytes are read when it is first called, and refused when
     /// they are others than those that were inspected.
     ///
     /// # Errors
@@ -98,10 +101,10 @@ impl Plugin {
         name: &str,
         path: PathBuf,
         inspection: Inspection,
-        requested: LimitRequest,
+        annotations: &Annotations,
     ) -> Result<Arc<Self>, Error> {
-        requested.check().map_err(|error| error.with_plugin(name))?;
-        Self::from_inspection(runtime, name, inspection, Source::File(path), requested)
+        annotations.limits.check().map_err(|error| error.with_plugin(name))?;
+        Self::from_inspection(runtime, name, inspection, Source::File(path), annotations)
     }
 
     fn from_inspection(
@@ -109,7 +112,7 @@ impl Plugin {
         name: &str,
         inspection: Inspection,
         source: Source,
-        requested: LimitRequest,
+        annotations: &Annotations,
     ) -> Result<Arc<Self>, Error> {
         let ceilings = &runtime.engines.limits;
         let limits = effective(ceilings, &runtime.operator_limits, &LimitRequest::none());
@@ -118,18 +121,34 @@ impl Plugin {
             .require_loadable()
             .and_then(|()| fits())
             .map_err(|error| error.with_plugin(name))?;
-        let declared = Declared::from_imports(inspection.imports.iter().map(|import| import.name.as_str()));
-        Ok(Arc::new(Self {
+        Ok(Self::make(runtime, name, Known::read(inspection), source, annotations))
+    }
+
+    /// Makes a plugin of a file of which was kept what an inspection told, when it could be used. Its bytes are read when it
+    /// is first called, and refused when they are others than those that were inspected.
+    #[must_use]
+    pub fn from_kept(
+        runtime: &Arc<Runtime>,
+        name: &str,
+        path: PathBuf,
+        kept: KeptInspection,
+        annotations: &Annotations,
+    ) -> Arc<Self> {
+        Self::make(runtime, name, Known::kept(kept), Source::File(path), annotations)
+    }
+
+    fn make(runtime: &Arc<Runtime>, name: &str, known: Known, source: Source, annotations: &Annotations) -> Arc<Self> {
+        Arc::new(Self {
             name: name.into(),
-            nothing: nothing(&declared, Ungranted::NoGrant),
-            declared,
-            inspection: Arc::new(inspection),
+            nothing: OnceLock::new(),
+            known,
             source,
-            requested,
+            requested: annotations.limits.clone(),
+            needs: annotations.needs.clone(),
             runtime: runtime.clone(),
             linked: LinkOnce::default(),
             permits: Arc::new(Semaphore::new(runtime.engines.limits.calls_per_plugin_max)),
-        }))
+        })
     }
 
     /// Returns its name.
@@ -141,15 +160,28 @@ impl Plugin {
     /// Returns what is known about it without running it.
     #[must_use]
     pub fn inspection(&self) -> &Arc<Inspection> {
-        &self.inspection
+        self.known.inspection(&self.name)
+    }
+
+    /// Returns the SHA-256 of its component, in hex.
+    #[must_use]
+    pub fn digest(&self) -> &str {
+        self.known.digest()
+    }
+
+    /// Returns how many tools it has.
+    #[must_use]
+    pub fn tool_count(&self) -> usize {
+        self.known.tool_count()
     }
 
     /// Returns its tools, bound to a conversation.
     #[must_use]
     pub fn tools(self: &Arc<Self>, scope: &Scope) -> Vec<Arc<dyn Tool>> {
-        let shape = &self.inspection.shape;
+        let inspection = self.inspection();
+        let shape = &inspection.shape;
         let session = shape.is_stateful().then(|| scope.session(self));
-        let tools = self.inspection.tools.iter().zip(&self.inspection.tool_functions);
+        let tools = inspection.tools.iter().zip(&inspection.tool_functions);
         tools
             .map(|(definition, function)| {
                 PluginTool::free(
@@ -174,6 +206,18 @@ impl Plugin {
         Ok(started.elapsed())
     }
 
+    /// Starts to compile it in the background, unless that was done. [`Plugin::compile_status`] tells how far it is; a
+    /// call in the meantime waits, and compiles nothing twice. Needs a runtime of tokio.
+    pub fn compile(&self) {
+        self.linked.start(|| self.linking());
+    }
+
+    /// Returns how far its machine code is, in this process.
+    #[must_use]
+    pub fn compile_status(&self) -> CompileStatus {
+        self.linked.status()
+    }
+
     pub(crate) fn runtime(&self) -> &Arc<Runtime> {
         &self.runtime
     }
@@ -181,10 +225,10 @@ impl Plugin {
     /// Returns what it asks for.
     #[must_use]
     pub fn declared(&self) -> &Declared {
-        &self.declared
+        self.known.declared(&self.name)
     }
 
-    /// Finds out what a call may do.
+    /// Finds out what a call may do, and whether all is there that it needs.
     pub(crate) async fn authority(
         &self,
         conversation: ConversationNumber,
@@ -192,12 +236,16 @@ impl Plugin {
     ) -> Result<Authority, Error> {
         let applicant = Applicant {
             plugin: &self.name,
-            nothing: &self.nothing,
-            digest: &self.inspection.digest,
-            declared: &self.declared,
+            nothing: self
+                .nothing
+                .get_or_init(|| nothing(self.declared(), Ungranted::NoGrant)),
+            digest: self.digest(),
+            declared: self.declared(),
             conversation,
         };
-        self.runtime.authorities.of_call(applicant, context).await
+        let authority = self.runtime.authorities.of_call(applicant, context).await?;
+        authority.require(&self.needs)?;
+        Ok(authority)
     }
 
     /// Computes the bounds of a call from what the process, the operator and the caller say.
@@ -218,14 +266,16 @@ impl Plugin {
             wall_max: self.runtime.engines.limits.load_wall_max,
             cancel: context.cancel(),
         };
-        let make = || {
-            let (runtime, source) = (self.runtime.clone(), self.source.clone());
-            link(runtime, source, self.inspection.clone())
-        };
         self.linked
-            .get(make, wait)
+            .get(|| self.linking(), wait)
             .await
             .map_err(|error| error.with_plugin(&*self.name))
+    }
+
+    fn linking(&self) -> impl Future<Output = Result<Arc<Linked>, Error>> + Send + 'static {
+        let (runtime, source) = (self.runtime.clone(), self.source.clone());
+        let (inspection, progress) = (self.inspection().clone(), self.linked.progress().clone());
+        link(runtime, source, inspection, progress)
     }
 
     /// Waits for a free place to run in. A call inside another runs in the place of the outermost: to wait for one while
@@ -258,7 +308,12 @@ fn busy() -> Error {
 }
 
 /// Maps cached machine code, or compiles and caches it; then links. Takes up to minutes.
-async fn link(runtime: Arc<Runtime>, source: Source, inspection: Arc<Inspection>) -> Result<Arc<Linked>, Error> {
+async fn link(
+    runtime: Arc<Runtime>,
+    source: Source,
+    inspection: Arc<Inspection>,
+    progress: Arc<Progress>,
+) -> Result<Arc<Linked>, Error> {
     let engine = runtime.engines.get(inspection.profile)?;
     let (of_cache, digest) = (runtime.clone(), inspection.digest.clone());
     let engine_of_cache = engine.clone();
@@ -267,14 +322,17 @@ async fn link(runtime: Arc<Runtime>, source: Source, inspection: Arc<Inspection>
         Ok(cache.and_then(|cache| cache.load(&engine_of_cache, &digest)))
     };
     let component = match blocking(look_up).await? {
-        Some(component) => component,
+        Some(component) => {
+            progress.started();
+            component
+        }
         None => {
-            let slots = runtime.engines.compiling.clone();
-            let slot = slots.acquire_owned().await;
+            let workers = runtime.engines.compiling.slot(inspection.size_bytes).await;
+            progress.started();
             let (engine, digest) = (engine.clone(), inspection.digest.clone());
             blocking(move || {
-                // Taken along, so that it stays taken when nobody waits any more.
-                let _slot = slot;
+                // Taken along, so that they stay taken when nobody waits any more.
+                let _workers = workers;
                 compile(&runtime, &engine, &source, &digest)
             })
             .await?

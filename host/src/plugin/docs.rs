@@ -16,6 +16,9 @@ use super::types::{Case, Field, Function, FunctionKind, Label, Shape, WitType};
 /// The custom section that holds a component's WIT with its docs.
 pub const WIT_SECTION: &str = "toolwit:wit";
 
+/// The most packages that are read beside a project's own.
+const PACKAGES_MAX: usize = 32;
+
 /// The largest WIT that is read, in bytes.
 pub(crate) const WIT_BYTES_MAX: u64 = 1 << 20;
 
@@ -34,6 +37,30 @@ pub(crate) fn decode_wit(bytes: &[u8]) -> Option<Resolve> {
         return None;
     }
     decode_component(bytes)
+}
+
+/// Decodes WIT packages in binary form, the last of which is the project's own and builds upon those before it.
+///
+/// The binary form of a package has the docs of its own items only: what an earlier package says stays, and the next one is
+/// put to it. Where they do not fit, the last one speaks alone.
+pub(crate) fn decode_packages<'a>(sections: impl Iterator<Item = &'a [u8]>) -> Option<Resolve> {
+    let sections: Vec<_> = sections.collect();
+    let (own, others) = sections.split_last()?;
+    let own = decode_wit(own)?;
+    let upon = others.iter().take(PACKAGES_MAX).filter_map(|bytes| decode_wit(bytes));
+    let Some(whole) = upon.reduce(|whole, next| merged(&whole, &next).unwrap_or(whole)) else {
+        return Some(own);
+    };
+    Some(merged(&whole, &own).unwrap_or(own))
+}
+
+/// Puts packages together; what the first one says wins. `None` when they do not fit, a parser's panic included.
+fn merged(whole: &Resolve, next: &Resolve) -> Option<Resolve> {
+    let merge = || {
+        let mut whole = whole.clone();
+        whole.merge(next.clone()).ok().map(|_| whole)
+    };
+    catch_unwind(AssertUnwindSafe(merge)).ok()?
 }
 
 /// Decodes the WIT that a component's own types tell. It has no docs.

@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
-use tokio::sync::Semaphore;
 use wasmtime::component::{Component, Linker};
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 
@@ -12,6 +11,7 @@ use super::code_cache::CodeCache;
 use super::state::HostState;
 use super::ticker::Ticker;
 use super::wasi;
+use super::workers::Workers;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::limits::EngineLimits;
 
@@ -55,8 +55,7 @@ pub(crate) struct Engines {
     pub(crate) limits: EngineLimits,
     pub(crate) ticker: Arc<Ticker>,
     pub(crate) code_cache: Option<CodeCache>,
-    /// Compiling keeps every core busy by itself; more than one at a time only makes each slower.
-    pub(crate) compiling: Arc<Semaphore>,
+    pub(crate) compiling: Workers,
     plain: OnceLock<Arc<Engine>>,
     concurrent: OnceLock<Arc<Engine>>,
 }
@@ -67,7 +66,7 @@ impl Engines {
             limits,
             ticker: Ticker::start()?,
             code_cache,
-            compiling: Arc::new(Semaphore::new(1)),
+            compiling: Workers::default(),
             plain: OnceLock::new(),
             concurrent: OnceLock::new(),
         })

@@ -170,14 +170,12 @@ pub fn component_wit(bytes: &[u8]) -> Option<String> {
 
 /// Finds the WIT that has docs: in the component, else beside it.
 fn wit_with_docs(checked: &Checked<'_>, origin: Origin<'_>) -> Option<wit_parser::Resolve> {
-    let section = checked
+    let sections = checked
         .custom_sections
         .iter()
-        .rev()
-        .find(|(name, _)| *name == docs::WIT_SECTION);
-    section
-        .and_then(|(_, bytes)| docs::decode_wit(bytes))
-        .or_else(|| docs::parse_wit(origin.wit_beside?))
+        .filter(|(name, _)| *name == docs::WIT_SECTION)
+        .map(|(_, bytes)| *bytes);
+    docs::decode_packages(sections).or_else(|| docs::parse_wit(origin.wit_beside?))
 }
 
 fn entity_type(shape: &Shape, resource: &Resource, plugin: &str) -> EntityType {

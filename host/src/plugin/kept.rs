@@ -128,7 +128,7 @@ mod tests {
             serde_json::to_value(&inspection.tools).unwrap()
         );
         assert_eq!(restored.digest, inspection.digest);
-        assert!(Inspection::restore(&kept.replacen("\"version\":1", "\"version\":0", 1), "sum").is_none());
+        assert!(Inspection::restore(&kept.replacen("\"version\":2", "\"version\":0", 1), "sum").is_none());
         for length in (0..kept.len()).filter(|at| kept.is_char_boundary(*at)) {
             assert!(Inspection::restore(&kept[..length], "sum").is_none());
         }

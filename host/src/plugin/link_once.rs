@@ -1,5 +1,6 @@
 //! Compiling once, however many calls wait for it.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use futures::future::{BoxFuture, Shared};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
+use super::compile_status::{CompileStatus, Progress};
 use super::linked::Linked;
 use crate::error::{Error, ErrorKind, LimitUse, Phase};
 use crate::limits::Span;
@@ -23,6 +25,7 @@ type Making = Shared<BoxFuture<'static, Outcome>>;
 pub(crate) struct LinkOnce {
     linked: OnceLock<Arc<Linked>>,
     making: Mutex<Option<Making>>,
+    progress: Arc<Progress>,
 }
 
 impl LinkOnce {
@@ -46,14 +49,42 @@ impl LinkOnce {
         }
     }
 
+    /// Starts to make the component when nobody did, and waits for nothing.
+    pub(crate) fn start<F>(&self, make: impl FnOnce() -> F)
+    where
+        F: Future<Output = Outcome> + Send + 'static,
+    {
+        if self.linked.get().is_none() {
+            drop(self.making(make));
+        }
+    }
+
+    /// Returns how far the work is.
+    pub(crate) fn status(&self) -> CompileStatus {
+        self.progress.status()
+    }
+
+    /// Returns what the work tells how far it is.
+    pub(crate) fn progress(&self) -> &Arc<Progress> {
+        &self.progress
+    }
+
     fn making<F>(&self, make: impl FnOnce() -> F) -> Making
     where
         F: Future<Output = Outcome> + Send + 'static,
     {
         let start = || {
+            self.progress.queued();
+            let (work, progress) = (make(), self.progress.clone());
             // A set of one: it ends its task when it is dropped, which it is with the plugin.
             let mut task = JoinSet::new();
-            task.spawn(make());
+            task.spawn(async move {
+                // A panic is a failure too, and is told as one.
+                let outcome = AssertUnwindSafe(work).catch_unwind().await;
+                let outcome = outcome.unwrap_or_else(|_| Err(interrupted(None)));
+                progress.ended(outcome.as_ref().err());
+                outcome
+            });
             let outcome = async move { task.join_next().await.unwrap_or_else(|| Ok(Err(interrupted(None)))) };
             outcome
                 .map(|joined| joined.unwrap_or_else(|error| Err(interrupted(Some(error)))))
@@ -61,6 +92,10 @@ impl LinkOnce {
                 .shared()
         };
         let mut making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        // An attempt that failed while nobody waited is not told to whoever comes later.
+        if let CompileStatus::Failed(_) = self.progress.status() {
+            *making = None;
+        }
         making.get_or_insert_with(start).clone()
     }
 

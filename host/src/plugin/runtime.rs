@@ -25,6 +25,18 @@ pub enum CodeCachePlace {
     Off,
 }
 
+impl CodeCachePlace {
+    /// Returns the directory, where there is one.
+    #[must_use]
+    pub fn directory(&self) -> Option<PathBuf> {
+        match self {
+            Self::Off => None,
+            Self::At(directory) => Some(directory.clone()),
+            Self::User => user_cache_directory(),
+        }
+    }
+}
+
 /// How the plugins of a host run.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -39,6 +51,8 @@ pub struct RuntimeOptions {
     pub grants: Option<PathBuf>,
     /// The file with the values of secrets, as [`SecretStore`](super::SecretStore) keeps it.
     pub secrets: Option<PathBuf>,
+    /// Files and directories of the host that can never be granted, beside those that are named here anyway.
+    pub protected: Vec<PathBuf>,
     /// Where plugins keep values; in memory when nowhere is named.
     pub keyvalue: Option<Arc<dyn KeyValue>>,
     /// Who looks up names for granted requests; the machine's own resolver when nobody is named.
@@ -64,13 +78,9 @@ impl Runtime {
     /// grants that cannot be read or enforced.
     pub fn new(options: RuntimeOptions) -> Result<Arc<Self>, Error> {
         options.operator_limits.check()?;
-        let code_directory = match options.code_cache {
-            CodeCachePlace::Off => None,
-            CodeCachePlace::At(directory) => Some(directory),
-            CodeCachePlace::User => user_cache_directory(),
-        };
+        let code_directory = options.code_cache.directory();
         let code_cache = code_directory.clone().and_then(open_cache);
-        let protected = code_directory.into_iter().collect();
+        let protected = options.protected.into_iter().chain(code_directory).collect();
         let authorities = Authorities::new(options.grants, options.secrets, options.keyvalue, protected)?;
         let sessions = SessionRegistry::new(&options.engine_limits);
         Ok(Arc::new(Self {
@@ -80,6 +90,12 @@ impl Runtime {
             authorities: Arc::new(authorities),
             network: Arc::new(Network::new(options.resolver)),
         }))
+    }
+
+    /// Returns the cache of machine code, where there is one.
+    #[must_use]
+    pub fn code_cache(&self) -> Option<&CodeCache> {
+        self.engines.code_cache.as_ref()
     }
 
     /// Returns the ceilings of the process.

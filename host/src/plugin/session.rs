@@ -11,6 +11,7 @@ use serde_json::Value;
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use wasmtime::component::Val;
+use zeroize::Zeroizing;
 
 use super::answer::answer;
 use super::authority::{Authority, Granted};
@@ -58,6 +59,8 @@ struct State {
     entities: EntityTable,
     /// What was granted when the instance was last called.
     granted: Option<Arc<Granted>>,
+    /// The values that the instance was made with: a guest reads its environment once.
+    variables: Vec<(String, Zeroizing<String>)>,
 }
 
 impl Session {
@@ -121,7 +124,7 @@ impl Session {
         let waiting = Instant::now();
         let mut state = self.enter(context, &limits).await?;
         state.notice_abandoned();
-        if state.notice_grants(&authority.granted) {
+        if state.notice_grants(&authority.granted) || state.notice_variables(authority) {
             self.is_alive.store(false, Ordering::Relaxed);
         }
         let key = self.target_key(function, target, &mut arguments)?;
@@ -332,6 +335,23 @@ impl State {
             return false;
         }
         self.lose("what is granted to the plugin has changed");
+        true
+    }
+
+    /// An instance that was made with other values does not live on: it would go on with a key that was taken back. Returns
+    /// whether one was dropped.
+    fn notice_variables(&mut self, authority: &Authority) -> bool {
+        let now: Vec<_> = authority
+            .variables()
+            .into_iter()
+            .map(|(name, value)| (name, Zeroizing::new(value)))
+            .collect();
+        let is_same = self.variables == now;
+        self.variables = now;
+        if is_same || self.instance.is_none() {
+            return false;
+        }
+        self.lose("the values that the plugin is given have changed");
         true
     }
 

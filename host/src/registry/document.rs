@@ -5,49 +5,44 @@ use serde_json::Value;
 use super::catalog::{Document, HealthBoost, Standing};
 use super::health::decayed;
 use super::manifest::{Manifest, Tier};
-use crate::plugin::Plugin;
 use crate::store::{HealthState, ToolHealth};
 use crate::tool::ToolDefinition;
 
 /// A description of at least this many characters says something.
 const DESCRIPTION_CHARS_GOOD: usize = 40;
 
-/// Makes documents of a plugin's tools.
-pub(super) fn documents<'a>(plugin: &'a Plugin, manifest: Option<&'a Manifest>) -> impl Iterator<Item = Document> + 'a {
-    plugin.inspection().tools.iter().map(move |tool| {
-        let mut document = Document::new(tool.id.as_str(), tool.name(), tool.description.as_str());
-        document.parameters = parameters(&tool.input_schema);
-        let tier = manifest.map(Manifest::tier).unwrap_or_default();
-        document.standing.quality = f32::from(quality_percent(tool, tier)) / 100.0;
-        if let Some(manifest) = manifest {
-            let own = manifest.tool(tool.id.as_str(), tool.name());
-            let lists = [
-                Some(&manifest.tags),
-                Some(&manifest.frameworks),
-                own.map(|own| &own.tags),
-            ];
-            document.tags = lists
-                .into_iter()
-                .flatten()
-                .flatten()
-                .cloned()
-                .collect::<Vec<_>>()
-                .join(" ");
-            document.category = manifest.category.clone().unwrap_or_default();
-            let texts = [
-                manifest.description.as_ref(),
-                manifest.use_case.as_ref(),
-                own.and_then(|own| own.use_case.as_ref()),
-            ];
-            document.use_case = texts.into_iter().flatten().cloned().collect::<Vec<_>>().join(" ");
-            let examples = manifest
-                .examples
-                .iter()
-                .chain(own.into_iter().flat_map(|own| &own.examples));
-            document.examples = examples.cloned().collect::<Vec<_>>().join(" ");
-        }
-        document
-    })
+/// Makes a document of a tool.
+pub(super) fn document(tool: &ToolDefinition, manifest: Option<&Manifest>) -> Document {
+    let mut document = Document::new(tool.id.as_str(), tool.name(), tool.description.as_str());
+    document.parameters = parameters(&tool.input_schema);
+    if let Some(manifest) = manifest {
+        let own = manifest.tool(tool.id.as_str(), tool.name());
+        let lists = [
+            Some(&manifest.tags),
+            Some(&manifest.frameworks),
+            own.map(|own| &own.tags),
+        ];
+        document.tags = lists
+            .into_iter()
+            .flatten()
+            .flatten()
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(" ");
+        document.category = manifest.category.clone().unwrap_or_default();
+        let texts = [
+            manifest.description.as_ref(),
+            manifest.use_case.as_ref(),
+            own.and_then(|own| own.use_case.as_ref()),
+        ];
+        document.use_case = texts.into_iter().flatten().cloned().collect::<Vec<_>>().join(" ");
+        let examples = manifest
+            .examples
+            .iter()
+            .chain(own.into_iter().flat_map(|own| &own.examples));
+        document.examples = examples.cloned().collect::<Vec<_>>().join(" ");
+    }
+    document
 }
 
 /// Says how well a tool is described: from its text, its parameters, and what its manifest adds.
@@ -64,16 +59,13 @@ pub(super) fn quality_percent(tool: &ToolDefinition, tier: Tier) -> u8 {
 }
 
 /// Puts together what speaks for a tool.
-pub(super) fn standing(document: &Document, health: Option<&ToolHealth>, now_ms: u64) -> Standing {
-    let (state, uses) = health.map_or((HealthState::Unknown, 0), |health| {
-        (decayed(health, now_ms), health.uses)
-    });
-    let boost = match state {
+pub(super) fn standing(quality: f32, health: &ToolHealth, now_ms: u64) -> Standing {
+    let boost = match decayed(health, now_ms) {
         HealthState::Healthy => HealthBoost::Healthy,
         HealthState::Unknown => HealthBoost::Unknown,
         HealthState::Broken => HealthBoost::Broken,
     };
-    Standing::new(boost, document.standing.quality, uses)
+    Standing::new(boost, quality, health.uses)
 }
 
 /// Writes names and descriptions of the parameters, down to the fields of records.

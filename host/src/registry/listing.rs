@@ -12,10 +12,24 @@ pub(super) struct Listed {
     pub(super) refused: Option<Error>,
 }
 
+/// What it means that a place is not there at the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Absent {
+    /// Its name is wrong: an error.
+    #[default]
+    Error,
+    /// It has no packages yet.
+    Empty,
+}
+
 /// Lists the component files of directories, by path.
-pub(super) fn list(places: &[PathBuf]) -> Result<Vec<Listed>, Error> {
+pub(super) fn list(places: &[PathBuf], absent: Absent) -> Result<Vec<Listed>, Error> {
     let mut files = Vec::new();
     for place in places {
+        if absent == Absent::Empty && !place.exists() {
+            continue;
+        }
         let unreadable = |error: std::io::Error| {
             Error::new(
                 ErrorKind::Io,
@@ -34,11 +48,18 @@ pub(super) fn list(places: &[PathBuf]) -> Result<Vec<Listed>, Error> {
         }
         let root = fs::canonicalize(place).map_err(unreadable)?;
         for entry in fs::read_dir(place).map_err(unreadable)? {
-            let path = entry.map_err(unreadable)?.path();
+            let entry = entry.map_err(unreadable)?;
+            let path = entry.path();
+            // Most entries are plain files: what the directory itself says of them saves several questions each.
+            let is_plain = entry.file_type().is_ok_and(|kind| kind.is_file());
             let is_hidden = path
                 .file_name()
                 .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-            let folder = folder_package(&path).filter(|_| !is_hidden);
+            let folder = if is_plain || is_hidden {
+                None
+            } else {
+                folder_package(&path)
+            };
             if let Some(path) = folder {
                 files.push(Listed {
                     refused: leads_out(&root, &path),
@@ -46,7 +67,7 @@ pub(super) fn list(places: &[PathBuf]) -> Result<Vec<Listed>, Error> {
                 });
             } else if !is_hidden && path.extension().is_some_and(|extension| extension == EXTENSION) {
                 files.push(Listed {
-                    refused: leads_out(&root, &path),
+                    refused: if is_plain { None } else { leads_out(&root, &path) },
                     path,
                 });
             }

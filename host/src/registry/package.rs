@@ -23,7 +23,7 @@ pub struct Package {
     /// The file.
     pub path: PathBuf,
     /// What it says about itself, where it says something.
-    pub manifest: Option<Manifest>,
+    pub manifest: Option<Arc<Manifest>>,
     /// Whether it can be used.
     pub status: PackageStatus,
 }
@@ -60,7 +60,7 @@ impl Package {
     /// Returns how much it says about itself.
     #[must_use]
     pub fn tier(&self) -> Tier {
-        self.manifest.as_ref().map(Manifest::tier).unwrap_or_default()
+        self.manifest.as_deref().map(Manifest::tier).unwrap_or_default()
     }
 
     pub(super) fn broken(path: &Path, error: Error) -> Self {

@@ -1,162 +1,157 @@
 //! Looking through plugin directories. Nothing is compiled and no guest code runs.
 
-use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
 
-use super::catalog::{Catalog, Hit, Query, SemanticIndex};
-use super::document::{documents, standing};
+use super::catalog::{Catalog, TermReader};
+use super::document::standing;
 use super::health::now_ms;
-use super::listing::{Listed, list};
+use super::listing::{Absent, Listed, list};
 use super::package::{Package, PackageStatus, identity_of};
-use super::reading::{Reading, read};
-use super::watched::WatchedTool;
+use super::reading::{Known, Reading, Seen, read, stored_path};
+use super::view::{Newest, Registry, View};
 use crate::error::{Error, ErrorKind, Phase};
-use crate::plugin::{Plugin, Runtime, Scope};
-use crate::store::{MemoryStore, PackageRecord, Store, StoreError, ToolHealth};
-use crate::tool::{Tool, ToolDefinition};
+use crate::plugin::{Plugin, Runtime};
+use crate::store::{PackageRecord, Store, StoreError, ToolHealth, ToolKey};
 
 /// How many packages one task reads.
 const CHUNK: usize = 32;
 
-/// The packages of one or more plugin directories, and the tools that can be found among them.
+/// Where packages are looked for, and where is kept what was found.
 #[derive(Clone)]
-pub struct Registry {
-    packages: Vec<Package>,
-    catalog: Arc<Catalog>,
+pub(super) struct Scan {
+    runtime: Arc<Runtime>,
+    places: Arc<[PathBuf]>,
+    absent: Absent,
     store: Arc<dyn Store>,
 }
 
-impl Registry {
-    /// Reads every package of the given directories, and single component files, several at a time.
-    ///
-    /// A package that is broken is listed with its reason, and so are both of two that claim one name. Hidden files and
-    /// files that are no `.wasm` are passed over.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Io`] when a directory cannot be read.
-    pub async fn scan(runtime: &Arc<Runtime>, places: &[PathBuf]) -> Result<Self, Error> {
-        Self::scan_into(runtime, places, Arc::new(MemoryStore::new())).await
+/// What was read of each file, whatever other files say.
+pub(super) type SeenFiles = HashMap<PathBuf, Arc<Seen>>;
+
+/// What another look at the directories found.
+pub(super) struct Another {
+    pub(super) seen: SeenFiles,
+    /// What there is now, if anything changed.
+    pub(super) registry: Option<Registry>,
+    /// Whether a file is still being written, so that a further look is worth it soon.
+    pub(super) is_unsettled: bool,
+}
+
+type Chunk = Vec<(Listed, Known)>;
+type Health = BTreeMap<ToolKey, ToolHealth>;
+
+impl Scan {
+    pub(super) fn new(runtime: Arc<Runtime>, places: Vec<PathBuf>, absent: Absent, store: Arc<dyn Store>) -> Self {
+        Self {
+            runtime,
+            places: places.into(),
+            absent,
+            store,
+        }
     }
 
-    /// Reads every package as [`Registry::scan`] does, but takes from a store what did not change since it was read, and
-    /// leaves there what it read.
-    ///
-    /// A store that fails costs time and a warning, nothing else.
-    ///
-    /// # Errors
-    /// Those of [`Registry::scan`].
-    pub async fn scan_into(runtime: &Arc<Runtime>, places: &[PathBuf], store: Arc<dyn Store>) -> Result<Self, Error> {
-        let (of_task, store_of_task) = (places.to_vec(), store.clone());
-        let (listed, known) = blocking(move || Ok((list(&of_task)?, remembered(&*store_of_task)))).await?;
-        let (mut known, health) = known;
-        let here: Vec<_> = listed
-            .iter()
-            .map(|file| file.path.to_string_lossy().into_owned())
-            .collect();
-        let chunks = chunks(listed, &mut known);
-        let gone = gone(&known, places, &here);
-        let parallel = std::thread::available_parallelism().map_or(2, usize::from);
-        let readings: Vec<Vec<Reading>> = futures::stream::iter(chunks)
-            .map(|chunk| {
-                let runtime = runtime.clone();
-                blocking(move || {
-                    Ok(chunk
-                        .into_iter()
-                        .map(|(file, known)| read(&runtime, file, known))
-                        .collect())
-                })
-            })
-            .buffered(parallel)
-            .try_collect()
-            .await?;
+    pub(super) fn places(&self) -> &[PathBuf] {
+        &self.places
+    }
+
+    /// Reads everything, and takes from the store what did not change since it was read.
+    pub(super) async fn first(&self) -> Result<(Registry, SeenFiles), Error> {
+        let own = self.clone();
+        let (listed, mut known) = blocking(move || {
+            let listed = list(&own.places, own.absent)?;
+            Ok((listed, records(&*own.store)))
+        })
+        .await?;
+        let here: HashSet<_> = listed.iter().map(|file| stored_path(&file.path)).collect();
+        let chunks = chunks(listed, |path| match known.remove(&stored_path(path)) {
+            Some(record) => Known::Record(Box::new(record)),
+            None => Known::Nothing,
+        });
+        let gone = gone(&known, &self.places, &here);
+        let readings = self.read(chunks).await?;
+        let own = self.clone();
         blocking(move || {
-            Ok(assemble(
-                readings.into_iter().flatten().collect(),
-                &gone,
-                &health,
-                store,
-            ))
+            let health = warned(own.store.health());
+            let seen = remember(&*own.store, readings, &gone);
+            let from = Before {
+                catalog: Catalog::new(),
+                usable: HashMap::new(),
+                newest: Arc::default(),
+            };
+            let registry = assemble(&seen, from, &health, own.store);
+            Ok((registry, seen))
         })
         .await
     }
 
-    /// Returns the packages, by name.
-    #[must_use]
-    pub fn packages(&self) -> &[Package] {
-        &self.packages
+    /// Looks again: files that are as they were cost a question to the file system. A place that is not there has no
+    /// packages; it may come back.
+    pub(super) async fn again(&self, earlier: &Registry, seen: &SeenFiles) -> Result<Another, Error> {
+        let places = self.places.clone();
+        let listed = blocking(move || list(&places, Absent::Empty)).await?;
+        let gone: Vec<_> = {
+            let here: HashSet<_> = listed.iter().map(|file| &file.path).collect();
+            let gone = seen.keys().filter(|path| !here.contains(path));
+            gone.map(|path| stored_path(path)).collect()
+        };
+        let chunks = chunks(listed, |path| match seen.get(path) {
+            Some(seen) => Known::Seen(seen.clone()),
+            None => Known::Unseen,
+        });
+        let readings = self.read(chunks).await?;
+        let is_unsettled = readings.iter().any(|reading| reading.is_unsettled);
+        let is_same = |reading: &Reading| match (&reading.seen, seen.get(&reading.path)) {
+            (Some(now), Some(before)) => now.is_same(before),
+            (now, before) => now.is_none() && before.is_none(),
+        };
+        let is_changed = !gone.is_empty() || !readings.iter().all(is_same);
+        let (own, earlier) = (self.clone(), earlier.clone());
+        blocking(move || {
+            let seen = remember(&*own.store, readings, &gone);
+            let registry = is_changed.then(|| {
+                let health = warned(own.store.health());
+                let from = Before {
+                    catalog: earlier.view.catalog.clone(),
+                    usable: searchable(earlier.packages()),
+                    newest: earlier.view.newest.clone(),
+                };
+                assemble(&seen, from, &health, own.store)
+            });
+            Ok(Another {
+                seen,
+                registry,
+                is_unsettled,
+            })
+        })
+        .await
     }
 
-    /// Returns the plugins that can be used, by name.
-    pub fn plugins(&self) -> impl Iterator<Item = &Arc<Plugin>> {
-        self.packages.iter().filter_map(Package::plugin)
-    }
-
-    /// Finds tools of packages that can be used, among those whose id `may_use` allows.
-    #[must_use]
-    pub fn search(&self, query: &Query, may_use: impl Fn(&str) -> bool) -> Vec<Hit> {
-        self.catalog.search(query, may_use)
-    }
-
-    /// Finds tools by words and by meaning.
-    #[must_use]
-    pub fn search_with(&self, query: &Query, semantic: &dyn SemanticIndex, may_use: impl Fn(&str) -> bool) -> Vec<Hit> {
-        self.catalog.search_with(query, semantic, may_use)
-    }
-
-    /// Returns the plugin that a tool belongs to.
-    #[must_use]
-    pub fn plugin_of(&self, tool: &str) -> Option<&Arc<Plugin>> {
-        let name = tool.split(['/', '#']).next()?;
-        let at = self
-            .packages
-            .binary_search_by(|package| package.name.as_str().cmp(name))
-            .ok()?;
-        self.packages[at].plugin()
-    }
-
-    /// Returns what is told about a tool.
-    #[must_use]
-    pub fn definition(&self, tool: &str) -> Option<&ToolDefinition> {
-        let tools = &self.plugin_of(tool)?.inspection().tools;
-        tools.iter().find(|definition| definition.id.as_str() == tool)
-    }
-
-    /// Returns a tool, bound to a conversation. How its calls end is remembered.
-    #[must_use]
-    pub fn tool(&self, tool: &str, scope: &Scope) -> Option<Arc<dyn Tool>> {
-        let tools = self.plugin_of(tool)?.tools(scope);
-        let found = tools.into_iter().find(|other| other.definition().id.as_str() == tool)?;
-        Some(self.watched(found))
-    }
-
-    /// Returns all tools of all plugins, bound to a conversation. How their calls end is remembered.
-    #[must_use]
-    pub fn tools(&self, scope: &Scope) -> Vec<Arc<dyn Tool>> {
-        let tools = self.plugins().flat_map(|plugin| plugin.tools(scope));
-        tools.map(|tool| self.watched(tool)).collect()
-    }
-
-    fn watched(&self, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
-        Arc::new(WatchedTool::new(tool, self.store.clone()))
-    }
-
-    /// Returns what remembers its packages.
-    #[must_use]
-    pub fn store(&self) -> &Arc<dyn Store> {
-        &self.store
+    async fn read(&self, chunks: Vec<Chunk>) -> Result<Vec<Reading>, Error> {
+        let parallel = std::thread::available_parallelism().map_or(2, usize::from);
+        let readings: Vec<Vec<Reading>> = futures::stream::iter(chunks)
+            .map(|chunk| {
+                let runtime = self.runtime.clone();
+                let mut terms = TermReader::new();
+                let read_one = move |(file, known)| read(&runtime, file, known, &mut terms);
+                blocking(move || Ok(chunk.into_iter().map(read_one).collect()))
+            })
+            .buffered(parallel)
+            .try_collect()
+            .await?;
+        Ok(readings.into_iter().flatten().collect())
     }
 }
 
 /// What the store knows, by path; nothing when it cannot be read.
-fn remembered(store: &dyn Store) -> (HashMap<String, PackageRecord>, BTreeMap<String, ToolHealth>) {
-    let known = warned(store.packages())
+fn records(store: &dyn Store) -> HashMap<String, PackageRecord> {
+    warned(store.packages())
         .into_iter()
         .map(|record| (record.path.clone(), record))
-        .collect();
-    (known, warned(store.health()))
+        .collect()
 }
 
 fn warned<T: Default>(result: Result<T, StoreError>) -> T {
@@ -169,65 +164,101 @@ fn warned<T: Default>(result: Result<T, StoreError>) -> T {
     })
 }
 
-type Chunk = Vec<(Listed, Option<PackageRecord>)>;
-
 /// Pairs files with what is known of them, a task's worth at a time.
-fn chunks(listed: Vec<Listed>, known: &mut HashMap<String, PackageRecord>) -> Vec<Chunk> {
+fn chunks(listed: Vec<Listed>, mut known: impl FnMut(&Path) -> Known) -> Vec<Chunk> {
     let mut chunks: Vec<Chunk> = Vec::new();
     for file in listed {
-        let record = known.remove(&*file.path.to_string_lossy());
+        let known = known(&file.path);
         match chunks.last_mut() {
-            Some(chunk) if chunk.len() < CHUNK => chunk.push((file, record)),
-            _ => chunks.push(vec![(file, record)]),
+            Some(chunk) if chunk.len() < CHUNK => chunk.push((file, known)),
+            _ => chunks.push(vec![(file, known)]),
         }
     }
     chunks
 }
 
 /// Chooses the remembered packages of these places that are no longer there. A store may know other places too.
-fn gone(known: &HashMap<String, PackageRecord>, places: &[PathBuf], here: &[String]) -> Vec<String> {
-    let is_below = |path: &str| places.iter().any(|place| std::path::Path::new(path).starts_with(place));
+fn gone(known: &HashMap<String, PackageRecord>, places: &[PathBuf], here: &HashSet<String>) -> Vec<String> {
+    let places: Vec<_> = places.iter().map(|place| stored_path(place)).collect();
+    let is_below = |path: &Path| places.iter().any(|place| path.starts_with(place));
     known
         .keys()
-        .filter(|path| is_below(path) && !here.contains(path))
+        .filter(|path| is_below(Path::new(path)) && !here.contains(*path))
         .cloned()
         .collect()
 }
 
-fn assemble(
-    readings: Vec<Reading>,
-    gone: &[String],
-    health: &BTreeMap<String, ToolHealth>,
-    store: Arc<dyn Store>,
-) -> Registry {
+/// Writes what changed into the store. Returns what there is.
+fn remember(store: &dyn Store, readings: Vec<Reading>, gone: &[String]) -> SeenFiles {
     let mut changed = Vec::new();
-    let mut packages = Vec::with_capacity(readings.len());
+    let mut seen = HashMap::with_capacity(readings.len());
     for reading in readings {
         changed.extend(reading.changed);
-        packages.push(reading.package);
+        if let Some(now) = reading.seen {
+            seen.insert(reading.path, now);
+        }
     }
-    refuse_shared_names(&mut packages);
     if !changed.is_empty() || !gone.is_empty() {
         warned(store.update_packages(&changed, gone));
     }
-    let mut catalog = Catalog::new();
+    seen
+}
+
+/// The plugins that a search can find tools of, by file.
+fn searchable(packages: &[Package]) -> HashMap<PathBuf, Arc<Plugin>> {
+    let usable = packages
+        .iter()
+        .filter_map(|package| Some((package.path.clone(), package.plugin()?.clone())));
+    usable.collect()
+}
+
+/// What the view before knew.
+struct Before {
+    /// It knows the tools of these plugins.
+    catalog: Catalog,
+    usable: HashMap<PathBuf, Arc<Plugin>>,
+    newest: Arc<Newest>,
+}
+
+/// Puts a view together. The catalogue is changed where plugins are others than before.
+fn assemble(seen: &SeenFiles, from: Before, health: &Health, store: Arc<dyn Store>) -> Registry {
+    let Before {
+        mut catalog,
+        usable: before,
+        newest,
+    } = from;
+    let mut packages: Vec<_> = seen.values().map(|seen| seen.package.clone()).collect();
+    refuse_shared_names(&mut packages);
     let now = now_ms();
     for package in &packages {
         let Some(plugin) = package.plugin() else { continue };
-        let documents = documents(plugin, package.manifest.as_ref());
-        catalog.put(
-            &package.path.to_string_lossy(),
-            documents.map(|mut document| {
-                document.standing = standing(&document, health.get(&document.id), now);
-                document
-            }),
-        );
+        if before
+            .get(&package.path)
+            .is_some_and(|earlier| Arc::ptr_eq(earlier, plugin))
+        {
+            continue;
+        }
+        let Some(seen) = seen.get(&package.path) else { continue };
+        catalog.put_indexed(&package.path.to_string_lossy(), seen.tools.iter());
+        for tool in seen.tools.iter().filter(|_| !health.is_empty()) {
+            if let Some(known) = health.get(&ToolKey::new(plugin.digest(), tool.id.as_str())) {
+                catalog.set_standing(&tool.id, standing(tool.standing.quality, known, now));
+            }
+        }
     }
-    Registry {
+    let after = searchable(&packages);
+    for path in before.keys().filter(|path| !after.contains_key(*path)) {
+        catalog.remove(&path.to_string_lossy());
+    }
+    let view = View {
         packages,
-        catalog: Arc::new(catalog),
+        catalog,
         store,
-    }
+        newest,
+    };
+    let view = Arc::new(view);
+    view.newest.is_now(&view);
+    Registry { view }
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
@@ -240,23 +271,22 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + S
 /// Refuses all packages that claim one name: nothing says which of them the operator means.
 fn refuse_shared_names(packages: &mut [Package]) {
     packages.sort_by(|a, b| a.name.cmp(&b.name).then_with(|| a.path.cmp(&b.path)));
-    let mut claims: HashMap<String, Vec<PathBuf>> = HashMap::new();
-    for package in packages.iter() {
-        claims
-            .entry(identity_of(&package.name))
-            .or_default()
-            .push(package.path.clone());
+    let mut claims: HashMap<String, Vec<usize>> = HashMap::new();
+    for (at, package) in packages.iter().enumerate() {
+        claims.entry(identity_of(&package.name)).or_default().push(at);
     }
-    for package in packages.iter_mut() {
-        let others: Vec<_> = claims
-            .get(&identity_of(&package.name))
-            .into_iter()
-            .flatten()
-            .filter(|path| **path != package.path)
-            .map(|path| path.display().to_string())
+    for claimants in claims.into_values().filter(|claimants| claimants.len() > 1) {
+        let paths: Vec<_> = claimants
+            .iter()
+            .map(|at| packages[*at].path.display().to_string())
             .collect();
-        if !others.is_empty() {
+        for (own, at) in claimants.into_iter().enumerate() {
+            let others: Vec<_> = (0..paths.len())
+                .filter(|other| *other != own)
+                .map(|at| paths[at].as_str())
+                .collect();
             let message = format!("its name is also claimed by {}", others.join(", "));
+            let package = &mut packages[at];
             let error = Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 .with_suggestion("remove or rename one of them")
                 .with_plugin(&*package.name);

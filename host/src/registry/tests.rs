@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 use super::*;
-use crate::plugin::{CodeCachePlace, Runtime, RuntimeOptions};
-use crate::store::{CheckOutcome, CheckStage, MemoryStore, PackageRecord, Store, StoreError, ToolHealth};
+use crate::plugin::{CodeCachePlace, Runtime, RuntimeOptions, Scope};
+use crate::store::{CheckOutcome, CheckStage, MemoryStore, PackageRecord, Store, StoreError, ToolHealth, ToolKey};
 
 fn runtime() -> Arc<Runtime> {
     let options = RuntimeOptions {
@@ -55,13 +55,13 @@ impl Store for Counting {
         self.store.update_packages(changed, gone)
     }
 
-    fn health(&self) -> Result<std::collections::BTreeMap<String, ToolHealth>, StoreError> {
+    fn health(&self) -> Result<std::collections::BTreeMap<ToolKey, ToolHealth>, StoreError> {
         self.store.health()
     }
 
     fn record_check(
         &self,
-        tool: &str,
+        tool: &ToolKey,
         stage: CheckStage,
         outcome: &CheckOutcome,
         at_ms: u64,
@@ -180,20 +180,17 @@ async fn a_broken_tool_ranks_last_after_a_restart_too() {
         ["alpha#play-song", "beta#play-song"]
     );
     let failed = CheckOutcome::Failure("it trapped".to_owned());
+    let digest = scan().await.packages()[0].plugin().unwrap().inspection().digest.clone();
+    let alpha = ToolKey::new(digest, "alpha#play-song");
     store
-        .record_check("alpha#play-song", CheckStage::Execution, &failed, health::now_ms())
+        .record_check(&alpha, CheckStage::Execution, &failed, health::now_ms())
         .unwrap();
     assert_eq!(
         found(&scan().await, "play a song"),
         ["beta#play-song", "alpha#play-song"]
     );
     store
-        .record_check(
-            "alpha#play-song",
-            CheckStage::Execution,
-            &CheckOutcome::Success,
-            health::now_ms(),
-        )
+        .record_check(&alpha, CheckStage::Execution, &CheckOutcome::Success, health::now_ms())
         .unwrap();
     assert_eq!(
         found(&scan().await, "play a song")[0],
@@ -201,3 +198,5 @@ async fn a_broken_tool_ranks_last_after_a_restart_too() {
         "a success heals"
     );
 }
+
+mod live;

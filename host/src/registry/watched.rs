@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use async_trait::async_trait;
 
+use super::catalog::HealthBoost;
 use super::health::{now_ms, verdict};
+use super::view::Newest;
 use crate::error::Error;
-use crate::store::{CheckOutcome, Store};
+use crate::store::{CheckOutcome, Store, ToolKey};
 use crate::tool::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolResult};
 
 /// What was last remembered of a tool; calls that change nothing about it cost nothing.
@@ -18,15 +20,20 @@ const FAILURE: u8 = 2;
 /// Remembers how the calls of a tool end: each change from working to failing and back, once a conversation.
 pub(super) struct WatchedTool {
     tool: Arc<dyn Tool>,
+    key: ToolKey,
     store: Arc<dyn Store>,
+    newest: Arc<Newest>,
     remembered: AtomicU8,
 }
 
 impl WatchedTool {
-    pub(super) fn new(tool: Arc<dyn Tool>, store: Arc<dyn Store>) -> Self {
+    /// Watches a tool of a component with this digest.
+    pub(super) fn new(tool: Arc<dyn Tool>, digest: &str, store: Arc<dyn Store>, newest: Arc<Newest>) -> Self {
         Self {
+            key: ToolKey::new(digest, tool.definition().id.as_str()),
             tool,
             store,
+            newest,
             remembered: AtomicU8::new(NOTHING),
         }
     }
@@ -41,8 +48,13 @@ impl WatchedTool {
         if self.remembered.swap(now, Ordering::Relaxed) == now {
             return;
         }
-        let (store, id) = (self.store.clone(), self.tool.definition().id.clone());
-        let record = move || store.record_check(id.as_str(), stage, &outcome, now_ms());
+        let boost = match outcome {
+            CheckOutcome::Success => HealthBoost::Healthy,
+            CheckOutcome::Failure(_) => HealthBoost::Broken,
+        };
+        self.newest.note(&self.key, boost);
+        let (store, key) = (self.store.clone(), self.key.clone());
+        let record = move || store.record_check(&key, stage, &outcome, now_ms());
         match tokio::task::spawn_blocking(record).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::debug!(

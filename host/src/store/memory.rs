@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::record::{CheckOutcome, CheckStage, PackageRecord, ToolHealth};
+use super::record::{CheckOutcome, CheckStage, PackageRecord, ToolHealth, ToolKey};
 use super::{KeyValueStore, Store, StoreError};
 
 /// Remembers in memory, for embedders who want no file.
@@ -15,7 +15,7 @@ pub struct MemoryStore {
 #[derive(Debug, Default)]
 struct Content {
     packages: BTreeMap<String, PackageRecord>,
-    health: BTreeMap<String, ToolHealth>,
+    health: BTreeMap<ToolKey, ToolHealth>,
     values: BTreeMap<(String, String), Vec<u8>>,
 }
 
@@ -33,17 +33,16 @@ impl MemoryStore {
 }
 
 impl Content {
-    fn forget(&mut self, path: &str, digest: Option<&str>, kept: &[&str]) {
-        let Some(package) = self.packages.remove(path) else {
-            return;
-        };
-        let is_same = digest == Some(package.digest.as_str());
-        for tool in &package.tools {
-            if !is_same || !kept.contains(&tool.id.as_str()) {
-                self.health.remove(&tool.id);
-            }
-        }
+    /// Drops the health of tools that no package has any more.
+    fn forget_health(&mut self) {
+        let packages = &self.packages;
+        self.health
+            .retain(|key, _| packages.values().any(|package| has(package, key)));
     }
+}
+
+fn has(package: &PackageRecord, tool: &ToolKey) -> bool {
+    package.digest == tool.digest && package.tools.iter().any(|known| known.id == tool.tool)
 }
 
 impl Store for MemoryStore {
@@ -54,36 +53,31 @@ impl Store for MemoryStore {
     fn update_packages(&self, changed: &[PackageRecord], gone: &[String]) -> Result<(), StoreError> {
         let mut content = self.content();
         for path in gone {
-            content.forget(path, None, &[]);
+            content.packages.remove(path);
         }
         for package in changed {
-            let kept: Vec<_> = package.tools.iter().map(|tool| tool.id.as_str()).collect();
-            content.forget(&package.path, Some(&package.digest), &kept);
             content.packages.insert(package.path.clone(), package.clone());
         }
+        content.forget_health();
         Ok(())
     }
 
-    fn health(&self) -> Result<BTreeMap<String, ToolHealth>, StoreError> {
+    fn health(&self) -> Result<BTreeMap<ToolKey, ToolHealth>, StoreError> {
         Ok(self.content().health.clone())
     }
 
     fn record_check(
         &self,
-        tool: &str,
+        tool: &ToolKey,
         stage: CheckStage,
         outcome: &CheckOutcome,
         at_ms: u64,
     ) -> Result<(), StoreError> {
         let mut content = self.content();
-        let is_known = content
-            .packages
-            .values()
-            .any(|package| package.tools.iter().any(|known| known.id == tool));
-        if is_known {
+        if content.packages.values().any(|package| has(package, tool)) {
             content
                 .health
-                .entry(tool.to_owned())
+                .entry(tool.clone())
                 .or_default()
                 .record(stage, outcome, at_ms);
         }

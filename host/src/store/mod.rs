@@ -14,7 +14,7 @@ mod tests;
 
 pub use error::StoreError;
 pub use memory::MemoryStore;
-pub use record::{CheckOutcome, CheckStage, HealthState, PackageRecord, ToolHealth, ToolRecord};
+pub use record::{CheckOutcome, CheckStage, HealthState, PackageRecord, ToolHealth, ToolKey, ToolRecord};
 #[cfg(feature = "store")]
 pub use sqlite::SqliteStore;
 
@@ -36,18 +36,23 @@ pub trait Store: Send + Sync {
     /// When the store cannot be written.
     fn update_packages(&self, changed: &[PackageRecord], gone: &[String]) -> Result<(), StoreError>;
 
-    /// Returns how well tools worked, by id. Tools that were never tried are left out.
+    /// Returns how well tools worked. Tools that were never tried are left out.
     ///
     /// # Errors
     /// When the store cannot be read.
-    fn health(&self) -> Result<BTreeMap<String, ToolHealth>, StoreError>;
+    fn health(&self) -> Result<BTreeMap<ToolKey, ToolHealth>, StoreError>;
 
     /// Records that a tool was tried at a time, in milliseconds since 1970. A success heals.
     ///
     /// # Errors
     /// When the store cannot be written. A tool that no package has is passed over.
-    fn record_check(&self, tool: &str, stage: CheckStage, outcome: &CheckOutcome, at_ms: u64)
-    -> Result<(), StoreError>;
+    fn record_check(
+        &self,
+        tool: &ToolKey,
+        stage: CheckStage,
+        outcome: &CheckOutcome,
+        at_ms: u64,
+    ) -> Result<(), StoreError>;
 }
 
 /// Values that plugins keep between calls, apart by owner and bounded by bytes.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// What is remembered of a package.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PackageRecord {
-    /// Where its component is; it identifies the package.
+    /// Where its component is, as an absolute path; it identifies the package.
     pub path: String,
     /// What the file system said of its files when they were read; other words mean that they changed.
     pub stamp: String,
@@ -21,6 +21,8 @@ pub struct PackageRecord {
     pub tier: String,
     /// What is known of its component, as text for whoever wrote it; empty for a broken package.
     pub inspection: String,
+    /// A hash of what is known of it: text that was damaged has another.
+    pub content: String,
     /// Its manifest as JSON, when it has one.
     pub manifest: Option<String>,
     /// Why it is broken, as JSON.
@@ -34,12 +36,36 @@ pub struct PackageRecord {
 pub struct ToolRecord {
     /// The tool's id.
     pub id: String,
+    /// The name that a model knows it by, where it is free.
+    pub name: String,
     /// What it exports: the id without the plugin's name.
     pub export: String,
     /// Its description.
     pub description: String,
     /// How well it is described, in hundredths.
     pub quality_percent: u8,
+    /// The words that it is found by, as the index takes them.
+    pub terms: String,
+}
+
+/// A tool of certain bytes: what health is about. Another component may have tools of the same ids.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ToolKey {
+    /// SHA-256 of the component.
+    pub digest: String,
+    /// The tool's id.
+    pub tool: String,
+}
+
+impl ToolKey {
+    /// Names a tool of a component.
+    #[must_use]
+    pub fn new(digest: impl Into<String>, tool: impl Into<String>) -> Self {
+        Self {
+            digest: digest.into(),
+            tool: tool.into(),
+        }
+    }
 }
 
 /// Whether something worked when it was last tried.

@@ -9,6 +9,8 @@ fn package(path: &str, digest: &str, exports: &[&str]) -> PackageRecord {
         export: (*export).to_owned(),
         description: "Does it".to_owned(),
         quality_percent: 50,
+        name: (*export).to_owned(),
+        terms: "do".to_owned(),
     };
     PackageRecord {
         path: path.to_owned(),
@@ -21,6 +23,10 @@ fn package(path: &str, digest: &str, exports: &[&str]) -> PackageRecord {
         tools: exports.iter().map(tool).collect(),
         ..PackageRecord::default()
     }
+}
+
+fn key(digest: &str, tool: &str) -> ToolKey {
+    ToolKey::new(digest, tool)
 }
 
 // accept: 124
@@ -37,7 +43,7 @@ fn packages_and_tools_go_together(store: &dyn Store) {
         "one package a path, one tool an export"
     );
     store
-        .record_check("p#mul", CheckStage::Execution, &CheckOutcome::Success, 7)
+        .record_check(&key("d2", "p#mul"), CheckStage::Execution, &CheckOutcome::Success, 7)
         .unwrap();
     store.update_packages(&[], &["/b.wasm".to_owned()]).unwrap();
     assert_eq!(store.packages().unwrap(), [first]);
@@ -50,8 +56,10 @@ fn a_success_heals_and_other_bytes_start_anew(store: &dyn Store) {
         .update_packages(&[package("/a.wasm", "d1", &["add"])], &[])
         .unwrap();
     let failed = CheckOutcome::Failure("it trapped".to_owned());
-    store.record_check("p#add", CheckStage::Execution, &failed, 5).unwrap();
-    let health = store.health().unwrap()["p#add"].clone();
+    store
+        .record_check(&key("d1", "p#add"), CheckStage::Execution, &failed, 5)
+        .unwrap();
+    let health = store.health().unwrap()[&key("d1", "p#add")].clone();
     assert_eq!(
         (health.import, health.execution),
         (HealthState::Unknown, HealthState::Broken)
@@ -62,27 +70,29 @@ fn a_success_heals_and_other_bytes_start_anew(store: &dyn Store) {
         .update_packages(&[package("/a.wasm", "d1", &["add", "sub"])], &[])
         .unwrap();
     assert!(
-        store.health().unwrap()["p#add"].is_broken(),
+        store.health().unwrap()[&key("d1", "p#add")].is_broken(),
         "the same bytes keep their health"
     );
 
     store
-        .record_check("p#add", CheckStage::Execution, &CheckOutcome::Success, 9)
+        .record_check(&key("d1", "p#add"), CheckStage::Execution, &CheckOutcome::Success, 9)
         .unwrap();
-    let health = store.health().unwrap()["p#add"].clone();
+    let health = store.health().unwrap()[&key("d1", "p#add")].clone();
     assert_eq!(
         (health.import, health.execution, health.uses),
         (HealthState::Healthy, HealthState::Healthy, 1)
     );
     assert_eq!((health.error, health.checked_ms), (None, 9));
 
-    store.record_check("p#add", CheckStage::Import, &failed, 10).unwrap();
+    store
+        .record_check(&key("d1", "p#add"), CheckStage::Import, &failed, 10)
+        .unwrap();
     store
         .update_packages(&[package("/a.wasm", "d2", &["add"])], &[])
         .unwrap();
     assert!(store.health().unwrap().is_empty());
     store
-        .record_check("nobody#nothing", CheckStage::Import, &failed, 11)
+        .record_check(&key("d2", "nobody#nothing"), CheckStage::Import, &failed, 11)
         .unwrap();
     assert!(store.health().unwrap().is_empty());
 }

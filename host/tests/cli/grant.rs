@@ -2,49 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::guests::SETTINGS;
 use crate::support::Workspace;
-
-/// Greets with the setting `greeting`, or says `nothing`; and would like to reach the network.
-const SETTINGS: &str = r#"
-(component
-  (type $store (instance
-    (type $failure (variant (case "upstream" string) (case "io" string)))
-    (export "error" (type $error (eq $failure)))
-    (export "get" (func (param "key" string) (result (result (option string) (error $error)))))))
-  (import "wasi:config/store@0.2.0-draft" (instance $config (type $store)))
-  (import "wasi:http/outgoing-handler@0.2.0" (instance))
-  (core module $libc
-    (memory (export "memory") 1)
-    (global $free (mut i32) (i32.const 1024))
-    (func (export "realloc") (param i32 i32 i32 i32) (result i32)
-      (global.get $free)
-      (global.set $free (i32.add (global.get $free) (local.get 3)))))
-  (core instance $libc (instantiate $libc))
-  (alias core export $libc "memory" (core memory $memory))
-  (alias core export $libc "realloc" (core func $realloc))
-  (alias export $config "get" (func $get))
-  (core func $lowered (canon lower (func $get) (memory $memory) (realloc $realloc)))
-  (core module $m
-    (import "libc" "memory" (memory 1))
-    (import "config" "get" (func $get (param i32 i32 i32)))
-    (data (i32.const 0) "greeting")
-    (data (i32.const 32) "nothing")
-    (func (export "greet") (result i32)
-      (call $get (i32.const 0) (i32.const 8) (i32.const 64))
-      (if (i32.load8_u (i32.const 68))
-        (then
-          (i32.store (i32.const 96) (i32.load (i32.const 72)))
-          (i32.store (i32.const 100) (i32.load (i32.const 76))))
-        (else
-          (i32.store (i32.const 96) (i32.const 32))
-          (i32.store (i32.const 100) (i32.const 7))))
-      (i32.const 96)))
-  (core instance $i (instantiate $m
-    (with "libc" (instance $libc))
-    (with "config" (instance (export "get" (func $lowered))))))
-  (alias core export $i "greet" (core func $greet))
-  (func (export "greet") (result string) (canon lift (core func $greet) (memory $memory))))
-"#;
 
 fn workspace() -> Workspace {
     Workspace::with("settings", SETTINGS)

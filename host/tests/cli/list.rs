@@ -60,7 +60,9 @@ fn the_document_describes_ready_and_broken_plugins_alike() {
         let keys: Vec<_> = plugin.as_object().unwrap().keys().collect();
         assert_eq!(
             keys,
-            ["name", "path", "digest", "version", "tier", "status", "reason", "tools"]
+            [
+                "name", "path", "digest", "version", "tier", "status", "reason", "code", "tools"
+            ]
         );
     }
     let [counter, foreign] = plugins.as_slice() else {

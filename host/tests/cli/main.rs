@@ -11,6 +11,7 @@ mod inspect;
 mod interrupt;
 mod json;
 mod list;
+mod operator;
 mod run;
 mod script;
 mod show;

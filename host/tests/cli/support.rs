@@ -97,6 +97,7 @@ impl Workspace {
             .current_dir(self.path())
             .env_clear()
             .env("XDG_CACHE_HOME", cache())
+            .env("XDG_DATA_HOME", self.path().join(".data"))
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -7,7 +7,7 @@ use toolwit::ErrorKind;
 
 use crate::host::Setup;
 
-// attack: C8
+// attack: C8, accept: 120
 #[tokio::test]
 async fn the_environment_is_what_is_granted_and_the_arguments_are_empty() {
     let none = Setup::new().start().await;

@@ -31,13 +31,13 @@ async fn a_secret_is_seen_by_the_guest_it_is_exposed_to_and_told_to_nobody() {
     assert!(!failed.contains("hunter2"), "{failed}");
 }
 
-// attack: C19
+// attack: C19, accept: 118, 130
 #[tokio::test]
 async fn a_secret_is_looked_up_at_each_call_and_for_each_conversation() {
     let grant = r#"secrets = [{ name = "key", from = "conversation", expose = true, variable = "KEY" }]"#;
     let mut host = Setup::new().grant(grant).start().await;
     let missing = host.call("environment", json!({})).await.unwrap_err();
-    assert_eq!(missing.kind, ErrorKind::Configuration, "{missing}");
+    assert_eq!(missing.kind, ErrorKind::MissingKey, "{missing}");
     assert!(missing.message.contains("`key`"), "{missing}");
     let lengths = |value: &str| (value.to_owned(), "x".repeat(value.len()));
     for (key, same_length) in [lengths("first-user-key"), lengths("the-key-of-the-second-user")] {

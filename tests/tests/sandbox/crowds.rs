@@ -8,7 +8,7 @@ use toolwit::limits::LimitRequest;
 use toolwit::{Arguments, ErrorKind, ToolContext};
 use toolwit_tests::{Conversation, Guests};
 
-// attack: B6, attack: I2
+// attack: B6, attack: I2, accept: 120
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_hundred_endless_loops_all_end_while_others_are_served() {
     let guests = Guests::new();

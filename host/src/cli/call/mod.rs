@@ -108,7 +108,8 @@ async fn call(
 /// Compiles the plugin of a tool, and tells about it when it takes long. Compiling cannot be stopped, but left.
 async fn prepare(host: &Toolwit, tool: &dyn Tool, printer: Printer, cancel: &CancellationToken) -> Result<(), Error> {
     let owner = tool.definition().id.owner();
-    let Some(plugin) = host.registry().plugins().find(|plugin| plugin.name() == owner) else {
+    let registry = host.registry();
+    let Some(plugin) = registry.plugin_of(owner) else {
         return Ok(());
     };
     let text = format!("compiling {owner}");

@@ -38,6 +38,16 @@ impl GrantFlags {
             .or_else(|| settings_file("grants.toml").ok().filter(|file| file.exists()))
     }
 
+    /// Reads the grants that hold; without a file there are none.
+    pub(in crate::cli) fn read(&self) -> Result<Grants, Error> {
+        let Some(file) = self.existing() else {
+            return Ok(Grants::default());
+        };
+        let wrong = |why: String| failed(&file, format!("grant nothing: {why}"));
+        let bytes = fs::read(&file).map_err(|error| wrong(error.to_string()))?;
+        Grants::parse(&bytes).map_err(|error| wrong(error.to_string()))
+    }
+
     #[expect(clippy::disallowed_methods, reason = "the command line reads its own settings, once")]
     fn named(&self) -> Option<PathBuf> {
         let variable = || {

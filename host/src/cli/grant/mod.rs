@@ -5,6 +5,8 @@ mod flags;
 
 pub(super) use file::{GrantFlags, settings_file};
 
+use std::sync::Arc;
+
 use self::file::GrantsFile;
 use self::flags::AllowanceFlags;
 use super::exit::Exit;
@@ -59,7 +61,7 @@ impl Grant {
         let mut file = GrantsFile::open(self.grants.path()?)?;
         let what = self.allowance.told();
         if what.is_empty() {
-            show(printer, plugin, &file.grants)?;
+            show(printer, &plugin, &file.grants)?;
             return Ok(Exit::Success);
         }
         let mut table = toml_edit::Table::new();
@@ -150,11 +152,11 @@ fn rules(effective: &Effective) -> Vec<String> {
 }
 
 /// Finds a plugin by its name.
-pub(super) fn find<'a>(host: &'a Toolwit, name: &str) -> Result<&'a Plugin, Error> {
-    let found = host.registry().plugins().find(|plugin| plugin.name() == name);
-    found.map(|plugin| &**plugin).ok_or_else(|| {
-        let names: Vec<_> = host
-            .registry()
+pub(super) fn find(host: &Toolwit, name: &str) -> Result<Arc<Plugin>, Error> {
+    let registry = host.registry();
+    let found = registry.plugins().find(|plugin| plugin.name() == name);
+    found.cloned().ok_or_else(|| {
+        let names: Vec<_> = registry
             .plugins()
             .map(|plugin| format!("`{}`", plugin.name()))
             .collect();

@@ -26,6 +26,7 @@ pub use secret::{SecretError, SecretStore};
 
 use crate::capability::{ClockRule, Denial, RandomRule};
 use crate::error::{Error, ErrorKind, Phase};
+use crate::plugin::annotations::Need;
 use crate::plugin::host_api::CallStack;
 use crate::plugin::keyvalue::{KeyValue, MemoryKeyValue};
 use crate::tool::{ToolContext, ToolResult};
@@ -104,7 +105,7 @@ impl Authorities {
     /// Finds out what a call may do.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`] when the grants of the plugin cannot be read now; [`ErrorKind::Configuration`] when a secret that
+    /// [`ErrorKind::Denied`] when the grants of the plugin cannot be read now; [`ErrorKind::MissingKey`] when a secret that
     /// is granted to it is not there.
     pub(crate) async fn of_call(
         self: &Arc<Self>,
@@ -186,6 +187,44 @@ impl CallAuthority {
             why: denial.to_string(),
             suggestion: format!("toolwit grant {} {grant_flags}", self.plugin),
         });
+    }
+
+    /// Refuses a call that lacks a value which the plugin cannot do without: as a granted variable or setting, or as a
+    /// granted secret, whose value the guest need not see.
+    pub(crate) fn require(&self, needs: &[Need]) -> Result<(), Error> {
+        if needs.is_empty() {
+            return Ok(());
+        }
+        let effective = &self.granted.effective;
+        let variables = self.variables();
+        let is_there = |need: &&Need| {
+            variables
+                .iter()
+                .any(|(name, value)| *name == need.name && !value.is_empty())
+                || self.secrets.iter().any(|secret| secret.rule.name == need.name)
+                || effective.config.get(&need.name).is_some_and(|value| !value.is_empty())
+        };
+        match needs.iter().find(|need| !is_there(need)) {
+            None => Ok(()),
+            Some(need) => Err(self.lacks(need)),
+        }
+    }
+
+    fn lacks(&self, need: &Need) -> Error {
+        let (plugin, name) = (&self.plugin, &need.name);
+        let what = match need.description.trim() {
+            "" => String::new(),
+            told => format!(" ({told})"),
+        };
+        let is_granted = self.granted.effective.env.iter().any(|rule| rule.name == *name);
+        let suggestion = match is_granted {
+            true => format!("ask the user for it; the operator sets `{name}` in the environment of the host"),
+            false => format!(
+                "ask the user for it; the operator gives it with `toolwit grant {plugin} --env {name}=VALUE`, or as a secret"
+            ),
+        };
+        let message = format!("it needs `{name}`{what}, which is not there");
+        Error::new(ErrorKind::MissingKey, Phase::Validate, message).with_suggestion(suggestion)
     }
 
     /// The variables that the guest sees.

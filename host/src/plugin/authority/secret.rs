@@ -250,7 +250,12 @@ impl From<SecretError> for Error {
             SecretError::Unusable { .. } => "use a value that is longer and of one line".to_owned(),
             SecretError::Store { .. } => "see to the file, or name another one".to_owned(),
         };
-        Error::new(ErrorKind::Configuration, Phase::Execute, error.to_string())
+        // What is missing can be asked for; what is wrong must be mended by the operator.
+        let (kind, phase) = match &error {
+            SecretError::Missing { .. } => (ErrorKind::MissingKey, Phase::Validate),
+            _ => (ErrorKind::Configuration, Phase::Execute),
+        };
+        Error::new(kind, phase, error.to_string())
             .with_suggestion(suggestion)
             .with_source(error)
     }

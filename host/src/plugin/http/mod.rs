@@ -38,7 +38,7 @@ impl Network {
         Self {
             resolver: resolver.unwrap_or_else(|| Arc::new(SystemResolver)),
             #[cfg(feature = "network")]
-            tls: std::sync::OnceLock::new(),
+            tls: OnceLock::new(),
         }
     }
 }

@@ -16,6 +16,16 @@ pub enum HealthBoost {
     Broken,
 }
 
+impl HealthBoost {
+    pub(super) fn factor(self) -> f32 {
+        match self {
+            Self::Healthy => 1.05,
+            Self::Unknown => 1.0,
+            Self::Broken => 0.5,
+        }
+    }
+}
+
 /// What speaks for or against a tool apart from its words. It multiplies, so that it never lifts a tool that does not match.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
@@ -36,7 +46,13 @@ impl Standing {
     }
 
     /// What a score is multiplied by; small beside the difference that a word makes.
-    pub(super) fn factor(&self) -> f32 {
+    #[cfg(test)]
+    fn factor(&self) -> f32 {
+        self.lasting_factor() * self.health.factor()
+    }
+
+    /// The part of the factor that no single call changes.
+    pub(super) fn lasting_factor(&self) -> f32 {
         let quality = if self.quality.is_finite() {
             self.quality.clamp(0.0, 1.0)
         } else {
@@ -44,12 +60,7 @@ impl Standing {
         };
         #[allow(clippy::cast_precision_loss, reason = "a count as a factor needs no precision")]
         let uses = (1.0 + 0.05 * (self.uses as f32 + 1.0).log10()).min(USE_FACTOR_MAX);
-        let health = match self.health {
-            HealthBoost::Healthy => 1.05,
-            HealthBoost::Unknown => 1.0,
-            HealthBoost::Broken => 0.5,
-        };
-        (1.0 + 0.1 * quality) * uses * health
+        (1.0 + 0.1 * quality) * uses
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::boost::Standing;
 use super::rules::{FIELDS, Rules};
-use super::text::{self, Stems, Token};
+use super::text::{self, Stems};
 
 /// A tool as a search sees it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -59,10 +59,97 @@ impl Document {
             &self.examples,
         ]
     }
+}
+
+/// The words of a tool as they are compared, by field; a text that can be kept.
+///
+/// Fields are lines and words are parted by spaces: a stem holds letters and digits only.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Terms(String);
+
+impl Terms {
+    /// Takes what [`Terms::text`] gave.
+    #[must_use]
+    pub fn kept(text: String) -> Self {
+        Self(text)
+    }
+
+    /// Returns them as text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.0
+    }
 
     /// Reads the words of each field, within its bound.
-    pub(super) fn tokens(&self, rules: &Rules, stems: &mut Stems) -> [Vec<Token>; FIELDS] {
-        let texts = self.fields();
-        std::array::from_fn(|field| text::tokens(texts[field], stems, rules.fields[field].words_max))
+    pub(super) fn of(document: &Document, rules: &Rules, stems: &mut Stems) -> Self {
+        let mut text = String::new();
+        for (field, said) in document.fields().into_iter().enumerate() {
+            if field > 0 {
+                text.push('\n');
+            }
+            for (at, token) in text::tokens(said, stems, rules.fields[field].words_max)
+                .iter()
+                .enumerate()
+            {
+                if at > 0 {
+                    text.push(' ');
+                }
+                text.push_str(&token.stem);
+            }
+        }
+        Self(text)
+    }
+
+    /// Returns the words of each field.
+    pub(super) fn fields(&self) -> impl Iterator<Item = (usize, impl Iterator<Item = &str>)> {
+        let lines = self.0.split('\n').take(FIELDS).enumerate();
+        lines.map(|(field, words)| (field, words.split(' ').filter(|word| !word.is_empty())))
+    }
+}
+
+/// A tool as the index takes it: its words were read before.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Indexed {
+    /// The tool's id, which a hit carries.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// Its words.
+    pub terms: Terms,
+    /// What speaks for it apart from its words.
+    pub standing: Standing,
+}
+
+impl Indexed {
+    /// Puts together what the index takes.
+    #[must_use]
+    pub fn new(id: impl Into<String>, name: impl Into<String>, terms: Terms) -> Self {
+        Self {
+            id: id.into(),
+            name: name.into(),
+            terms,
+            standing: Standing::default(),
+        }
+    }
+}
+
+/// Reads the words of many tools.
+#[derive(Clone, Debug, Default)]
+pub struct TermReader {
+    rules: Rules,
+    stems: Stems,
+}
+
+impl TermReader {
+    /// Makes a reader.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads the words of a tool.
+    pub fn read(&mut self, document: &Document) -> Terms {
+        Terms::of(document, &self.rules, &mut self.stems)
     }
 }

@@ -1,9 +1,10 @@
 //! The inverted index: which words stand in which tools, by the file that the tools come from.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::boost::{HealthBoost, Standing};
-use super::document::Document;
+use super::document::{Document, Indexed, Terms};
 use super::rules::{FIELDS, NAME, Rules};
 use super::text::{self, Stems};
 
@@ -54,13 +55,14 @@ pub(super) struct Slot {
 }
 
 /// What scoring reads of a tool.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Scoring {
     /// Words in each field.
     pub(super) lengths: [u8; FIELDS],
-    pub(super) is_broken: bool,
-    /// What its standing multiplies its score by.
-    pub(super) factor: f32,
+    /// Whether it works; the end of a call may change it while others search.
+    health: AtomicU8,
+    /// What else multiplies its score.
+    lasting_factor: f32,
 }
 
 /// The words of a field over all tools that have it.
@@ -79,8 +81,23 @@ impl Catalog {
 
     /// Takes the tools of a file in place of those that it had.
     pub fn put(&mut self, source: &str, documents: impl IntoIterator<Item = Document>) {
+        let mut indexed = Vec::new();
+        for document in documents {
+            let terms = Terms::of(&document, &self.rules, &mut self.stems);
+            indexed.push(Indexed {
+                id: document.id,
+                name: document.name,
+                terms,
+                standing: document.standing,
+            });
+        }
+        self.put_indexed(source, &indexed);
+    }
+
+    /// Takes the tools of a file, whose words were read before, in place of those that it had.
+    pub fn put_indexed<'i>(&mut self, source: &str, tools: impl IntoIterator<Item = &'i Indexed>) {
         self.remove(source);
-        let slots: Vec<u32> = documents.into_iter().map(|document| self.insert(&document)).collect();
+        let slots: Vec<u32> = tools.into_iter().map(|tool| self.insert(tool)).collect();
         if !slots.is_empty() {
             self.by_source.insert(source.into(), slots);
         }
@@ -101,6 +118,12 @@ impl Catalog {
         scoring.map(|scoring| scoring.stand(&standing)).is_some()
     }
 
+    /// Notes whether a tool works, also while others search. `false` when there is no such tool.
+    pub fn set_health(&self, id: &str, health: HealthBoost) -> bool {
+        let scoring = self.by_id.get(id).and_then(|at| self.scoring.get(*at as usize));
+        scoring.map(|scoring| scoring.set_health(health)).is_some()
+    }
+
     /// Returns how many tools there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -113,21 +136,22 @@ impl Catalog {
         self.len() == 0
     }
 
-    fn insert(&mut self, document: &Document) -> u32 {
+    fn insert(&mut self, tool: &Indexed) -> u32 {
         let at = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.scoring.push(Scoring::default());
             u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
         });
-        let fields = document.tokens(&self.rules, &mut self.stems);
         let mut terms: Vec<(u32, usize)> = Vec::new();
-        for (field, tokens) in fields.iter().enumerate() {
-            for token in tokens {
-                let term = self.term(&token.stem);
+        let mut lengths = [0_u8; FIELDS];
+        for (field, words) in tool.terms.fields() {
+            for word in words {
+                let term = self.term(word);
                 if field == NAME {
-                    self.know_name_word(term, &token.stem);
+                    self.know_name_word(term, word);
                 }
                 terms.push((term, field));
+                lengths[field] = lengths[field].saturating_add(1);
             }
         }
         terms.sort_unstable();
@@ -148,20 +172,19 @@ impl Catalog {
             list.insert(place, posting);
         }
         terms.dedup_by_key(|(term, _)| *term);
-        let lengths = std::array::from_fn(|field| u8::try_from(fields[field].len()).unwrap_or(u8::MAX));
         self.count_lengths(&lengths, u64::wrapping_add);
-        let canonical: Box<str> = text::canonical_name(&document.name).into();
+        let canonical: Box<str> = text::canonical_name(&tool.name).into();
         self.by_name.entry(canonical.clone()).or_default().push(at);
-        self.by_id.insert(document.id.as_str().into(), at);
+        self.by_id.insert(tool.id.as_str().into(), at);
         let mut scoring = Scoring {
             lengths,
             ..Scoring::default()
         };
-        scoring.stand(&document.standing);
+        scoring.stand(&tool.standing);
         self.scoring[at as usize] = scoring;
         self.slots[at as usize] = Some(Slot {
-            id: document.id.as_str().into(),
-            name: document.name.as_str().into(),
+            id: tool.id.as_str().into(),
+            name: tool.name.as_str().into(),
             canonical,
             terms: terms.into_iter().map(|(term, _)| term).collect(),
         });
@@ -272,8 +295,44 @@ impl Catalog {
 
 impl Scoring {
     fn stand(&mut self, standing: &Standing) {
-        self.is_broken = standing.health == HealthBoost::Broken;
-        self.factor = standing.factor();
+        self.set_health(standing.health);
+        self.lasting_factor = standing.lasting_factor();
+    }
+
+    fn set_health(&self, health: HealthBoost) {
+        let word = match health {
+            HealthBoost::Unknown => 0,
+            HealthBoost::Healthy => 1,
+            HealthBoost::Broken => 2,
+        };
+        self.health.store(word, Ordering::Relaxed);
+    }
+
+    fn health(&self) -> HealthBoost {
+        match self.health.load(Ordering::Relaxed) {
+            1 => HealthBoost::Healthy,
+            2 => HealthBoost::Broken,
+            _ => HealthBoost::Unknown,
+        }
+    }
+
+    pub(super) fn is_broken(&self) -> bool {
+        self.health() == HealthBoost::Broken
+    }
+
+    /// What its standing multiplies its score by.
+    pub(super) fn factor(&self) -> f32 {
+        self.lasting_factor * self.health().factor()
+    }
+}
+
+impl Clone for Scoring {
+    fn clone(&self) -> Self {
+        Self {
+            lengths: self.lengths,
+            health: AtomicU8::new(self.health.load(Ordering::Relaxed)),
+            lasting_factor: self.lasting_factor,
+        }
     }
 }
 

@@ -18,7 +18,7 @@ mod text;
 mod tests;
 
 pub use boost::{HealthBoost, Standing};
-pub use document::Document;
+pub use document::{Document, Indexed, TermReader, Terms};
 pub use fuse::SemanticIndex;
 pub use index::Catalog;
 pub use query::{Cutoff, HITS_DEFAULT, Query};

@@ -237,8 +237,8 @@ impl Catalog {
                 continue;
             }
             let covered = count(tally.covered.count_ones());
-            let score = tally.score * scoring.factor * (1.0 + coverage_weight * covered);
-            let is_broken = scoring.is_broken;
+            let score = tally.score * scoring.factor() * (1.0 + coverage_weight * covered);
+            let is_broken = scoring.is_broken();
             // Most candidates end here, before their names are looked at.
             if worst.is_some_and(|worst| (is_exact, !is_broken, score) < worst) {
                 continue;

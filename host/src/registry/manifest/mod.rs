@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::LimitRequest;
-use crate::plugin::{Annotations, EntityOptions, ToolText};
+use crate::plugin::{Annotations, EntityOptions, Need, ToolText};
 use crate::tool::Rebinding;
 
 /// The custom section that holds a component's manifest.
@@ -184,21 +184,30 @@ impl Manifest {
         let text = |description: &Option<String>,
                     use_case: &Option<String>,
                     limitations: &Option<String>,
-                    examples: &[String]| {
+                    examples: &[String],
+                    hints: Hints| {
             let mut text = ToolText::default();
             text.description.clone_from(description);
             text.use_case.clone_from(use_case);
             text.limitations.clone_from(limitations);
             text.examples = examples.to_vec();
+            text.effects = hints.told();
             text
         };
         let mut annotations = Annotations {
-            all: text(&None, &self.use_case, &self.limitations, &self.examples),
+            all: text(&None, &self.use_case, &self.limitations, &self.examples, self.hints),
             limits: self.limits.request(),
             ..Annotations::default()
         };
+        for need in self.environment.iter().filter(|need| need.required) {
+            let mut needed = Need::default();
+            needed.name.clone_from(&need.name);
+            needed.description.clone_from(&need.description);
+            annotations.needs.push(needed);
+        }
         for tool in &self.tools {
-            let told = text(&tool.description, &tool.use_case, &tool.limitations, &tool.examples);
+            let (examples, hints) = (&tool.examples, tool.hints);
+            let told = text(&tool.description, &tool.use_case, &tool.limitations, examples, hints);
             annotations.tools.insert(tool.export.clone(), told);
         }
         for (name, entity) in &self.entities {
@@ -221,6 +230,26 @@ impl Manifest {
         let whole = id.split_once('/').map_or(id, |(_, whole)| whole);
         let is_meant = |tool: &&ToolSettings| [function, plain, whole, name].contains(&tool.export.as_str());
         self.tools.iter().find(is_meant)
+    }
+}
+
+impl Hints {
+    /// Says it in words; nothing where nothing is said.
+    fn told(self) -> Option<String> {
+        let words = [
+            (self.read_only, "it changes nothing", "it changes something"),
+            (self.destructive, "it may destroy something", "it destroys nothing"),
+            (
+                self.idempotent,
+                "calling it twice does what one call does",
+                "each call counts",
+            ),
+        ];
+        let told: Vec<_> = words
+            .into_iter()
+            .filter_map(|(hint, yes, no)| Some(if hint? { yes } else { no }))
+            .collect();
+        (!told.is_empty()).then(|| told.join("; "))
     }
 }
 

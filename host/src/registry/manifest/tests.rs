@@ -123,6 +123,7 @@ fn use_case_limitations_and_examples_reach_the_model() {
         "Whole numbers only",
         "What is 1 + 2?",
         "Five days at most",
+        "it changes nothing",
     ] {
         assert!(description.contains(told), "{description}");
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, named_params, params};
 
 use super::SqliteStore;
-use crate::store::record::{CheckOutcome, CheckStage, HealthState, PackageRecord, ToolHealth, ToolRecord};
+use crate::store::record::{CheckOutcome, CheckStage, HealthState, PackageRecord, ToolHealth, ToolKey, ToolRecord};
 use crate::store::{Store, StoreError};
 
 impl Store for SqliteStore {
@@ -13,7 +13,7 @@ impl Store for SqliteStore {
         let connection = self.connection();
         let mut tools = tools_by_package(&connection)?;
         let mut statement = connection.prepare_cached(
-            "SELECT id, path, stamp, name, digest, version, category, tier, inspection, manifest, reason
+            "SELECT id, path, stamp, name, digest, version, category, tier, inspection, content, manifest, reason
              FROM packages ORDER BY path",
         )?;
         let rows = statement.query_map([], |row| {
@@ -27,8 +27,9 @@ impl Store for SqliteStore {
                 category: row.get(6)?,
                 tier: row.get(7)?,
                 inspection: row.get(8)?,
-                manifest: row.get(9)?,
-                reason: row.get(10)?,
+                content: row.get(9)?,
+                manifest: row.get(10)?,
+                reason: row.get(11)?,
                 tools: tools.remove(&id).unwrap_or_default(),
             })
         })?;
@@ -49,18 +50,21 @@ impl Store for SqliteStore {
         Ok(transaction.commit()?)
     }
 
-    fn health(&self) -> Result<BTreeMap<String, ToolHealth>, StoreError> {
+    fn health(&self) -> Result<BTreeMap<ToolKey, ToolHealth>, StoreError> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(
-            "SELECT id, import_health, execution_health, health_error, checked_ms, uses FROM tools WHERE checked_ms > 0",
+            "SELECT digest, tools.id, import_health, execution_health, health_error, checked_ms, uses
+             FROM tools JOIN packages ON package = packages.id WHERE checked_ms > 0",
         )?;
-        let rows = statement.query_map([], |row| Ok((row.get(0)?, health(row, 1)?)))?;
+        let key =
+            |row: &Row<'_>| Ok::<_, rusqlite::Error>(ToolKey::new(row.get::<_, String>(0)?, row.get::<_, String>(1)?));
+        let rows = statement.query_map([], |row| Ok((key(row)?, health(row, 2)?)))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
     fn record_check(
         &self,
-        tool: &str,
+        tool: &ToolKey,
         stage: CheckStage,
         outcome: &CheckOutcome,
         at_ms: u64,
@@ -69,8 +73,9 @@ impl Store for SqliteStore {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let known = transaction
             .query_row(
-                "SELECT import_health, execution_health, health_error, checked_ms, uses FROM tools WHERE id = ?1",
-                [tool],
+                "SELECT import_health, execution_health, health_error, checked_ms, uses
+                 FROM tools JOIN packages ON package = packages.id WHERE tools.id = ?1 AND digest = ?2 LIMIT 1",
+                [&tool.tool, &tool.digest],
                 |row| health(row, 0),
             )
             .optional()?;
@@ -78,14 +83,15 @@ impl Store for SqliteStore {
         known.record(stage, outcome, at_ms);
         transaction.execute(
             "UPDATE tools SET import_health = ?2, execution_health = ?3, health_error = ?4, checked_ms = ?5, uses = ?6
-             WHERE id = ?1",
+             WHERE id = ?1 AND package IN (SELECT id FROM packages WHERE digest = ?7)",
             params![
-                tool,
+                tool.tool,
                 word(known.import),
                 word(known.execution),
                 known.error,
                 signed(known.checked_ms),
-                signed(known.uses)
+                signed(known.uses),
+                tool.digest,
             ],
         )?;
         Ok(transaction.commit()?)
@@ -99,32 +105,35 @@ fn put_package(transaction: &Transaction<'_>, package: &PackageRecord) -> Result
         .execute([&package.path, &package.digest])?;
     let id: i64 = transaction
         .prepare_cached(
-            "INSERT INTO packages (path, stamp, name, digest, version, category, tier, inspection, manifest, reason)
-             VALUES (:path, :stamp, :name, :digest, :version, :category, :tier, :inspection, :manifest, :reason)
+            "INSERT INTO packages (path, stamp, name, digest, version, category, tier, inspection, content, manifest, reason)
+             VALUES (:path, :stamp, :name, :digest, :version, :category, :tier, :inspection, :content, :manifest, :reason)
              ON CONFLICT (path) DO UPDATE SET stamp = :stamp, name = :name, version = :version, category = :category,
-                 tier = :tier, inspection = :inspection, manifest = :manifest, reason = :reason
+                 tier = :tier, inspection = :inspection, content = :content, manifest = :manifest, reason = :reason
              RETURNING id",
         )?
         .query_row(
             named_params! {
                 ":path": package.path, ":stamp": package.stamp, ":name": package.name, ":digest": package.digest,
                 ":version": package.version, ":category": package.category, ":tier": package.tier,
-                ":inspection": package.inspection, ":manifest": package.manifest, ":reason": package.reason,
+                ":inspection": package.inspection, ":content": package.content, ":manifest": package.manifest, ":reason": package.reason,
             },
             |row| row.get(0),
         )?;
     for tool in &package.tools {
         transaction
             .prepare_cached(
-                "INSERT INTO tools (id, package, export, description, quality_percent) VALUES (?1, ?2, ?3, ?4, ?5)
-                 ON CONFLICT (package, export) DO UPDATE SET id = ?1, description = ?4, quality_percent = ?5",
+                "INSERT INTO tools (id, package, export, description, quality_percent, name, terms)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (package, export)
+                 DO UPDATE SET id = ?1, description = ?4, quality_percent = ?5, name = ?6, terms = ?7",
             )?
             .execute(params![
                 tool.id,
                 id,
                 tool.export,
                 tool.description,
-                tool.quality_percent
+                tool.quality_percent,
+                tool.name,
+                tool.terms,
             ])?;
     }
     let exports = serde_json::to_string(&package.tools.iter().map(|tool| &tool.export).collect::<Vec<_>>());
@@ -135,14 +144,17 @@ fn put_package(transaction: &Transaction<'_>, package: &PackageRecord) -> Result
 }
 
 fn tools_by_package(connection: &Connection) -> Result<HashMap<i64, Vec<ToolRecord>>, StoreError> {
-    let mut statement = connection
-        .prepare_cached("SELECT package, id, export, description, quality_percent FROM tools ORDER BY rowid")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT package, id, export, description, quality_percent, name, terms FROM tools ORDER BY rowid",
+    )?;
     let rows = statement.query_map([], |row| {
         let tool = ToolRecord {
             id: row.get(1)?,
             export: row.get(2)?,
             description: row.get(3)?,
             quality_percent: row.get(4)?,
+            name: row.get(5)?,
+            terms: row.get(6)?,
         };
         Ok((row.get::<_, i64>(0)?, tool))
     })?;

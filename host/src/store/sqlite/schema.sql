@@ -9,11 +9,13 @@ CREATE TABLE packages (
     category TEXT,
     tier TEXT NOT NULL,
     inspection TEXT NOT NULL,
+    content TEXT NOT NULL,
     manifest TEXT,
     reason TEXT
 ) STRICT;
 CREATE INDEX packages_by_category ON packages (category);
 CREATE INDEX packages_by_name ON packages (name);
+CREATE INDEX packages_by_digest ON packages (digest);
 
 CREATE TABLE tools (
     id TEXT NOT NULL,
@@ -21,6 +23,8 @@ CREATE TABLE tools (
     export TEXT NOT NULL,
     description TEXT NOT NULL,
     quality_percent INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    terms TEXT NOT NULL,
     import_health TEXT NOT NULL DEFAULT 'unknown',
     execution_health TEXT NOT NULL DEFAULT 'unknown',
     health_error TEXT,

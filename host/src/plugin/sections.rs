@@ -28,11 +28,11 @@ pub enum SectionError {
 }
 
 /// Returns the component with its top-level custom sections `name` replaced by these, at the end.
-pub(super) fn replace_custom_sections(
-    component: &[u8],
-    name: &str,
-    contents: &[Vec<u8>],
-) -> Result<Vec<u8>, SectionError> {
+/// Nothing else in the file changes.
+///
+/// # Errors
+/// [`SectionError`] for bytes that are no well-formed component.
+pub fn replace_custom_sections(component: &[u8], name: &str, contents: &[Vec<u8>]) -> Result<Vec<u8>, SectionError> {
     if !Parser::is_component(component) {
         return Err(SectionError::NotAComponent);
     }

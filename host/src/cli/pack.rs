@@ -1,0 +1,97 @@
+//! `toolwit pack`: a component that carries its manifest.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::exit::Exit;
+use super::failure::Failure;
+use super::page::{FAINT, Page, size};
+use super::printer::{Form, Printer};
+use super::whole_file::write_whole;
+use crate::build::{ResolvedWit, embed_wit};
+use crate::error::{Error, ErrorKind, Phase};
+use crate::limits::EngineLimits;
+use crate::plugin::read_component;
+use crate::registry::pack;
+
+const EXAMPLES: &str = "\
+Examples:
+  toolwit pack weather.wasm                                with weather.toml and weather.wit, in place
+  toolwit pack weather.wasm --manifest m.toml --out dist/weather.wasm";
+
+/// Put a manifest into a component, so that one file is a package
+///
+/// The manifest is checked against the component. Its version and description go into the standard sections too, where other
+/// tools look; everything else in the file stays as it is. A .wit file beside it goes in with its docs.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Pack {
+    /// The component
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The manifest [default: FILE with the extension .toml]
+    #[arg(long, value_name = "FILE")]
+    manifest: Option<PathBuf>,
+    /// The WIT directory or file [default: FILE with the extension .wit, where there is one]
+    #[arg(long, value_name = "PATH")]
+    wit: Option<PathBuf>,
+    /// Where the package goes [default: in the place of FILE]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+impl Pack {
+    pub(super) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
+        let out = self.out.clone().unwrap_or_else(|| self.file.clone());
+        let packing = tokio::task::spawn_blocking(move || self.pack());
+        let packed = packing.await.unwrap_or_else(|error| {
+            let message = "packing the component failed unexpectedly";
+            Err(Error::new(ErrorKind::Internal, Phase::Build, message).with_source(error))
+        })?;
+        let bytes = packed.len() as u64;
+        write_whole(&out, &packed).map_err(|error| {
+            let message = format!("{} could not be written: {error}", out.display());
+            Error::new(ErrorKind::Io, Phase::Registry, message)
+        })?;
+        match printer.form() {
+            Form::Json => {
+                printer.document(&json!({"ok": true, "component": out.display().to_string(), "size_bytes": bytes}))?;
+            }
+            Form::Human => {
+                let mut page = Page::new();
+                page.styled(FAINT, format_args!("packed: {}", size(bytes))).end();
+                printer.say(&page);
+                printer.data(Page::new().text(out.display()).end())?;
+            }
+        }
+        Ok(Exit::Success)
+    }
+
+    fn pack(&self) -> Result<Vec<u8>, Error> {
+        let mut component = read_component(&self.file, EngineLimits::default().component_bytes_max)?;
+        let beside = self.file.with_extension("wit");
+        if let Some(wit) = self.wit.as_deref().or(beside.exists().then_some(&*beside)) {
+            component = with_wit(&component, wit)?;
+        }
+        let manifest = self
+            .manifest
+            .clone()
+            .unwrap_or_else(|| self.file.with_extension("toml"));
+        let text = fs::read_to_string(&manifest).map_err(|error| {
+            let message = format!("the manifest {} could not be read: {error}", manifest.display());
+            Error::new(ErrorKind::Io, Phase::Registry, message)
+                .with_suggestion("write one beside the component, or name it with `--manifest FILE`")
+        })?;
+        let name = self.file.file_stem().unwrap_or_default().to_string_lossy();
+        let place = manifest.file_name().unwrap_or_default().to_string_lossy();
+        pack(&component, &name, &text, &place).map_err(|error| error.with_plugin(&*name))
+    }
+}
+
+fn with_wit(component: &[u8], path: &Path) -> Result<Vec<u8>, Error> {
+    let failed = |message: String| Error::new(ErrorKind::Build, Phase::Build, message);
+    let wit = ResolvedWit::read(path).map_err(|error| failed(error.to_string()).with_source(error))?;
+    embed_wit(component, &wit).map_err(|error| failed(error.to_string()).with_source(error))
+}

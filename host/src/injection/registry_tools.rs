@@ -1,0 +1,110 @@
+//! Tools of a registry in a conversation, while packages come, change and go.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::change::Injection;
+use super::context::InjectionContext;
+use super::strategy::InjectionStrategy;
+use super::turn::TurnContext;
+use crate::plugin::Scope;
+use crate::registry::{LiveRegistry, Registry};
+use crate::tool::{Tool, ToolSet};
+
+/// Shows all tools of a registry from the start, and moves the conversation to what is there when a turn begins.
+///
+/// Within a turn nothing changes: a call ends on the version that it began on. An entity stays with the instance that made it.
+pub struct RegistryTools {
+    follower: Follower,
+    scope: Scope,
+}
+
+impl RegistryTools {
+    /// Shows the tools of a registry in a conversation: their resources live in `scope`.
+    #[must_use]
+    pub fn new(registry: impl Into<LiveRegistry>, scope: Scope) -> Self {
+        Self {
+            follower: Follower::new(registry.into()),
+            scope,
+        }
+    }
+
+    /// Returns the tools that are there now.
+    #[must_use]
+    pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.follower.registry().tools(&self.scope)
+    }
+}
+
+impl InjectionStrategy for RegistryTools {
+    fn evaluate(&self, _context: &InjectionContext<'_>) -> Injection {
+        Injection::none()
+    }
+
+    fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
+        let Some((before, now)) = self.follower.advance() else {
+            return Injection::none();
+        };
+        let mut injection = moved(&before, &now, turn.tools(), &self.scope);
+        for plugin in now.plugins() {
+            let was_there = before.package(plugin.name()).and_then(|package| package.plugin());
+            if was_there.is_some_and(|earlier| Arc::ptr_eq(earlier, plugin)) {
+                continue;
+            }
+            let new = now.tools_of(plugin, &self.scope).into_iter();
+            let is_new = |tool: &Arc<dyn Tool>| turn.tools().by_id(&tool.definition().id).is_none();
+            injection.add.extend(new.filter(is_new));
+        }
+        injection
+    }
+}
+
+/// The registry as a conversation knows it in this turn.
+pub(super) struct Follower {
+    live: LiveRegistry,
+    known: Mutex<Registry>,
+}
+
+impl Follower {
+    pub(super) fn new(live: LiveRegistry) -> Self {
+        let known = Mutex::new(live.current());
+        Self { live, known }
+    }
+
+    pub(super) fn registry(&self) -> Registry {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Moves on to what is there now. Returns what was known and what is known, if they differ.
+    pub(super) fn advance(&self) -> Option<(Registry, Registry)> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.live.current();
+        if known.is_same(&now) {
+            return None;
+        }
+        let before = std::mem::replace(&mut *known, now.clone());
+        Some((before, now))
+    }
+}
+
+/// Puts the new versions of the registry's tools in the place of the old ones, and takes away those that are gone.
+pub(super) fn moved(before: &Registry, now: &Registry, tools: &ToolSet, scope: &Scope) -> Injection {
+    let mut injection = Injection::none();
+    for named in tools.iter() {
+        let id = &named.tool.definition().id;
+        // Methods of entities are none of these: they live as long as their instance.
+        let (Some(_), Some(earlier)) = (before.definition(id.as_str()), before.plugin_of(id.as_str())) else {
+            continue;
+        };
+        if now
+            .plugin_of(id.as_str())
+            .is_some_and(|plugin| Arc::ptr_eq(plugin, earlier))
+        {
+            continue;
+        }
+        match now.tool(id.as_str(), scope) {
+            Some(tool) => injection.add.push(tool),
+            None => injection.remove.push(id.clone()),
+        }
+    }
+    injection
+}

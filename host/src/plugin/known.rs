@@ -1,0 +1,105 @@
+//! What is known of a component, made of its text when somebody asks: most packages of a large directory are never asked for.
+
+use std::sync::Arc;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use super::engine::Profile;
+use super::footprint::Footprint;
+use super::inspection::{Facts, Inspection};
+use super::types::Shape;
+use crate::capability::Declared;
+
+/// What was kept of an inspection, by [`Inspection::keep`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct KeptInspection {
+    /// SHA-256 of the component.
+    pub digest: String,
+    /// How many tools it has.
+    pub tool_count: usize,
+    /// The text.
+    pub text: String,
+}
+
+impl KeptInspection {
+    /// Puts together what was kept.
+    #[must_use]
+    pub fn new(digest: impl Into<String>, tool_count: usize, text: impl Into<String>) -> Self {
+        Self {
+            digest: digest.into(),
+            tool_count,
+            text: text.into(),
+        }
+    }
+}
+
+/// What is known of a component, read or yet to be read from what was kept.
+pub(super) struct Known {
+    digest: Box<str>,
+    tool_count: usize,
+    /// Taken when it is read.
+    kept: Mutex<Option<String>>,
+    inspection: OnceLock<Arc<Inspection>>,
+    declared: OnceLock<Declared>,
+}
+
+impl Known {
+    pub(super) fn read(inspection: Inspection) -> Self {
+        Self {
+            digest: inspection.digest.as_str().into(),
+            tool_count: inspection.tools.len(),
+            kept: Mutex::default(),
+            inspection: OnceLock::from(Arc::new(inspection)),
+            declared: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn kept(kept: KeptInspection) -> Self {
+        Self {
+            digest: kept.digest.into(),
+            tool_count: kept.tool_count,
+            kept: Mutex::new(Some(kept.text)),
+            inspection: OnceLock::new(),
+            declared: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    pub(super) fn tool_count(&self) -> usize {
+        self.tool_count
+    }
+
+    /// Returns the inspection, for a plugin of this name. Takes tens of microseconds when it is the first time.
+    pub(super) fn inspection(&self, plugin: &str) -> &Arc<Inspection> {
+        self.inspection.get_or_init(|| {
+            let text = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let restored = text.and_then(|text| Inspection::restore(&text, plugin));
+            let inspection = restored.filter(|inspection| *inspection.digest == *self.digest);
+            Arc::new(inspection.unwrap_or_else(|| {
+                // Who kept it made sure that it is whole; a component of which nothing is known has no tools.
+                tracing::error!(plugin, "what was kept of the component cannot be read");
+                Inspection::assemble(nothing(&self.digest), Shape::default(), plugin)
+            }))
+        })
+    }
+
+    pub(super) fn declared(&self, plugin: &str) -> &Declared {
+        self.declared.get_or_init(|| {
+            let imports = self.inspection(plugin).imports.iter();
+            Declared::from_imports(imports.map(|import| import.name.as_str()))
+        })
+    }
+}
+
+fn nothing(digest: &str) -> Facts {
+    Facts {
+        digest: digest.to_owned(),
+        size_bytes: 0,
+        profile: Profile::Plain,
+        imports: Vec::new(),
+        footprint: Footprint::default(),
+    }
+}

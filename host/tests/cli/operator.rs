@@ -1,0 +1,245 @@
+//! `toolwit add`, `remove`, `pack`, `cache` and `doctor`, and what one command leaves for the next.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::guests::{FOREIGN, PLAIN, SETTINGS};
+use crate::support::{Run, Workspace};
+
+/// What a person sees, without what differs from machine to machine.
+fn shown(run: &Run, workspace: &Workspace) -> String {
+    let place = workspace.path().to_str().unwrap();
+    let mut text = String::new();
+    for line in run.to_string().replace(place, "…").lines() {
+        let is_of_the_machine = line.contains("machine code of") || line.contains("cargo");
+        if !is_of_the_machine {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    text
+}
+
+#[test]
+fn a_package_is_added_replaced_on_request_and_removed() {
+    let workspace = Workspace::new()
+        .file("new/plain.wasm", wat::parse_str(PLAIN).unwrap())
+        .file(
+            "new/plain.toml",
+            "version = \"1.2.0\"\nuse_case = \"When numbers are added\"\n",
+        )
+        .file("bad/foreign.wasm", wat::parse_str(FOREIGN).unwrap());
+    assert_snapshot!(workspace.run(&["add", "new/plain.wasm"]), @"
+    exit: 0
+
+    --- stdout
+    tools/plain.wasm
+
+    --- stderr
+    added plain: 6 tools
+    ");
+    let (_, listed) = workspace.json(&["list", "--json"]);
+    assert_eq!(listed["plugins"][0]["version"], "1.2.0");
+    assert_eq!(listed["plugins"][0]["tier"], "rich");
+    assert_snapshot!(workspace.run(&["add", "new"]), @"
+    exit: 2
+
+    --- stderr
+    error: there is a package `plain` already, in tools/plain.wasm
+    hint: put this one in its place with `--replace`
+    ");
+    let workspace = workspace.file("new/plain.toml", "version = \"1.3.0\"\n");
+    let (code, document) = workspace.json(&["add", "new", "--replace", "--json"]);
+    assert_eq!(
+        (code, &document["added"][0]["replaced"]),
+        (Some(0), &json!(true)),
+        "{document}"
+    );
+    assert_eq!(document["added"][0]["version"], "1.3.0");
+    let refused = workspace.run(&["add", "bad"]);
+    assert_eq!(refused.code, Some(3), "{refused}");
+    assert!(refused.stderr.contains("acme:cloud/api"), "{refused}");
+    assert_snapshot!(workspace.run(&["remove", "plain"]), @"
+    exit: 0
+
+    --- stderr
+    removed tools/plain.wasm
+    removed tools/plain.toml
+    ");
+    assert_snapshot!(workspace.run(&["remove", "plain"]), @"
+    exit: 2
+
+    --- stderr
+    error: there is no package `plain`
+    hint: the packages are none
+    ");
+}
+
+#[test]
+fn a_packed_component_is_a_package_in_one_file() {
+    let workspace = Workspace::new()
+        .file("plain.wasm", wat::parse_str(PLAIN).unwrap())
+        .file(
+            "plain.toml",
+            "version = \"2.0.0\"\ncategory = \"numbers\"\n[[tools]]\nexport = \"add\"\nuse_case = \"For sums\"\n",
+        );
+    let packed = workspace.run(&["pack", "plain.wasm", "--out", "tools/plain.wasm"]);
+    assert_eq!(
+        (packed.code, packed.stdout.as_str()),
+        (Some(0), "tools/plain.wasm\n"),
+        "{packed}"
+    );
+    let (_, listed) = workspace.json(&["list", "--json"]);
+    let plain = &listed["plugins"][0];
+    assert_eq!((&plain["version"], &plain["tier"]), (&json!("2.0.0"), &json!("rich")));
+    assert!(
+        plain["tools"][0]["description"].as_str().unwrap().contains("For sums"),
+        "{plain}"
+    );
+    let workspace = workspace.file("plain.toml", "[[tools]]\nexport = \"subtract\"\n");
+    let wrong = workspace.run(&["pack", "plain.wasm"]);
+    assert_eq!(wrong.code, Some(2), "{wrong}");
+    assert!(
+        wrong.stderr.contains("`subtract`") && wrong.stderr.contains("`add`"),
+        "{wrong}"
+    );
+}
+
+#[test]
+fn the_cache_is_shown_bounded_and_emptied() {
+    let workspace = Workspace::with("plain", PLAIN);
+    let cache = workspace.path().join("cache").display().to_string();
+    let workspace = workspace.variable("XDG_CACHE_HOME", cache);
+    assert_eq!(workspace.run(&["call", "add", r#"{"a": 1, "b": 2}"#]).stdout, "3\n");
+    let (_, listed) = workspace.json(&["list", "--json"]);
+    assert_eq!(listed["plugins"][0]["code"], "compiled");
+    let (code, cache) = workspace.json(&["cache", "--json"]);
+    assert_eq!((code, &cache["entries"]), (Some(0), &json!(1)), "{cache}");
+    assert!(
+        cache["bytes"].as_u64().unwrap() > 0 && cache["dropped"].is_null(),
+        "{cache}"
+    );
+    let (_, capped) = workspace.json(&["cache", "cap", "1KiB", "--json"]);
+    assert_eq!(
+        (&capped["bytes_max"], &capped["entries"]),
+        (&json!(1_024), &json!(0)),
+        "{capped}"
+    );
+    assert_eq!(workspace.run(&["call", "add", r#"{"a": 1, "b": 2}"#]).stdout, "3\n");
+    let (_, kept) = workspace.json(&["cache", "show", "--json"]);
+    assert_eq!(
+        (&kept["bytes_max"], &kept["entries"]),
+        (&json!(1_024), &json!(0)),
+        "the bound holds"
+    );
+    workspace.run(&["cache", "cap", "1GiB"]);
+    workspace.run(&["call", "add", r#"{"a": 1, "b": 2}"#]);
+    let cleaned = workspace.run(&["cache", "clean"]);
+    assert!(cleaned.stderr.contains("dropped 1 components"), "{cleaned}");
+    assert!(
+        cleaned.stdout.starts_with("0 components, 0 bytes of 1024.0 MiB"),
+        "{cleaned}"
+    );
+}
+
+/// What `doctor` found about one thing.
+fn findings<'a>(document: &'a Value, check: &str) -> Vec<&'a Value> {
+    let all = document["findings"].as_array().unwrap();
+    all.iter().filter(|finding| finding["check"] == check).collect()
+}
+
+// accept: 122
+#[test]
+fn the_doctor_says_what_is_wrong_and_how_to_mend_it() {
+    let workspace = Workspace::with("plain", PLAIN)
+        .and("foreign", FOREIGN)
+        .and("settings", SETTINGS)
+        .file(
+            "tools/settings.toml",
+            "[[environment]]\nname = \"greeting\"\ndescription = \"what to say\"\nrequired = true\n",
+        )
+        .variable("TOOLWIT_GRANTS", "grants.toml")
+        .file(
+            "grants.toml",
+            "version = 1\n[[grant]]\nplugin = \"nobody\"\nany-version = true\nconfig = { a = \"b\" }\n",
+        );
+    workspace.run(&["call", "crash"]);
+    let run = workspace.run(&["doctor"]);
+    assert_snapshot!(shown(&run, &workspace), @"
+    exit: 3
+
+    --- stdout
+    problem  foreign is broken: it imports `acme:cloud/api@1.0.0`, which the host does not offer
+             hint: compose it with a component that exports this import, or build it without
+    ok       2 plugins can be used, with 7 tools
+    warning  plain#crash failed when it was last called: the guest trapped: wasm `unreachable` instruction executed
+             hint: a call that goes well heals it: `toolwit call plain#crash`
+    problem  settings needs `greeting` (what to say), which nothing gives it
+             hint: `toolwit grant settings --env greeting=VALUE`, or keep it as a secret: `toolwit secret set greeting`
+    warning  something is granted to nobody, which is not there
+             hint: `toolwit revoke nobody` takes it back
+    ok       1 grants can be read
+    ok       the store is …/.data/toolwit/store.db
+    ");
+    let (code, document) = workspace.json(&["doctor", "--json"]);
+    assert_eq!((code, &document["ok"]), (Some(3), &json!(false)), "{document}");
+    assert_eq!(findings(&document, "health")[0]["state"], "warning");
+    assert_eq!(findings(&document, "needs")[0]["subject"], "settings");
+
+    // Each is mended as it says.
+    workspace.run(&["remove", "foreign"]);
+    workspace.run(&["revoke", "nobody"]);
+    assert_eq!(
+        workspace.run(&["grant", "settings", "--config", "greeting=hello"]).code,
+        Some(0)
+    );
+    let (code, document) = workspace.json(&["doctor", "--json"]);
+    assert_eq!((code, &document["ok"]), (Some(0), &json!(true)), "{document}");
+}
+
+// accept: 136, 137
+#[test]
+fn a_missing_key_is_asked_for_and_does_not_break_the_tool() {
+    let workspace = Workspace::with("settings", SETTINGS)
+        .file(
+            "tools/settings.toml",
+            "[[environment]]\nname = \"greeting\"\nrequired = true\n",
+        )
+        .variable("TOOLWIT_GRANTS", "grants.toml")
+        .file("grants.toml", "version = 1\n");
+    assert_snapshot!(workspace.run(&["call", "greet"]), @"
+    exit: 2
+
+    --- stderr
+    error: settings#greet: it needs `greeting`, which is not there
+    hint: ask the user for it; the operator gives it with `toolwit grant settings --env greeting=VALUE`, or as a secret
+    ");
+    let (_, document) = workspace.json(&["doctor", "--json"]);
+    assert!(findings(&document, "health").is_empty(), "{document}");
+    workspace.run(&["grant", "settings", "--config", "greeting=hello"]);
+    assert_eq!(workspace.run(&["call", "greet"]).stdout, "hello\n");
+}
+
+#[test]
+fn a_second_command_takes_from_the_store_what_the_first_one_read() {
+    let workspace = Workspace::with("plain", PLAIN).variable("TOOLWIT_STORE", "own/store.db");
+    let file = workspace.path().join("tools/plain.wasm");
+    let settled = std::time::SystemTime::now() - std::time::Duration::from_secs(3_600);
+    let set_old = || {
+        let file = std::fs::File::options().write(true).open(&file).unwrap();
+        file.set_modified(settled).unwrap();
+    };
+    set_old();
+    let (_, first) = workspace.json(&["list", "--json"]);
+    // The bytes are no component any more, but length and time are as before: nothing reads them.
+    let length = std::fs::metadata(&file).unwrap().len();
+    std::fs::write(&file, vec![0; usize::try_from(length).unwrap()]).unwrap();
+    set_old();
+    let (_, second) = workspace.json(&["list", "--json"]);
+    assert_eq!(first, second);
+    let (_, anew) = workspace.json(&["list", "--json", "--store", ":memory:"]);
+    assert_eq!(anew["plugins"][0]["status"], "broken");
+    let wrong = workspace.run(&["list", "--store", "tools"]);
+    assert_eq!(wrong.code, Some(2), "{wrong}");
+    assert!(wrong.stderr.contains("hint:"), "{wrong}");
+}

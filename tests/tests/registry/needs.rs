@@ -1,0 +1,117 @@
+//! Keys that a plugin needs.
+
+use std::fs;
+
+use serde_json::json;
+use toolwit::model::Scripted;
+use toolwit::plugin::Scope;
+use toolwit::store::HealthState;
+use toolwit::{Arguments, ErrorKind, Phase, ToolContext};
+
+use crate::place::{Place, adder};
+
+const MANIFEST: &str = r#"
+[[environment]]
+name = "weather-key"
+description = "of weather.example, free for private use"
+required = true
+
+[[environment]]
+name = "LANG"
+"#;
+
+const GRANT: &str = r#"
+version = 1
+[[grant]]
+plugin = "weather"
+any-version = true
+secrets = [{ name = "weather-key", from = "conversation", host = "api.weather.example", bearer = true }]
+"#;
+
+/// A package that wants to reach the network, so that a secret can be granted to it.
+fn weather() -> String {
+    let text = adder(1);
+    text.replacen(
+        "(component",
+        "(component (import \"wasi:http/outgoing-handler@0.2.0\" (instance))",
+        1,
+    )
+}
+
+// accept: 118, 123, 130, 136, 137
+#[tokio::test]
+async fn a_missing_key_is_found_before_the_call_told_and_breaks_nothing() {
+    let place = Place::new();
+    place.put_bytes("weather.toml", MANIFEST.as_bytes());
+    place.put("weather", &weather());
+    let own = tempfile::tempdir().unwrap();
+    let grants = own.path().join("grants.toml");
+    fs::write(&grants, "version = 1\n").unwrap();
+    let host = place.host().grants(&grants).build().await.unwrap();
+    let registry = host.registry();
+    let tool = registry.tool("weather#version", &Scope::new()).unwrap();
+
+    let bare = ToolContext::new();
+    let error = tool.call(Arguments::new(), &bare).await.unwrap_err();
+    let report = error.report();
+    assert_eq!((report.kind, report.phase), (ErrorKind::MissingKey, Phase::Validate));
+    let told = serde_json::to_value(report).unwrap();
+    assert_eq!(told["tool"], "weather#version");
+    assert_eq!(
+        told["message"],
+        "it needs `weather-key` (of weather.example, free for private use), which is not there"
+    );
+    assert!(
+        told["suggestion"].as_str().unwrap().contains("toolwit grant weather"),
+        "{told}"
+    );
+
+    // What the operator allows, each conversation brings itself, at each call.
+    fs::write(&grants, GRANT).unwrap();
+    let conversation = ToolContext::new().with("weather-key", "the-key-of-one-user");
+    assert_eq!(tool.call(Arguments::new(), &conversation).await.unwrap().for_llm, "1");
+    let other = tool.call(Arguments::new(), &bare).await.unwrap_err();
+    assert_eq!(
+        other.report().kind,
+        ErrorKind::MissingKey,
+        "another conversation has no key, on a cache hit too"
+    );
+    assert!(!other.report().to_string().contains("the-key"));
+    let merged = conversation.merged_with(&ToolContext::new().with("tenant", "acme"));
+    assert!(
+        tool.call(Arguments::new(), &merged).await.is_ok(),
+        "values merge per key"
+    );
+
+    tool.call(Arguments::from_iter([("a".to_owned(), json!(1))]), &conversation)
+        .await
+        .unwrap_err();
+    for health in registry.store().health().unwrap().values() {
+        assert_eq!(health.execution, HealthState::Healthy, "{health:?}");
+    }
+}
+
+// accept: 115, 137
+#[tokio::test]
+async fn a_model_is_told_what_is_missing_and_can_ask_for_it() {
+    let place = Place::new();
+    place.put_bytes("weather.toml", MANIFEST.as_bytes());
+    place.put("weather", &weather());
+    let host = place.host().build().await.unwrap();
+    let model = std::sync::Arc::new(
+        Scripted::new()
+            .call("version", json!({}))
+            .answer("Please give me the key of weather.example."),
+    );
+    let mut conversation = host.conversation().model(model.clone()).build().unwrap();
+    let outcome = conversation.run("What is the weather?").await.unwrap();
+    assert_eq!(
+        outcome.text(),
+        "Please give me the key of weather.example.",
+        "the run goes on"
+    );
+    let told = model.requests()[1].messages.last().unwrap().content().to_owned();
+    for part in ["missing-key", "weather-key", "ask the user"] {
+        assert!(told.contains(part), "{told}");
+    }
+}
