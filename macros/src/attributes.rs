@@ -37,7 +37,9 @@ impl ToolOptions {
         } else if meta.path.is_ident("skip") {
             self.skip = Some(meta.path.span());
         } else {
-            return Err(meta.error("the options of a tool are `name`, `description`, `category`, `return_direct` and `skip`"));
+            return Err(
+                meta.error("the options of a tool are `name`, `description`, `category`, `return_direct` and `skip`")
+            );
         }
         Ok(())
     }
@@ -99,7 +101,13 @@ impl ParameterOptions {
 
 /// Takes `#[tool]` away from a method, if it is there.
 pub(crate) fn take_tool_attribute(attributes: &mut Vec<Attribute>) -> Result<Option<ToolOptions>> {
-    let is_ours = |attribute: &Attribute| attribute.path().segments.last().is_some_and(|last| last.ident == "tool");
+    let is_ours = |attribute: &Attribute| {
+        attribute
+            .path()
+            .segments
+            .last()
+            .is_some_and(|last| last.ident == "tool")
+    };
     let Some(at) = attributes.iter().position(is_ours) else {
         return Ok(None);
     };
@@ -118,7 +126,9 @@ pub(crate) fn take_tool_attribute(attributes: &mut Vec<Attribute>) -> Result<Opt
 pub(crate) fn doc_of(attributes: &[Attribute]) -> Option<String> {
     let lines = attributes.iter().filter_map(|attribute| match &attribute.meta {
         Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
-            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
+            Expr::Lit(ExprLit {
+                lit: Lit::Str(text), ..
+            }) => Some(text.value()),
             _ => None,
         },
         _ => None,

@@ -20,7 +20,10 @@ fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenStream> {
     match parse2::<Item>(item)? {
         Item::Fn(function) => of_function(ToolOptions::parse(attribute)?, function),
         Item::Impl(block) => of_impl(ImplOptions::parse(attribute)?, block),
-        other => Err(Error::new(other.span(), "`#[tool]` stands on a function or on an `impl` block")),
+        other => Err(Error::new(
+            other.span(),
+            "`#[tool]` stands on a function or on an `impl` block",
+        )),
     }
 }
 
@@ -31,7 +34,10 @@ fn of_function(options: ToolOptions, mut function: ItemFn) -> Result<TokenStream
     let method = Method::read(options, &function.attrs, &mut function.sig, Owner::None)?;
     let (tool, visibility) = (method.expand(), &function.vis);
     let made = format_ident!("{}_tool", method.plain_name());
-    let doc = format!("Makes the tool `{}`.\n\n# Errors\nWhen the schema of a parameter's type is not valid.", method.name());
+    let doc = format!(
+        "Makes the tool `{}`.\n\n# Errors\nWhen the schema of a parameter's type is not valid.",
+        method.name()
+    );
     Ok(quote! {
         #function
 
@@ -44,16 +50,22 @@ fn of_function(options: ToolOptions, mut function: ItemFn) -> Result<TokenStream
 
 fn of_impl(options: ImplOptions, mut block: ItemImpl) -> Result<TokenStream> {
     if let Some((_, path, _)) = &block.trait_ {
-        return Err(Error::new(path.span(), "`#[tool]` stands on a type's own `impl`, not on that of a trait"));
+        return Err(Error::new(
+            path.span(),
+            "`#[tool]` stands on a type's own `impl`, not on that of a trait",
+        ));
     }
     if !block.generics.params.is_empty() {
-        let message = "`#[tool]` cannot stand on a generic `impl`: the model needs one schema; write it for a concrete type";
+        let message =
+            "`#[tool]` cannot stand on a generic `impl`: the model needs one schema; write it for a concrete type";
         return Err(Error::new(block.generics.span(), message));
     }
     let mut tools = Vec::new();
     for item in &mut block.items {
         let ImplItem::Fn(function) = item else { continue };
-        let Some(options) = take_tool_attribute(&mut function.attrs)? else { continue };
+        let Some(options) = take_tool_attribute(&mut function.attrs)? else {
+            continue;
+        };
         if options.skip.is_none() {
             let method = Method::read(options, &function.attrs, &mut function.sig, Owner::Object)?;
             tools.push(method.expand());
@@ -98,7 +110,12 @@ fn instance_id(id: Expr) -> Result<TokenStream> {
             let method = &call.func;
             quote!(self.#method())
         }
-        _ => return Err(Error::new(id.span(), "the id is a field or a method: `id = name` or `id = name()`")),
+        _ => {
+            return Err(Error::new(
+                id.span(),
+                "the id is a field or a method: `id = name` or `id = name()`",
+            ));
+        }
     };
     Ok(quote! {
         fn instance_id(&self) -> ::core::option::Option<::std::string::String> {

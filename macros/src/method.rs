@@ -51,8 +51,12 @@ impl Method {
     ) -> Result<Self> {
         check_form(signature)?;
         let description = options.description.as_ref().map(|text| text.value());
-        let Some(description) = description.or_else(|| doc_of(attributes)).filter(|text| !text.is_empty()) else {
-            let message = "the model chooses tools by their description: write a doc comment, or `#[tool(description = \"…\")]`";
+        let Some(description) = description
+            .or_else(|| doc_of(attributes))
+            .filter(|text| !text.is_empty())
+        else {
+            let message =
+                "the model chooses tools by their description: write a doc comment, or `#[tool(description = \"…\")]`";
             return Err(Error::new(signature.ident.span(), message));
         };
         let mut call = match owner {
@@ -97,9 +101,15 @@ impl Method {
         let fields = self.arguments().map(Argument::field);
         let defaults = self.arguments().filter_map(Argument::default);
         let names: Vec<_> = self.arguments().map(Argument::name).collect();
-        let category = self.options.category.as_ref().map(|category| quote!(.with_category(#category)));
+        let category = self
+            .options
+            .category
+            .as_ref()
+            .map(|category| quote!(.with_category(#category)));
         let direct = self.options.return_direct.then(|| quote!(.return_direct()));
-        let share = self.needs_object().then(|| quote!(let __this = ::std::sync::Arc::clone(&__this);));
+        let share = self
+            .needs_object()
+            .then(|| quote!(let __this = ::std::sync::Arc::clone(&__this);));
         let answer = self.answer();
         quote! {{
             #[derive(::toolwit::__private::serde::Deserialize, ::toolwit::__private::schemars::JsonSchema)]
@@ -166,7 +176,10 @@ fn check_form(signature: &Signature) -> Result<()> {
         return refused(signature.generics.span(), message);
     }
     if let Some(unsafety) = &signature.unsafety {
-        return refused(unsafety.span(), "an unsafe function cannot be a tool: a model cannot keep its promises");
+        return refused(
+            unsafety.span(),
+            "an unsafe function cannot be a tool: a model cannot keep its promises",
+        );
     }
     if let Some(variadic) = &signature.variadic {
         return refused(variadic.span(), "a tool has a fixed number of parameters");
@@ -179,7 +192,8 @@ fn read_receiver(receiver: &Receiver, owner: Owner) -> Result<Call> {
         let message = "`#[tool]` on a method needs `#[tool]` on its `impl` block too";
         return Err(Error::new(receiver.span(), message));
     }
-    let is_shared = matches!(&*receiver.ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Arc"));
+    let is_shared =
+        matches!(&*receiver.ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Arc"));
     if is_shared {
         return Ok(Call::Shared);
     }
@@ -197,6 +211,8 @@ fn read_receiver(receiver: &Receiver, owner: Owner) -> Result<Call> {
 }
 
 fn returns_result(output: &ReturnType) -> bool {
-    let ReturnType::Type(_, kind) = output else { return false };
+    let ReturnType::Type(_, kind) = output else {
+        return false;
+    };
     matches!(&**kind, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Result"))
 }

@@ -55,7 +55,11 @@ fn types_that_no_model_can_give_are_refused_by_name() {
     `thing` cannot be of this type: `Self` cannot be named in a schema; write the type's name
     `thing` cannot be of this type: a pointer is no JSON
     ");
-    for fine in [quote!(String), quote!(Option<Vec<u8>>), quote!(std::collections::HashMap<String, Order>)] {
+    for fine in [
+        quote!(String),
+        quote!(Option<Vec<u8>>),
+        quote!(std::collections::HashMap<String, Order>),
+    ] {
         assert_eq!(about_parameter(fine), "");
     }
 }
@@ -69,7 +73,10 @@ fn functions_that_cannot_be_tools_are_told_why_and_what_to_do() {
         complaint(quote!(), quote! { #[doc = "Does."] unsafe fn act() {} }),
         complaint(quote!(), quote! { #[doc = "Does."] fn act((a, b): (u8, u8)) {} }),
         complaint(quote!(), quote! { #[doc = "Does."] fn act(&self) {} }),
-        complaint(quote!(), quote! { #[doc = "Does."] fn act() -> impl Stream<Item = u8> { empty() } }),
+        complaint(
+            quote!(),
+            quote! { #[doc = "Does."] fn act() -> impl Stream<Item = u8> { empty() } },
+        ),
         complaint(quote!(name = "1 act"), quote! { #[doc = "Does."] fn act() {} }),
         complaint(quote!(hidden), quote! { #[doc = "Does."] fn act() {} }),
         complaint(quote!(), quote! { #[doc = "Does."] fn act(#[tool(required)] a: u8) {} }),
@@ -93,14 +100,38 @@ fn functions_that_cannot_be_tools_are_told_why_and_what_to_do() {
 #[test]
 fn impl_blocks_are_told_what_their_methods_must_be() {
     let told = [
-        complaint(quote!(), quote! { impl Cart { fn hidden(&self) {} #[tool(skip)] fn skipped(&self) {} } }),
-        complaint(quote!(), quote! { impl<T> Cart<T> { #[tool] #[doc = "Does."] fn act(&self) {} } }),
-        complaint(quote!(), quote! { impl Clone for Cart { #[tool] #[doc = "Does."] fn act(&self) {} } }),
-        complaint(quote!(), quote! { impl Cart { #[tool] #[doc = "Does."] fn act(&mut self) {} } }),
-        complaint(quote!(), quote! { impl Cart { #[tool] #[doc = "Does."] fn act(self) {} } }),
-        complaint(quote!(), quote! { impl Cart { #[tool] #[tool] #[doc = "Does."] fn act(&self) {} } }),
-        complaint(quote!(id = self.id), quote! { impl Cart { #[tool] #[doc = "Does."] fn act(&self) {} } }),
-        complaint(quote!(name = "x"), quote! { impl Cart { #[tool] #[doc = "Does."] fn act(&self) {} } }),
+        complaint(
+            quote!(),
+            quote! { impl Cart { fn hidden(&self) {} #[tool(skip)] fn skipped(&self) {} } },
+        ),
+        complaint(
+            quote!(),
+            quote! { impl<T> Cart<T> { #[tool] #[doc = "Does."] fn act(&self) {} } },
+        ),
+        complaint(
+            quote!(),
+            quote! { impl Clone for Cart { #[tool] #[doc = "Does."] fn act(&self) {} } },
+        ),
+        complaint(
+            quote!(),
+            quote! { impl Cart { #[tool] #[doc = "Does."] fn act(&mut self) {} } },
+        ),
+        complaint(
+            quote!(),
+            quote! { impl Cart { #[tool] #[doc = "Does."] fn act(self) {} } },
+        ),
+        complaint(
+            quote!(),
+            quote! { impl Cart { #[tool] #[tool] #[doc = "Does."] fn act(&self) {} } },
+        ),
+        complaint(
+            quote!(id = self.id),
+            quote! { impl Cart { #[tool] #[doc = "Does."] fn act(&self) {} } },
+        ),
+        complaint(
+            quote!(name = "x"),
+            quote! { impl Cart { #[tool] #[doc = "Does."] fn act(&self) {} } },
+        ),
     ];
     insta::assert_snapshot!(told.join("\n"), @"
     no method here is a tool: write `#[tool]` on those that are to be

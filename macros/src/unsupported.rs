@@ -8,7 +8,15 @@ use syn::{Error, Ident, Result, Type, TypePath, TypeReference};
 const FUTURES: [&str; 6] = ["Future", "BoxFuture", "LocalBoxFuture", "JoinHandle", "Pin", "Poll"];
 
 /// Names of types that stand for many values to come.
-const STREAMS: [&str; 7] = ["Stream", "BoxStream", "Receiver", "UnboundedReceiver", "Sender", "UnboundedSender", "Sink"];
+const STREAMS: [&str; 7] = [
+    "Stream",
+    "BoxStream",
+    "Receiver",
+    "UnboundedReceiver",
+    "Sender",
+    "UnboundedSender",
+    "Sink",
+];
 
 /// Names of traits and types that stand for code.
 const FUNCTIONS: [&str; 4] = ["Fn", "FnMut", "FnOnce", "AsyncFn"];
@@ -77,7 +85,11 @@ impl<'ast> Visit<'ast> for Search {
 
 impl Search {
     fn reference(&mut self, reference: &TypeReference) {
-        if reference.lifetime.as_ref().is_some_and(|lifetime| lifetime.ident == "static") {
+        if reference
+            .lifetime
+            .as_ref()
+            .is_some_and(|lifetime| lifetime.ident == "static")
+        {
             return;
         }
         let element = &reference.elem;

@@ -7,19 +7,28 @@ use super::history::{interrupted, told};
 use super::outcome::CallRecord;
 use super::page::Cut;
 use super::prepare::{Prepared, not_run, with_expectation};
+use super::process::Action;
 use super::slot::{Finished, Outcome};
 use super::tool_loop::{ToolLoop, millis};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::injection::{CompletedCall, Injection, InjectionContext, InjectionStrategy};
-use crate::tool::{NamedTool, ToolCall, ToolError, ToolResult};
+use crate::tool::{Arguments, NamedTool, Signal, ToolCall, ToolError, ToolResult};
 
 /// What follows from a result for the run.
 #[derive(Default)]
 pub(super) struct Consequence {
     /// The result is the run's answer.
     pub(super) direct: Option<String>,
+    /// The run stops, because the tool asks for it.
+    pub(super) signal: Option<Signal>,
     /// The run stops, and its operator hears this.
     pub(super) failure: Option<Error>,
+}
+
+/// What the model was told of a result.
+pub(super) struct Told {
+    pub(super) content: String,
+    pub(super) cut: Option<Cut>,
 }
 
 /// A result, and what went wrong.
@@ -46,37 +55,67 @@ impl ToolLoop<'_> {
     pub(super) fn answer(&mut self, prepared: Prepared, tool: NamedTool, finished: Finished) -> Consequence {
         let wall_ms = millis(finished.wall);
         let Answer { result, kind, failure } = answer_of(&tool, finished.outcome);
-        let full = result.content();
-        let cut = self.conversation.pages.cut(&full);
-        let content = cut.as_ref().map_or(&full, |cut| &cut.content).clone();
         let call = prepared.call;
-        self.conversation
-            .history
-            .answer(&call, content.clone(), result.is_error);
+        let arguments = prepared.arguments.unwrap_or_default();
+        let content = result.content();
+        let told = self.tell(&call, &content, &result);
+        let id = &tool.definition.id;
         self.tally.calls.push(CallRecord {
             id: call.id.clone(),
             name: tool.name.clone(),
-            tool: tool.definition.id.clone(),
+            tool: id.clone(),
             is_error: result.is_error,
             wall_ms,
         });
+        let action = Action::new(tool.name.clone(), id.clone(), wall_ms, result.is_error);
+        self.conversation.process.note(action);
         self.emit(&Event::ToolFinished {
             id: call.id.clone(),
             name: tool.name.clone(),
-            tool: tool.definition.id.clone(),
+            tool: id.clone(),
             wall_ms,
             is_error: result.is_error,
             kind,
-            content,
+            content: told.content,
         });
         tracing::debug!(tool = %tool.name, wall_ms, is_error = result.is_error, is_async = result.is_async, "a tool is done");
+        self.conversation.late.note(&call, &arguments, &tool, &result);
+        let consequence = self.follow(call.id, tool, arguments, result, told.cut, content);
+        Consequence { failure, ..consequence }
+    }
+
+    /// Puts a result into the history, cut where it is too long.
+    pub(super) fn tell(&mut self, call: &ToolCall, full: &str, result: &ToolResult) -> Told {
+        let cut = self.conversation.pages.cut(full);
+        let content = cut.as_ref().map_or(full, |cut| &cut.content).to_owned();
+        self.conversation.history.answer(call, content.clone(), result.is_error);
+        Told { content, cut }
+    }
+
+    /// Does what follows from a result that the model was told: the user hears of it, artifacts are kept, tools come and go.
+    pub(super) fn follow(
+        &mut self,
+        call: String,
+        tool: NamedTool,
+        arguments: Arguments,
+        result: ToolResult,
+        cut: Option<Cut>,
+        full: String,
+    ) -> Consequence {
         self.tell_user(&result);
+        let is_nested = tool.tool.is_agent() && self.conversation.drops_nested_artifacts;
+        if !is_nested {
+            self.tally.artifacts.extend(result.artifacts.iter().cloned());
+        }
         let bytes = full.len();
-        let direct = (result.return_direct && !result.is_error).then_some(full);
-        let arguments = prepared.arguments.unwrap_or_default();
-        let completed = CompletedCall::new(call.id, tool.name, arguments, tool.tool, result);
+        let consequence = Consequence {
+            direct: (result.return_direct && !result.is_error).then_some(full),
+            signal: result.signal.clone(),
+            failure: None,
+        };
+        let completed = CompletedCall::new(call, tool.name, arguments, tool.tool, result);
         self.inject(&completed, cut, bytes);
-        Consequence { direct, failure }
+        consequence
     }
 
     fn tell_user(&self, result: &ToolResult) {

@@ -4,15 +4,19 @@ use std::sync::Arc;
 
 use super::conversation::Conversation;
 use super::history::History;
+use super::late::LateResults;
 use super::observer::{Observer, Observers};
 use super::outcome::RunOutcome;
 use super::page::{Pages, READ_RESULT, read_result};
 use super::policy::LoopLimits;
+use super::process::{Budget, Process};
 use super::toolbox::Toolbox;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::injection::{Chain, EntityTools, InjectionStrategy, TOOL_GUIDANCE, ToolSearch};
-use crate::model::{ChatModel, ChatOptions};
-use crate::tool::{Blackboard, MemoryBlackboard, Message, OutputSink, Tool, ToolContext, ToolId, ToolName, ToolSet};
+use crate::model::{ChatModel, ChatOptions, ModelChoice, Models, Task};
+use crate::tool::{
+    Blackboard, MemoryBlackboard, Message, OutputSink, Tool, ToolContext, ToolId, ToolName, ToolObject, ToolSet,
+};
 
 /// Names that only the host's own tools may have.
 pub const RESERVED_NAMES: [&str; 3] = [READ_RESULT, "search_tools", "call_tool"];
@@ -57,7 +61,12 @@ pub const RESERVED_NAMES: [&str; 3] = [READ_RESULT, "search_tools", "call_tool"]
 /// ```
 #[derive(Default)]
 pub struct ConversationBuilder {
-    model: Option<Arc<dyn ChatModel>>,
+    model: Option<ModelChoice>,
+    models: Option<Arc<Models>>,
+    goal: Option<String>,
+    budget: Budget,
+    drops_nested_artifacts: bool,
+    failed: Option<Error>,
     system: Option<String>,
     history: Vec<Message>,
     tools: Vec<Arc<dyn Tool>>,
@@ -81,7 +90,42 @@ impl ConversationBuilder {
     /// Sets the model that is asked. An `Arc` of a model is a model too.
     #[must_use]
     pub fn model(mut self, model: impl ChatModel + 'static) -> Self {
-        self.model = Some(Arc::new(model));
+        self.model = Some(ModelChoice::Model(Arc::new(model)));
+        self
+    }
+
+    /// Gives the models among which this conversation and its agents choose. Without a choice the default one is asked.
+    #[must_use]
+    pub fn models(mut self, models: Models) -> Self {
+        self.models = Some(Arc::new(models));
+        self
+    }
+
+    /// Chooses among the [`models`](Self::models): by name, by role, automatically.
+    #[must_use]
+    pub fn model_choice(mut self, choice: impl Into<ModelChoice>) -> Self {
+        self.model = Some(choice.into());
+        self
+    }
+
+    /// Says what the conversation is to reach, for tools and agents that ask. By default it is the user's first message.
+    #[must_use]
+    pub fn goal(mut self, goal: impl Into<String>) -> Self {
+        self.goal = Some(goal.into());
+        self
+    }
+
+    /// Bounds what all runs of the conversation may use together, nested agents included.
+    #[must_use]
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// Leaves what agentic tools hand over out of the outcome: it is theirs.
+    #[must_use]
+    pub(super) fn without_nested_artifacts(mut self) -> Self {
+        self.drops_nested_artifacts = true;
         self
     }
 
@@ -103,6 +147,19 @@ impl ConversationBuilder {
     #[must_use]
     pub fn tool(self, tool: impl Tool + 'static) -> Self {
         self.tools([Arc::new(tool) as Arc<dyn Tool>])
+    }
+
+    /// Adds the methods of an object as tools, under the names that the [`ToolObject`] gives them. An object without any is an
+    /// error of [`build`](Self::build).
+    #[must_use]
+    pub fn tool_object(mut self, object: impl Into<ToolObject>) -> Self {
+        match object.into().tools() {
+            Ok(tools) => self.tools(tools),
+            Err(error) => {
+                self.failed.get_or_insert(error);
+                self
+            }
+        }
     }
 
     /// Adds tools. Tools written in Rust get their names before those of plugins, whatever the order.
@@ -197,11 +254,11 @@ impl ConversationBuilder {
     /// [`ErrorKind::Configuration`] without a model, for limits with which nothing can run, and for a history that makes no
     /// sense.
     pub fn build(self) -> Result<Conversation, Error> {
-        let model = self.model.ok_or_else(|| {
-            Error::new(ErrorKind::Configuration, Phase::Model, "the conversation has no model")
-                .with_suggestion("set one with `model`")
-        })?;
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
         self.limits.check()?;
+        let (models, model) = self.chosen_model()?;
         let mut history = History::resume(self.history)?;
         if let Some(system) = self.system {
             history.instruct(system);
@@ -212,11 +269,18 @@ impl ConversationBuilder {
         };
         let pages = Arc::new(Pages::new(self.limits.result_bytes_max));
         Ok(Conversation {
-            model,
             history,
             toolbox: Toolbox::new(named(self.tools), &self.limits),
             strategy: self.strategies.0,
-            context: self.context.with_blackboard(blackboard.clone()),
+            process: Arc::new(Process::begin(self.goal, self.budget, &self.context)),
+            late: LateResults::new(self.context.cancel()),
+            drops_nested_artifacts: self.drops_nested_artifacts,
+            context: self
+                .context
+                .with_blackboard(blackboard.clone())
+                .with_extension(models)
+                .with_extension(CallersModel(model.clone())),
+            model,
             blackboard,
             options: self.options,
             limits: self.limits,
@@ -225,6 +289,27 @@ impl ConversationBuilder {
             pages,
             turns: 0,
         })
+    }
+
+    /// Chooses the model, among this conversation's models or else those of the conversation around it.
+    fn chosen_model(&self) -> Result<(Arc<Models>, Arc<dyn ChatModel>), Error> {
+        let around = || self.context.extension::<Arc<Models>>().cloned().unwrap_or_default();
+        let models = self.models.clone().unwrap_or_else(around);
+        let callers = || {
+            self.context
+                .extension::<CallersModel>()
+                .map(|callers| callers.0.clone())
+        };
+        let task = Task::new(self.goal.as_deref().unwrap_or_default(), self.tools.len());
+        let model = match &self.model {
+            Some(choice) => models.choose(choice, &task)?,
+            None if self.models.is_some() => models.choose(&ModelChoice::Default, &task)?,
+            None => callers().ok_or_else(|| {
+                Error::new(ErrorKind::Configuration, Phase::Model, "the conversation has no model")
+                    .with_suggestion("set one with `model`")
+            })?,
+        };
+        Ok((models, model))
     }
 
     /// Makes a conversation for one message, and answers it.
@@ -236,6 +321,9 @@ impl ConversationBuilder {
         Ok(self.build()?.run(prompt).await?)
     }
 }
+
+/// The model of the conversation in which a tool is called: agents that choose none ask the same.
+struct CallersModel(Arc<dyn ChatModel>);
 
 /// Names the tools that are there from the start: those written in Rust first, so that no plugin takes their names.
 fn named(tools: Vec<Arc<dyn Tool>>) -> ToolSet {

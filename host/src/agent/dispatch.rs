@@ -15,7 +15,7 @@ use super::prepare::{Prepared, not_run, removed_tool, unknown_tool};
 use super::slot::{Allowance, Finished, Outcome, Slot, State, admit, call};
 use super::tool_loop::ToolLoop;
 use crate::error::{Error, ErrorKind};
-use crate::tool::{Lookup, NamedTool};
+use crate::tool::{Lookup, NamedTool, Signal};
 
 /// How long tools may take to end after they were told to stop. A plugin's call ends within milliseconds; Rust code that
 /// does not listen is dropped.
@@ -27,6 +27,8 @@ pub(super) enum Verdict {
     Continue,
     /// A result is the answer.
     Direct(String),
+    /// A tool asks the run to stop.
+    Signalled(Signal),
     /// The run is over.
     Failed(RunFailure),
 }
@@ -47,6 +49,7 @@ pub(super) struct Dispatch<'l, 'c> {
     grace: Option<Instant>,
     stopped: Option<RunFailure>,
     tool_failure: Option<Error>,
+    signal: Option<Signal>,
     direct: Option<String>,
     unknown: Option<String>,
 }
@@ -75,6 +78,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
             grace: None,
             stopped: None,
             tool_failure: None,
+            signal: None,
             direct: None,
             unknown: None,
         }
@@ -116,8 +120,13 @@ impl<'l, 'c> Dispatch<'l, 'c> {
     }
 
     fn answer(&mut self, prepared: Prepared, tool: NamedTool, finished: Finished) {
-        let Consequence { direct, failure } = self.run.answer(prepared, tool, finished);
+        let Consequence {
+            direct,
+            signal,
+            failure,
+        } = self.run.answer(prepared, tool, finished);
         self.direct = self.direct.take().or(direct);
+        self.signal = self.signal.take().or(signal);
         self.tool_failure = self.tool_failure.take().or(failure);
     }
 
@@ -178,6 +187,11 @@ impl<'l, 'c> Dispatch<'l, 'c> {
     fn finish(&mut self, place: usize, finished: Finished) {
         if finished.outcome.is_operators() {
             self.halt(ErrorKind::ToolUnavailable, "another tool of this response failed");
+        } else if finished.outcome.is_signal() {
+            self.halt(
+                ErrorKind::ToolUnavailable,
+                "another tool of this response stopped the run",
+            );
         }
         if let Some((_, slot)) = self.open.iter_mut().find(|(open, _)| *open == place) {
             slot.finish(finished);
@@ -200,6 +214,9 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         }
         if let Some(error) = self.tool_failure {
             return Verdict::Failed(RunFailure::Tool(error));
+        }
+        if let Some(signal) = self.signal {
+            return Verdict::Signalled(signal);
         }
         if let Some(answer) = self.direct {
             return Verdict::Direct(answer);
@@ -225,6 +242,6 @@ fn begin(
         tool: tool.definition.id.clone(),
     });
     let arguments = prepared.arguments.clone().unwrap_or_default();
-    let context = run.context.clone();
+    let context = run.conversation.late.offer(&prepared.call.id, &run.context);
     Box::pin(async move { (place, call(tool, arguments, context).await) })
 }

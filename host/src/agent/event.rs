@@ -16,11 +16,11 @@ use crate::tool::{ToolCall, ToolId, ToolName};
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
-    /// A user's message came in.
+    /// A turn began: a user's message came in, or a late result woke the conversation.
     TurnStarted {
         /// Tells this run from every other; tools find it in their context.
         loop_id: String,
-        /// The number of the user's message in the conversation, the first one being 1.
+        /// The number of the turn in the conversation, the first one being 1.
         turn: u32,
         /// The tools that the model is shown, in order.
         tools: Vec<ToolName>,
@@ -79,6 +79,21 @@ pub enum Event {
         is_error: bool,
         /// What went wrong, where it is known.
         kind: Option<ErrorKind>,
+        /// What the model reads.
+        content: String,
+    },
+    /// A call that went on in the background brought its result.
+    LateResult {
+        /// The call under which the result stands in the history.
+        id: String,
+        /// The call that began it.
+        call: String,
+        /// The tool's name.
+        name: ToolName,
+        /// The tool.
+        tool: ToolId,
+        /// Whether it failed.
+        is_error: bool,
         /// What the model reads.
         content: String,
     },

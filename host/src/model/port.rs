@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::error::ModelError;
+use super::price::Price;
 use crate::tool::{Message, ToolCall, ToolDefinition, ToolName};
 
 /// A language model that answers one turn. The loop, never the model's client, runs the tools.
@@ -20,6 +21,11 @@ pub trait ChatModel: Send + Sync {
     /// # Errors
     /// [`ModelError`], after what may be retried was retried.
     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError>;
+
+    /// Returns what its tokens cost, where that is known; [`Priced`](super::Priced) says it for any model.
+    fn price(&self) -> Option<Price> {
+        None
+    }
 
     /// Tells the model that nothing more will be asked.
     ///
@@ -40,6 +46,10 @@ impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
 
     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
         (**self).chat(request).await
+    }
+
+    fn price(&self) -> Option<Price> {
+        (**self).price()
     }
 
     fn finish(&self) -> Result<(), ModelError> {

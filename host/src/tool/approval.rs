@@ -62,7 +62,12 @@ impl<A: Approver> Asking<A> {
 
 #[async_trait]
 impl<A: Approver> Decorator for Asking<A> {
-    async fn call(&self, tool: &dyn Tool, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+    async fn call(
+        &self,
+        tool: &dyn Tool,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolResult, ToolError> {
         let definition = tool.definition();
         let request = ApprovalRequest {
             tool: definition.id.clone(),
@@ -80,8 +85,13 @@ impl<A: Approver> Decorator for Asking<A> {
         };
         match decided {
             Some(Approval::Approved) => tool.call(arguments, context).await,
-            Some(Approval::Denied { reason }) => refused(ErrorKind::Denied, format!("the call was not approved: {reason}")),
-            None => refused(ErrorKind::Cancelled, "the call was cancelled before it was approved; it did not run".to_owned()),
+            Some(Approval::Denied { reason }) => {
+                refused(ErrorKind::Denied, format!("the call was not approved: {reason}"))
+            }
+            None => refused(
+                ErrorKind::Cancelled,
+                "the call was cancelled before it was approved; it did not run".to_owned(),
+            ),
         }
     }
 }
@@ -119,12 +129,13 @@ mod tests {
     #[tokio::test]
     async fn a_call_runs_only_when_it_is_approved() {
         let runs = Arc::default();
-        let pay = counted(&runs).with_approval(|request: &ApprovalRequest| match request.arguments["amount"].as_u64() {
-            Some(0..10) => Approval::Approved,
-            _ => Approval::Denied {
-                reason: format!("`{}` may spend less than 10", request.name),
-            },
-        });
+        let pay =
+            counted(&runs).with_approval(|request: &ApprovalRequest| match request.arguments["amount"].as_u64() {
+                Some(0..10) => Approval::Approved,
+                _ => Approval::Denied {
+                    reason: format!("`{}` may spend less than 10", request.name),
+                },
+            });
         let call = |amount: u32| {
             let arguments = json!({ "amount": amount }).as_object().unwrap().clone();
             let pay = &pay;

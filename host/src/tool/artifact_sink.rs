@@ -173,12 +173,19 @@ impl Capturing {
 
 #[async_trait]
 impl Decorator for Capturing {
-    async fn call(&self, tool: &dyn Tool, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+    async fn call(
+        &self,
+        tool: &dyn Tool,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolResult, ToolError> {
         let mut result = tool.call(arguments, context).await?;
         for artifact in &result.artifacts {
             if let Err(error) = self.0.take(artifact, context) {
                 tracing::warn!(tool = %tool.definition().id, %error, "an artifact was not kept");
-                result.for_llm.push_str(&format!("\n[an artifact was not kept: {error}]"));
+                result
+                    .for_llm
+                    .push_str(&format!("\n[an artifact was not kept: {error}]"));
             }
         }
         Ok(result)
@@ -201,14 +208,21 @@ mod tests {
     fn artifacts_are_filtered_then_changed_then_taken_by_each_sink() {
         let (first, second) = (ListSink::new(), ListSink::new());
         let refusing = |_: &Artifact| Err(Error::from(ToolError::invalid_arguments("no room")));
-        let sinks = CompositeSink::new().and(first.clone()).and(refusing).and(second.clone());
+        let sinks = CompositeSink::new()
+            .and(first.clone())
+            .and(refusing)
+            .and(second.clone());
         let capture = Capture::to(sinks)
             .of_kind("Page")
             .filter(|page| page.value["score"].as_u64() > Some(1))
             .transform(|page| Artifact::new("Score", page.value["score"].clone()));
         let context = ToolContext::new();
         assert!(capture.take(&page(1), &context).is_ok());
-        assert!(capture.take(&Artifact::new("Other", json!({"score": 9})), &context).is_ok());
+        assert!(
+            capture
+                .take(&Artifact::new("Other", json!({"score": 9})), &context)
+                .is_ok()
+        );
         assert!(capture.take(&page(2), &context).is_err(), "a refusal is told");
         assert_eq!(first.artifacts(), [Artifact::new("Score", json!(2))]);
         assert_eq!(second.artifacts(), first.artifacts());

@@ -44,7 +44,8 @@ pub trait Decorator: Send + Sync {
     ///
     /// # Errors
     /// As [`Tool::call`].
-    async fn call(&self, tool: &dyn Tool, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError>;
+    async fn call(&self, tool: &dyn Tool, arguments: Arguments, context: &ToolContext)
+    -> Result<ToolResult, ToolError>;
 
     /// The group in which calls must run one after the other, by default the tool's own.
     fn serial_group(&self, tool: &dyn Tool) -> Option<u64> {
@@ -169,7 +170,10 @@ pub trait ToolExt: Tool + Sized + 'static {
     }
 
     /// Looks at each result that is no error, and asks for another plan where `reason` gives one.
-    fn replanning(self, reason: impl Fn(&ToolResult, &ToolContext) -> Option<String> + Send + Sync + 'static) -> Decorated {
+    fn replanning(
+        self,
+        reason: impl Fn(&ToolResult, &ToolContext) -> Option<String> + Send + Sync + 'static,
+    ) -> Decorated {
         self.decorated_by(Replanning(reason))
     }
 }
@@ -188,7 +192,12 @@ struct ReturnDirect;
 
 #[async_trait]
 impl Decorator for ReturnDirect {
-    async fn call(&self, tool: &dyn Tool, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+    async fn call(
+        &self,
+        tool: &dyn Tool,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolResult, ToolError> {
         Ok(tool.call(arguments, context).await?.as_answer())
     }
 }
@@ -197,7 +206,12 @@ struct Timeout(Duration);
 
 #[async_trait]
 impl Decorator for Timeout {
-    async fn call(&self, tool: &dyn Tool, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+    async fn call(
+        &self,
+        tool: &dyn Tool,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolResult, ToolError> {
         let cancel = context.cancel().child_token();
         let stop = cancel.clone().drop_guard();
         let context = context.clone().with_cancel(cancel);
@@ -205,7 +219,10 @@ impl Decorator for Timeout {
         stop.disarm();
         answer.unwrap_or_else(|_| {
             context.cancel().cancel();
-            let message = format!("the call took longer than {:?} and was ended; it may have taken effect", self.0);
+            let message = format!(
+                "the call took longer than {:?} and was ended; it may have taken effect",
+                self.0
+            );
             let error = Error::new(ErrorKind::Timeout, Phase::Execute, message);
             Err(ToolError::Model(error.with_tool(tool.definition().name())))
         })
@@ -219,7 +236,12 @@ impl<F> Decorator for Replanning<F>
 where
     F: Fn(&ToolResult, &ToolContext) -> Option<String> + Send + Sync,
 {
-    async fn call(&self, tool: &dyn Tool, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+    async fn call(
+        &self,
+        tool: &dyn Tool,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolResult, ToolError> {
         let result = tool.call(arguments, context).await?;
         if result.is_error || result.signal.is_some() {
             return Ok(result);

@@ -104,7 +104,12 @@ impl OneShot {
 
 #[async_trait]
 impl Decorator for OneShot {
-    async fn call(&self, tool: &dyn Tool, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+    async fn call(
+        &self,
+        tool: &dyn Tool,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolResult, ToolError> {
         let definition = tool.definition();
         let key = definition.id.as_str();
         if self.memo.is_known(context, key) {
@@ -167,7 +172,11 @@ mod tests {
         let again = call(&skill, &in_loop("a")).await;
         assert!(again.starts_with("ALREADY LOADED. The body of 'skill'"), "{again}");
         assert!(again.ends_with("Write your script now."), "{again}");
-        assert_eq!(call(&skill, &in_loop("b")).await, "the body", "another loop begins anew");
+        assert_eq!(
+            call(&skill, &in_loop("b")).await,
+            "the body",
+            "another loop begins anew"
+        );
         assert_eq!(call(&skill, &ToolContext::new()).await, "the body");
         assert_eq!(call(&skill, &ToolContext::new()).await, "the body", "no loop, no lock");
     }

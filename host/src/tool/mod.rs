@@ -56,6 +56,7 @@ pub use signal::Signal;
 
 pub(crate) use background::{Background, Late};
 pub(crate) use input::InputCheck;
+pub(crate) use native::schema_of;
 
 use serde_json::Value;
 

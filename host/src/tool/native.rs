@@ -155,7 +155,7 @@ impl NativeTool {
         F: Fn(In, ToolContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Out, E>> + Send + 'static,
     {
-        let mut definition = ToolDefinition::new(id, "", description, input_schema_of::<In>());
+        let mut definition = ToolDefinition::new(id, "", description, schema_of::<In>());
         definition.names = names;
         Self::from_definition(definition, typed_body(function))
     }
@@ -179,7 +179,7 @@ impl Tool for NativeTool {
 pub struct NoArguments {}
 
 /// Derives the schema of a tool's input, without what only schema tools read.
-pub(super) fn input_schema_of<In: JsonSchema>() -> Value {
+pub(crate) fn schema_of<In: JsonSchema>() -> Value {
     let mut schema = schemars::schema_for!(In).to_value();
     if let Value::Object(fields) = &mut schema {
         fields.remove("$schema");

@@ -15,7 +15,7 @@ use super::definition::ToolDefinition;
 use super::error::ToolError;
 use super::id::ToolId;
 use super::name::snake_case;
-use super::native::{NativeTool, input_schema_of, typed_body};
+use super::native::{NativeTool, schema_of, typed_body};
 use super::result::ToolResult;
 use crate::error::{Error, ErrorKind, Phase};
 
@@ -59,7 +59,7 @@ impl ToolMethod {
             name: name.into(),
             description: description.into(),
             category: None,
-            input_schema: input_schema_of::<In>(),
+            input_schema: schema_of::<In>(),
             return_direct: false,
             body: Arc::new(move |arguments, context| Box::pin(body(arguments, context))),
         }
@@ -249,3 +249,6 @@ impl<T: ToolMethods> From<T> for ToolObject {
         Self::new(object)
     }
 }
+
+#[cfg(all(test, feature = "macros"))]
+mod tests;

@@ -2,14 +2,21 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod agentic;
+mod background;
 mod calls;
+mod communication;
 mod entities;
 mod events;
 mod injection;
+mod introspection;
 mod limits;
+mod processes;
 mod property;
 mod runs;
+mod signals;
 mod stopping;
+mod subagents;
 mod tool_search;
 
 use std::collections::{HashSet, VecDeque};

@@ -75,7 +75,8 @@ async fn decorators_are_taken_off_one_by_one_and_pass_the_context_on() {
 // accept: 147
 #[tokio::test]
 async fn replanning_looks_at_results_that_are_no_errors() {
-    let full = |result: &ToolResult, _: &ToolContext| (result.for_llm == "none").then(|| "nothing was found".to_owned());
+    let full =
+        |result: &ToolResult, _: &ToolContext| (result.for_llm == "none").then(|| "nothing was found".to_owned());
     let found = tool("find", |_| ToolResult::text("two")).replanning(full);
     assert_eq!(call(&found, &ToolContext::new()).await.signal, None);
     let empty = tool("find", |_| ToolResult::text("none")).replanning(full);
@@ -126,7 +127,11 @@ async fn a_sink_that_refuses_is_told_and_the_result_stays() {
     });
     let result = call(&found.publishing(), &ToolContext::new()).await;
     assert!(!result.is_error);
-    assert!(result.for_llm.starts_with("found\n[an artifact was not kept: "), "{}", result.for_llm);
+    assert!(
+        result.for_llm.starts_with("found\n[an artifact was not kept: "),
+        "{}",
+        result.for_llm
+    );
     let list = ListSink::new();
     let quiet = tool("quiet", |_| ToolResult::text("nothing")).capturing(Capture::to(list.clone()));
     assert_eq!(call(&quiet, &ToolContext::new()).await.for_llm, "nothing");
