@@ -10,7 +10,9 @@ use super::page::{Pages, READ_RESULT, read_result};
 use super::policy::LoopLimits;
 use super::toolbox::Toolbox;
 use crate::error::{Error, ErrorKind, Phase};
-use crate::injection::{Chain, EntityTools, InjectionStrategy, TOOL_GUIDANCE, ToolSearch};
+use crate::injection::{
+    Chain, EntityTools, InjectionStrategy, Playbook, State, StateMachine, TOOL_GUIDANCE, ToolSearch,
+};
 use crate::model::{ChatModel, ChatOptions, Exposure};
 use crate::tool::{Blackboard, MemoryBlackboard, Message, OutputSink, Tool, ToolContext, ToolId, ToolName, ToolSet};
 
@@ -134,6 +136,18 @@ impl ConversationBuilder {
     pub fn strategies(mut self, strategies: Chain) -> Self {
         self.strategies = Strategies(strategies);
         self
+    }
+
+    /// Adds the tools of a playbook, and lets it lock them.
+    #[must_use]
+    pub fn playbook(self, playbook: Playbook) -> Self {
+        self.tools(playbook.tools()).strategy(playbook)
+    }
+
+    /// Adds the tools of a state machine, and lets it lock them.
+    #[must_use]
+    pub fn state_machine<S: State>(self, machine: StateMachine<S>) -> Self {
+        self.tools(machine.tools()).strategy(machine)
     }
 
     /// Says how tools that come in reach the model.

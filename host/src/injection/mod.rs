@@ -6,7 +6,7 @@
 //! always ends in the same tools.
 //!
 //! [`Unfolding`] and [`EntityTools`] are on by default: they bring in the tools behind a [`Facade`], and the methods of objects
-//! that a result holds. Several strategies form a [`Chain`].
+//! that a result holds. [`Playbook`] and [`StateMachine`] lock tools. Several strategies form a [`Chain`].
 
 mod calls;
 mod chain;
@@ -17,12 +17,15 @@ mod entity_tools;
 mod facade;
 mod gate;
 mod lineage;
+mod playbook;
 mod rebranded;
 mod scene;
+mod state_machine;
 mod strategy;
 mod tool_search;
 mod turn;
 mod unfolding;
+mod unlock;
 
 pub use calls::{CallLog, PastCall};
 pub use chain::Chain;
@@ -33,10 +36,13 @@ pub use entity_tools::{ENTITY_DEPTH_MAX, ENTITY_ID_BYTES_MAX, EntityTools};
 pub use facade::{Facade, FacadeBuilder};
 pub use gate::Gate;
 pub use lineage::Lineage;
+pub use playbook::Playbook;
 pub use scene::Scene;
+pub use state_machine::{State, StateMachine, StateMachineBuilder};
 pub use strategy::{InjectionStrategy, NoInjection};
 pub use tool_search::{SEARCH_TOOLS, TOOL_GUIDANCE, ToolSearch};
 pub use turn::TurnContext;
 pub use unfolding::{FACADE_DEPTH_MAX, Unfolding};
+pub use unlock::Unlock;
 
 pub(crate) use change::name_listed;

@@ -5,6 +5,7 @@
 mod calls;
 mod entities;
 mod events;
+mod gating;
 mod injection;
 mod limits;
 mod property;
