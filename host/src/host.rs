@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::agent::{Conversation, ConversationBuilder};
 use crate::error::{Error, ErrorKind, Phase};
+use crate::injection::Chaining;
 use crate::limits::{EngineLimits, LimitRequest};
 use crate::plugin::{CodeCachePlace, Resolve, Runtime, RuntimeOptions, Scope};
 use crate::registry::Registry;
@@ -66,7 +67,13 @@ impl Toolwit {
     /// Starts a conversation that may use all tools of all plugins. The resources that they hand out live as long as it.
     #[must_use]
     pub fn conversation(&self) -> ConversationBuilder {
-        Conversation::builder().tools(self.tools(&Scope::new()))
+        let builder = Conversation::builder().tools(self.tools(&Scope::new()));
+        let chained = self.registry.plugins().flat_map(|plugin| plugin.chained_resources());
+        let chaining = chained.fold(Chaining::new(), Chaining::from_resource);
+        if chaining.is_empty() {
+            return builder;
+        }
+        builder.chaining(chaining)
     }
 
     /// Finds a tool by its id, or by its name where only one tool has it.

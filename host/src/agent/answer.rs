@@ -75,7 +75,9 @@ impl ToolLoop<'_> {
         let turn = self.conversation.turns;
         self.conversation.toolbox.calls.push(completed.remembered(turn));
         let result = completed.result;
-        let full = result.content();
+        let direct = (result.return_direct && !result.is_error).then(|| result.content());
+        let described = self.conversation.toolbox.described(&injected).unwrap_or_default();
+        let full = result.content() + &described;
         let cut = self.conversation.pages.cut(&full);
         let content = cut.as_ref().map_or(&full, |cut| &cut.content).clone();
         self.conversation.history.amend(&content);
@@ -95,7 +97,6 @@ impl ToolLoop<'_> {
         if let Some(cut) = cut {
             self.tell_cut(call.id, &name, cut, full.len());
         }
-        let direct = (result.return_direct && !result.is_error).then_some(full);
         Consequence { direct, failure }
     }
 

@@ -3,21 +3,27 @@
 use std::sync::Arc;
 
 use super::conversation::Conversation;
+use super::event::Event;
+use super::gateway::{CALL_TOOL, call_tool};
 use super::history::History;
 use super::observer::{Observer, Observers};
 use super::outcome::RunOutcome;
 use super::page::{Pages, READ_RESULT, read_result};
 use super::policy::LoopLimits;
+use super::resume::replay;
 use super::toolbox::Toolbox;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::injection::{
-    Chain, EntityTools, InjectionStrategy, Playbook, State, StateMachine, TOOL_GUIDANCE, ToolSearch,
+    Chain, Chaining, EntityTools, InjectionStrategy, Playbook, SEARCH_TOOLS, State, StateMachine, TOOL_GUIDANCE,
+    ToolSearch,
 };
 use crate::model::{ChatModel, ChatOptions, Exposure};
-use crate::tool::{Blackboard, MemoryBlackboard, Message, OutputSink, Tool, ToolContext, ToolId, ToolName, ToolSet};
+use crate::tool::{
+    Blackboard, EntityMethods, MemoryBlackboard, Message, OutputSink, Tool, ToolContext, ToolId, ToolName, ToolSet,
+};
 
 /// Names that only the host's own tools may have.
-pub const RESERVED_NAMES: [&str; 3] = [READ_RESULT, "search_tools", "call_tool"];
+pub const RESERVED_NAMES: [&str; 3] = [READ_RESULT, SEARCH_TOOLS, CALL_TOOL];
 
 /// Describes a [`Conversation`]. Only the model must be said; by default there are no tools, entities are discovered, and
 /// [`LoopLimits`] hold.
@@ -64,7 +70,9 @@ pub struct ConversationBuilder {
     history: Vec<Message>,
     tools: Vec<Arc<dyn Tool>>,
     strategies: Strategies,
+    chaining: Chaining,
     exposure: Exposure,
+    log: Vec<Event>,
     context: ToolContext,
     options: ChatOptions,
     limits: LoopLimits,
@@ -136,6 +144,37 @@ impl ConversationBuilder {
     pub fn strategies(mut self, strategies: Chain) -> Self {
         self.strategies = Strategies(strategies);
         self
+    }
+
+    /// Goes on where the events of a conversation end: the same tools are visible, under the same names and in the same order.
+    /// Of a prefix of the events it makes a branch. The tools, the strategies and the [`history`](Self::history) are to be
+    /// those that the conversation had.
+    ///
+    /// Facades are open as they were. What lived in the other process, such as the objects behind methods, is gone: its tools
+    /// say so when they are called, and work again once the object is returned again.
+    #[must_use]
+    pub fn resume(mut self, events: impl IntoIterator<Item = Event>) -> Self {
+        self.log = events.into_iter().collect();
+        self
+    }
+
+    /// Follows objects that tools return: the methods of a type are there from the start, and act on the one that came last.
+    #[must_use]
+    pub fn chaining(mut self, chaining: Chaining) -> Self {
+        self.chaining = self.chaining.and(chaining);
+        self
+    }
+
+    /// Follows the objects of a Rust type. See [`chaining`](Self::chaining).
+    #[must_use]
+    pub fn chain_from<T: Send + Sync + 'static>(self, methods: &EntityMethods<T>) -> Self {
+        self.chaining(Chaining::new().from_type(methods))
+    }
+
+    /// Follows every object: the tools of the one that came last take the place of those before.
+    #[must_use]
+    pub fn chain_from_any(self) -> Self {
+        self.chaining(Chaining::new().from_any())
     }
 
     /// Adds the tools of a playbook, and lets it lock them.
@@ -225,12 +264,17 @@ impl ConversationBuilder {
     /// # Errors
     /// [`ErrorKind::Configuration`] without a model, for limits with which nothing can run, and for a history that makes no
     /// sense.
-    pub fn build(self) -> Result<Conversation, Error> {
-        let model = self.model.ok_or_else(|| {
+    pub fn build(mut self) -> Result<Conversation, Error> {
+        let model = self.model.take().ok_or_else(|| {
             Error::new(ErrorKind::Configuration, Phase::Model, "the conversation has no model")
                 .with_suggestion("set one with `model`")
         })?;
         self.limits.check()?;
+        check(self.exposure, &*model)?;
+        if !self.chaining.is_empty() {
+            let chaining = std::mem::take(&mut self.chaining);
+            self = self.tools(chaining.tools()).strategy(chaining);
+        }
         let mut history = History::resume(self.history)?;
         if let Some(system) = self.system {
             history.instruct(system);
@@ -240,7 +284,12 @@ impl ConversationBuilder {
             Err(_) => Arc::new(MemoryBlackboard::new()),
         };
         let pages = Arc::new(Pages::new(self.limits.result_bytes_max));
-        Ok(Conversation {
+        let reader: Arc<dyn Tool> = Arc::new(read_result(pages.clone())?);
+        if self.exposure == Exposure::Gateway {
+            self.tools
+                .extend([Arc::new(call_tool()?) as Arc<dyn Tool>, reader.clone()]);
+        }
+        let mut conversation = Conversation {
             model,
             history,
             toolbox: Toolbox::new(named(self.tools), self.exposure, &self.limits),
@@ -250,10 +299,12 @@ impl ConversationBuilder {
             options: self.options,
             limits: self.limits,
             observers: self.observers,
-            reader: Arc::new(read_result(pages.clone())?),
+            reader,
             pages,
             turns: 0,
-        })
+        };
+        replay(&mut conversation, self.log);
+        Ok(conversation)
     }
 
     /// Makes a conversation for one message, and answers it.
@@ -264,6 +315,16 @@ impl ConversationBuilder {
     pub async fn run(self, prompt: &str) -> Result<RunOutcome, Error> {
         Ok(self.build()?.run(prompt).await?)
     }
+}
+
+/// Refuses a way to show tools that the model does not have.
+fn check(exposure: Exposure, model: &dyn ChatModel) -> Result<(), Error> {
+    if exposure != Exposure::Native || model.defers_tools() {
+        return Ok(());
+    }
+    let message = format!("the model `{}` cannot hold tools back by itself", model.name());
+    Err(Error::new(ErrorKind::Configuration, Phase::Model, message)
+        .with_suggestion("use the exposure `list` or `gateway`"))
 }
 
 /// Names the tools that are there from the start: those written in Rust first, so that no plugin takes their names.

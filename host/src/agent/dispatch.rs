@@ -12,11 +12,13 @@ use super::answer::Consequence;
 use super::event::Event;
 use super::failure::RunFailure;
 use super::folded::{folded_tool, path_to};
+use super::gateway::through;
 use super::prepare::{Prepared, not_run, removed_tool, unknown_tool};
 use super::slot::{Allowance, Finished, Outcome, Slot, State, admit, call};
 use super::tool_loop::ToolLoop;
 use crate::error::{Error, ErrorKind};
 use crate::injection::Gate;
+use crate::model::Exposure;
 use crate::tool::{Lookup, NamedTool};
 
 /// How long tools may take to end after they were told to stop. A plugin's call ends within milliseconds; Rust code that
@@ -62,6 +64,10 @@ impl<'l, 'c> Dispatch<'l, 'c> {
             .into_iter()
             .enumerate()
             .map(|(place, prepared)| {
+                let prepared = match toolbox.exposure() {
+                    Exposure::Gateway => through(prepared),
+                    _ => prepared,
+                };
                 let state = match (allowance.refuse(place), toolbox.look_up(&prepared.wanted)) {
                     (Some(error), _) => State::Refused(error),
                     (None, Lookup::Found(tool)) if run.gate(&tool) == Gate::Free => admit(tool, &prepared),

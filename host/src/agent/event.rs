@@ -6,7 +6,7 @@ use super::outcome::{RunUsage, StopReason};
 use crate::error::ErrorKind;
 use crate::injection::Binding;
 use crate::model::{FinishReason, TokenUsage};
-use crate::tool::{ToolCall, ToolId, ToolName};
+use crate::tool::{ToolCall, ToolDefinition, ToolId, ToolName};
 
 /// Something that happened in a conversation.
 ///
@@ -122,6 +122,9 @@ pub enum Event {
         trigger: ToolName,
         /// Their names, in the order in which they are declared.
         names: Vec<ToolName>,
+        /// What the model is told about them, in the same order.
+        #[serde(default)]
+        definitions: Vec<ToolDefinition>,
         /// How much longer they make the prompt, in bytes of their definitions.
         prompt_bytes: u64,
     },

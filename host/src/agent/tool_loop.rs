@@ -89,6 +89,9 @@ impl<'c> ToolLoop<'c> {
         let injection = self.conversation.strategy.begin_turn(&TurnContext::at(self.scene()));
         if let (false, Some(trigger)) = (injection.is_none(), ToolName::parse(SEARCH_TOOLS)) {
             let events = self.conversation.toolbox.begin(injection, &trigger);
+            if let Some(described) = self.conversation.toolbox.described(&events) {
+                self.conversation.history.add_to_prompt(&described);
+            }
             self.emit_all(&events);
         }
     }

@@ -1,6 +1,6 @@
 //! The entities that a conversation has met.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +57,8 @@ pub struct Entities {
     known: HashMap<EntityKey, Known>,
     depths: HashMap<ToolId, u32>,
     unnamed: usize,
+    /// Methods whose objects did not come along when the conversation was resumed.
+    lost: HashSet<ToolId>,
 }
 
 impl Entities {
@@ -78,6 +80,22 @@ impl Entities {
                 known.tools.push(tool.clone());
             }
         }
+    }
+
+    /// Notes that there is no object behind a method any more.
+    pub(crate) fn lose(&mut self, method: ToolId) {
+        self.lost.insert(method);
+    }
+
+    /// Notes that there is an object behind a method again.
+    pub(crate) fn recover(&mut self, method: &ToolId) {
+        self.lost.remove(method);
+    }
+
+    /// Tells whether a method's object did not come along when the conversation was resumed.
+    #[must_use]
+    pub fn is_lost(&self, method: &ToolId) -> bool {
+        self.lost.contains(method)
     }
 
     /// Returns the tools of an entity that was met before.

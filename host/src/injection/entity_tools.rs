@@ -66,11 +66,11 @@ impl Evaluation<'_> {
         if methods.is_empty() {
             return;
         }
-        let binding = self.binding(key.as_ref(), &methods, provider.rebinding());
         let tools: Vec<_> = methods
             .into_iter()
             .map(|method| self.owned_by(key.as_ref(), method))
             .collect();
+        let binding = self.binding(key.as_ref(), &tools, provider.rebinding());
         let ids: Vec<_> = tools.iter().map(|tool| tool.definition().id.clone()).collect();
         for tool in tools {
             if binding == Binding::Rebound || !self.is_there(&tool.definition().id) {
@@ -101,7 +101,10 @@ impl Evaluation<'_> {
             Some(key) => self.context.entities().tools_of(key).is_some() || self.keys.contains(key),
             None => methods.iter().all(|method| self.is_there(&method.definition().id)),
         };
-        match (known, rebinding) {
+        let entities = self.context.entities();
+        let is_lost = methods.iter().any(|method| entities.is_lost(&method.definition().id));
+        match (known || is_lost, rebinding) {
+            _ if is_lost => Binding::Rebound,
             (false, _) => Binding::New,
             (true, Rebinding::Keep) => Binding::Kept,
             (true, Rebinding::Latest) => Binding::Rebound,
@@ -120,7 +123,7 @@ impl Evaluation<'_> {
         let own = self.context.entities().tools_of(key).unwrap_or_default();
         let discovered_here = self.injection.discovered.iter().find(|d| d.key.as_ref() == Some(key));
         let is_own = own.contains(id) || discovered_here.is_some_and(|d| d.tools.contains(id));
-        if is_own || !self.is_there(id) {
+        if is_own || !self.is_there(id) || self.context.entities().is_lost(id) {
             return method;
         }
         let owner = format!("{}/{}/{}", key.namespace, key.prefix, key.id);

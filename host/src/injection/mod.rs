@@ -6,12 +6,14 @@
 //! always ends in the same tools.
 //!
 //! [`Unfolding`] and [`EntityTools`] are on by default: they bring in the tools behind a [`Facade`], and the methods of objects
-//! that a result holds. [`Playbook`] and [`StateMachine`] lock tools. Several strategies form a [`Chain`].
+//! that a result holds. [`Chaining`] shows such methods another way. [`Playbook`] and [`StateMachine`] lock tools. Several strategies form a [`Chain`].
 
 mod calls;
 mod chain;
+mod chaining;
 mod change;
 mod context;
+mod current;
 mod entities;
 mod entity_tools;
 mod facade;
@@ -29,6 +31,7 @@ mod unlock;
 
 pub use calls::{CallLog, PastCall};
 pub use chain::Chain;
+pub use chaining::Chaining;
 pub use change::{Discovery, Injection, RejectedProvider, Withheld, name_discovered};
 pub use context::{CompletedCall, InjectionContext};
 pub use entities::{Binding, Entities, EntityKey};

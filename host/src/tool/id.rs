@@ -41,6 +41,16 @@ impl ToolId {
         Self(format!("{}({entity})", self.0).into())
     }
 
+    /// Names the method without the entity that it is bound to.
+    #[must_use]
+    pub fn unbound(&self) -> Self {
+        let function = self.0.find('#').unwrap_or(0);
+        match self.0[function..].find('(') {
+            Some(at) if self.0.ends_with(')') => Self(self.0[..function + at].into()),
+            _ => self.clone(),
+        }
+    }
+
     /// Names this tool as one inside a facade: `native#query` in `native#db` is `native#db/query`.
     #[must_use]
     pub fn within(&self, facade: &Self) -> Self {

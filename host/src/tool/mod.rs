@@ -10,6 +10,7 @@ mod blackboard;
 mod context;
 mod contract;
 mod definition;
+mod entity_methods;
 mod error;
 mod id;
 mod input;
@@ -32,6 +33,7 @@ pub use blackboard::{Blackboard, BlackboardEntry, BlackboardLimits, MemoryBlackb
 pub use context::{CHANNEL, CHAT_ID, LOOP_ID, ToolContext};
 pub use contract::{Arguments, Tool, layers};
 pub use definition::ToolDefinition;
+pub use entity_methods::EntityMethods;
 pub use error::ToolError;
 pub use id::ToolId;
 pub use message::{Message, Role, ToolCall};

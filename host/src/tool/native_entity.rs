@@ -1,5 +1,6 @@
 //! A Rust object whose methods are tools.
 
+use std::any::Any;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -116,7 +117,7 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
         Ok(self)
     }
 
-    fn tool_id(&self, method: &str) -> ToolId {
+    pub(super) fn tool_id(&self, method: &str) -> ToolId {
         let method = ToolId::native(&format!("{}.{method}", self.prefix));
         match &self.id {
             Some(id) => method.bound_to(id),
@@ -124,9 +125,13 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
         }
     }
 
+    pub(super) fn push(&mut self, tool: Arc<dyn Tool>) {
+        self.tools.push(tool);
+    }
+
     /// An object without an id gets the first number that is free in the conversation, so that names stay the same from
     /// one process to the next.
-    fn tool_names(&self, method: &str) -> Vec<String> {
+    pub(super) fn tool_names(&self, method: &str) -> Vec<String> {
         match &self.id {
             Some(id) => entity_tool_names(&self.prefix, id, method),
             None => (1..=NUMBERED_MAX)
@@ -136,7 +141,7 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
     }
 }
 
-impl<T: Send + Sync> ToolProvider for NativeEntity<T> {
+impl<T: Send + Sync + 'static> ToolProvider for NativeEntity<T> {
     fn prefix(&self) -> &str {
         &self.prefix
     }
@@ -151,6 +156,10 @@ impl<T: Send + Sync> ToolProvider for NativeEntity<T> {
 
     fn rebinding(&self) -> Rebinding {
         self.rebinding
+    }
+
+    fn object(&self) -> Option<&(dyn Any + Send + Sync)> {
+        Some(&*self.object)
     }
 }
 

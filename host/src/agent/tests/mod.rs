@@ -3,12 +3,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod calls;
+mod chaining;
 mod entities;
 mod events;
+mod gateway;
 mod gating;
 mod injection;
 mod limits;
 mod property;
+mod resume;
 mod runs;
 mod stopping;
 mod tool_search;

@@ -195,6 +195,7 @@ impl Manifest {
         let mut annotations = Annotations {
             all: text(&None, &self.use_case, &self.limitations, &self.examples),
             limits: self.limits.request(),
+            chain: self.chain.clone(),
             ..Annotations::default()
         };
         for tool in &self.tools {
