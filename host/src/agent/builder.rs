@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::conversation::Conversation;
 use super::event::Event;
 use super::gateway::{CALL_TOOL, call_tool};
+use super::group::ToolGroup;
 use super::history::History;
 use super::observer::{Observer, Observers};
 use super::outcome::RunOutcome;
@@ -17,7 +18,7 @@ use crate::injection::{
     Chain, Chaining, EntityTools, InjectionStrategy, Playbook, SEARCH_TOOLS, State, StateMachine, TOOL_GUIDANCE,
     ToolSearch,
 };
-use crate::model::{ChatModel, ChatOptions, Exposure};
+use crate::model::{ChatModel, ChatOptions, Delivery};
 use crate::tool::{
     Blackboard, EntityMethods, MemoryBlackboard, Message, OutputSink, Tool, ToolContext, ToolId, ToolName, ToolSet,
 };
@@ -71,7 +72,7 @@ pub struct ConversationBuilder {
     tools: Vec<Arc<dyn Tool>>,
     strategies: Strategies,
     chaining: Chaining,
-    exposure: Exposure,
+    delivery: Delivery,
     log: Vec<Event>,
     context: ToolContext,
     options: ChatOptions,
@@ -121,6 +122,12 @@ impl ConversationBuilder {
     pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         self.tools.extend(tools);
         self
+    }
+
+    /// Adds the tools of a group.
+    #[must_use]
+    pub fn group(self, group: ToolGroup) -> Self {
+        self.tools(group.tools)
     }
 
     /// Asks one more strategy after each result, after those that are there.
@@ -191,8 +198,8 @@ impl ConversationBuilder {
 
     /// Says how tools that come in reach the model.
     #[must_use]
-    pub fn exposure(mut self, exposure: Exposure) -> Self {
-        self.exposure = exposure;
+    pub fn delivery(mut self, delivery: Delivery) -> Self {
+        self.delivery = delivery;
         self
     }
 
@@ -270,7 +277,7 @@ impl ConversationBuilder {
                 .with_suggestion("set one with `model`")
         })?;
         self.limits.check()?;
-        check(self.exposure, &*model)?;
+        check(self.delivery, &*model)?;
         if !self.chaining.is_empty() {
             let chaining = std::mem::take(&mut self.chaining);
             self = self.tools(chaining.tools()).strategy(chaining);
@@ -285,14 +292,14 @@ impl ConversationBuilder {
         };
         let pages = Arc::new(Pages::new(self.limits.result_bytes_max));
         let reader: Arc<dyn Tool> = Arc::new(read_result(pages.clone())?);
-        if self.exposure == Exposure::Gateway {
+        if self.delivery == Delivery::Gateway {
             self.tools
                 .extend([Arc::new(call_tool()?) as Arc<dyn Tool>, reader.clone()]);
         }
         let mut conversation = Conversation {
             model,
             history,
-            toolbox: Toolbox::new(named(self.tools), self.exposure, &self.limits),
+            toolbox: Toolbox::new(named(self.tools), self.delivery, &self.limits),
             strategy: self.strategies.0,
             context: self.context.with_blackboard(blackboard.clone()),
             blackboard,
@@ -318,13 +325,13 @@ impl ConversationBuilder {
 }
 
 /// Refuses a way to show tools that the model does not have.
-fn check(exposure: Exposure, model: &dyn ChatModel) -> Result<(), Error> {
-    if exposure != Exposure::Native || model.defers_tools() {
+fn check(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error> {
+    if delivery != Delivery::Native || model.defers_tools() {
         return Ok(());
     }
     let message = format!("the model `{}` cannot hold tools back by itself", model.name());
     Err(Error::new(ErrorKind::Configuration, Phase::Model, message)
-        .with_suggestion("use the exposure `list` or `gateway`"))
+        .with_suggestion("use the delivery `list` or `gateway`"))
 }
 
 /// Names the tools that are there from the start: those written in Rust first, so that no plugin takes their names.

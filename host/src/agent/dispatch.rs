@@ -18,7 +18,7 @@ use super::slot::{Allowance, Finished, Outcome, Slot, State, admit, call};
 use super::tool_loop::ToolLoop;
 use crate::error::{Error, ErrorKind};
 use crate::injection::Gate;
-use crate::model::Exposure;
+use crate::model::Delivery;
 use crate::tool::{Lookup, NamedTool};
 
 /// How long tools may take to end after they were told to stop. A plugin's call ends within milliseconds; Rust code that
@@ -64,8 +64,8 @@ impl<'l, 'c> Dispatch<'l, 'c> {
             .into_iter()
             .enumerate()
             .map(|(place, prepared)| {
-                let prepared = match toolbox.exposure() {
-                    Exposure::Gateway => through(prepared),
+                let prepared = match toolbox.delivery() {
+                    Delivery::Gateway => through(prepared),
                     _ => prepared,
                 };
                 let state = match (allowance.refuse(place), toolbox.look_up(&prepared.wanted)) {

@@ -9,7 +9,7 @@ use super::event::Event;
 use super::gateway::DESCRIBED;
 use super::policy::LoopLimits;
 use crate::injection::{CallLog, Discovery, Entities, Injection, Lineage, Scene};
-use crate::model::{DeclaredTool, Exposure};
+use crate::model::{DeclaredTool, Delivery};
 use crate::tool::{Added, Lookup, Message, NamedTool, Tool, ToolDefinition, ToolId, ToolName, ToolSet};
 
 /// Callable and declared tools, and the entities behind them.
@@ -24,7 +24,7 @@ pub(super) struct Toolbox {
     declared: Vec<DeclaredTool>,
     /// Tools that came in behind a gateway, in order.
     described: Vec<ToolName>,
-    exposure: Exposure,
+    delivery: Delivery,
     entities: Entities,
     lineage: Lineage,
     pub(super) calls: CallLog,
@@ -48,13 +48,13 @@ struct Additions {
 }
 
 impl Toolbox {
-    pub(super) fn new(callable: ToolSet, exposure: Exposure, limits: &LoopLimits) -> Self {
+    pub(super) fn new(callable: ToolSet, delivery: Delivery, limits: &LoopLimits) -> Self {
         let fixed = callable.iter().map(|tool| tool.name.clone()).collect();
         Self {
             callable,
             declared: Vec::new(),
             described: Vec::new(),
-            exposure,
+            delivery,
             entities: Entities::default(),
             lineage: Lineage::default(),
             calls: CallLog::default(),
@@ -118,7 +118,7 @@ impl Toolbox {
 
     /// Describes the tools that came in behind a gateway, for the model to read; `None` where there is nothing to tell.
     pub(super) fn described(&self, events: &[Event]) -> Option<String> {
-        if self.exposure != Exposure::Gateway {
+        if self.delivery != Delivery::Gateway {
             return None;
         }
         let names = events.iter().flat_map(|event| match event {
@@ -132,8 +132,8 @@ impl Toolbox {
         (!lines.is_empty()).then(|| format!("\n\n{DESCRIBED}\n{lines}"))
     }
 
-    pub(super) fn exposure(&self) -> Exposure {
-        self.exposure
+    pub(super) fn delivery(&self) -> Delivery {
+        self.delivery
     }
 
     /// Shows strategies the conversation in which something was just said.
@@ -289,7 +289,7 @@ impl Toolbox {
     /// `None` when there is no such tool; a tool that is shown already stays as it is.
     fn show(&mut self, name: &ToolName) -> Option<u64> {
         let tool = self.named(name)?;
-        if self.exposure == Exposure::Gateway && !self.fixed.contains(name) {
+        if self.delivery == Delivery::Gateway && !self.fixed.contains(name) {
             if self.described.contains(name) {
                 return Some(0);
             }

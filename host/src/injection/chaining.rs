@@ -199,6 +199,8 @@ fn bind(injection: &mut Injection, provider: &dyn ToolProvider, context: &Inject
         tools: ids,
         depth: provider.depth(),
         binding: if is_known { Binding::Rebound } else { Binding::New },
+        shared: None,
+        namespace: provider.namespace().to_owned(),
     });
 }
 

@@ -16,11 +16,11 @@ mod http;
 #[cfg(feature = "models")]
 mod ollama;
 #[cfg(feature = "models")]
-mod openai;
+pub(crate) mod openai;
 
 pub use error::ModelError;
 pub use port::{
-    ChatModel, ChatOptions, ChatRequest, ChatResponse, DeclaredTool, Exposure, FinishReason, TokenUsage, ToolChoice,
+    ChatModel, ChatOptions, ChatRequest, ChatResponse, DeclaredTool, Delivery, FinishReason, TokenUsage, ToolChoice,
 };
 pub use scripted::{Expectation, Scripted, ShownRequest, TextMatch, Turn};
 pub use select::{ModelSpec, connect};

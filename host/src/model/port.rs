@@ -22,7 +22,7 @@ pub trait ChatModel: Send + Sync {
     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError>;
 
     /// Says whether the provider itself can hold tools back until the model looks for them: whether
-    /// [`Exposure::Native`] is possible. None of the adapters here can.
+    /// [`Delivery::Native`] is possible. None of the adapters here can.
     fn defers_tools(&self) -> bool {
         false
     }
@@ -93,7 +93,7 @@ impl<'a> ChatRequest<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Exposure {
+pub enum Delivery {
     /// They are declared, after those that are there. What stands before them in the prompt stays cached.
     #[default]
     List,

@@ -65,6 +65,13 @@ impl ToolId {
         Self(format!("{plugin}/{interface}").into())
     }
 
+    /// Returns the interface of a plugin's function as an identity: `plugin/interface@version`; none for all others.
+    #[must_use]
+    pub fn interface_of(&self) -> Option<&str> {
+        let (interface, _) = self.0.split_once('#')?;
+        interface.contains('/').then_some(interface)
+    }
+
     /// Returns the name of the plugin whose tool it is; `native` or `host` for a tool that is no plugin's.
     #[must_use]
     pub fn owner(&self) -> &str {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::injection::{Facade, Playbook, Unlock};
-use crate::model::Exposure;
+use crate::model::Delivery;
 use crate::tool::{NativeEntity, NoArguments};
 
 fn through(name: &str, arguments: Value) -> (&str, Value) {
@@ -33,7 +33,7 @@ async fn the_declared_tools_never_change_and_results_describe_what_came_in() {
         say("ok"),
         say("ok"),
     ]);
-    let mut conversation = builder.tool(database()).exposure(Exposure::Gateway).build().unwrap();
+    let mut conversation = builder.tool(database()).delivery(Delivery::Gateway).build().unwrap();
     let outcome = conversation.run("go").await.unwrap();
     assert_valid(&outcome.history);
     let told = answers(&outcome.history);
@@ -83,7 +83,7 @@ async fn calls_that_name_no_tool_are_answered() {
     let (builder, _) = Stage::set(steps);
     let outcome = builder
         .tool(database())
-        .exposure(Exposure::Gateway)
+        .delivery(Delivery::Gateway)
         .run("go")
         .await
         .unwrap();
@@ -127,7 +127,7 @@ async fn locks_entities_and_long_results_work_through_the_gateway() {
     };
     let (builder, stage) = Stage::set(steps);
     let builder = builder.tools([find]).playbook(playbook).limits(limits);
-    let outcome = builder.exposure(Exposure::Gateway).run("go").await.unwrap();
+    let outcome = builder.delivery(Delivery::Gateway).run("go").await.unwrap();
     let told = answers(&outcome.history);
     assert!(told[0].contains("call `cart_c_dump` first"), "{}", told[0]);
     assert!(told[2].contains("[cut: "), "{}", told[2]);
@@ -139,6 +139,6 @@ async fn locks_entities_and_long_results_work_through_the_gateway() {
 #[tokio::test]
 async fn native_exposure_needs_a_model_that_has_it() {
     let (builder, _) = Stage::set([]);
-    let error = builder.exposure(Exposure::Native).build().err().unwrap();
+    let error = builder.delivery(Delivery::Native).build().err().unwrap();
     assert!(error.to_string().contains("`played` cannot hold tools back"), "{error}");
 }
