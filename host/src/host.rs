@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::agent::{Conversation, ConversationBuilder};
 use crate::error::{Error, ErrorKind, Phase};
+use crate::injection::{Chaining, facades_by_interface};
 use crate::limits::{EngineLimits, LimitRequest};
 use crate::plugin::{CodeCachePlace, Resolve, Runtime, RuntimeOptions, Scope};
 use crate::registry::Registry;
@@ -66,7 +67,21 @@ impl Toolwit {
     /// Starts a conversation that may use all tools of all plugins. The resources that they hand out live as long as it.
     #[must_use]
     pub fn conversation(&self) -> ConversationBuilder {
-        Conversation::builder().tools(self.tools(&Scope::new()))
+        let tools = facades_by_interface(self.tools(&Scope::new()), |plugin| self.about_facade(plugin));
+        let builder = Conversation::builder().tools(tools);
+        let chained = self.registry.plugins().flat_map(|plugin| plugin.chained_resources());
+        let chaining = chained.fold(Chaining::new(), Chaining::from_resource);
+        if chaining.is_empty() {
+            return builder;
+        }
+        builder.chaining(chaining)
+    }
+
+    /// Says what a plugin is about whose interfaces are to be shown as one tool each.
+    fn about_facade(&self, plugin: &str) -> Option<String> {
+        let package = self.registry.packages().iter().find(|package| package.name == plugin)?;
+        let manifest = package.manifest.as_ref().filter(|manifest| manifest.facade)?;
+        Some(manifest.description.clone().unwrap_or_default())
     }
 
     /// Finds a tool by its id, or by its name where only one tool has it.

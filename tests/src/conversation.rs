@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolwit::limits::LimitRequest;
 use toolwit::plugin::{Plugin, Scope};
-use toolwit::{Error, Lookup, Tool, ToolContext, ToolResult, ToolSet};
+use toolwit::{Error, Lookup, Tool, ToolContext, ToolResult, ToolSet, name_available_tools};
 
 /// One conversation over some plugins.
 pub struct Conversation {
@@ -60,12 +60,17 @@ impl Conversation {
     /// # Errors
     /// Why the call could not be made.
     pub async fn call(&mut self, name: &str, arguments: Value) -> Result<ToolResult, Error> {
-        let result = self.tool(name).call(object(arguments), &self.context).await?;
+        let mut result = self.tool(name).call(object(arguments), &self.context).await?;
         for provider in &result.providers {
             for tool in provider.tools() {
                 self.tools.add(tool);
             }
         }
+        name_available_tools(&mut result, |provider| {
+            let given = provider.tools().into_iter();
+            let named = given.filter_map(|tool| self.tools.by_id(&tool.definition().id));
+            named.map(|tool| tool.name.clone()).collect()
+        });
         Ok(result)
     }
 

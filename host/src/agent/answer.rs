@@ -11,8 +11,8 @@ use super::process::Action;
 use super::slot::{Finished, Outcome};
 use super::tool_loop::{ToolLoop, millis};
 use crate::error::{Error, ErrorKind, Phase};
-use crate::injection::{CompletedCall, Injection, InjectionContext, InjectionStrategy};
-use crate::tool::{Arguments, NamedTool, Signal, ToolCall, ToolError, ToolResult};
+use crate::injection::{CompletedCall, Injection, InjectionContext, InjectionStrategy, name_discovered, name_listed};
+use crate::tool::{Arguments, NamedTool, Signal, ToolCall, ToolError, ToolName, ToolResult};
 
 /// What follows from a result for the run.
 #[derive(Default)]
@@ -25,10 +25,17 @@ pub(super) struct Consequence {
     pub(super) failure: Option<Error>,
 }
 
-/// What the model was told of a result.
-pub(super) struct Told {
+/// A result that stands in the history, and what it brought.
+pub(super) struct Followed {
+    result: ToolResult,
+    /// What the model reads.
     pub(super) content: String,
-    pub(super) cut: Option<Cut>,
+    /// The types of the objects that it handed over.
+    pub(super) artifacts: Vec<String>,
+    injected: Vec<Event>,
+    cut: Option<Cut>,
+    /// How long the whole text is, before it was cut.
+    bytes: usize,
 }
 
 /// A result, and what went wrong.
@@ -51,71 +58,104 @@ impl ToolLoop<'_> {
         });
     }
 
+    /// Answers a call of a tool that is locked with what to do first. That is no failure, and nothing has run.
+    pub(super) fn guide(&mut self, call: &ToolCall, name: ToolName, guidance: String) {
+        self.conversation.history.answer(call, guidance.clone(), false);
+        self.emit(&Event::CallGuided {
+            id: call.id.clone(),
+            name,
+            content: guidance,
+        });
+    }
+
     /// Answers a call that was run: tells the model and the user, and lets the strategies look at the result.
     pub(super) fn answer(&mut self, prepared: Prepared, tool: NamedTool, finished: Finished) -> Consequence {
         let wall_ms = millis(finished.wall);
         let Answer { result, kind, failure } = answer_of(&tool, finished.outcome);
-        let call = prepared.call;
+        let (name, id) = (tool.name.clone(), tool.definition.id.clone());
+        let (call, is_error) = (prepared.call, result.is_error);
         let arguments = prepared.arguments.unwrap_or_default();
-        let content = result.content();
-        let told = self.tell(&call, &content, &result);
-        let id = &tool.definition.id;
         self.tally.calls.push(CallRecord {
             id: call.id.clone(),
-            name: tool.name.clone(),
+            name: name.clone(),
             tool: id.clone(),
-            is_error: result.is_error,
+            is_error,
             wall_ms,
         });
-        let action = Action::new(tool.name.clone(), id.clone(), wall_ms, result.is_error);
+        let action = Action::new(name.clone(), id.clone(), wall_ms, is_error);
         self.conversation.process.note(action);
+        let goes_on = self.conversation.late.note(&call, &arguments, &tool, &result);
+        tracing::debug!(tool = %name, wall_ms, is_error, goes_on, "a tool is done");
+        let followed = self.follow(&call, tool, arguments, result, String::new(), goes_on);
         self.emit(&Event::ToolFinished {
             id: call.id.clone(),
-            name: tool.name.clone(),
-            tool: id.clone(),
+            name: name.clone(),
+            tool: id,
             wall_ms,
-            is_error: result.is_error,
+            is_error,
             kind,
-            content: told.content,
+            content: followed.content.clone(),
+            artifacts: followed.artifacts.clone(),
+            goes_on,
         });
-        tracing::debug!(tool = %tool.name, wall_ms, is_error = result.is_error, is_async = result.is_async, "a tool is done");
-        self.conversation.late.note(&call, &arguments, &tool, &result);
-        let consequence = self.follow(call.id, tool, arguments, result, told.cut, content);
+        let consequence = self.settle(call.id, &name, followed);
         Consequence { failure, ..consequence }
     }
 
-    /// Puts a result into the history, cut where it is too long.
-    pub(super) fn tell(&mut self, call: &ToolCall, full: &str, result: &ToolResult) -> Told {
-        let cut = self.conversation.pages.cut(full);
-        let content = cut.as_ref().map_or(full, |cut| &cut.content).to_owned();
-        self.conversation.history.answer(call, content.clone(), result.is_error);
-        Told { content, cut }
-    }
-
-    /// Does what follows from a result that the model was told: the user hears of it, artifacts are kept, tools come and go.
+    /// Puts a result into the history, after a heading, with the tools that it brings. A call that goes on does not count as
+    /// done: its late result will.
     pub(super) fn follow(
         &mut self,
-        call: String,
+        call: &ToolCall,
         tool: NamedTool,
         arguments: Arguments,
         result: ToolResult,
-        cut: Option<Cut>,
-        full: String,
-    ) -> Consequence {
-        self.tell_user(&result);
-        let is_nested = tool.tool.is_agent() && self.conversation.drops_nested_artifacts;
+        heading: String,
+        goes_on: bool,
+    ) -> Followed {
+        let NamedTool { name, tool, .. } = tool;
+        let is_nested = tool.is_agent() && self.conversation.drops_nested_artifacts;
+        self.conversation
+            .history
+            .answer(call, result.content(), result.is_error);
+        let mut completed = CompletedCall::new(call.id.clone(), name, arguments, tool, result);
+        let injected = self.inject(&mut completed);
+        if !goes_on {
+            let turn = self.conversation.turns;
+            self.conversation.toolbox.calls.push(completed.remembered(turn));
+        }
+        let result = completed.result;
+        let described = self.conversation.toolbox.described(&injected).unwrap_or_default();
+        let full = heading + &result.content() + &described;
+        let cut = self.conversation.pages.cut(&full);
+        let content = cut.as_ref().map_or(&full, |cut| &cut.content).clone();
+        self.conversation.history.amend(&content);
         if !is_nested {
             self.tally.artifacts.extend(result.artifacts.iter().cloned());
         }
-        let bytes = full.len();
-        let consequence = Consequence {
-            direct: (result.return_direct && !result.is_error).then_some(full),
-            signal: result.signal.clone(),
+        Followed {
+            artifacts: result.artifacts.iter().map(|artifact| artifact.kind.clone()).collect(),
+            bytes: full.len(),
+            content,
+            result,
+            injected,
+            cut,
+        }
+    }
+
+    /// Tells the user and the observers what followed from a result, after the event of the result itself.
+    pub(super) fn settle(&mut self, call: String, name: &ToolName, followed: Followed) -> Consequence {
+        let result = followed.result;
+        self.tell_user(&result);
+        self.emit_all(&followed.injected);
+        if let Some(cut) = followed.cut {
+            self.tell_cut(call, name, cut, followed.bytes);
+        }
+        Consequence {
+            direct: (result.return_direct && !result.is_error).then(|| result.content()),
+            signal: result.signal,
             failure: None,
-        };
-        let completed = CompletedCall::new(call, tool.name, arguments, tool.tool, result);
-        self.inject(&completed, cut, bytes);
-        consequence
+        }
     }
 
     fn tell_user(&self, result: &ToolResult) {
@@ -128,40 +168,43 @@ impl ToolLoop<'_> {
         }
     }
 
-    /// Applies what the strategies want after a call, and brings the tool that reads on when the result was cut.
-    fn inject(&mut self, call: &CompletedCall, cut: Option<Cut>, bytes: usize) {
-        let mut injection = self.evaluate(call);
-        if let Some(cut) = cut {
-            injection.merge(self.conversation.reader_when_missing());
-            self.emit(&Event::ResultCut {
-                id: call.id.clone(),
-                result: cut.result,
-                bytes,
-                shown_bytes: cut.shown_bytes,
-            });
-        }
-        let events = self.conversation.toolbox.apply(injection, &call.name);
+    /// Applies what the strategies want after a call, and writes the names of the tools that came in into its result. Returns
+    /// what there is to tell.
+    fn inject(&mut self, call: &mut CompletedCall) -> Vec<Event> {
+        let Some(injection) = self.evaluate(call) else {
+            let trigger = call.name.clone();
+            return vec![Event::StrategyFailed { trigger }];
+        };
+        let (discovered, listed) = (injection.discovered.clone(), injection.listed.clone());
+        let toolbox = &mut self.conversation.toolbox;
+        let events = toolbox.apply(injection, &call.name);
+        name_discovered(&mut call.result, &discovered, toolbox.callable());
+        name_listed(&mut call.result, &listed, toolbox.callable());
+        events
+    }
+
+    /// Tells that a result was cut, and brings the tool that reads on.
+    fn tell_cut(&mut self, id: String, name: &ToolName, cut: Cut, bytes: usize) {
+        self.emit(&Event::ResultCut {
+            id,
+            result: cut.result,
+            bytes,
+            shown_bytes: cut.shown_bytes,
+        });
+        let reader = self.conversation.reader_when_missing();
+        let events = self.conversation.toolbox.apply(reader, name);
         self.emit_all(&events);
     }
 
     /// Asks the strategies. One that panics changes nothing.
-    fn evaluate(&self, call: &CompletedCall) -> Injection {
+    fn evaluate(&self, call: &CompletedCall) -> Option<Injection> {
         let conversation = &self.conversation;
-        let context = InjectionContext::new(
-            conversation.history.messages(),
-            conversation.toolbox.callable(),
-            conversation.toolbox.entities(),
-            call,
-            self.tally.iterations,
-        );
+        let context = InjectionContext::after(call, self.scene());
         let evaluated = catch_unwind(AssertUnwindSafe(|| conversation.strategy.evaluate(&context)));
-        evaluated.unwrap_or_else(|_| {
+        if evaluated.is_err() {
             tracing::error!(tool = %call.name, "an injection strategy panicked; nothing changes");
-            self.emit(&Event::StrategyFailed {
-                trigger: call.name.clone(),
-            });
-            Injection::none()
-        })
+        }
+        evaluated.ok()
     }
 }
 

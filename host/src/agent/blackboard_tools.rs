@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::Error;
+use crate::injection::Facade;
 use crate::tool::{
     Blackboard, BlackboardEntry, NativeTool, NoArguments, Tool, ToolContext, ToolError, ToolId, ToolResult,
 };
@@ -55,7 +56,7 @@ struct OfKind {
 }
 
 impl BlackboardTools {
-    /// The name of the tools as one facade.
+    /// The name of the facade before the tools.
     pub const NAME: &'static str = "blackboard";
 
     /// What the tools are for, as a model reads it.
@@ -73,6 +74,15 @@ impl BlackboardTools {
     pub fn with_format(mut self, format: impl Fn(&BlackboardEntry) -> String + Send + Sync + 'static) -> Self {
         self.format = Arc::new(format);
         self
+    }
+
+    /// Makes one tool that opens into the others.
+    ///
+    /// # Errors
+    /// None in practice; the schemas are fixed.
+    pub fn facade(&self) -> Result<Facade, Error> {
+        let facade = Facade::builder(Self::NAME, Self::DESCRIPTION).id(ToolId::host(Self::NAME));
+        facade.tools(self.tools()?).build()
     }
 
     /// Makes the tools.

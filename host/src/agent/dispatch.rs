@@ -11,10 +11,14 @@ use tokio::time::{Instant, sleep_until};
 use super::answer::Consequence;
 use super::event::Event;
 use super::failure::RunFailure;
+use super::folded::{folded_tool, path_to};
+use super::gateway::through;
 use super::prepare::{Prepared, not_run, removed_tool, unknown_tool};
 use super::slot::{Allowance, Finished, Outcome, Slot, State, admit, call};
 use super::tool_loop::ToolLoop;
 use crate::error::{Error, ErrorKind};
+use crate::injection::Gate;
+use crate::model::Delivery;
 use crate::tool::{Lookup, NamedTool, Signal};
 
 /// How long tools may take to end after they were told to stop. A plugin's call ends within milliseconds; Rust code that
@@ -35,8 +39,9 @@ pub(super) enum Verdict {
 
 /// The calls of one response while they are worked off.
 ///
-/// Those whose tool is there at the start run together, except that calls of one serial group run one after the other. A
-/// name that is not there yet may come in by an earlier call: it is looked up when all calls before it are answered.
+/// Those whose tool is there at the start and watched by no strategy run together, except that calls of one serial group run
+/// one after the other. A name that is not there yet may come in by an earlier call, and a locked tool may be unlocked by one:
+/// such a call is looked up when all calls before it are answered.
 /// Answers and injections are taken in call order.
 pub(super) struct Dispatch<'l, 'c> {
     run: &'l mut ToolLoop<'c>,
@@ -62,9 +67,13 @@ impl<'l, 'c> Dispatch<'l, 'c> {
             .into_iter()
             .enumerate()
             .map(|(place, prepared)| {
+                let prepared = match toolbox.delivery() {
+                    Delivery::Gateway => through(prepared),
+                    _ => prepared,
+                };
                 let state = match (allowance.refuse(place), toolbox.look_up(&prepared.wanted)) {
                     (Some(error), _) => State::Refused(error),
-                    (None, Lookup::Found(tool)) => admit(tool, &prepared),
+                    (None, Lookup::Found(tool)) if run.gate(&tool) == Gate::Free => admit(tool, &prepared),
                     (None, _) => State::Unresolved,
                 };
                 (place, Slot { prepared, state })
@@ -91,6 +100,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
             match slot.state {
                 State::Done(tool, finished) => self.answer(slot.prepared, tool, finished),
                 State::Refused(error) => self.run.refuse(&slot.prepared.call, &error),
+                State::Guided(name, guidance) => self.run.guide(&slot.prepared.call, name, guidance),
                 _ => {
                     self.open.push_front((place, slot));
                     self.start();
@@ -101,7 +111,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         self.verdict()
     }
 
-    /// Looks up again the name of a call that had no tool, now that the calls before it are answered.
+    /// Looks up again the name of a call that had no tool or a lock, now that the calls before it are answered.
     fn resolve(&mut self, mut slot: Slot) -> Slot {
         if !matches!(slot.state, State::Unresolved) {
             return slot;
@@ -109,12 +119,18 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         let toolbox = &self.run.conversation.toolbox;
         let wanted = &slot.prepared.wanted;
         slot.state = match toolbox.look_up(wanted) {
-            Lookup::Found(tool) => admit(tool, &slot.prepared),
+            Lookup::Found(tool) => match self.run.gate(&tool) {
+                Gate::Locked(guidance) => State::Guided(tool.name, guidance),
+                _ => admit(tool, &slot.prepared),
+            },
             Lookup::Removed(_) => State::Refused(removed_tool(wanted)),
-            Lookup::Unknown(nearest) => {
-                self.unknown = Some(wanted.clone());
-                State::Refused(unknown_tool(wanted, &nearest, toolbox.callable()))
-            }
+            Lookup::Unknown(nearest) => match path_to(wanted, toolbox.callable()) {
+                Some(path) => State::Refused(folded_tool(wanted, &path)),
+                None => {
+                    self.unknown = Some(wanted.clone());
+                    State::Refused(unknown_tool(wanted, &nearest, toolbox.callable()))
+                }
+            },
         };
         slot
     }
@@ -139,7 +155,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
             match &slot.state {
                 State::Unresolved => any_unresolved = true,
                 State::Running(tool) => busy.extend(tool.tool.serial_group()),
-                State::Done(..) | State::Refused(_) => {}
+                State::Done(..) | State::Refused(_) | State::Guided(..) => {}
                 State::Waiting(tool) => {
                     let group = tool.tool.serial_group();
                     let must_wait = group.is_some_and(|group| any_unresolved || busy.contains(&group));

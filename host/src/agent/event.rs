@@ -6,7 +6,7 @@ use super::outcome::{RunUsage, StopReason};
 use crate::error::ErrorKind;
 use crate::injection::Binding;
 use crate::model::{FinishReason, TokenUsage};
-use crate::tool::{ToolCall, ToolId, ToolName};
+use crate::tool::{ToolCall, ToolDefinition, ToolId, ToolName};
 
 /// Something that happened in a conversation.
 ///
@@ -81,6 +81,21 @@ pub enum Event {
         kind: Option<ErrorKind>,
         /// What the model reads.
         content: String,
+        /// The types of the objects that it handed over.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        artifacts: Vec<String>,
+        /// Whether it goes on in the background, and a late result is to come.
+        #[serde(default)]
+        goes_on: bool,
+    },
+    /// A tool that is locked was called; the model was told what to do first, and nothing ran.
+    CallGuided {
+        /// The call.
+        id: String,
+        /// The tool's name.
+        name: ToolName,
+        /// What the model reads.
+        content: String,
     },
     /// A call that went on in the background brought its result.
     LateResult {
@@ -96,6 +111,9 @@ pub enum Event {
         is_error: bool,
         /// What the model reads.
         content: String,
+        /// The types of the objects that it handed over.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        artifacts: Vec<String>,
     },
     /// A call was answered without running a tool.
     CallRefused {
@@ -125,6 +143,9 @@ pub enum Event {
         trigger: ToolName,
         /// Their names, in the order in which they are declared.
         names: Vec<ToolName>,
+        /// What the model is told about them, in the same order.
+        #[serde(default)]
+        definitions: Vec<ToolDefinition>,
         /// How much longer they make the prompt, in bytes of their definitions.
         prompt_bytes: u64,
     },
@@ -147,7 +168,21 @@ pub enum Event {
         /// Their names.
         names: Vec<ToolName>,
     },
-    /// Tools that were evicted are declared again.
+    /// Tools are no longer declared, since nothing has used them. They can still be called.
+    ToolsFolded {
+        /// Their names.
+        names: Vec<ToolName>,
+    },
+    /// A strategy would not bring in a tool.
+    ToolWithheld {
+        /// The tool whose result was looked at.
+        trigger: ToolName,
+        /// What was not brought in.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// Tools that were evicted or folded up are declared again.
     ToolsRestored {
         /// Their names.
         names: Vec<ToolName>,
@@ -210,7 +245,9 @@ pub fn visible_tools<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<Too
                 let new: Vec<_> = names.iter().filter(|name| !visible.contains(name)).cloned().collect();
                 visible.extend(new);
             }
-            Event::ToolsEvicted { names } => visible.retain(|name| !names.contains(name)),
+            Event::ToolsEvicted { names } | Event::ToolsFolded { names } => {
+                visible.retain(|name| !names.contains(name))
+            }
             _ => {}
         }
     }

@@ -4,7 +4,6 @@ use std::collections::{HashMap, VecDeque};
 
 use tokio_util::sync::CancellationToken;
 
-use super::answer::Told;
 use super::event::Event;
 use super::tool_loop::ToolLoop;
 use crate::tool::{Arguments, Background, Late, NamedTool, Signal, ToolCall, ToolContext, ToolResult};
@@ -39,9 +38,17 @@ impl LateResults {
         self.background.offer(call, context)
     }
 
-    /// Notes how a call was answered. One that goes on is waited for if it promised a result; another's promise is void.
-    pub(super) fn note(&mut self, call: &ToolCall, arguments: &Arguments, tool: &NamedTool, result: &ToolResult) {
-        if result.is_async && self.background.is_promised(&call.id) {
+    /// Notes how a call was answered, and tells whether a result is still to come: it must go on and have promised one. The
+    /// promise of a call that is done is void.
+    pub(super) fn note(
+        &mut self,
+        call: &ToolCall,
+        arguments: &Arguments,
+        tool: &NamedTool,
+        result: &ToolResult,
+    ) -> bool {
+        let goes_on = result.is_async && self.background.is_promised(&call.id);
+        if goes_on {
             let open = OpenCall {
                 call: call.clone(),
                 arguments: arguments.clone(),
@@ -51,6 +58,7 @@ impl LateResults {
         } else {
             self.background.forget(&call.id);
         }
+        goes_on
     }
 
     /// Returns how many results are still to come.
@@ -99,23 +107,20 @@ impl ToolLoop<'_> {
                 ..call.clone()
             };
             history.respond(String::new(), vec![again.clone()]);
-            let content = format!(
-                "[what came of the call {}, which went on]\n{}",
-                call.id,
-                result.content()
-            );
-            let told = self.tell(&again, &content, &result);
+            let heading = format!("[what came of the call {}, which went on]\n", call.id);
+            let (name, id, is_error) = (tool.name.clone(), tool.definition.id.clone(), result.is_error);
+            tracing::debug!(tool = %name, is_error, "a late result came");
+            let followed = self.follow(&again, tool, arguments, result, heading, false);
             self.emit(&Event::LateResult {
                 id: again.id.clone(),
                 call: call.id,
-                name: tool.name.clone(),
-                tool: tool.definition.id.clone(),
-                is_error: result.is_error,
-                content: told.content.clone(),
+                name: name.clone(),
+                tool: id,
+                is_error,
+                content: followed.content.clone(),
+                artifacts: followed.artifacts.clone(),
             });
-            tracing::debug!(tool = %tool.name, is_error = result.is_error, "a late result came");
-            let Told { cut, .. } = told;
-            let consequence = self.follow(again.id, tool, arguments, result, cut, content);
+            let consequence = self.settle(again.id, &name, followed);
             signal = signal.or(consequence.signal);
         }
         signal

@@ -117,8 +117,8 @@ pub struct RunUsage {
     /// Tokens of all inferences together, nested agents included.
     #[serde(flatten)]
     pub tokens: TokenUsage,
-    /// What they cost, in dollars, nested agents included; nothing for a model without a price.
-    #[serde(default)]
+    /// What they cost, in dollars, nested agents included; left out where it is nothing, as for a model without a price.
+    #[serde(default, skip_serializing_if = "Cost::is_zero")]
     pub cost_usd: Cost,
     /// How much longer injected tools made the prompt, in bytes of their definitions.
     pub injected_bytes: u64,

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::process::{ModelUse, ModelUseKind, Process};
 use super::tool_loop::millis;
 use crate::error::Error;
+use crate::injection::Facade;
 use crate::tool::{NativeTool, NoArguments, Tool, ToolContext, ToolError, ToolId};
 
 /// How many actions `process_history` shows unless it is asked for more.
@@ -28,12 +29,21 @@ struct Last {
 }
 
 impl ProcessTools {
-    /// The name of the tools as one facade.
+    /// The name of the facade before the tools.
     pub const NAME: &'static str = "process";
 
     /// What the tools are for, as a model reads it.
     pub const DESCRIPTION: &'static str =
         "Shows your own process: status, budget and what is left of it, cost, history, tools and models used.";
+
+    /// Makes one tool that opens into the others.
+    ///
+    /// # Errors
+    /// None in practice; the schemas are fixed.
+    pub fn facade() -> Result<Facade, Error> {
+        let facade = Facade::builder(Self::NAME, Self::DESCRIPTION).id(ToolId::host(Self::NAME));
+        facade.tools(Self::tools()?).build()
+    }
 
     /// Makes the tools.
     ///

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::prepare::{Prepared, not_run, with_expectation};
 use crate::error::{Error, ErrorKind};
-use crate::tool::{Arguments, NamedTool, ToolContext, ToolError, ToolResult};
+use crate::tool::{Arguments, NamedTool, ToolContext, ToolError, ToolName, ToolResult};
 
 /// A call and how far it is.
 pub(super) struct Slot {
@@ -18,13 +18,15 @@ pub(super) struct Slot {
 
 /// How far a call is.
 pub(super) enum State {
-    /// Its name stands for nothing yet.
+    /// Its name stands for nothing yet, or a strategy watches its tool.
     Unresolved,
     Waiting(NamedTool),
     Running(NamedTool),
     Done(NamedTool, Finished),
     /// It is not run.
     Refused(Error),
+    /// Its tool is locked; the model is told what to do first.
+    Guided(ToolName, String),
 }
 
 impl Slot {

@@ -1,5 +1,6 @@
 //! One run: the model is asked, its calls are run, their results bring tools, and again.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,9 +19,9 @@ use super::slot::Allowance;
 use super::stop::Stop;
 use super::tally::Tally;
 use crate::error::{Error, ErrorKind};
-use crate::injection::{InjectionStrategy, SEARCH_TOOLS, TurnContext};
+use crate::injection::{Gate, InjectionStrategy, SEARCH_TOOLS, Scene, TurnContext};
 use crate::model::{ChatRequest, ChatResponse, Cost, FinishReason, ModelError, ToolChoice};
-use crate::tool::{LOOP_ID, Message, Signal, ToolContext, ToolName};
+use crate::tool::{LOOP_ID, Message, NamedTool, Signal, ToolContext, ToolName};
 
 /// A run in progress. However it ends, dropped half-way or not, the history it leaves is valid to continue.
 pub(super) struct ToolLoop<'c> {
@@ -118,17 +119,36 @@ impl<'c> ToolLoop<'c> {
 
     /// Lets the strategies bring in what the user's message calls for, before the model is asked.
     fn begin_turn(&mut self) {
-        let Conversation {
-            history,
-            toolbox,
-            strategy,
-            ..
-        } = &mut *self.conversation;
-        let injection = strategy.begin_turn(&TurnContext::new(history.messages(), toolbox.callable()));
+        let injection = self.conversation.strategy.begin_turn(&TurnContext::at(self.scene()));
         if let (false, Some(trigger)) = (injection.is_none(), ToolName::parse(SEARCH_TOOLS)) {
-            let events = toolbox.apply(injection, &trigger);
+            let events = self.conversation.toolbox.begin(injection, &trigger);
+            if let Some(described) = self.conversation.toolbox.described(&events) {
+                self.conversation.history.add_to_prompt(&described);
+            }
             self.emit_all(&events);
         }
+    }
+
+    /// Shows strategies the conversation as it is now.
+    pub(super) fn scene(&self) -> Scene<'_> {
+        let conversation = &self.conversation;
+        let scene = conversation.toolbox.scene(conversation.history.messages());
+        scene
+            .with_context(&self.context)
+            .at(conversation.turns, self.tally.iterations)
+    }
+
+    /// Asks the strategies whether a tool may be called now. One that panics locks it.
+    pub(super) fn gate(&self, tool: &NamedTool) -> Gate {
+        let strategy = &self.conversation.strategy;
+        let gate = catch_unwind(AssertUnwindSafe(|| strategy.gate(tool, &self.scene())));
+        gate.unwrap_or_else(|_| {
+            tracing::error!(tool = %tool.name, "an injection strategy panicked; the tool is locked");
+            Gate::Locked(format!(
+                "`{}` cannot be called: what decides about it is broken",
+                tool.name
+            ))
+        })
     }
 
     pub(super) fn emit(&self, event: &Event) {

@@ -1,26 +1,37 @@
 //! The tools of a conversation: which can be called, and which the model is shown.
 
+mod hiding;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::event::Event;
+use super::gateway::DESCRIBED;
 use super::policy::LoopLimits;
-use crate::injection::{Discovery, Entities, Injection};
-use crate::model::DeclaredTool;
-use crate::tool::{Added, Lookup, Tool, ToolId, ToolName, ToolSet};
+use crate::injection::{CallLog, Discovery, Entities, Injection, Lineage, Scene};
+use crate::model::{DeclaredTool, Delivery};
+use crate::tool::{Added, Lookup, Message, NamedTool, Tool, ToolDefinition, ToolId, ToolName, ToolSet};
 
 /// Callable and declared tools, and the entities behind them.
 ///
 /// Declared tools only grow at their end while a turn lasts, since most providers put tools before messages and any other
 /// change costs the cached prompt. The exception is eviction, when more than `tools_max` would be declared.
+///
+/// Behind a gateway the declared tools never change: those that come in are described in the result that brings them.
+#[derive(Clone)]
 pub(super) struct Toolbox {
     callable: ToolSet,
     declared: Vec<DeclaredTool>,
+    /// Tools that came in behind a gateway, in order.
+    described: Vec<ToolName>,
+    delivery: Delivery,
     entities: Entities,
-    /// Tools that were there from the start and are never evicted.
+    lineage: Lineage,
+    pub(super) calls: CallLog,
+    /// Tools that were there from the start and are never hidden.
     fixed: HashSet<ToolName>,
-    /// Tools that can be called and are not declared.
-    evicted: HashSet<ToolName>,
+    /// Tools that can be called and that the model is not shown.
+    hidden: HashSet<ToolName>,
     /// When each tool was last added or called, on a clock that counts those moments.
     used: HashMap<ToolName, u64>,
     clock: u64,
@@ -37,14 +48,18 @@ struct Additions {
 }
 
 impl Toolbox {
-    pub(super) fn new(callable: ToolSet, limits: &LoopLimits) -> Self {
+    pub(super) fn new(callable: ToolSet, delivery: Delivery, limits: &LoopLimits) -> Self {
         let fixed = callable.iter().map(|tool| tool.name.clone()).collect();
         Self {
             callable,
             declared: Vec::new(),
+            described: Vec::new(),
+            delivery,
             entities: Entities::default(),
+            lineage: Lineage::default(),
+            calls: CallLog::default(),
             fixed,
-            evicted: HashSet::new(),
+            hidden: HashSet::new(),
             used: HashMap::new(),
             clock: 0,
             warned: false,
@@ -69,6 +84,66 @@ impl Toolbox {
         &self.entities
     }
 
+    /// Takes a tool back that came in when this conversation was in another process.
+    pub(super) fn adopt(
+        &mut self,
+        trigger: &ToolName,
+        name: ToolName,
+        definition: ToolDefinition,
+        tool: Arc<dyn Tool>,
+        is_lost: bool,
+    ) {
+        let id = definition.id.clone();
+        // What is there already is the application's own, which has it from the start now.
+        if self.callable.adopt(name.clone(), definition, tool) && is_lost {
+            self.entities.lose(id);
+        }
+        self.touch(&name);
+        self.show(&name);
+        self.remember_origin(&[name], trigger);
+    }
+
+    /// Lets a tool that is there run other code.
+    pub(super) fn bind(&mut self, tool: Arc<dyn Tool>) {
+        self.entities.recover(&tool.definition().id);
+        self.callable.add(tool);
+    }
+
+    /// Removes tools by name.
+    pub(super) fn forget(&mut self, names: &[ToolName]) {
+        for tool in names.iter().filter_map(|name| self.named(name)).collect::<Vec<_>>() {
+            self.remove(&tool.definition.id);
+        }
+    }
+
+    /// Describes the tools that came in behind a gateway, for the model to read; `None` where there is nothing to tell.
+    pub(super) fn described(&self, events: &[Event]) -> Option<String> {
+        if self.delivery != Delivery::Gateway {
+            return None;
+        }
+        let names = events.iter().flat_map(|event| match event {
+            Event::ToolsInjected { names, .. } | Event::ToolsRestored { names } => names.as_slice(),
+            _ => &[],
+        });
+        let lines: String = names
+            .filter_map(|name| self.named(name))
+            .map(|tool| described(&tool))
+            .collect();
+        (!lines.is_empty()).then(|| format!("\n\n{DESCRIBED}\n{lines}"))
+    }
+
+    pub(super) fn delivery(&self) -> Delivery {
+        self.delivery
+    }
+
+    /// Shows strategies the conversation in which something was just said.
+    pub(super) fn scene<'s>(&'s self, history: &'s [Message]) -> Scene<'s> {
+        Scene::new(history, &self.callable)
+            .with_entities(&self.entities)
+            .with_lineage(&self.lineage)
+            .with_calls(&self.calls)
+    }
+
     /// Says what a name stands for.
     pub(super) fn look_up(&self, name: &str) -> Lookup {
         self.callable.look_up(name)
@@ -77,7 +152,7 @@ impl Toolbox {
     /// Adds a tool as if it had been there from the start; it is declared from the next turn on.
     pub(super) fn add_fixed(&mut self, tool: Arc<dyn Tool>) -> ToolName {
         let name = self.callable.add(tool).name().clone();
-        self.evicted.remove(&name);
+        self.hidden.remove(&name);
         self.fixed.insert(name.clone());
         name
     }
@@ -85,30 +160,37 @@ impl Toolbox {
     /// Removes a tool; it is declared to the end of the turn.
     pub(super) fn remove(&mut self, id: &ToolId) -> Option<ToolName> {
         let name = self.callable.remove(id)?;
-        self.evicted.remove(&name);
+        self.hidden.remove(&name);
         self.fixed.remove(&name);
         Some(name)
     }
 
-    /// Begins a turn: what was removed is no longer declared, and definitions are taken anew. Returns what is declared.
+    /// Begins a turn: what was removed is no longer declared, and definitions are taken anew. Returns what is shown.
     pub(super) fn start_turn(&mut self) -> Vec<ToolName> {
         let mut names: Vec<_> = self.declared.drain(..).map(|tool| tool.name).collect();
+        names.append(&mut self.described);
         let mut there: HashSet<_> = names.iter().cloned().collect();
         for tool in self.callable.iter() {
-            if !self.evicted.contains(&tool.name) && there.insert(tool.name.clone()) {
+            if !self.hidden.contains(&tool.name) && there.insert(tool.name.clone()) {
                 names.push(tool.name.clone());
             }
         }
-        names.retain(|name| self.declare(name).is_some());
+        names.retain(|name| self.show(name).is_some());
         names
     }
 
-    /// Notes that a tool is called; one that was evicted is declared again.
+    /// Applies what a strategy wants at the beginning of a turn, when tools may be folded up too.
+    pub(super) fn begin(&mut self, injection: Injection, trigger: &ToolName) -> Vec<Event> {
+        let folded = self.fold(&injection.fold);
+        folded.into_iter().chain(self.apply(injection, trigger)).collect()
+    }
+
+    /// Notes that a tool is called; one that was hidden is declared again.
     pub(super) fn called(&mut self, name: &ToolName) -> Vec<Event> {
         self.touch(name);
         let name = std::slice::from_ref(name);
-        let (restored, evicted) = (self.restore(name), self.evict(name));
-        restored.into_iter().chain(evicted).collect()
+        let (restored, hidden) = (self.restore(name), self.evict(name));
+        restored.into_iter().chain(hidden).collect()
     }
 
     /// Applies what a strategy wants after the result of `trigger`: removals first, then additions.
@@ -123,20 +205,29 @@ impl Toolbox {
             });
         }
         if !added.new.is_empty() {
-            let prompt_bytes = added.new.iter().filter_map(|name| self.declare(name)).sum();
+            let prompt_bytes = added.new.iter().filter_map(|name| self.show(name)).sum();
+            self.remember_origin(&added.new, trigger);
             events.push(Event::ToolsInjected {
                 trigger: trigger.clone(),
                 names: added.new.clone(),
+                definitions: self.definitions(&added.new),
                 prompt_bytes,
             });
         }
         if !added.rebound.is_empty() {
+            let rebound = added.rebound.iter().filter_map(|name| self.named(name));
+            let ids: Vec<_> = rebound.map(|tool| tool.definition.id.clone()).collect();
+            ids.iter().for_each(|id| self.entities.recover(id));
             events.push(Event::ToolsRebound {
                 trigger: trigger.clone(),
                 names: added.rebound,
             });
         }
         let mut met = added.new;
+        let listed = injection.listed.iter().filter_map(|id| self.callable.by_id(id));
+        let listed: Vec<_> = listed.map(|tool| tool.name.clone()).collect();
+        events.extend(self.restore(&listed));
+        met.extend(listed);
         for discovery in &injection.discovered {
             self.entities.record(discovery);
             let names = self.names_of(discovery);
@@ -147,6 +238,11 @@ impl Toolbox {
         events.extend(injection.rejected.into_iter().map(|rejected| Event::ProviderInvalid {
             kind: rejected.prefix,
             reason: rejected.reason,
+        }));
+        events.extend(injection.withheld.into_iter().map(|withheld| Event::ToolWithheld {
+            trigger: trigger.clone(),
+            name: withheld.name,
+            reason: withheld.reason,
         }));
         events.extend(self.evict(&met));
         events.extend(self.warn());
@@ -168,12 +264,38 @@ impl Toolbox {
         additions
     }
 
-    /// Declares a callable tool, at the end. Returns how many bytes that adds to the prompt, or `None` when there is no
-    /// such tool; a tool that is declared already stays as it is.
-    fn declare(&mut self, name: &ToolName) -> Option<u64> {
-        let Lookup::Found(tool) = self.callable.look_up(name.as_str()) else {
-            return None;
-        };
+    fn named(&self, name: &ToolName) -> Option<NamedTool> {
+        match self.callable.look_up(name.as_str()) {
+            Lookup::Found(tool) => Some(tool),
+            _ => None,
+        }
+    }
+
+    fn definitions(&self, names: &[ToolName]) -> Vec<ToolDefinition> {
+        let tools = names.iter().filter_map(|name| self.named(name));
+        tools.map(|tool| ToolDefinition::clone(&tool.definition)).collect()
+    }
+
+    fn remember_origin(&mut self, names: &[ToolName], trigger: &ToolName) {
+        let id_of = |name: &ToolName| self.named(name).map(|tool| tool.definition.id.clone());
+        let Some(brought_by) = id_of(trigger) else { return };
+        let tools: Vec<_> = names.iter().filter_map(id_of).collect();
+        for tool in tools {
+            self.lineage.record(tool, brought_by.clone());
+        }
+    }
+
+    /// Shows a callable tool to the model, after those that it was shown. Returns how many bytes that adds to the prompt, or
+    /// `None` when there is no such tool; a tool that is shown already stays as it is.
+    fn show(&mut self, name: &ToolName) -> Option<u64> {
+        let tool = self.named(name)?;
+        if self.delivery == Delivery::Gateway && !self.fixed.contains(name) {
+            if self.described.contains(name) {
+                return Some(0);
+            }
+            self.described.push(name.clone());
+            return u64::try_from(described(&tool).len()).ok();
+        }
         if self.is_declared(name) {
             return Some(0);
         }
@@ -191,68 +313,24 @@ impl Toolbox {
         self.declared.iter().any(|tool| tool.name == *name)
     }
 
-    fn touch(&mut self, name: &ToolName) {
+    pub(super) fn touch(&mut self, name: &ToolName) {
         self.clock += 1;
         self.used.insert(name.clone(), self.clock);
-    }
-
-    /// Declares those of the named tools that were evicted.
-    fn restore(&mut self, names: &[ToolName]) -> Option<Event> {
-        let mut back = Vec::new();
-        for name in names {
-            if self.evicted.remove(name) && self.declare(name).is_some() {
-                self.touch(name);
-                back.push(name.clone());
-            }
-        }
-        (!back.is_empty()).then_some(Event::ToolsRestored { names: back })
-    }
-
-    /// Hides as many tools as are too many: those that cannot be called any more, then those not used for longest. Of the
-    /// tools that just came in, the last ones go when they alone are too many.
-    fn evict(&mut self, fresh: &[ToolName]) -> Option<Event> {
-        let excess = self.declared.len().checked_sub(self.tools_max).filter(|n| *n > 0)?;
-        let mut candidates: Vec<_> = self
-            .declared
-            .iter()
-            .enumerate()
-            .filter(|(_, tool)| !self.fixed.contains(&tool.name))
-            .map(|(at, tool)| {
-                let callable = matches!(self.callable.look_up(tool.name.as_str()), Lookup::Found(_));
-                let is_fresh = fresh.contains(&tool.name);
-                let order = if is_fresh {
-                    u64::MAX - at as u64
-                } else {
-                    self.used.get(&tool.name).copied().unwrap_or(0)
-                };
-                ((callable, is_fresh, order), tool.name.clone())
-            })
-            .collect();
-        candidates.sort();
-        let names: Vec<_> = candidates.into_iter().take(excess).map(|(_, name)| name).collect();
-        self.declared.retain(|tool| !names.contains(&tool.name));
-        for name in &names {
-            if matches!(self.callable.look_up(name.as_str()), Lookup::Found(_)) {
-                self.evicted.insert(name.clone());
-            }
-        }
-        (!names.is_empty()).then_some(Event::ToolsEvicted { names })
-    }
-
-    /// Warns once, each time the number of declared tools grows to where models choose badly.
-    fn warn(&mut self) -> Option<Event> {
-        let many = self.declared.len() >= self.tools_warn;
-        let event = (many && !self.warned).then_some(Event::ToolsMany {
-            count: self.declared.len(),
-        });
-        self.warned = many;
-        event
     }
 
     fn names_of(&self, discovery: &Discovery) -> Vec<ToolName> {
         let tools = discovery.tools.iter().filter_map(|id| self.callable.by_id(id));
         tools.map(|tool| tool.name.clone()).collect()
     }
+}
+
+/// Writes a line about a tool, for a model that is not sent its definition.
+pub(super) fn described(tool: &NamedTool) -> String {
+    let definition = &tool.definition;
+    format!(
+        "- `{}`: {} Arguments: {}\n",
+        tool.name, definition.description, definition.input_schema
+    )
 }
 
 fn discovered(discovery: &Discovery, tools: Vec<ToolName>) -> Event {

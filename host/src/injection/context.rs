@@ -2,22 +2,24 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::calls::PastCall;
 use super::entities::Entities;
-use crate::tool::{Arguments, Message, Tool, ToolName, ToolResult, ToolSet, parse_json};
+use super::scene::Scene;
+use crate::tool::{Arguments, Message, Tool, ToolName, ToolResult, ToolSet, layers, parse_json};
 
 /// The conversation at the moment after a call.
+///
+/// It is a [`Scene`] in which one call was just answered.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct InjectionContext<'a> {
-    history: &'a [Message],
-    tools: &'a ToolSet,
-    entities: &'a Entities,
+    scene: Scene<'a>,
     call: &'a CompletedCall,
-    iteration: u32,
 }
 
 impl<'a> InjectionContext<'a> {
@@ -30,31 +32,16 @@ impl<'a> InjectionContext<'a> {
         call: &'a CompletedCall,
         iteration: u32,
     ) -> Self {
-        Self {
-            history,
-            tools,
-            entities,
+        Self::after(
             call,
-            iteration,
-        }
+            Scene::new(history, tools).with_entities(entities).at(1, iteration),
+        )
     }
 
-    /// Returns what was said, up to the answer to this call.
+    /// Describes the moment after `call` in a scene.
     #[must_use]
-    pub fn history(&self) -> &'a [Message] {
-        self.history
-    }
-
-    /// Returns the tools that can be called.
-    #[must_use]
-    pub fn tools(&self) -> &'a ToolSet {
-        self.tools
-    }
-
-    /// Returns the entities that the conversation met so far.
-    #[must_use]
-    pub fn entities(&self) -> &'a Entities {
-        self.entities
+    pub fn after(call: &'a CompletedCall, scene: Scene<'a>) -> Self {
+        Self { scene, call }
     }
 
     /// Returns the call that was completed.
@@ -63,10 +50,18 @@ impl<'a> InjectionContext<'a> {
         self.call
     }
 
-    /// Returns how many inferences this run has made, the first one being 1.
+    /// Returns the conversation as it is without looking at the call.
     #[must_use]
-    pub fn iteration(&self) -> u32 {
-        self.iteration
+    pub fn scene(&self) -> Scene<'a> {
+        self.scene
+    }
+}
+
+impl<'a> Deref for InjectionContext<'a> {
+    type Target = Scene<'a>;
+
+    fn deref(&self) -> &Scene<'a> {
+        &self.scene
     }
 }
 
@@ -114,9 +109,27 @@ impl CompletedCall {
         }
     }
 
+    /// Returns what is remembered of it.
+    #[must_use]
+    pub fn remembered(&self, turn: u32) -> PastCall {
+        PastCall {
+            turn,
+            name: self.name.clone(),
+            tool: self.tool.definition().id.clone(),
+            arguments: self.arguments.clone(),
+            is_error: self.result.is_error,
+            artifacts: self
+                .result
+                .artifacts
+                .iter()
+                .map(|artifact| artifact.kind.clone())
+                .collect(),
+        }
+    }
+
     /// Returns the tool and, one by one, those that it decorates, the outermost first.
     pub fn layers(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
-        std::iter::successors(Some(&self.tool), |tool| tool.decorated())
+        layers(&self.tool)
     }
 }
 

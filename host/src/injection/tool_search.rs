@@ -116,6 +116,10 @@ impl InjectionStrategy for ToolSearch {
         self.shelf.missing(ids, context.tools())
     }
 
+    fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {
+        self.shelf.registry.tool(tool.as_str(), &self.shelf.scope)
+    }
+
     fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
         let mut said = turn.user_messages();
         let Some(intent) = said.next() else {

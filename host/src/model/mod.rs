@@ -18,11 +18,13 @@ mod http;
 #[cfg(feature = "models")]
 mod ollama;
 #[cfg(feature = "models")]
-mod openai;
+pub(crate) mod openai;
 
 pub use choice::{ModelChoice, Models, Task};
 pub use error::ModelError;
-pub use port::{ChatModel, ChatOptions, ChatRequest, ChatResponse, DeclaredTool, FinishReason, TokenUsage, ToolChoice};
+pub use port::{
+    ChatModel, ChatOptions, ChatRequest, ChatResponse, DeclaredTool, Delivery, FinishReason, TokenUsage, ToolChoice,
+};
 pub use price::{Cost, Price, Priced};
 pub use scripted::{Expectation, Scripted, ShownRequest, TextMatch, Turn};
 pub use select::{ModelSpec, connect};

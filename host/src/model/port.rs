@@ -27,6 +27,12 @@ pub trait ChatModel: Send + Sync {
         None
     }
 
+    /// Says whether the provider itself can hold tools back until the model looks for them: whether
+    /// [`Delivery::Native`] is possible. None of the adapters here can.
+    fn defers_tools(&self) -> bool {
+        false
+    }
+
     /// Tells the model that nothing more will be asked.
     ///
     /// Only a scripted model has something to say about it; the others are done at any time.
@@ -50,6 +56,10 @@ impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
 
     fn price(&self) -> Option<Price> {
         (**self).price()
+    }
+
+    fn defers_tools(&self) -> bool {
+        (**self).defers_tools()
     }
 
     fn finish(&self) -> Result<(), ModelError> {
@@ -87,6 +97,22 @@ impl<'a> ChatRequest<'a> {
             cancel,
         }
     }
+}
+
+/// How tools that come in during a conversation reach the model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Delivery {
+    /// They are declared, after those that are there. What stands before them in the prompt stays cached.
+    #[default]
+    List,
+    /// The declared tools never change: one of them, `call_tool`, calls all others, and the result that brings a tool in
+    /// describes it. For providers where any change of the tools costs the cached prompt.
+    Gateway,
+    /// The provider holds them back until the model looks for them. A conversation refuses it where
+    /// [`ChatModel::defers_tools`] says no.
+    Native,
 }
 
 /// A tool as it is declared to the model.

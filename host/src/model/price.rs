@@ -43,6 +43,12 @@ impl Cost {
         Self(self.0.saturating_sub(other.0))
     }
 
+    /// Tells whether it is nothing.
+    #[must_use]
+    pub fn is_zero(&self) -> bool {
+        self.0 == 0
+    }
+
     /// Returns the amount in billionths of a dollar.
     #[must_use]
     pub fn nano_usd(self) -> u64 {

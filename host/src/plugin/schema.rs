@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::entity::AVAILABLE_TOOLS;
 use super::types::{Case, Field, Function, FunctionKind, Label, Resource, Shape, WitType};
+use crate::tool::AVAILABLE_TOOLS;
 
 /// Standard base64 with padding, as RFC 4648 section 4 defines it.
 const BASE64_PATTERN: &str = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";

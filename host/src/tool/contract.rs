@@ -9,6 +9,7 @@ use super::context::ToolContext;
 use super::definition::ToolDefinition;
 use super::error::ToolError;
 use super::result::ToolResult;
+use super::unfold::Unfolds;
 
 /// The arguments of a call, by parameter name.
 pub type Arguments = Map<String, Value>;
@@ -33,6 +34,11 @@ pub trait Tool: Send + Sync {
     /// The tool that this one decorates, so that strategies recognise what is behind a decorator.
     fn decorated(&self) -> Option<&Arc<dyn Tool>> {
         None
+    }
+
+    /// What the tool opens into, if it is one that stands for others. A decorator answers for what it decorates.
+    fn unfolds(&self) -> Option<&dyn Unfolds> {
+        self.decorated()?.unfolds()
     }
 
     /// Whether a loop of its own runs behind it, whose artifacts are a nested agent's. A decorator answers for what it decorates.
@@ -70,4 +76,13 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
     fn serial_group(&self) -> Option<u64> {
         (**self).serial_group()
     }
+
+    fn unfolds(&self) -> Option<&dyn Unfolds> {
+        (**self).unfolds()
+    }
+}
+
+/// Returns a tool and, one by one, those that it decorates, the outermost first.
+pub fn layers(tool: &Arc<dyn Tool>) -> impl Iterator<Item = &Arc<dyn Tool>> {
+    std::iter::successors(Some(tool), |tool| tool.decorated())
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use serde::ser::SerializeStruct;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::id::ToolId;
 
 /// Describes a tool: who it is, what it is for, what goes in and what comes out.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolDefinition {
     /// The canonical identity.
@@ -18,6 +18,8 @@ pub struct ToolDefinition {
     pub names: Vec<String>,
     /// What the model reads to decide on a call.
     pub description: String,
+    /// The group of tools that it opens with, in a facade that sorts its tools.
+    pub category: Option<String>,
     /// JSON Schema of the arguments, always of an object.
     pub input_schema: Arc<Value>,
     /// JSON Schema of the result, where it is known.
@@ -32,6 +34,7 @@ impl ToolDefinition {
             id,
             names: vec![name.into()],
             description: description.into(),
+            category: None,
             input_schema: Arc::new(input_schema),
             output_schema: None,
         }
@@ -41,6 +44,13 @@ impl ToolDefinition {
     #[must_use]
     pub fn or_named(mut self, name: impl Into<String>) -> Self {
         self.names.push(name.into());
+        self
+    }
+
+    /// Sets the group of tools that it opens with, in a facade that sorts its tools.
+    #[must_use]
+    pub fn with_category(mut self, category: impl Into<String>) -> Self {
+        self.category = Some(category.into());
         self
     }
 
@@ -68,5 +78,24 @@ impl Serialize for ToolDefinition {
         fields.serialize_field("input_schema", &*self.input_schema)?;
         fields.serialize_field("output_schema", &self.output_schema.as_deref())?;
         fields.end()
+    }
+}
+
+/// Read as it is written; the other names that it would take are lost.
+impl<'de> Deserialize<'de> for ToolDefinition {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Written {
+            id: ToolId,
+            name: String,
+            description: String,
+            input_schema: Value,
+            output_schema: Option<Value>,
+        }
+
+        let written = Written::deserialize(deserializer)?;
+        let mut definition = Self::new(written.id, written.name, written.description, written.input_schema);
+        definition.output_schema = written.output_schema.map(Arc::new);
+        Ok(definition)
     }
 }

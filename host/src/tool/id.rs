@@ -47,6 +47,37 @@ impl ToolId {
         Self(format!("{} as {name}", self.0).into())
     }
 
+    /// Names the method without the entity that it is bound to.
+    #[must_use]
+    pub fn unbound(&self) -> Self {
+        let function = self.0.find('#').unwrap_or(0);
+        match self.0[function..].find('(') {
+            Some(at) if self.0.ends_with(')') => Self(self.0[..function + at].into()),
+            _ => self.clone(),
+        }
+    }
+
+    /// Names this tool as one inside a facade: `native#query` in `native#db` is `native#db/query`.
+    #[must_use]
+    pub fn within(&self, facade: &Self) -> Self {
+        let (owner, name) = self.0.split_once('#').unwrap_or(("native", &self.0));
+        let facade = facade.0.strip_prefix("native#").unwrap_or(&facade.0);
+        Self(format!("{owner}#{facade}/{name}").into())
+    }
+
+    /// Names an interface of a plugin as a whole.
+    #[must_use]
+    pub fn interface(plugin: &str, interface: &str) -> Self {
+        Self(format!("{plugin}/{interface}").into())
+    }
+
+    /// Returns the interface of a plugin's function as an identity: `plugin/interface@version`; none for all others.
+    #[must_use]
+    pub fn interface_of(&self) -> Option<&str> {
+        let (interface, _) = self.0.split_once('#')?;
+        interface.contains('/').then_some(interface)
+    }
+
     /// Returns the name of the plugin whose tool it is; `native` or `host` for a tool that is no plugin's.
     #[must_use]
     pub fn owner(&self) -> &str {
@@ -57,6 +88,12 @@ impl ToolId {
     #[must_use]
     pub fn is_native(&self) -> bool {
         self.0.starts_with("native#")
+    }
+
+    /// Tells whether this is a tool of the host itself.
+    #[must_use]
+    pub fn is_host(&self) -> bool {
+        self.0.starts_with("host#")
     }
 
     /// Returns the identity as text.

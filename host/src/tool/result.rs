@@ -8,8 +8,10 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::arguments::parse_json;
 use super::provider::ToolProvider;
 use super::signal::Signal;
+use super::unfold::Unfolded;
 use crate::error::{Error, ErrorKind, Phase};
 
 /// An object that a tool hands over beside its text: a file, a record, a picture.
@@ -100,6 +102,9 @@ pub struct ToolResult {
     /// Live objects in the result whose methods can become tools.
     #[serde(skip)]
     pub providers: Vec<Arc<dyn ToolProvider>>,
+    /// The tools into which a facade opened.
+    #[serde(skip)]
+    pub unfolded: Option<Unfolded>,
     /// Ends the run with this result as the answer.
     #[serde(skip)]
     pub return_direct: bool,
@@ -219,6 +224,27 @@ impl ToolResult {
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.source = Some(Arc::from(source.into()));
         self
+    }
+
+    /// Changes the value, and the text with it where that is the value as JSON. `change` says whether it changed anything;
+    /// what it did not change stays byte for byte.
+    pub(crate) fn rewrite_value(&mut self, change: impl FnOnce(&mut Value) -> bool) {
+        let (mut value, is_text) = match &self.value {
+            Some(value) => (value.clone(), value.to_string() == self.for_llm),
+            None => match parse_json(&self.for_llm) {
+                Ok(value) => (value, true),
+                Err(_) => return,
+            },
+        };
+        if !change(&mut value) {
+            return;
+        }
+        if is_text {
+            self.for_llm = value.to_string();
+        }
+        if self.value.is_some() {
+            self.value = Some(value);
+        }
     }
 
     /// Returns what the model reads: the text, or the cause when there is no text.

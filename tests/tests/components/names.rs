@@ -94,10 +94,7 @@ async fn a_method_and_a_function_of_the_same_name_are_two_tools() {
         json!(2)
     );
     assert_eq!(conversation.value("cart_size", json!({})).await, json!(1));
-    assert_eq!(
-        of_cart, "cart_size",
-        "known: the host names it before it knows what is taken"
-    );
+    assert_eq!(of_cart, name, "what is told is the name that it was given");
 }
 
 /// An interface with a resource of the given name, and what is static to it.

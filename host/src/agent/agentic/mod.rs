@@ -8,11 +8,13 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::agent_port::Agent;
+use super::builder::ConversationBuilder;
 use super::observer::Observer;
 use super::policy::LoopLimits;
 use super::process::Budget;
+use super::reference::Reference;
 use crate::error::Error;
-use crate::injection::{Chain, InjectionStrategy};
+use crate::injection::{Chain, Chaining, InjectionStrategy, Playbook, State, StateMachine};
 use crate::model::{ChatModel, ChatOptions, ModelChoice};
 use crate::tool::{
     Arguments, InputCheck, Parameter, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolObject, ToolResult,
@@ -56,12 +58,19 @@ struct Plan {
     limits: LoopLimits,
     budget: Budget,
     tools: Vec<Arc<dyn Tool>>,
+    references: Vec<Reference>,
     strategies: Chain,
+    /// A playbook or a state machine.
+    order: Option<Arc<Order>>,
+    chaining: Chaining,
     observers: Vec<Arc<dyn Observer>>,
     captures_nested_artifacts: bool,
     /// Why it can never run: a tool object or a parameter that is wrong.
     failed: Option<Error>,
 }
+
+/// Puts a playbook or a state machine into the conversation inside.
+type Order = dyn Fn(ConversationBuilder) -> ConversationBuilder + Send + Sync;
 
 /// Makes the instructions of a loop from the call's context and its input.
 type MakeSystemPrompt = dyn Fn(&ToolContext, &str) -> String + Send + Sync;
@@ -92,7 +101,10 @@ impl AgenticTool {
                 limits: LoopLimits::default(),
                 budget: Budget::none(),
                 tools: Vec::new(),
+                references: Vec::new(),
                 strategies: Chain::new(),
+                order: None,
+                chaining: Chaining::new(),
                 observers: Vec::new(),
                 captures_nested_artifacts: false,
                 failed: None,
@@ -185,6 +197,33 @@ impl AgenticTool {
     #[must_use]
     pub fn with_strategy(&self, strategy: impl InjectionStrategy + 'static) -> Self {
         self.planned(|plan| plan.strategies = plan.strategies.clone().then(strategy))
+    }
+
+    /// Adds the tools of a playbook, which locks them until their conditions hold. It takes the place of an earlier playbook or
+    /// state machine.
+    #[must_use]
+    pub fn with_playbook(&self, playbook: Playbook) -> Self {
+        self.planned(|plan| plan.order = Some(Arc::new(move |builder| builder.playbook(playbook.clone()))))
+    }
+
+    /// Adds the tools of a state machine, which lets each be called in its states. It takes the place of an earlier playbook or
+    /// state machine, so that a copy may [start in another state](StateMachine::starting_in).
+    #[must_use]
+    pub fn with_state_machine<S: State>(&self, machine: StateMachine<S>) -> Self {
+        self.planned(|plan| plan.order = Some(Arc::new(move |builder| builder.state_machine(machine.clone()))))
+    }
+
+    /// Follows objects that tools inside return. What they bring can be called at once, whatever a playbook or a state machine
+    /// locks.
+    #[must_use]
+    pub fn with_chaining(&self, chaining: Chaining) -> Self {
+        self.planned(|plan| plan.chaining = plan.chaining.clone().and(chaining))
+    }
+
+    /// Adds what there is to know inside, and the tools that go with it.
+    #[must_use]
+    pub fn with_reference(&self, reference: &Reference) -> Self {
+        self.planned(|plan| plan.references.push(reference.clone()))
     }
 
     /// Tells an observer what happens inside.

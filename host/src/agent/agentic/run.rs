@@ -68,7 +68,14 @@ fn begin(tool: &AgenticTool, input: &str, context: &ToolContext) -> Result<Conve
         .limits(plan.limits.clone())
         .budget(plan.budget)
         .tools(plan.tools.iter().cloned())
-        .strategy(plan.strategies.clone());
+        .strategy(plan.strategies.clone())
+        .chaining(plan.chaining.clone());
+    if let Some(order) = &plan.order {
+        builder = order(builder);
+    }
+    for reference in &plan.references {
+        builder = builder.reference(reference);
+    }
     if let Some(choice) = &plan.model {
         builder = builder.model_choice(choice.clone());
     }

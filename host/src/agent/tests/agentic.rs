@@ -83,8 +83,8 @@ async fn options_are_set_on_copies() {
 struct Search;
 
 impl ToolMethods for Search {
-    fn tool_methods(self: Arc<Self>) -> Vec<ToolMethod> {
-        vec![ToolMethod::new("search", "Searches.", |_: NoArguments, _| async {
+    fn tool_methods() -> Vec<ToolMethod<Self>> {
+        vec![ToolMethod::new("search", "Searches.", |_, _: NoArguments, _| async {
             Ok::<_, String>("found")
         })]
     }

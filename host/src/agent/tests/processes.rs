@@ -75,7 +75,10 @@ async fn a_budget_of_money_needs_a_price_and_ends_the_process_for_good() {
     let error = conversation.run("go").await.unwrap_err();
     assert!(matches!(error.failure, RunFailure::CostLimit { used, .. } if used == Cost::usd(2.0)));
     assert_eq!(error.outcome.usage.cost_usd, Cost::usd(2.0));
-    assert_eq!(error.failure.report().limit.as_ref().unwrap().limit, "cost_nano_usd_max");
+    assert_eq!(
+        error.failure.report().limit.as_ref().unwrap().limit,
+        "cost_nano_usd_max"
+    );
     assert_valid(&error.outcome.history);
     let again = conversation.run("again").await.unwrap_err();
     assert_eq!((again.outcome.stop, stage.times_asked()), (StopReason::CostLimit, 1));
@@ -157,17 +160,26 @@ async fn a_runs_own_limit_counts_what_nested_agents_use() {
 #[tokio::test]
 async fn calls_are_taken_from_every_budget_around() {
     let two = || call([("look", json!({})), ("look", json!({}))]);
-    let (nested, _) = agent("agent", [two()]);
+    let (nested, inner) = agent("agent", [two()]);
     let nested = nested.with_tool(echo("look"));
-    let (builder, _) = Stage::set([call([("agent", task())])]);
-    let mut conversation = builder.tool(nested).budget(Budget::none().calls(2)).build().unwrap();
-    let error = conversation.run("go").await.unwrap_err();
-    assert!(matches!(error.failure, RunFailure::CallLimit { max: 2 }), "{error}");
+    let (builder, outer) = Stage::set([call([("agent", task())]), say("Enough."), call([("look", json!({}))])]);
+    let builder = builder.tool(nested).tools([echo("look")]);
+    let mut conversation = builder.budget(Budget::none().calls(2)).build().unwrap();
+    let outcome = conversation.run("go").await.unwrap();
+    assert!(answers(&outcome.history)[0].contains("limit of 2 tool calls"));
+    assert_eq!(
+        (outcome.text(), inner.times_asked()),
+        ("Enough.", 1),
+        "without calls, an answer is still possible"
+    );
     assert_eq!(
         conversation.process().calls(),
         2,
         "the agent itself, and one of its two"
     );
+    let error = conversation.run("again").await.unwrap_err();
+    assert!(matches!(error.failure, RunFailure::CallLimit { max: 2 }), "{error}");
+    assert_eq!(outer.times_asked(), 3);
     assert_valid(&error.outcome.history);
 }
 

@@ -8,6 +8,7 @@ use crate::error::ErrorKind;
 use crate::tool::{Artifact, Blackboard, MemoryBlackboard, Sharing};
 
 #[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only the schema is used")]
 struct WorksToFind {
     /// Whose works.
     composers: Vec<String>,

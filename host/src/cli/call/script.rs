@@ -16,7 +16,9 @@ use crate::cli::page::{FAINT, NAME, Page};
 use crate::cli::printer::{Form, Printer};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::host::Toolwit;
-use crate::injection::{CompletedCall, Entities, EntityTools, Injection, InjectionContext, InjectionStrategy};
+use crate::injection::{
+    CompletedCall, Entities, EntityTools, Injection, InjectionContext, InjectionStrategy, name_discovered,
+};
 use crate::plugin::Scope;
 use crate::tool::{
     Added, Arguments, Lookup, Tool, ToolContext, ToolError, ToolName, ToolResult, ToolSet, json_type, parse_json,
@@ -149,8 +151,8 @@ impl<'a> Stage<'a> {
         let called = step.tool.clone();
         let (answer, new) = match self.find(&step.tool) {
             Ok(tool) => {
-                let answered = self.call(&*tool, step.arguments.clone()).await;
-                let new = match &answered {
+                let mut answered = self.call(&*tool, step.arguments.clone()).await;
+                let new = match &mut answered {
                     Ok(result) => self.inject(step, &tool, result),
                     Err(_) => Vec::new(),
                 };
@@ -200,7 +202,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Brings in the methods of the entities in a result. Returns the names that are new.
-    fn inject(&mut self, step: Step, tool: &Arc<dyn Tool>, result: &ToolResult) -> Vec<ToolName> {
+    fn inject(&mut self, step: Step, tool: &Arc<dyn Tool>, result: &mut ToolResult) -> Vec<ToolName> {
         let name = ToolName::sanitised(tool.definition().name());
         let Some(name) = name else { return Vec::new() };
         self.calls += 1;
@@ -220,7 +222,9 @@ impl<'a> Stage<'a> {
             Added::New(name) => Some(name),
             Added::Rebound(_) => None,
         });
-        added.collect()
+        let added = added.collect();
+        name_discovered(result, &discovered, &self.tools);
+        added
     }
 
     fn announce(&self, step: &Step) {

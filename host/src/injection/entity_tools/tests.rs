@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::injection::Entities;
-use crate::tool::{CallUsage, NativeTool, ToolName, ToolSet};
+use crate::tool::{Arguments, CallUsage, NativeTool, ToolDefinition, ToolName, ToolResult, ToolSet};
 
 /// An entity whose every part is set by the test.
 #[derive(Clone)]
@@ -249,8 +249,10 @@ fn the_value_of_a_call_is_the_tools_own_or_its_text_as_json() {
 #[test]
 fn what_a_tool_decorates_is_found_behind_it() {
     let inner = tool(&ToolId::native("x"));
-    let key = EntityKey::new("native", "x", "1");
-    let outer: Arc<dyn Tool> = Arc::new(Rebranded::new(&key, Arc::new(Rebranded::new(&key, inner.clone()))));
+    let outer: Arc<dyn Tool> = Arc::new(Rebranded::new(
+        ToolId::native("outer"),
+        Arc::new(Rebranded::new(ToolId::native("inner"), inner.clone())),
+    ));
     let call = CompletedCall::new(
         "1",
         ToolName::parse("x").unwrap(),

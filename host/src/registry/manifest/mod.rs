@@ -51,6 +51,8 @@ pub struct Manifest {
     pub limits: LimitSettings,
     /// Resources whose methods are declared from the start and answer once an instance is bound.
     pub chain: Vec<String>,
+    /// Shows each interface as one tool, which opens into its functions when it is called.
+    pub facade: bool,
     /// What is said about single tools.
     pub tools: Vec<ToolSettings>,
     /// What is said about resources, by name.
@@ -195,6 +197,7 @@ impl Manifest {
         let mut annotations = Annotations {
             all: text(&None, &self.use_case, &self.limitations, &self.examples),
             limits: self.limits.request(),
+            chain: self.chain.clone(),
             ..Annotations::default()
         };
         for tool in &self.tools {

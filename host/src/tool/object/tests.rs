@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::tool::{Artifact, NativeEntity, Signal, ToolProvider, ToolSet};
+use crate::tool::{Artifact, EntityMethods, NativeEntity, Signal, ToolProvider, ToolSet};
 
 #[derive(Clone, Copy, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -183,10 +183,29 @@ fn an_object_takes_a_naming_rule_and_a_filter_and_none_left_is_an_error() {
         .unwrap();
     assert_eq!(only.len(), 1);
     assert_eq!(only[0].definition().name(), "cart_add_item");
-    assert_eq!(object().in_category("write").tools().unwrap().len(), 1);
+    let categories: Vec<_> = object()
+        .tools()
+        .unwrap()
+        .iter()
+        .map(|tool| tool.definition().category.clone())
+        .collect();
+    assert_eq!(
+        categories,
+        [Some("write".to_owned()), None, None],
+        "by which a facade sorts them"
+    );
     let none = object().with_filter(|_| false);
     assert!(none.tools().err().unwrap().message.contains("`cart` has no methods"));
     assert!(none.tools_if_any().unwrap().is_empty());
+}
+
+// accept: 43
+#[test]
+fn the_methods_of_a_type_are_known_before_there_is_an_object() {
+    let methods = EntityMethods::<Cart>::marked().unwrap();
+    assert_eq!(methods.prefix(), "cart");
+    let cart = methods.entity("7", Cart::with_id(7)).unwrap();
+    assert_eq!(cart.tools()[0].definition().name(), "cart_7_add_item");
 }
 
 // accept: 28, accept: 30, accept: 148
