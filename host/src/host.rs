@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::agent::{Conversation, ConversationBuilder};
 use crate::error::{Error, ErrorKind, Phase};
-use crate::injection::{RegistryTools, ToolSearch};
+use crate::injection::{Chaining, RegistryTools, ToolSearch};
 use crate::limits::{EngineLimits, LimitRequest};
 use crate::plugin::{CodeCachePlace, KeyValue, Resolve, Runtime, RuntimeOptions, Scope};
 use crate::registry::{Absent, LiveRegistry, Registry, WatchOptions, Watching};
@@ -43,6 +43,8 @@ pub enum Exposure {
     Auto,
     /// All of them, from the start.
     Flat,
+    /// All of them from the start, each interface with several functions as one tool that unfolds into them.
+    Facade,
     /// Those that are found: by what the user says, before each turn, and by the model with `search_tools`.
     Search,
 }
@@ -96,11 +98,25 @@ impl Toolwit {
     /// they hand out live as long as it. When packages change, it moves to the new ones at the beginning of its next turn.
     #[must_use]
     pub fn conversation(&self) -> ConversationBuilder {
-        if self.exposure() == Exposure::Search {
-            return Conversation::builder().tool_search(ToolSearch::new(self.registry.clone(), Scope::new()));
+        let (registry, scope) = (self.registry.clone(), Scope::new());
+        let builder = Conversation::builder();
+        let builder = match self.exposure() {
+            Exposure::Search => builder.tool_search(ToolSearch::new(registry, scope)),
+            exposure => {
+                let mut tools = RegistryTools::new(registry, scope);
+                if exposure == Exposure::Facade {
+                    tools = tools.as_facades();
+                }
+                builder.tools(tools.tools()).strategy(tools)
+            }
+        };
+        let registry = self.registry();
+        let chained = registry.plugins().flat_map(|plugin| plugin.chained_resources());
+        let chaining = chained.fold(Chaining::new(), Chaining::from_resource);
+        match chaining.is_empty() {
+            true => builder,
+            false => builder.chaining(chaining),
         }
-        let tools = RegistryTools::new(self.registry.clone(), Scope::new());
-        Conversation::builder().tools(tools.tools()).strategy(tools)
     }
 
     /// Returns how a conversation that starts now shows its tools: never [`Exposure::Auto`].

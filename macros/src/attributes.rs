@@ -134,7 +134,7 @@ pub(crate) fn doc_of(attributes: &[Attribute]) -> Option<String> {
         _ => None,
     });
     let text: Vec<String> = lines
-        .flat_map(|text| text.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>())
+        .flat_map(|text| text.split('\n').map(|line| line.trim().to_owned()).collect::<Vec<_>>())
         .collect();
     let paragraphs: Vec<String> = text
         .split(String::is_empty)

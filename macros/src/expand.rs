@@ -91,8 +91,7 @@ fn of_impl(options: ImplOptions, mut block: ItemImpl) -> Result<TokenStream> {
             #prefix
             #id
 
-            fn tool_methods(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<::toolwit::ToolMethod> {
-                let __this = self;
+            fn tool_methods() -> ::std::vec::Vec<::toolwit::ToolMethod<Self>> {
                 ::std::vec![#(#tools),*]
             }
         }

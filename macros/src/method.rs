@@ -107,10 +107,14 @@ impl Method {
             .as_ref()
             .map(|category| quote!(.with_category(#category)));
         let direct = self.options.return_direct.then(|| quote!(.return_direct()));
-        let share = self
-            .needs_object()
-            .then(|| quote!(let __this = ::std::sync::Arc::clone(&__this);));
         let answer = self.answer();
+        let (make, object) = match self.call {
+            Call::Plain => (quote!(::toolwit::ToolMethod::function), None),
+            _ => (
+                quote!(::toolwit::ToolMethod::new),
+                Some(quote!(__this: ::std::sync::Arc<Self>,)),
+            ),
+        };
         quote! {{
             #[derive(::toolwit::__private::serde::Deserialize, ::toolwit::__private::schemars::JsonSchema)]
             #[serde(crate = "::toolwit::__private::serde", deny_unknown_fields)]
@@ -119,13 +123,9 @@ impl Method {
                 #(#fields,)*
             }
             #(#defaults)*
-            #share
-            ::toolwit::ToolMethod::new(#name, #description, move |__input: __Input, __context: ::toolwit::ToolContext| {
-                #share
-                async move {
-                    let __Input { #(#names),* } = __input;
-                    #answer
-                }
+            #make(#name, #description, |#object __input: __Input, __context: ::toolwit::ToolContext| async move {
+                let __Input { #(#names),* } = __input;
+                #answer
             })
             #category
             #direct
@@ -147,17 +147,13 @@ impl Method {
             Call::Plain => quote!(#function(#(#arguments),*)),
             Call::Associated => quote!(Self::#function(#(#arguments),*)),
             Call::Reference => quote!(Self::#function(&*__this, #(#arguments),*)),
-            Call::Shared => quote!(Self::#function(::std::sync::Arc::clone(&__this), #(#arguments),*)),
+            Call::Shared => quote!(Self::#function(__this, #(#arguments),*)),
         };
         let awaited = self.is_async.then(|| quote!(.await));
         match self.is_fallible {
             true => quote!(#call #awaited),
             false => quote!(::core::result::Result::<_, ::core::convert::Infallible>::Ok(#call #awaited)),
         }
-    }
-
-    fn needs_object(&self) -> bool {
-        matches!(self.call, Call::Reference | Call::Shared)
     }
 
     fn arguments(&self) -> impl Iterator<Item = &Argument> {

@@ -7,19 +7,35 @@ use super::history::{interrupted, told};
 use super::outcome::CallRecord;
 use super::page::Cut;
 use super::prepare::{Prepared, not_run, with_expectation};
+use super::process::Action;
 use super::slot::{Finished, Outcome};
 use super::tool_loop::{ToolLoop, millis};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::injection::{CompletedCall, Injection, InjectionContext, InjectionStrategy, name_discovered, name_listed};
-use crate::tool::{NamedTool, ToolCall, ToolError, ToolName, ToolResult};
+use crate::tool::{Arguments, NamedTool, Signal, ToolCall, ToolError, ToolName, ToolResult};
 
 /// What follows from a result for the run.
 #[derive(Default)]
 pub(super) struct Consequence {
     /// The result is the run's answer.
     pub(super) direct: Option<String>,
+    /// The run stops, because the tool asks for it.
+    pub(super) signal: Option<Signal>,
     /// The run stops, and its operator hears this.
     pub(super) failure: Option<Error>,
+}
+
+/// A result that stands in the history, and what it brought.
+pub(super) struct Followed {
+    result: ToolResult,
+    /// What the model reads.
+    pub(super) content: String,
+    /// The types of the objects that it handed over.
+    pub(super) artifacts: Vec<String>,
+    injected: Vec<Event>,
+    cut: Option<Cut>,
+    /// How long the whole text is, before it was cut.
+    bytes: usize,
 }
 
 /// A result, and what went wrong.
@@ -56,47 +72,90 @@ impl ToolLoop<'_> {
     pub(super) fn answer(&mut self, prepared: Prepared, tool: NamedTool, finished: Finished) -> Consequence {
         let wall_ms = millis(finished.wall);
         let Answer { result, kind, failure } = answer_of(&tool, finished.outcome);
-        let NamedTool { name, definition, tool } = tool;
-        let id = definition.id.clone();
-        let call = prepared.call;
-        self.conversation
-            .history
-            .answer(&call, result.content(), result.is_error);
+        let (name, id) = (tool.name.clone(), tool.definition.id.clone());
+        let (call, is_error) = (prepared.call, result.is_error);
+        let arguments = prepared.arguments.unwrap_or_default();
         self.tally.calls.push(CallRecord {
             id: call.id.clone(),
             name: name.clone(),
             tool: id.clone(),
-            is_error: result.is_error,
+            is_error,
             wall_ms,
         });
-        let arguments = prepared.arguments.unwrap_or_default();
-        let mut completed = CompletedCall::new(call.id.clone(), name.clone(), arguments, tool, result);
-        let injected = self.inject(&mut completed);
-        let turn = self.conversation.turns;
-        self.conversation.toolbox.calls.push(completed.remembered(turn));
-        let result = completed.result;
-        let full = result.content();
-        let cut = self.conversation.pages.cut(&full);
-        let content = cut.as_ref().map_or(&full, |cut| &cut.content).clone();
-        self.conversation.history.amend(&content);
+        let action = Action::new(name.clone(), id.clone(), wall_ms, is_error);
+        self.conversation.process.note(action);
+        let goes_on = self.conversation.late.note(&call, &arguments, &tool, &result);
+        tracing::debug!(tool = %name, wall_ms, is_error, goes_on, "a tool is done");
+        let followed = self.follow(&call, tool, arguments, result, String::new(), goes_on);
         self.emit(&Event::ToolFinished {
             id: call.id.clone(),
             name: name.clone(),
             tool: id,
             wall_ms,
-            is_error: result.is_error,
+            is_error,
             kind,
-            content,
-            artifacts: result.artifacts.iter().map(|artifact| artifact.kind.clone()).collect(),
+            content: followed.content.clone(),
+            artifacts: followed.artifacts.clone(),
+            goes_on,
         });
-        tracing::debug!(tool = %name, wall_ms, is_error = result.is_error, is_async = result.is_async, "a tool is done");
-        self.tell_user(&result);
-        self.emit_all(&injected);
-        if let Some(cut) = cut {
-            self.tell_cut(call.id, &name, cut, full.len());
+        let consequence = self.settle(call.id, &name, followed);
+        Consequence { failure, ..consequence }
+    }
+
+    /// Puts a result into the history, after a heading, with the tools that it brings. A call that goes on does not count as
+    /// done: its late result will.
+    pub(super) fn follow(
+        &mut self,
+        call: &ToolCall,
+        tool: NamedTool,
+        arguments: Arguments,
+        result: ToolResult,
+        heading: String,
+        goes_on: bool,
+    ) -> Followed {
+        let NamedTool { name, tool, .. } = tool;
+        let is_nested = tool.is_agent() && self.conversation.drops_nested_artifacts;
+        self.conversation
+            .history
+            .answer(call, result.content(), result.is_error);
+        let mut completed = CompletedCall::new(call.id.clone(), name, arguments, tool, result);
+        let injected = self.inject(&mut completed);
+        if !goes_on {
+            let turn = self.conversation.turns;
+            self.conversation.toolbox.calls.push(completed.remembered(turn));
         }
-        let direct = (result.return_direct && !result.is_error).then_some(full);
-        Consequence { direct, failure }
+        let result = completed.result;
+        let described = self.conversation.toolbox.described(&injected).unwrap_or_default();
+        let full = heading + &result.content() + &described;
+        let cut = self.conversation.pages.cut(&full);
+        let content = cut.as_ref().map_or(&full, |cut| &cut.content).clone();
+        self.conversation.history.amend(&content);
+        if !is_nested {
+            self.tally.artifacts.extend(result.artifacts.iter().cloned());
+        }
+        Followed {
+            artifacts: result.artifacts.iter().map(|artifact| artifact.kind.clone()).collect(),
+            bytes: full.len(),
+            content,
+            result,
+            injected,
+            cut,
+        }
+    }
+
+    /// Tells the user and the observers what followed from a result, after the event of the result itself.
+    pub(super) fn settle(&mut self, call: String, name: &ToolName, followed: Followed) -> Consequence {
+        let result = followed.result;
+        self.tell_user(&result);
+        self.emit_all(&followed.injected);
+        if let Some(cut) = followed.cut {
+            self.tell_cut(call, name, cut, followed.bytes);
+        }
+        Consequence {
+            direct: (result.return_direct && !result.is_error).then(|| result.content()),
+            signal: result.signal,
+            failure: None,
+        }
     }
 
     fn tell_user(&self, result: &ToolResult) {

@@ -3,19 +3,32 @@
 use std::sync::Arc;
 
 use super::conversation::Conversation;
+use super::event::Event;
+use super::gateway::{CALL_TOOL, call_tool};
+use super::group::ToolGroup;
 use super::history::History;
+use super::late::LateResults;
 use super::observer::{Observer, Observers};
 use super::outcome::RunOutcome;
 use super::page::{Pages, READ_RESULT, read_result};
 use super::policy::LoopLimits;
+use super::process::{Budget, Process};
+use super::reference::Reference;
+use super::resume::replay;
 use super::toolbox::Toolbox;
 use crate::error::{Error, ErrorKind, Phase};
-use crate::injection::{Chain, EntityTools, InjectionStrategy, TOOL_GUIDANCE, ToolSearch};
-use crate::model::{ChatModel, ChatOptions, Exposure};
-use crate::tool::{Blackboard, MemoryBlackboard, Message, OutputSink, Tool, ToolContext, ToolId, ToolName, ToolSet};
+use crate::injection::{
+    Chain, Chaining, EntityTools, InjectionStrategy, Playbook, SEARCH_TOOLS, State, StateMachine, TOOL_GUIDANCE,
+    ToolSearch,
+};
+use crate::model::{ChatModel, ChatOptions, Delivery, ModelChoice, Models, Task};
+use crate::tool::{
+    Blackboard, EntityMethods, MemoryBlackboard, Message, OutputSink, Tool, ToolContext, ToolId, ToolName, ToolObject,
+    ToolSet,
+};
 
 /// Names that only the host's own tools may have.
-pub const RESERVED_NAMES: [&str; 3] = [READ_RESULT, "search_tools", "call_tool"];
+pub const RESERVED_NAMES: [&str; 3] = [READ_RESULT, SEARCH_TOOLS, CALL_TOOL];
 
 /// Describes a [`Conversation`]. Only the model must be said; by default there are no tools, entities are discovered, and
 /// [`LoopLimits`] hold.
@@ -57,12 +70,21 @@ pub const RESERVED_NAMES: [&str; 3] = [READ_RESULT, "search_tools", "call_tool"]
 /// ```
 #[derive(Default)]
 pub struct ConversationBuilder {
-    model: Option<Arc<dyn ChatModel>>,
+    model: Option<ModelChoice>,
+    models: Option<Arc<Models>>,
+    /// What references say, after the instructions.
+    knowledge: Vec<String>,
+    goal: Option<String>,
+    budget: Budget,
+    drops_nested_artifacts: bool,
+    failed: Option<Error>,
     system: Option<String>,
     history: Vec<Message>,
     tools: Vec<Arc<dyn Tool>>,
     strategies: Strategies,
-    exposure: Exposure,
+    chaining: Chaining,
+    delivery: Delivery,
+    log: Vec<Event>,
     context: ToolContext,
     options: ChatOptions,
     limits: LoopLimits,
@@ -82,7 +104,42 @@ impl ConversationBuilder {
     /// Sets the model that is asked. An `Arc` of a model is a model too.
     #[must_use]
     pub fn model(mut self, model: impl ChatModel + 'static) -> Self {
-        self.model = Some(Arc::new(model));
+        self.model = Some(ModelChoice::Model(Arc::new(model)));
+        self
+    }
+
+    /// Gives the models among which this conversation and its agents choose. Without a choice the default one is asked.
+    #[must_use]
+    pub fn models(mut self, models: Models) -> Self {
+        self.models = Some(Arc::new(models));
+        self
+    }
+
+    /// Chooses among the [`models`](Self::models): by name, by role, automatically.
+    #[must_use]
+    pub fn model_choice(mut self, choice: impl Into<ModelChoice>) -> Self {
+        self.model = Some(choice.into());
+        self
+    }
+
+    /// Says what the conversation is to reach, for tools and agents that ask. By default it is the user's first message.
+    #[must_use]
+    pub fn goal(mut self, goal: impl Into<String>) -> Self {
+        self.goal = Some(goal.into());
+        self
+    }
+
+    /// Bounds what all runs of the conversation may use together, nested agents included.
+    #[must_use]
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// Leaves what agentic tools hand over out of the outcome: it is theirs.
+    #[must_use]
+    pub(super) fn without_nested_artifacts(mut self) -> Self {
+        self.drops_nested_artifacts = true;
         self
     }
 
@@ -106,11 +163,37 @@ impl ConversationBuilder {
         self.tools([Arc::new(tool) as Arc<dyn Tool>])
     }
 
+    /// Adds what there is to know, and the tools that go with it: its text comes after the instructions.
+    #[must_use]
+    pub fn reference(mut self, reference: &Reference) -> Self {
+        self.knowledge.push(reference.instructions());
+        self.tools(reference.tools().iter().cloned())
+    }
+
+    /// Adds the methods of an object as tools, under the names that the [`ToolObject`] gives them. An object without any is an
+    /// error of [`build`](Self::build).
+    #[must_use]
+    pub fn tool_object(mut self, object: impl Into<ToolObject>) -> Self {
+        match object.into().tools() {
+            Ok(tools) => self.tools(tools),
+            Err(error) => {
+                self.failed.get_or_insert(error);
+                self
+            }
+        }
+    }
+
     /// Adds tools. Tools written in Rust get their names before those of plugins, whatever the order.
     #[must_use]
     pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         self.tools.extend(tools);
         self
+    }
+
+    /// Adds the tools of a group.
+    #[must_use]
+    pub fn group(self, group: ToolGroup) -> Self {
+        self.tools(group.tools)
     }
 
     /// Asks one more strategy after each result, after those that are there.
@@ -136,10 +219,53 @@ impl ConversationBuilder {
         self
     }
 
+    /// Goes on where the events of a conversation end: the same tools are visible, under the same names and in the same order.
+    /// Of a prefix of the events it makes a branch. The tools, the strategies and the [`history`](Self::history) are to be
+    /// those that the conversation had.
+    ///
+    /// Facades are open as they were. What lived in the other process, such as the objects behind methods, is gone: its tools
+    /// say so when they are called, and work again once the object is returned again.
+    #[must_use]
+    pub fn resume(mut self, events: impl IntoIterator<Item = Event>) -> Self {
+        self.log = events.into_iter().collect();
+        self
+    }
+
+    /// Follows objects that tools return: the methods of a type are there from the start, and act on the one that came last.
+    #[must_use]
+    pub fn chaining(mut self, chaining: Chaining) -> Self {
+        self.chaining = self.chaining.and(chaining);
+        self
+    }
+
+    /// Follows the objects of a Rust type. See [`chaining`](Self::chaining).
+    #[must_use]
+    pub fn chain_from<T: Send + Sync + 'static>(self, methods: &EntityMethods<T>) -> Self {
+        self.chaining(Chaining::new().from_type(methods))
+    }
+
+    /// Follows every object: the tools of the one that came last take the place of those before.
+    #[must_use]
+    pub fn chain_from_any(self) -> Self {
+        self.chaining(Chaining::new().from_any())
+    }
+
+    /// Adds the tools of a playbook, and lets it lock them.
+    #[must_use]
+    pub fn playbook(self, playbook: Playbook) -> Self {
+        self.tools(playbook.tools()).strategy(playbook)
+    }
+
+    /// Adds the tools of a state machine, and lets it lock them.
+    #[must_use]
+    pub fn state_machine<S: State>(self, machine: StateMachine<S>) -> Self {
+        self.tools(machine.tools()).strategy(machine)
+    }
+
     /// Says how tools that come in reach the model.
     #[must_use]
-    pub fn exposure(mut self, exposure: Exposure) -> Self {
-        self.exposure = exposure;
+    pub fn delivery(mut self, delivery: Delivery) -> Self {
+        self.delivery = delivery;
         self
     }
 
@@ -211,35 +337,76 @@ impl ConversationBuilder {
     /// # Errors
     /// [`ErrorKind::Configuration`] without a model, for limits with which nothing can run, and for a history that makes no
     /// sense.
-    pub fn build(self) -> Result<Conversation, Error> {
-        let model = self.model.ok_or_else(|| {
-            Error::new(ErrorKind::Configuration, Phase::Model, "the conversation has no model")
-                .with_suggestion("set one with `model`")
-        })?;
+    pub fn build(mut self) -> Result<Conversation, Error> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
         self.limits.check()?;
+        let (models, model) = self.chosen_model()?;
+        check(self.delivery, &*model)?;
+        if !self.chaining.is_empty() {
+            let chaining = std::mem::take(&mut self.chaining);
+            self = self.tools(chaining.tools()).strategy(chaining);
+        }
         let mut history = History::resume(self.history)?;
-        if let Some(system) = self.system {
-            history.instruct(system);
+        let instructions: Vec<_> = self.system.take().into_iter().chain(self.knowledge).collect();
+        if !instructions.is_empty() {
+            history.instruct(instructions.join("\n\n"));
         }
         let blackboard = match self.context.blackboard() {
             Ok(given) => given.clone(),
             Err(_) => Arc::new(MemoryBlackboard::new()),
         };
         let pages = Arc::new(Pages::new(self.limits.result_bytes_max));
-        Ok(Conversation {
-            model,
+        let reader: Arc<dyn Tool> = Arc::new(read_result(pages.clone())?);
+        if self.delivery == Delivery::Gateway {
+            self.tools
+                .extend([Arc::new(call_tool()?) as Arc<dyn Tool>, reader.clone()]);
+        }
+        let mut conversation = Conversation {
             history,
-            toolbox: Toolbox::new(named(self.tools), self.exposure, &self.limits),
+            toolbox: Toolbox::new(named(self.tools), self.delivery, &self.limits),
             strategy: self.strategies.0,
-            context: self.context.with_blackboard(blackboard.clone()),
+            process: Arc::new(Process::begin(self.goal, self.budget, &self.context)),
+            late: LateResults::new(self.context.cancel()),
+            drops_nested_artifacts: self.drops_nested_artifacts,
+            context: self
+                .context
+                .with_blackboard(blackboard.clone())
+                .with_extension(models)
+                .with_extension(CallersModel(model.clone())),
+            model,
             blackboard,
             options: self.options,
             limits: self.limits,
             observers: self.observers,
-            reader: Arc::new(read_result(pages.clone())?),
+            reader,
             pages,
             turns: 0,
-        })
+        };
+        replay(&mut conversation, self.log);
+        Ok(conversation)
+    }
+
+    /// Chooses the model, among this conversation's models or else those of the conversation around it.
+    fn chosen_model(&self) -> Result<(Arc<Models>, Arc<dyn ChatModel>), Error> {
+        let around = || self.context.extension::<Arc<Models>>().cloned().unwrap_or_default();
+        let models = self.models.clone().unwrap_or_else(around);
+        let callers = || {
+            self.context
+                .extension::<CallersModel>()
+                .map(|callers| callers.0.clone())
+        };
+        let task = Task::new(self.goal.as_deref().unwrap_or_default(), self.tools.len());
+        let model = match &self.model {
+            Some(choice) => models.choose(choice, &task)?,
+            None if self.models.is_some() => models.choose(&ModelChoice::Default, &task)?,
+            None => callers().ok_or_else(|| {
+                Error::new(ErrorKind::Configuration, Phase::Model, "the conversation has no model")
+                    .with_suggestion("set one with `model`")
+            })?,
+        };
+        Ok((models, model))
     }
 
     /// Makes a conversation for one message, and answers it.
@@ -250,6 +417,19 @@ impl ConversationBuilder {
     pub async fn run(self, prompt: &str) -> Result<RunOutcome, Error> {
         Ok(self.build()?.run(prompt).await?)
     }
+}
+
+/// The model of the conversation in which a tool is called: agents that choose none ask the same.
+struct CallersModel(Arc<dyn ChatModel>);
+
+/// Refuses a way to show tools that the model does not have.
+fn check(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error> {
+    if delivery != Delivery::Native || model.defers_tools() {
+        return Ok(());
+    }
+    let message = format!("the model `{}` cannot hold tools back by itself", model.name());
+    Err(Error::new(ErrorKind::Configuration, Phase::Model, message)
+        .with_suggestion("use the delivery `list` or `gateway`"))
 }
 
 /// Names the tools that are there from the start: those written in Rust first, so that no plugin takes their names.

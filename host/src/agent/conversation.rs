@@ -7,10 +7,13 @@ use serde::de::DeserializeOwned;
 use super::builder::ConversationBuilder;
 use super::failure::RunError;
 use super::history::History;
+use super::late::LateResults;
 use super::observer::Observers;
 use super::outcome::RunOutcome;
 use super::page::Pages;
 use super::policy::LoopLimits;
+use super::process::Process;
+use super::tool_loop::ToolLoop;
 use super::toolbox::Toolbox;
 use super::user_turn::{TypedOutcome, UserTurn};
 use crate::injection::{Chain, Entities, Injection};
@@ -29,6 +32,10 @@ pub struct Conversation {
     pub(super) strategy: Chain,
     pub(super) context: ToolContext,
     pub(super) blackboard: Arc<dyn Blackboard>,
+    pub(super) process: Arc<Process>,
+    pub(super) late: LateResults,
+    /// Whether a run's artifacts leave out those that agentic tools handed over.
+    pub(super) drops_nested_artifacts: bool,
     pub(super) options: ChatOptions,
     pub(super) limits: LoopLimits,
     pub(super) observers: Observers,
@@ -63,6 +70,49 @@ impl Conversation {
         T: DeserializeOwned + schemars::JsonSchema,
     {
         self.turn(prompt).run_typed().await
+    }
+
+    /// Waits for a call that went on in the background, and lets the model answer what came of it. `None` when none is to come.
+    ///
+    /// For a conversation that is idle: an application waits for its user and for this at once. Dropped while it waits, it has
+    /// done nothing; dropped later, it is like any run.
+    ///
+    /// ```no_run
+    /// # async fn next_line() -> String { String::new() }
+    /// # async fn example(mut conversation: toolwit::Conversation) -> Result<(), toolwit::RunError> {
+    /// loop {
+    ///     let outcome = tokio::select! {
+    ///         line = next_line() => conversation.run(&line).await?,
+    ///         Some(woken) = conversation.wake() => woken?,
+    ///     };
+    ///     println!("{}", outcome.text());
+    /// }
+    /// # }
+    /// ```
+    pub async fn wake(&mut self) -> Option<Result<RunOutcome, RunError>> {
+        let cancel = self.context.cancel().clone();
+        let is_there = tokio::select! {
+            biased;
+            () = cancel.cancelled() => false,
+            is_there = self.late.wait() => is_there,
+        };
+        if !is_there {
+            return None;
+        }
+        let context = self.context.clone();
+        Some(ToolLoop::new(self, &context).run(None).await)
+    }
+
+    /// Returns how many calls go on in the background.
+    #[must_use]
+    pub fn outstanding(&self) -> usize {
+        self.late.outstanding()
+    }
+
+    /// Returns what the conversation is about, what it has done and what it may still use.
+    #[must_use]
+    pub fn process(&self) -> &Arc<Process> {
+        &self.process
     }
 
     /// Prepares a turn that has a context, a cancel token or an output of its own.

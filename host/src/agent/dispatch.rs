@@ -13,12 +13,14 @@ use super::answer::Consequence;
 use super::event::Event;
 use super::failure::RunFailure;
 use super::folded::{folded_tool, path_to};
+use super::gateway::through;
 use super::prepare::{Prepared, not_run, removed_tool, unknown_tool};
 use super::slot::{Allowance, Finished, Outcome, Slot, State, admit, call};
 use super::tool_loop::ToolLoop;
 use crate::error::{Error, ErrorKind};
 use crate::injection::Gate;
-use crate::tool::{Lookup, NamedTool};
+use crate::model::Delivery;
+use crate::tool::{Lookup, NamedTool, Signal};
 
 /// How long tools may take to end after they were told to stop. A plugin's call ends within milliseconds; Rust code that
 /// does not listen is dropped.
@@ -30,6 +32,8 @@ pub(super) enum Verdict {
     Continue,
     /// A result is the answer.
     Direct(String),
+    /// A tool asks the run to stop.
+    Signalled(Signal),
     /// The run is over.
     Failed(RunFailure),
 }
@@ -51,6 +55,7 @@ pub(super) struct Dispatch<'l, 'c> {
     grace: Option<Instant>,
     stopped: Option<RunFailure>,
     tool_failure: Option<Error>,
+    signal: Option<Signal>,
     direct: Option<String>,
     unknown: Option<String>,
 }
@@ -63,6 +68,10 @@ impl<'l, 'c> Dispatch<'l, 'c> {
             .into_iter()
             .enumerate()
             .map(|(place, prepared)| {
+                let prepared = match toolbox.delivery() {
+                    Delivery::Gateway => through(prepared),
+                    _ => prepared,
+                };
                 let state = match (allowance.refuse(place), toolbox.look_up(&prepared.wanted)) {
                     (Some(error), _) => State::Refused(error),
                     (None, Lookup::Found(tool)) if run.gate(&tool) == Gate::Free => admit(tool, &prepared),
@@ -79,6 +88,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
             grace: None,
             stopped: None,
             tool_failure: None,
+            signal: None,
             direct: None,
             unknown: None,
         }
@@ -127,8 +137,13 @@ impl<'l, 'c> Dispatch<'l, 'c> {
     }
 
     fn answer(&mut self, prepared: Prepared, tool: NamedTool, finished: Finished) {
-        let Consequence { direct, failure } = self.run.answer(prepared, tool, finished);
+        let Consequence {
+            direct,
+            signal,
+            failure,
+        } = self.run.answer(prepared, tool, finished);
         self.direct = self.direct.take().or(direct);
+        self.signal = self.signal.take().or(signal);
         self.tool_failure = self.tool_failure.take().or(failure);
     }
 
@@ -189,6 +204,11 @@ impl<'l, 'c> Dispatch<'l, 'c> {
     fn finish(&mut self, place: usize, finished: Finished) {
         if finished.outcome.is_operators() {
             self.halt(ErrorKind::ToolUnavailable, "another tool of this response failed");
+        } else if finished.outcome.is_signal() {
+            self.halt(
+                ErrorKind::ToolUnavailable,
+                "another tool of this response stopped the run",
+            );
         }
         if let Some((_, slot)) = self.open.iter_mut().find(|(open, _)| *open == place) {
             slot.finish(finished);
@@ -211,6 +231,9 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         }
         if let Some(error) = self.tool_failure {
             return Verdict::Failed(RunFailure::Tool(error));
+        }
+        if let Some(signal) = self.signal {
+            return Verdict::Signalled(signal);
         }
         if let Some(answer) = self.direct {
             return Verdict::Direct(answer);
@@ -236,7 +259,7 @@ fn begin(
         tool: tool.definition.id.clone(),
     });
     let arguments = prepared.arguments.clone().unwrap_or_default();
-    let mut context = run.context.clone();
+    let mut context = run.conversation.late.offer(&prepared.call.id, &run.context);
     if tool.tool.calls_tools() {
         context = context.with_tools(Arc::new(run.reachable()));
     }

@@ -6,7 +6,7 @@ use super::outcome::{RunUsage, StopReason};
 use crate::error::ErrorKind;
 use crate::injection::Binding;
 use crate::model::{FinishReason, TokenUsage};
-use crate::tool::{ToolCall, ToolId, ToolName};
+use crate::tool::{ToolCall, ToolDefinition, ToolId, ToolName};
 
 /// Something that happened in a conversation.
 ///
@@ -16,11 +16,11 @@ use crate::tool::{ToolCall, ToolId, ToolName};
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
-    /// A user's message came in.
+    /// A turn began: a user's message came in, or a late result woke the conversation.
     TurnStarted {
         /// Tells this run from every other; tools find it in their context.
         loop_id: String,
-        /// The number of the user's message in the conversation, the first one being 1.
+        /// The number of the turn in the conversation, the first one being 1.
         turn: u32,
         /// The tools that the model is shown, in order.
         tools: Vec<ToolName>,
@@ -84,6 +84,9 @@ pub enum Event {
         /// The types of the objects that it handed over.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         artifacts: Vec<String>,
+        /// Whether it goes on in the background, and a late result is to come.
+        #[serde(default)]
+        goes_on: bool,
     },
     /// A tool that is locked was called; the model was told what to do first, and nothing ran.
     CallGuided {
@@ -93,6 +96,24 @@ pub enum Event {
         name: ToolName,
         /// What the model reads.
         content: String,
+    },
+    /// A call that went on in the background brought its result.
+    LateResult {
+        /// The call under which the result stands in the history.
+        id: String,
+        /// The call that began it.
+        call: String,
+        /// The tool's name.
+        name: ToolName,
+        /// The tool.
+        tool: ToolId,
+        /// Whether it failed.
+        is_error: bool,
+        /// What the model reads.
+        content: String,
+        /// The types of the objects that it handed over.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        artifacts: Vec<String>,
     },
     /// A call was answered without running a tool.
     CallRefused {
@@ -122,6 +143,9 @@ pub enum Event {
         trigger: ToolName,
         /// Their names, in the order in which they are declared.
         names: Vec<ToolName>,
+        /// What the model is told about them, in the same order.
+        #[serde(default)]
+        definitions: Vec<ToolDefinition>,
         /// How much longer they make the prompt, in bytes of their definitions.
         prompt_bytes: u64,
     },

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::outcome::{RunOutcome, StopReason};
 use crate::error::{Error, ErrorKind, LimitUse, Phase};
-use crate::model::ModelError;
+use crate::model::{Cost, ModelError};
 use crate::tool::ToolName;
 
 /// A run that ended without the full answer; what it reached is kept.
@@ -36,6 +36,14 @@ pub enum RunFailure {
         max: u64,
         /// What was used.
         used: u64,
+    },
+    /// The money was used up.
+    #[error("the run met its limit of {max}, having cost {used}")]
+    CostLimit {
+        /// The limit.
+        max: Cost,
+        /// What it cost.
+        used: Cost,
     },
     /// The time was used up.
     #[error("the run met its limit of {max:?}")]
@@ -89,6 +97,7 @@ impl RunFailure {
         match self {
             Self::IterationLimit { .. } => StopReason::IterationLimit,
             Self::TokenLimit { .. } => StopReason::TokenLimit,
+            Self::CostLimit { .. } => StopReason::CostLimit,
             Self::WallClockLimit { .. } => StopReason::WallClockLimit,
             Self::CallLimit { .. } => StopReason::CallLimit,
             Self::UnknownTools { .. } => StopReason::UnknownTools,
@@ -115,6 +124,8 @@ impl RunFailure {
             Self::TokenLimit { max, used } => {
                 limit(LimitUse::new("tokens_max", *max, *used)).with_suggestion("ask for less, or raise `tokens_max`")
             }
+            Self::CostLimit { max, used } => limit(LimitUse::new("cost_nano_usd_max", max.nano_usd(), used.nano_usd()))
+                .with_suggestion("ask for less, take a cheaper model, or raise the budget"),
             Self::WallClockLimit { max } => {
                 let max_ms = u64::try_from(max.as_millis()).unwrap_or(u64::MAX);
                 limit(LimitUse::new("wall_ms_max", max_ms, max_ms))

@@ -66,6 +66,26 @@ impl History {
         }
     }
 
+    /// Returns what was said up to the answer to a call, or everything when there is no such answer.
+    pub(super) fn until_answer(&self, id: &str) -> &[Message] {
+        let is_it = |message: &Message| matches!(&message.role, Role::Tool { tool_call_id, .. } if tool_call_id == id);
+        match self.messages.iter().position(is_it) {
+            Some(at) => &self.messages[..=at],
+            None => &self.messages,
+        }
+    }
+
+    /// Adds to what the person said last.
+    pub(super) fn add_to_prompt(&mut self, text: &str) {
+        if let Some(Message {
+            role: Role::User { content },
+            ..
+        }) = self.messages.last_mut()
+        {
+            content.push_str(text);
+        }
+    }
+
     /// Adds what the application or the person says.
     pub(super) fn say(&mut self, message: Message) {
         self.close(&interrupted());

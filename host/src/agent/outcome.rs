@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::TokenUsage;
-use crate::tool::{Message, ToolId, ToolName};
+use crate::model::{Cost, TokenUsage};
+use crate::tool::{Artifact, Message, Signal, ToolId, ToolName};
 
 /// What a run brought: the answer, and everything that led to it.
 ///
-/// Serialises as `{"answer", "stop_reason", "iterations", "tool_calls", "injected", "removed", "usage", "history"}`.
+/// Serialises as `{"answer", "stop_reason", "signal"?, "iterations", "tool_calls", "artifacts"?, "injected", "removed", "usage",
+/// "history"}`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RunOutcome {
@@ -16,10 +17,16 @@ pub struct RunOutcome {
     /// Why the run ended.
     #[serde(rename = "stop_reason")]
     pub stop: StopReason,
+    /// What the tool asked for that ended the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<Signal>,
     /// How many inferences it took.
     pub iterations: u32,
     /// The calls that were run, in the order of their answers.
     pub tool_calls: Vec<CallRecord>,
+    /// What tools handed over beside their texts, in the order of the answers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<Artifact>,
     /// The tools that came in, in the order in which they came.
     pub injected: Vec<ToolName>,
     /// The tools that went, in the order in which they went.
@@ -51,6 +58,8 @@ pub enum StopReason {
     IterationLimit,
     /// The tokens were used up.
     TokenLimit,
+    /// The money was used up.
+    CostLimit,
     /// The time was used up.
     WallClockLimit,
     /// The tool calls were used up.
@@ -67,6 +76,22 @@ pub enum StopReason {
     Length,
     /// The provider held the answer back.
     Withheld,
+    /// A tool found that another plan is needed.
+    ReplanRequested,
+    /// A tool has a question that only the user can answer; it is the run's answer.
+    UserInputRequired,
+    /// A tool ended the run.
+    Terminated,
+}
+
+impl From<&Signal> for StopReason {
+    fn from(signal: &Signal) -> Self {
+        match signal {
+            Signal::Replan { .. } => Self::ReplanRequested,
+            Signal::AskUser { .. } => Self::UserInputRequired,
+            Signal::Terminate { .. } => Self::Terminated,
+        }
+    }
 }
 
 /// A call that was run.
@@ -89,9 +114,12 @@ pub struct CallRecord {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RunUsage {
-    /// Tokens of all inferences together.
+    /// Tokens of all inferences together, nested agents included.
     #[serde(flatten)]
     pub tokens: TokenUsage,
+    /// What they cost, in dollars, nested agents included; left out where it is nothing, as for a model without a price.
+    #[serde(default, skip_serializing_if = "Cost::is_zero")]
+    pub cost_usd: Cost,
     /// How much longer injected tools made the prompt, in bytes of their definitions.
     pub injected_bytes: u64,
 }

@@ -59,6 +59,13 @@ impl Outcome {
     }
 }
 
+impl Outcome {
+    /// Tells whether the tool asks the run to stop.
+    pub(super) fn is_signal(&self) -> bool {
+        matches!(self, Self::Answered(answered) if answered.as_ref().as_ref().is_ok_and(|result| result.signal.is_some()))
+    }
+}
+
 /// How many calls of a response may run.
 pub(super) struct Allowance {
     /// In one response.

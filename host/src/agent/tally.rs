@@ -2,7 +2,7 @@
 
 use super::event::Event;
 use super::outcome::{CallRecord, RunUsage};
-use crate::tool::ToolName;
+use crate::tool::{Artifact, ToolName};
 
 #[derive(Default)]
 pub(super) struct Tally {
@@ -11,6 +11,8 @@ pub(super) struct Tally {
     pub(super) calls: Vec<CallRecord>,
     /// How many calls the model asked for.
     pub(super) calls_wanted: u32,
+    /// What tools handed over.
+    pub(super) artifacts: Vec<Artifact>,
     pub(super) injected: Vec<ToolName>,
     pub(super) removed: Vec<ToolName>,
     pub(super) usage: RunUsage,

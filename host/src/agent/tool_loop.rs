@@ -1,6 +1,7 @@
 //! One run: the model is asked, its calls are run, their results bring tools, and again.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -10,22 +11,25 @@ use super::dispatch::{Dispatch, Verdict};
 use super::event::Event;
 use super::failure::{RunError, RunFailure};
 use super::history::interrupted;
-use super::outcome::{RunOutcome, StopReason};
-use super::policy::{IterationPolicy, UnknownToolPolicy};
+use super::outcome::{RunOutcome, RunUsage, StopReason};
+use super::policy::{IterationPolicy, LoopLimits, UnknownToolPolicy};
 use super::prepare::{Prepared, not_run, prepare, shown};
+use super::process::{Account, Budget, ModelUseKind};
 use super::slot::Allowance;
 use super::stop::Stop;
 use super::tally::Tally;
 use crate::error::{Error, ErrorKind};
 use crate::injection::{Gate, InjectionStrategy, SEARCH_TOOLS, Scene, TurnContext};
-use crate::model::{ChatRequest, ChatResponse, FinishReason, ModelError, ToolChoice};
-use crate::tool::{LOOP_ID, Message, NamedTool, ToolContext, ToolName, ToolSet};
+use crate::model::{ChatRequest, ChatResponse, Cost, FinishReason, ModelError, ToolChoice};
+use crate::tool::{LOOP_ID, Message, NamedTool, Signal, ToolContext, ToolName, ToolSet};
 
 /// A run in progress. However it ends, dropped half-way or not, the history it leaves is valid to continue.
 pub(super) struct ToolLoop<'c> {
     pub(super) conversation: &'c mut Conversation,
     pub(super) context: ToolContext,
     pub(super) stop: Stop,
+    /// What this run uses, nested agents included.
+    account: Arc<Account>,
     pub(super) tally: Tally,
     started: Instant,
     finished: bool,
@@ -42,29 +46,56 @@ struct Reply {
 struct Ending {
     answer: Option<String>,
     stop: StopReason,
+    signal: Option<Signal>,
+}
+
+impl Ending {
+    fn new(answer: Option<String>, stop: StopReason) -> Self {
+        Self {
+            answer,
+            stop,
+            signal: None,
+        }
+    }
 }
 
 impl<'c> ToolLoop<'c> {
     pub(super) fn new(conversation: &'c mut Conversation, context: &ToolContext) -> Self {
-        let wall_max = Duration::from_millis(conversation.limits.wall_ms_max);
-        let stop = Stop::new(conversation.context.cancel(), context.cancel(), wall_max);
+        let limits = &conversation.limits;
+        let process = conversation.process.clone();
+        let budget = Budget {
+            tokens_max: limits.tokens_max,
+            ..Budget::none()
+        };
+        let account = Arc::new(Account::open(budget, Some(process.account().clone())));
+        let stop = Stop::new(
+            conversation.context.cancel(),
+            context.cancel(),
+            wall_max(limits, process.account()),
+        );
         let context = context
             .clone()
             .with(LOOP_ID, super::loop_id::fresh())
+            .with_extension(process)
+            .with_extension(account.clone())
             .with_cancel(stop.token().clone());
         Self {
             conversation,
             context,
             stop,
+            account,
             tally: Tally::default(),
             started: Instant::now(),
             finished: false,
         }
     }
 
-    /// Answers one message of the user.
-    pub(super) async fn run(mut self, prompt: &str) -> Result<RunOutcome, RunError> {
-        self.conversation.history.say(Message::user(prompt));
+    /// Answers one message of the user; without one, what came in the background meanwhile.
+    pub(super) async fn run(mut self, prompt: Option<&str>) -> Result<RunOutcome, RunError> {
+        if let Some(prompt) = prompt {
+            self.conversation.history.say(Message::user(prompt));
+        }
+        self.conversation.process.run_begins(prompt);
         self.conversation.turns += 1;
         let event = Event::TurnStarted {
             loop_id: self.context.text(LOOP_ID).unwrap_or_default().to_owned(),
@@ -72,13 +103,15 @@ impl<'c> ToolLoop<'c> {
             tools: self.conversation.toolbox.start_turn(),
         };
         self.emit(&event);
-        self.begin_turn();
+        if prompt.is_some() {
+            self.begin_turn();
+        }
         match self.drive().await {
-            Ok(ending) => Ok(self.finish(ending.answer, ending.stop)),
+            Ok(ending) => Ok(self.finish(ending)),
             Err(failure) => {
                 let is_cut = matches!(failure, RunFailure::Length);
                 let answer = self.tally.text.take().filter(|_| is_cut);
-                let outcome = self.finish(answer, failure.stop());
+                let outcome = self.finish(Ending::new(answer, failure.stop()));
                 Err(RunError::new(failure, outcome))
             }
         }
@@ -92,6 +125,9 @@ impl<'c> ToolLoop<'c> {
             let events = toolbox.begin(injection, &trigger);
             // The model has not been asked yet: what it is shown may still become what there is.
             toolbox.declare_anew();
+            if let Some(described) = self.conversation.toolbox.described(&events) {
+                self.conversation.history.add_to_prompt(&described);
+            }
             self.emit_all(&events);
         }
     }
@@ -157,24 +193,52 @@ impl<'c> ToolLoop<'c> {
 
     async fn drive(&mut self) -> Result<Ending, RunFailure> {
         while self.tally.iterations < self.conversation.limits.iterations_max {
+            if let Some(signal) = self.tell_late_results() {
+                return Ok(self.end_by(signal));
+            }
             let reply = self.ask(None).await?;
             if reply.calls.is_empty() {
                 return conclude(reply);
             }
-            if let Some(answer) = self.call_tools(reply.calls).await? {
-                let spoken = Message::assistant(answer.clone(), Vec::new());
-                self.conversation.history.say(spoken);
-                return Ok(Ending {
-                    answer: Some(answer),
-                    stop: StopReason::ReturnDirect,
-                });
+            match self.call_tools(reply.calls).await? {
+                Verdict::Continue => {}
+                Verdict::Direct(answer) => {
+                    self.speak(&answer);
+                    return Ok(Ending::new(Some(answer), StopReason::ReturnDirect));
+                }
+                Verdict::Signalled(signal) => return Ok(self.end_by(signal)),
+                Verdict::Failed(failure) => return Err(failure),
             }
         }
         self.out_of_iterations().await
     }
 
+    /// Ends the run as a tool asks. What the user is to read is the answer.
+    fn end_by(&mut self, signal: Signal) -> Ending {
+        let answer = match &signal {
+            Signal::AskUser { question: text } | Signal::Terminate { reason: text } => Some(text.clone()),
+            _ => None,
+        };
+        if let Some(answer) = answer.as_deref().filter(|answer| !answer.is_empty()) {
+            self.speak(answer);
+        }
+        Ending {
+            answer,
+            stop: StopReason::from(&signal),
+            signal: Some(signal),
+        }
+    }
+
+    /// Puts into the history what is said in the model's place.
+    fn speak(&mut self, text: &str) {
+        self.conversation.history.say(Message::assistant(text, Vec::new()));
+    }
+
     /// Asks the model once, and puts what it says into the history.
     async fn ask(&mut self, choice: Option<ToolChoice>) -> Result<Reply, RunFailure> {
+        if let Some(exhausted) = self.account.exhausted() {
+            return Err(exhausted);
+        }
         self.tally.iterations += 1;
         let toolbox = &self.conversation.toolbox;
         self.emit(&Event::IterationStarted {
@@ -212,7 +276,10 @@ impl<'c> ToolLoop<'c> {
         let calls = prepare(response.tool_calls, &response.finish, history);
         let tool_calls: Vec<_> = calls.iter().map(|prepared| prepared.call.clone()).collect();
         history.respond(response.content.clone(), tool_calls.clone());
-        self.tally.usage.tokens += response.usage;
+        let model = &self.conversation.model;
+        let cost = model.price().map_or(Cost::ZERO, |price| price.of(&response.usage));
+        self.account
+            .charge(ModelUseKind::Chat, model.name(), response.usage, cost);
         if !response.content.is_empty() {
             self.tally.text = Some(response.content.clone());
         }
@@ -237,32 +304,29 @@ impl<'c> ToolLoop<'c> {
         }
     }
 
-    /// Runs the calls of a response. Returns the answer when a result is the answer.
-    async fn call_tools(&mut self, calls: Vec<Prepared>) -> Result<Option<String>, RunFailure> {
-        let limits = &self.conversation.limits;
-        let used = self
-            .tally
-            .usage
-            .tokens
-            .input_tokens
-            .saturating_add(self.tally.usage.tokens.output_tokens);
-        if let Some(max) = limits.tokens_max.filter(|max| used >= *max) {
-            self.refuse_open_calls("the run has no tokens left");
-            return Err(RunFailure::TokenLimit { max, used });
+    /// Runs the calls of a response.
+    async fn call_tools(&mut self, calls: Vec<Prepared>) -> Result<Verdict, RunFailure> {
+        if let Some(exhausted) = self.account.exhausted() {
+            self.refuse_open_calls("what the run may use is used up");
+            return Err(exhausted);
         }
+        let limits = &self.conversation.limits;
         let calls_max = limits.calls_max;
         let wanted = u32::try_from(calls.len()).unwrap_or(u32::MAX);
         let left = calls_max.saturating_sub(self.tally.calls_wanted);
+        let allowed = self.account.take_calls(wanted.min(left));
         let allowance = Allowance {
             per_response: limits.calls_per_response_max as usize,
-            left: left as usize,
+            left: allowed as usize,
         };
         self.tally.calls_wanted = self.tally.calls_wanted.saturating_add(wanted);
         match Dispatch::new(self, calls, &allowance).run().await {
             Verdict::Continue if wanted > left => Err(RunFailure::CallLimit { max: calls_max }),
-            Verdict::Continue => Ok(None),
-            Verdict::Direct(answer) => Ok(Some(answer)),
-            Verdict::Failed(failure) => Err(failure),
+            Verdict::Continue if wanted > allowed => {
+                let exhausted = self.account.calls_exhausted();
+                Err(exhausted.unwrap_or(RunFailure::CallLimit { max: calls_max }))
+            }
+            verdict => Ok(verdict),
         }
     }
 
@@ -286,10 +350,7 @@ impl<'c> ToolLoop<'c> {
 
     async fn out_of_iterations(&mut self) -> Result<Ending, RunFailure> {
         let max = self.conversation.limits.iterations_max;
-        let ending = |answer| Ending {
-            answer,
-            stop: StopReason::IterationLimit,
-        };
+        let ending = |answer| Ending::new(answer, StopReason::IterationLimit);
         match self.conversation.limits.on_iterations_max {
             IterationPolicy::Error => Err(RunFailure::IterationLimit { max }),
             IterationPolicy::Partial => Ok(ending(self.tally.text.take())),
@@ -308,29 +369,42 @@ impl<'c> ToolLoop<'c> {
         self.conversation.history.close(&not_run(ErrorKind::LoopLimit, reason));
     }
 
-    fn finish(&mut self, answer: Option<String>, stop: StopReason) -> RunOutcome {
-        self.close(&interrupted(), stop);
+    fn finish(&mut self, ending: Ending) -> RunOutcome {
+        self.close(&interrupted(), ending.stop);
+        let usage = self.usage();
         let tally = std::mem::take(&mut self.tally);
         RunOutcome {
-            answer,
-            stop,
+            answer: ending.answer,
+            stop: ending.stop,
+            signal: ending.signal,
             iterations: tally.iterations,
             tool_calls: tally.calls,
+            artifacts: tally.artifacts,
             injected: tally.injected,
             removed: tally.removed,
-            usage: tally.usage,
+            usage,
             history: self.conversation.history.messages().to_vec(),
+        }
+    }
+
+    fn usage(&self) -> RunUsage {
+        let used = self.account.used();
+        RunUsage {
+            tokens: used.tokens,
+            cost_usd: used.cost,
+            ..self.tally.usage
         }
     }
 
     fn close(&mut self, open_calls: &Error, stop: StopReason) {
         self.finished = true;
         self.conversation.history.close(open_calls);
+        self.conversation.process.run_ended(stop);
         self.emit(&Event::Finished {
             stop,
             iterations: self.tally.iterations,
             tool_calls: self.tally.calls.len(),
-            usage: self.tally.usage,
+            usage: self.usage(),
             wall_ms: millis(self.started.elapsed()),
         });
     }
@@ -350,11 +424,14 @@ fn conclude(reply: Reply) -> Result<Ending, RunFailure> {
     match reply.finish {
         FinishReason::Length => Err(RunFailure::Length),
         FinishReason::ContentFilter => Err(RunFailure::Withheld),
-        _ => Ok(Ending {
-            answer: Some(reply.content),
-            stop: StopReason::Answered,
-        }),
+        _ => Ok(Ending::new(Some(reply.content), StopReason::Answered)),
     }
+}
+
+/// How long a run may take: its own limit, or what is left of its process's.
+fn wall_max(limits: &LoopLimits, process: &Account) -> Duration {
+    let own = Duration::from_millis(limits.wall_ms_max);
+    process.wall_left().map_or(own, |left| left.min(own))
 }
 
 pub(super) fn millis(duration: Duration) -> u64 {

@@ -6,10 +6,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::event::Event;
+use super::gateway::DESCRIBED;
 use super::policy::LoopLimits;
 use crate::injection::{CallLog, Discovery, Entities, Injection, Lineage, Scene};
-use crate::model::{DeclaredTool, Exposure};
-use crate::tool::{Added, Lookup, Message, NamedTool, Tool, ToolId, ToolName, ToolSet};
+use crate::model::{DeclaredTool, Delivery};
+use crate::tool::{Added, Lookup, Message, NamedTool, Tool, ToolDefinition, ToolId, ToolName, ToolSet};
 
 /// Callable and declared tools, and the entities behind them.
 ///
@@ -23,7 +24,7 @@ pub(super) struct Toolbox {
     declared: Vec<DeclaredTool>,
     /// Tools that came in behind a gateway, in order.
     described: Vec<ToolName>,
-    exposure: Exposure,
+    delivery: Delivery,
     entities: Entities,
     lineage: Lineage,
     pub(super) calls: CallLog,
@@ -47,13 +48,13 @@ struct Additions {
 }
 
 impl Toolbox {
-    pub(super) fn new(callable: ToolSet, exposure: Exposure, limits: &LoopLimits) -> Self {
+    pub(super) fn new(callable: ToolSet, delivery: Delivery, limits: &LoopLimits) -> Self {
         let fixed = callable.iter().map(|tool| tool.name.clone()).collect();
         Self {
             callable,
             declared: Vec::new(),
             described: Vec::new(),
-            exposure,
+            delivery,
             entities: Entities::default(),
             lineage: Lineage::default(),
             calls: CallLog::default(),
@@ -81,6 +82,58 @@ impl Toolbox {
 
     pub(super) fn entities(&self) -> &Entities {
         &self.entities
+    }
+
+    /// Takes a tool back that came in when this conversation was in another process.
+    pub(super) fn adopt(
+        &mut self,
+        trigger: &ToolName,
+        name: ToolName,
+        definition: ToolDefinition,
+        tool: Arc<dyn Tool>,
+        is_lost: bool,
+    ) {
+        let id = definition.id.clone();
+        // What is there already is the application's own, which has it from the start now.
+        if self.callable.adopt(name.clone(), definition, tool) && is_lost {
+            self.entities.lose(id);
+        }
+        self.touch(&name);
+        self.show(&name);
+        self.remember_origin(&[name], trigger);
+    }
+
+    /// Lets a tool that is there run other code.
+    pub(super) fn bind(&mut self, tool: Arc<dyn Tool>) {
+        self.entities.recover(&tool.definition().id);
+        self.callable.add(tool);
+    }
+
+    /// Removes tools by name.
+    pub(super) fn forget(&mut self, names: &[ToolName]) {
+        for tool in names.iter().filter_map(|name| self.named(name)).collect::<Vec<_>>() {
+            self.remove(&tool.definition.id);
+        }
+    }
+
+    /// Describes the tools that came in behind a gateway, for the model to read; `None` where there is nothing to tell.
+    pub(super) fn described(&self, events: &[Event]) -> Option<String> {
+        if self.delivery != Delivery::Gateway {
+            return None;
+        }
+        let names = events.iter().flat_map(|event| match event {
+            Event::ToolsInjected { names, .. } | Event::ToolsRestored { names } => names.as_slice(),
+            _ => &[],
+        });
+        let lines: String = names
+            .filter_map(|name| self.named(name))
+            .map(|tool| described(&tool))
+            .collect();
+        (!lines.is_empty()).then(|| format!("\n\n{DESCRIBED}\n{lines}"))
+    }
+
+    pub(super) fn delivery(&self) -> Delivery {
+        self.delivery
     }
 
     /// Shows strategies the conversation in which something was just said.
@@ -170,10 +223,14 @@ impl Toolbox {
             events.push(Event::ToolsInjected {
                 trigger: trigger.clone(),
                 names: added.new.clone(),
+                definitions: self.definitions(&added.new),
                 prompt_bytes,
             });
         }
         if !added.rebound.is_empty() {
+            let rebound = added.rebound.iter().filter_map(|name| self.named(name));
+            let ids: Vec<_> = rebound.map(|tool| tool.definition.id.clone()).collect();
+            ids.iter().for_each(|id| self.entities.recover(id));
             events.push(Event::ToolsRebound {
                 trigger: trigger.clone(),
                 names: added.rebound,
@@ -220,11 +277,20 @@ impl Toolbox {
         additions
     }
 
-    fn remember_origin(&mut self, names: &[ToolName], trigger: &ToolName) {
-        let id_of = |name: &ToolName| match self.callable.look_up(name.as_str()) {
-            Lookup::Found(tool) => Some(tool.definition.id.clone()),
+    fn named(&self, name: &ToolName) -> Option<NamedTool> {
+        match self.callable.look_up(name.as_str()) {
+            Lookup::Found(tool) => Some(tool),
             _ => None,
-        };
+        }
+    }
+
+    fn definitions(&self, names: &[ToolName]) -> Vec<ToolDefinition> {
+        let tools = names.iter().filter_map(|name| self.named(name));
+        tools.map(|tool| ToolDefinition::clone(&tool.definition)).collect()
+    }
+
+    fn remember_origin(&mut self, names: &[ToolName], trigger: &ToolName) {
+        let id_of = |name: &ToolName| self.named(name).map(|tool| tool.definition.id.clone());
         let Some(brought_by) = id_of(trigger) else { return };
         let tools: Vec<_> = names.iter().filter_map(id_of).collect();
         for tool in tools {
@@ -235,10 +301,8 @@ impl Toolbox {
     /// Shows a callable tool to the model, after those that it was shown. Returns how many bytes that adds to the prompt, or
     /// `None` when there is no such tool; a tool that is shown already stays as it is.
     fn show(&mut self, name: &ToolName) -> Option<u64> {
-        let Lookup::Found(tool) = self.callable.look_up(name.as_str()) else {
-            return None;
-        };
-        if self.exposure == Exposure::Gateway && !self.fixed.contains(name) {
+        let tool = self.named(name)?;
+        if self.delivery == Delivery::Gateway && !self.fixed.contains(name) {
             if self.described.contains(name) {
                 return Some(0);
             }
@@ -262,7 +326,7 @@ impl Toolbox {
         self.declared.iter().any(|tool| tool.name == *name)
     }
 
-    fn touch(&mut self, name: &ToolName) {
+    pub(super) fn touch(&mut self, name: &ToolName) {
         self.clock += 1;
         self.used.insert(name.clone(), self.clock);
     }

@@ -78,7 +78,9 @@ impl<'c> UserTurn<'c> {
     /// # Errors
     /// As [`Conversation::run`].
     pub async fn run(self) -> Result<RunOutcome, RunError> {
-        ToolLoop::new(self.conversation, &self.context).run(&self.prompt).await
+        ToolLoop::new(self.conversation, &self.context)
+            .run(Some(&self.prompt))
+            .await
     }
 
     /// Asks for the answer as a value: the model is told the schema of `T`, and its text is read as JSON, with or without a
@@ -95,7 +97,9 @@ impl<'c> UserTurn<'c> {
             "{}\n\nWhen you are done, answer with nothing but JSON that fits this schema:\n{schema}",
             self.prompt
         );
-        let outcome = ToolLoop::new(self.conversation, &self.context).run(&prompt).await?;
+        let outcome = ToolLoop::new(self.conversation, &self.context)
+            .run(Some(&prompt))
+            .await?;
         match serde_json::from_str(without_fence(outcome.text())) {
             Ok(value) => Ok(TypedOutcome { value, outcome }),
             Err(error) => {

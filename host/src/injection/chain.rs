@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::change::Injection;
-use super::context::InjectionContext;
+use super::context::{CompletedCall, InjectionContext};
 use super::gate::Gate;
 use super::scene::Scene;
 use super::strategy::InjectionStrategy;
 use super::turn::TurnContext;
 use super::unfolding::Unfolding;
-use crate::tool::NamedTool;
+use crate::tool::{NamedTool, Tool, ToolId, ToolProvider};
 
 /// Strategies that are all asked, in order, about the same moment; what they want is merged.
 ///
@@ -59,13 +59,42 @@ impl Chain {
     }
 }
 
+impl Chain {
+    /// Makes the call as it looks to those who claim none of its objects; `None` where nobody claims any.
+    fn unclaimed(&self, call: &CompletedCall) -> Option<CompletedCall> {
+        let is_free = |provider: &Arc<dyn ToolProvider>| !self.claims(provider.as_ref());
+        if call.result.providers.iter().all(is_free) {
+            return None;
+        }
+        let mut call = call.clone();
+        call.result.providers.retain(is_free);
+        Some(call)
+    }
+}
+
 impl InjectionStrategy for Chain {
     fn evaluate(&self, context: &InjectionContext<'_>) -> Injection {
         let mut merged = Injection::none();
+        let unclaimed = self.unclaimed(context.call());
         for strategy in &self.strategies {
-            merged.merge(strategy.evaluate(context));
+            let claims = |provider: &Arc<dyn ToolProvider>| strategy.claims(provider.as_ref());
+            let injection = match &unclaimed {
+                Some(call) if !context.call().result.providers.iter().any(claims) => {
+                    strategy.evaluate(&InjectionContext::after(call, context.scene()))
+                }
+                _ => strategy.evaluate(context),
+            };
+            merged.merge(injection);
         }
         merged
+    }
+
+    fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {
+        self.strategies.iter().find_map(|strategy| strategy.restore(tool))
+    }
+
+    fn claims(&self, provider: &dyn ToolProvider) -> bool {
+        self.strategies.iter().any(|strategy| strategy.claims(provider))
     }
 
     fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
@@ -89,7 +118,7 @@ mod tests {
 
     use super::*;
     use crate::injection::{CompletedCall, Entities, NoInjection};
-    use crate::tool::{Arguments, NativeTool, Tool, ToolId, ToolName, ToolResult, ToolSet};
+    use crate::tool::{Arguments, NativeTool, ToolName, ToolResult, ToolSet};
 
     fn tool(name: &str) -> Arc<dyn Tool> {
         let made = NativeTool::new(name, "", json!({"type": "object"}), |_, _| async {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::entities::{Binding, EntityKey};
+use super::shared::SharedEntities;
 use crate::tool::{AVAILABLE_TOOLS, Tool, ToolId, ToolResult, ToolSet, name_available_tools};
 
 /// Tools to add and to remove, and what was found on the way.
@@ -116,6 +117,10 @@ pub struct Discovery {
     pub depth: u32,
     /// Whether it is new, and which instance is bound from now on.
     pub binding: Binding,
+    /// All entities of the type that share these tools, where there are many.
+    pub shared: Option<SharedEntities>,
+    /// The namespace of its type.
+    pub namespace: String,
 }
 
 /// An object in a result that cannot become tools; the value itself is returned all the same.
@@ -182,6 +187,7 @@ pub fn name_discovered(result: &mut ToolResult, discovered: &[Discovery], tools:
                 key.id == *id && key.prefix == provider.prefix() && key.namespace == provider.namespace()
             }
             (None, None) => found.prefix == provider.prefix(),
+            (None, Some(_)) => found.shared.is_some() && found.prefix == provider.prefix(),
             _ => false,
         };
         let Some(at) = left.iter().position(is_it) else {

@@ -1,10 +1,11 @@
 //! The entities that a conversation has met.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::change::Discovery;
+use super::shared::SharedEntities;
 use crate::tool::ToolId;
 
 /// Tells an entity from every other: two objects with the same key are one.
@@ -57,6 +58,10 @@ pub struct Entities {
     known: HashMap<EntityKey, Known>,
     depths: HashMap<ToolId, u32>,
     unnamed: usize,
+    /// Entities that share their tools, by namespace and type.
+    shared: HashMap<(String, String), SharedEntities>,
+    /// Methods whose objects did not come along when the conversation was resumed.
+    lost: HashSet<ToolId>,
 }
 
 impl Entities {
@@ -64,6 +69,11 @@ impl Entities {
     pub fn record(&mut self, discovery: &Discovery) {
         for tool in &discovery.tools {
             self.depths.entry(tool.clone()).or_insert(discovery.depth);
+        }
+        if let Some(shared) = &discovery.shared {
+            let of = (discovery.namespace.clone(), discovery.prefix.clone());
+            self.shared.insert(of, shared.clone());
+            return;
         }
         let Some(key) = &discovery.key else {
             self.unnamed += usize::from(discovery.binding == Binding::New);
@@ -80,10 +90,32 @@ impl Entities {
         }
     }
 
+    /// Notes that there is no object behind a method any more.
+    pub(crate) fn lose(&mut self, method: ToolId) {
+        self.lost.insert(method);
+    }
+
+    /// Notes that there is an object behind a method again.
+    pub(crate) fn recover(&mut self, method: &ToolId) {
+        self.lost.remove(method);
+    }
+
+    /// Tells whether a method's object did not come along when the conversation was resumed.
+    #[must_use]
+    pub fn is_lost(&self, method: &ToolId) -> bool {
+        self.lost.contains(method)
+    }
+
     /// Returns the tools of an entity that was met before.
     #[must_use]
     pub fn tools_of(&self, key: &EntityKey) -> Option<&[ToolId]> {
         self.known.get(key).map(|known| known.tools.as_slice())
+    }
+
+    /// Returns the entities of a type that share their tools.
+    #[must_use]
+    pub fn shared(&self, namespace: &str, prefix: &str) -> Option<&SharedEntities> {
+        self.shared.get(&(namespace.to_owned(), prefix.to_owned()))
     }
 
     /// Returns how deep an entity lies that was met before.
@@ -101,7 +133,8 @@ impl Entities {
     /// Returns how many entities were met.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.known.len() + self.unnamed
+        let shared: usize = self.shared.values().map(SharedEntities::len).sum();
+        self.known.len() + self.unnamed + shared
     }
 
     /// Tells whether none was met.

@@ -3,10 +3,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use indexmap::IndexMap;
+
 use super::change::{Discovery, Injection, RejectedProvider};
 use super::context::InjectionContext;
 use super::entities::{Binding, EntityKey};
 use super::rebranded::Rebranded;
+use super::shared::ENTITIES_PER_RESULT_MAX;
 use super::strategy::InjectionStrategy;
 use crate::tool::{Rebinding, Tool, ToolId, ToolProvider};
 
@@ -18,7 +21,8 @@ pub const ENTITY_DEPTH_MAX: u32 = 8;
 /// The longest id of an entity, in bytes. It is repeated to the model in each result and goes into tool names.
 pub const ENTITY_ID_BYTES_MAX: usize = 256;
 
-/// Adds the methods of every [`ToolProvider`] that a result holds, bound to the live object.
+/// Adds the methods of every [`ToolProvider`] that a result holds, bound to the live object. Of a type of which one result holds
+/// more than [`ENTITIES_PER_RESULT_MAX`], all share one set of methods, which take the id.
 ///
 /// The same entity again adds nothing: names and definitions stay, and its [`Rebinding`] says which instance runs. Methods
 /// that return objects nest by the same rule, to [`ENTITY_DEPTH_MAX`]. An object without tools is left alone; one with an
@@ -34,8 +38,13 @@ impl InjectionStrategy for EntityTools {
             keys: HashSet::new(),
             tools: HashSet::new(),
         };
-        for provider in &context.call().result.providers {
-            result.take(provider.as_ref());
+        let providers = &context.call().result.providers;
+        for crowd in crowds(providers) {
+            match crowd.as_slice() {
+                [] => {}
+                [one] => result.take(one.as_ref()),
+                many => result.share(many),
+            }
         }
         result.injection
     }
@@ -66,11 +75,11 @@ impl Evaluation<'_> {
         if methods.is_empty() {
             return;
         }
-        let binding = self.binding(key.as_ref(), &methods, provider.rebinding());
         let tools: Vec<_> = methods
             .into_iter()
             .map(|method| self.owned_by(key.as_ref(), method))
             .collect();
+        let binding = self.binding(key.as_ref(), &tools, provider.rebinding());
         let ids: Vec<_> = tools.iter().map(|tool| tool.definition().id.clone()).collect();
         for tool in tools {
             if binding == Binding::Rebound || !self.is_there(&tool.definition().id) {
@@ -85,6 +94,37 @@ impl Evaluation<'_> {
             tools: ids,
             depth,
             binding,
+            shared: None,
+            namespace: provider.namespace().to_owned(),
+        });
+    }
+
+    /// Gives many entities of a type one set of tools, which take the id of the one to act on.
+    fn share(&mut self, entities: &[Arc<dyn ToolProvider>]) {
+        let (fit, unfit): (Vec<_>, Vec<_>) = entities.iter().cloned().partition(|entity| {
+            let key = entity.instance_id().map(|id| EntityKey::new("", "", id));
+            fault(key.as_ref(), self.depth_of(None, entity.as_ref())).is_none()
+        });
+        // Those that cannot be told apart or lie too deep are refused one by one.
+        unfit.iter().for_each(|entity| self.take(entity.as_ref()));
+        let Some(first) = fit.first() else { return };
+        let known = self.context.entities().shared(first.namespace(), first.prefix());
+        let shared = known.cloned().unwrap_or_default();
+        shared.extend(&fit);
+        let tools = shared.tools(first.as_ref());
+        let ids: Vec<_> = tools.iter().map(|tool| tool.definition().id.clone()).collect();
+        let is_lost = ids.iter().any(|id| self.context.entities().is_lost(id));
+        if known.is_none() || is_lost {
+            self.injection.add.extend(tools);
+        }
+        self.injection.discovered.push(Discovery {
+            key: None,
+            prefix: first.prefix().to_owned(),
+            tools: ids,
+            depth: self.depth_of(None, first.as_ref()),
+            binding: if known.is_some() { Binding::Kept } else { Binding::New },
+            shared: Some(shared),
+            namespace: first.namespace().to_owned(),
         });
     }
 
@@ -101,7 +141,10 @@ impl Evaluation<'_> {
             Some(key) => self.context.entities().tools_of(key).is_some() || self.keys.contains(key),
             None => methods.iter().all(|method| self.is_there(&method.definition().id)),
         };
-        match (known, rebinding) {
+        let entities = self.context.entities();
+        let is_lost = methods.iter().any(|method| entities.is_lost(&method.definition().id));
+        match (known || is_lost, rebinding) {
+            _ if is_lost => Binding::Rebound,
             (false, _) => Binding::New,
             (true, Rebinding::Keep) => Binding::Kept,
             (true, Rebinding::Latest) => Binding::Rebound,
@@ -120,12 +163,31 @@ impl Evaluation<'_> {
         let own = self.context.entities().tools_of(key).unwrap_or_default();
         let discovered_here = self.injection.discovered.iter().find(|d| d.key.as_ref() == Some(key));
         let is_own = own.contains(id) || discovered_here.is_some_and(|d| d.tools.contains(id));
-        if is_own || !self.is_there(id) {
+        if is_own || !self.is_there(id) || self.context.entities().is_lost(id) {
             return method;
         }
         let owner = format!("{}/{}/{}", key.namespace, key.prefix, key.id);
         Arc::new(Rebranded::new(id.bound_to(&owner), method))
     }
+}
+
+/// Groups the entities of a result: each by itself, but those of a type of which there are many together.
+fn crowds(providers: &[Arc<dyn ToolProvider>]) -> Vec<Vec<Arc<dyn ToolProvider>>> {
+    let type_of = |entity: &Arc<dyn ToolProvider>| (entity.namespace().to_owned(), entity.prefix().to_owned());
+    let mut of_type: IndexMap<_, Vec<_>> = IndexMap::new();
+    for provider in providers.iter().filter(|provider| provider.instance_id().is_some()) {
+        of_type.entry(type_of(provider)).or_default().push(provider.clone());
+    }
+    of_type.retain(|_, entities| entities.len() > ENTITIES_PER_RESULT_MAX);
+    let mut crowds = Vec::new();
+    for provider in providers {
+        let is_one_of_many = provider.instance_id().is_some() && of_type.contains_key(&type_of(provider));
+        if !is_one_of_many {
+            crowds.push(vec![provider.clone()]);
+        }
+    }
+    crowds.extend(of_type.into_values());
+    crowds
 }
 
 /// Says what keeps a provider from becoming tools.

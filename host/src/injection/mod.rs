@@ -6,27 +6,35 @@
 //! always ends in the same tools.
 //!
 //! [`Unfolding`] and [`EntityTools`] are on by default: they bring in the tools behind a [`Facade`], and the methods of objects
-//! that a result holds. Several strategies form a [`Chain`].
+//! that a result holds. [`Chaining`] shows such methods another way. [`Playbook`] and [`StateMachine`] lock tools. Several strategies form a [`Chain`].
 
 mod calls;
 mod chain;
+mod chaining;
 mod change;
 mod context;
+mod current;
 mod entities;
 mod entity_tools;
 mod facade;
 mod gate;
 mod lineage;
+mod playbook;
+mod plugin_facades;
 mod rebranded;
 mod registry_tools;
 mod scene;
+mod shared;
+mod state_machine;
 mod strategy;
 mod tool_search;
 mod turn;
 mod unfolding;
+mod unlock;
 
 pub use calls::{CallLog, PastCall};
 pub use chain::Chain;
+pub use chaining::Chaining;
 pub use change::{Discovery, Injection, RejectedProvider, Withheld, name_discovered};
 pub use context::{CompletedCall, InjectionContext};
 pub use entities::{Binding, Entities, EntityKey};
@@ -34,11 +42,16 @@ pub use entity_tools::{ENTITY_DEPTH_MAX, ENTITY_ID_BYTES_MAX, EntityTools};
 pub use facade::{Facade, FacadeBuilder};
 pub use gate::Gate;
 pub use lineage::Lineage;
+pub use playbook::Playbook;
+pub use plugin_facades::facades_by_interface;
 pub use registry_tools::RegistryTools;
 pub use scene::Scene;
+pub use shared::{ENTITIES_PER_RESULT_MAX, SharedEntities};
+pub use state_machine::{State, StateMachine, StateMachineBuilder};
 pub use strategy::{InjectionStrategy, NoInjection};
 pub use tool_search::{SEARCH_TOOLS, SEARCH_WALL_MAX, TOOL_GUIDANCE, ToolSearch};
 pub use turn::TurnContext;
 pub use unfolding::{FACADE_DEPTH_MAX, Unfolding};
+pub use unlock::Unlock;
 
 pub(crate) use change::name_listed;

@@ -4,11 +4,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::change::Injection;
 use super::context::InjectionContext;
+use super::plugin_facades::facades_by_interface;
 use super::strategy::InjectionStrategy;
 use super::turn::TurnContext;
 use crate::plugin::Scope;
 use crate::registry::{LiveRegistry, Registry};
-use crate::tool::{Tool, ToolSet};
+use crate::tool::{Tool, ToolDefinition, ToolId, ToolSet};
 
 /// Shows all tools of a registry from the start, and moves the conversation to what is there when a turn begins.
 ///
@@ -16,6 +17,8 @@ use crate::tool::{Tool, ToolSet};
 pub struct RegistryTools {
     follower: Follower,
     scope: Scope,
+    /// Every interface is a facade, not only those of packages whose manifest says so.
+    all_facades: bool,
 }
 
 impl RegistryTools {
@@ -25,13 +28,35 @@ impl RegistryTools {
         Self {
             follower: Follower::new(registry.into()),
             scope,
+            all_facades: false,
         }
+    }
+
+    /// Shows every interface that has several functions as one tool, which unfolds into them.
+    #[must_use]
+    pub fn as_facades(mut self) -> Self {
+        self.all_facades = true;
+        self
     }
 
     /// Returns the tools that are there now.
     #[must_use]
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        self.follower.registry().tools(&self.scope)
+        let registry = self.follower.registry();
+        self.shown(&registry, registry.tools(&self.scope))
+    }
+
+    /// Puts facades where they are wanted.
+    fn shown(&self, registry: &Registry, tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
+        facades_by_interface(tools, |plugin| {
+            let manifest = registry.package(plugin).and_then(|package| package.manifest.as_ref());
+            let is_wanted = self.all_facades || manifest.is_some_and(|manifest| manifest.facade);
+            is_wanted.then(|| {
+                manifest
+                    .and_then(|manifest| manifest.description.clone())
+                    .unwrap_or_default()
+            })
+        })
     }
 }
 
@@ -50,10 +75,24 @@ impl InjectionStrategy for RegistryTools {
             if was_there.is_some_and(|earlier| Arc::ptr_eq(earlier, plugin)) {
                 continue;
             }
-            let new = now.tools_of(plugin, &self.scope).into_iter();
-            let is_new = |tool: &Arc<dyn Tool>| turn.tools().by_id(&tool.definition().id).is_none();
+            let new = self.shown(&now, now.tools_of(plugin, &self.scope)).into_iter();
+            // A facade is bound anew, so that it unfolds into the new version's tools.
+            let is_new =
+                |tool: &Arc<dyn Tool>| tool.unfolds().is_some() || turn.tools().by_id(&tool.definition().id).is_none();
             injection.add.extend(new.filter(is_new));
         }
+        let is_gone = |id: &ToolId| {
+            let plugin = now.plugins().find(|plugin| plugin.name() == id.owner());
+            plugin.is_none_or(|plugin| {
+                let interface = |tool: &ToolDefinition| tool.id.interface_of() == Some(id.as_str());
+                !plugin.inspection().tools.iter().any(interface)
+            })
+        };
+        let facades = turn.tools().iter().map(|named| &named.definition.id);
+        let facades = facades.filter(|id| before.plugins().any(|plugin| plugin.name() == id.owner()));
+        injection
+            .remove
+            .extend(facades.filter(|id| !id.as_str().contains('#') && is_gone(id)).cloned());
         injection
     }
 }

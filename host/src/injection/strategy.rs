@@ -1,11 +1,13 @@
 //! The port through which tools enter and leave a conversation.
 
+use std::sync::Arc;
+
 use super::change::Injection;
 use super::context::InjectionContext;
 use super::gate::Gate;
 use super::scene::Scene;
 use super::turn::TurnContext;
-use crate::tool::NamedTool;
+use crate::tool::{NamedTool, Tool, ToolId, ToolProvider};
 
 /// Decides after a tool's result which tools the model sees next.
 ///
@@ -32,6 +34,18 @@ pub trait InjectionStrategy: Send + Sync {
     /// Looks at what the user said and says what changes before the model is asked. By default nothing does.
     fn begin_turn(&self, _turn: &TurnContext<'_>) -> Injection {
         Injection::none()
+    }
+
+    /// Makes a tool again that this strategy brought in before, in a conversation that goes on in another process. By default
+    /// it knows none; what it adds after a call it is asked about anyway.
+    fn restore(&self, _tool: &ToolId) -> Option<Arc<dyn Tool>> {
+        None
+    }
+
+    /// Says whether the objects of this kind are this strategy's own, so that others do not see them in results. By default
+    /// none is.
+    fn claims(&self, _provider: &dyn ToolProvider) -> bool {
+        false
     }
 
     /// Says whether a tool may be called now. By default a strategy has no say in any.

@@ -122,6 +122,10 @@ impl InjectionStrategy for ToolSearch {
         self.shelf.missing(ids, context.tools())
     }
 
+    fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {
+        self.shelf.registry().tool(tool.as_str(), &self.shelf.scope)
+    }
+
     fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
         let mut injection = match self.shelf.follower.advance() {
             Some((before, now)) => moved(&before, &now, turn.tools(), &self.shelf.scope),

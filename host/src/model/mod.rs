@@ -2,10 +2,12 @@
 //!
 //! [`ChatModel`] is the port: one inference over a history and the declared tools. [`Scripted`] plays a script, for tests
 //! and demonstrations; `OpenAi` (feature `models`) asks any provider that speaks the chat-completions API. A [`ModelSpec`]
-//! names a model, and [`connect`] makes it.
+//! names a model, and [`connect`] makes it; [`Models`] holds those of an application. A [`Price`] makes tokens money.
 
+mod choice;
 mod error;
 mod port;
+mod price;
 mod scripted;
 mod select;
 
@@ -16,12 +18,14 @@ mod http;
 #[cfg(feature = "models")]
 mod ollama;
 #[cfg(feature = "models")]
-mod openai;
+pub(crate) mod openai;
 
+pub use choice::{ModelChoice, Models, Task};
 pub use error::ModelError;
 pub use port::{
-    ChatModel, ChatOptions, ChatRequest, ChatResponse, DeclaredTool, Exposure, FinishReason, TokenUsage, ToolChoice,
+    ChatModel, ChatOptions, ChatRequest, ChatResponse, DeclaredTool, Delivery, FinishReason, TokenUsage, ToolChoice,
 };
+pub use price::{Cost, Price, Priced};
 pub use scripted::{Expectation, Scripted, ShownRequest, TextMatch, Turn};
 pub use select::{ModelSpec, connect};
 

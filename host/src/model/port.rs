@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::error::ModelError;
+use super::price::Price;
 use crate::tool::{Message, ToolCall, ToolDefinition, ToolName};
 
 /// A language model that answers one turn. The loop, never the model's client, runs the tools.
@@ -21,8 +22,13 @@ pub trait ChatModel: Send + Sync {
     /// [`ModelError`], after what may be retried was retried.
     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError>;
 
+    /// Returns what its tokens cost, where that is known; [`Priced`](super::Priced) says it for any model.
+    fn price(&self) -> Option<Price> {
+        None
+    }
+
     /// Says whether the provider itself can hold tools back until the model looks for them: whether
-    /// [`Exposure::Native`] is possible. None of the adapters here can.
+    /// [`Delivery::Native`] is possible. None of the adapters here can.
     fn defers_tools(&self) -> bool {
         false
     }
@@ -46,6 +52,10 @@ impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
 
     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
         (**self).chat(request).await
+    }
+
+    fn price(&self) -> Option<Price> {
+        (**self).price()
     }
 
     fn defers_tools(&self) -> bool {
@@ -93,7 +103,7 @@ impl<'a> ChatRequest<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Exposure {
+pub enum Delivery {
     /// They are declared, after those that are there. What stands before them in the prompt stays cached.
     #[default]
     List,

@@ -21,6 +21,8 @@ pub struct Annotations {
     pub tools: BTreeMap<String, ToolText>,
     /// What is said about resources, by name.
     pub entities: BTreeMap<String, EntityOptions>,
+    /// Resources whose methods are declared from the start and act on the instance that was returned last, by name.
+    pub chain: Vec<String>,
     /// The bounds that the package asks for itself; they can only lower those that hold.
     pub limits: LimitRequest,
     /// The values without which none of its tools works.
@@ -94,6 +96,12 @@ impl Annotations {
         for (name, options) in &self.entities {
             options.apply(shape, name)?;
         }
+        for name in &self.chain {
+            let Some(at) = resource_named(shape, name) else {
+                return Err(lacks(shape, "chain", name));
+            };
+            shape.resources[at].chained = true;
+        }
         Ok(())
     }
 }
@@ -127,11 +135,7 @@ impl ToolText {
 
 impl EntityOptions {
     fn apply(&self, shape: &mut Shape, name: &str) -> Result<(), Error> {
-        let at = shape
-            .resources
-            .iter()
-            .position(|resource| resource.name == name || resource.json_name() == name);
-        let Some(at) = at else {
+        let Some(at) = resource_named(shape, name) else {
             return Err(lacks(shape, "entities", name));
         };
         shape.resources[at].rebinding = self.rebinding;
@@ -150,6 +154,11 @@ impl EntityOptions {
         shape.resources[at].id = Some(method);
         Ok(())
     }
+}
+
+fn resource_named(shape: &Shape, name: &str) -> Option<usize> {
+    let mut resources = shape.resources.iter();
+    resources.position(|resource| resource.name == name || resource.json_name() == name)
 }
 
 /// Whether a manifest's name means this function.

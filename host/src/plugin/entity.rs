@@ -6,12 +6,13 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use wasmtime::component::ResourceAny;
 
+use super::component::Plugin;
 use super::decode::{DecodeError, Handover, ResolveHandle, quoted};
 use super::inspection::{define, define_shared_method};
 use super::session::{Session, Target};
 use super::tool::PluginTool;
 use super::types::{Function, FunctionKind, Resource, ResourceIndex, Shape, WitType};
-use crate::tool::{AVAILABLE_TOOLS, Rebinding, Tool, ToolProvider, entity_tool_names, snake_case};
+use crate::tool::{AVAILABLE_TOOLS, Rebinding, Tool, ToolDefinition, ToolProvider, entity_tool_names, snake_case};
 
 /// The longest id that a guest may give, in bytes.
 pub(crate) const ID_BYTES_MAX: usize = 256;
@@ -221,6 +222,42 @@ pub(crate) fn shared_tool_names(shape: &Shape, resource: &Resource) -> Vec<Strin
         .collect()
 }
 
+/// A resource whose methods are declared before there is an instance.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ChainedResource {
+    /// The namespace of its entities.
+    pub namespace: String,
+    /// Its name in tool names.
+    pub prefix: String,
+    /// Its methods, bound to no instance.
+    pub methods: Vec<ToolDefinition>,
+}
+
+impl Plugin {
+    /// Lists the resources that the package wants chained.
+    #[must_use]
+    pub fn chained_resources(&self) -> Vec<ChainedResource> {
+        let shape = &self.inspection().shape;
+        let chained = shape.resources.iter().filter(|resource| resource.chained);
+        chained
+            .map(|resource| ChainedResource {
+                namespace: namespace(self, resource),
+                prefix: resource.json_name(),
+                methods: tool_methods(resource)
+                    .map(|method| define(shape, &shape.functions[method], self.name()))
+                    .collect(),
+            })
+            .collect()
+    }
+}
+
+/// Tells a plugin's types from those of all others.
+fn namespace(plugin: &Plugin, resource: &Resource) -> String {
+    let interface = resource.interface.as_deref().unwrap_or_default();
+    format!("{}@{}/{interface}", plugin.name(), plugin.inspection().digest)
+}
+
 /// An entity, or all entities of a type, as a provider of tools.
 pub(crate) struct PluginEntity {
     session: Arc<Session>,
@@ -236,8 +273,7 @@ impl PluginEntity {
     pub(crate) fn new(session: Arc<Session>, index: ResourceIndex, id: Option<String>, depth: u32) -> Self {
         let inspection = session.plugin().inspection();
         let resource = &inspection.shape.resources[index.0];
-        let interface = resource.interface.as_deref().unwrap_or_default();
-        let namespace = format!("{}@{}/{interface}", session.plugin().name(), inspection.digest);
+        let namespace = namespace(session.plugin(), resource);
         Self {
             prefix: resource.json_name(),
             namespace,

@@ -65,7 +65,7 @@ impl Harvest<'_> {
         for (at, handle) in found.iter().enumerate() {
             let resource = &shape.resources[handle.resource.0];
             let count = counts.get(&handle.resource).copied().unwrap_or_default();
-            let is_shared = resource.id.is_none() || count > ENTITIES_PER_RESULT_MAX;
+            let is_shared = (resource.id.is_none() && !resource.chained) || count > ENTITIES_PER_RESULT_MAX;
             let id = match self.identify(instance, entities, resource, handle).await? {
                 Ok(id) => id,
                 Err(reason) => {

@@ -80,6 +80,7 @@ pub use component::Plugin;
 pub use custom_section::custom_section;
 pub use docs::WIT_SECTION;
 pub use engine::Profile;
+pub use entity::ChainedResource;
 pub use http::{Resolve, Resolving};
 pub use imports::{Import, ImportSupport};
 pub use inspection::{EntityType, Inspection, Origin, component_wit};

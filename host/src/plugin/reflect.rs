@@ -95,6 +95,7 @@ impl<'a> Reader<'a> {
                     docs: None,
                     methods: Vec::new(),
                     rebinding: Default::default(),
+                    chained: false,
                     id: None,
                     describe: None,
                 });

@@ -186,6 +186,9 @@ pub(crate) struct Resource {
     pub(crate) methods: Vec<usize>,
     /// Which instance stays when the same entity is returned again.
     pub(crate) rebinding: crate::tool::Rebinding,
+    /// Whether its methods are declared from the start and act on the instance that was returned last.
+    #[serde(default)]
+    pub(crate) chained: bool,
     /// Its `id: func() -> string`, if it has one.
     pub(crate) id: Option<usize>,
     /// Its `describe`, a method without parameters, if it has one.

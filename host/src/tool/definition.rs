@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use serde::ser::SerializeStruct;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::id::ToolId;
 
 /// Describes a tool: who it is, what it is for, what goes in and what comes out.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolDefinition {
     /// The canonical identity.
@@ -78,5 +78,24 @@ impl Serialize for ToolDefinition {
         fields.serialize_field("input_schema", &*self.input_schema)?;
         fields.serialize_field("output_schema", &self.output_schema.as_deref())?;
         fields.end()
+    }
+}
+
+/// Read as it is written; the other names that it would take are lost.
+impl<'de> Deserialize<'de> for ToolDefinition {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Written {
+            id: ToolId,
+            name: String,
+            description: String,
+            input_schema: Value,
+            output_schema: Option<Value>,
+        }
+
+        let written = Written::deserialize(deserializer)?;
+        let mut definition = Self::new(written.id, written.name, written.description, written.input_schema);
+        definition.output_schema = written.output_schema.map(Arc::new);
+        Ok(definition)
     }
 }

@@ -41,6 +41,22 @@ impl ToolId {
         Self(format!("{}({entity})", self.0).into())
     }
 
+    /// Names this tool under a name that somebody gave it.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Self {
+        Self(format!("{} as {name}", self.0).into())
+    }
+
+    /// Names the method without the entity that it is bound to.
+    #[must_use]
+    pub fn unbound(&self) -> Self {
+        let function = self.0.find('#').unwrap_or(0);
+        match self.0[function..].find('(') {
+            Some(at) if self.0.ends_with(')') => Self(self.0[..function + at].into()),
+            _ => self.clone(),
+        }
+    }
+
     /// Names this tool as one inside a facade: `native#query` in `native#db` is `native#db/query`.
     #[must_use]
     pub fn within(&self, facade: &Self) -> Self {
@@ -55,10 +71,11 @@ impl ToolId {
         Self(format!("{plugin}/{interface}").into())
     }
 
-    /// Names this tool under a name that somebody gave it.
+    /// Returns the interface of a plugin's function as an identity: `plugin/interface@version`; none for all others.
     #[must_use]
-    pub fn named(&self, name: &str) -> Self {
-        Self(format!("{} as {name}", self.0).into())
+    pub fn interface_of(&self) -> Option<&str> {
+        let (interface, _) = self.0.split_once('#')?;
+        interface.contains('/').then_some(interface)
     }
 
     /// Returns the name of the plugin whose tool it is; `native` or `host` for a tool that is no plugin's.

@@ -15,6 +15,7 @@ mod context;
 mod contract;
 mod decorator;
 mod definition;
+mod entity_methods;
 mod error;
 mod id;
 mod input;
@@ -44,6 +45,7 @@ pub use context::{CHANNEL, CHAT_ID, LOOP_ID, ToolContext};
 pub use contract::{Arguments, Tool, layers};
 pub use decorator::{Decorated, Decorator, ToolExt};
 pub use definition::ToolDefinition;
+pub use entity_methods::EntityMethods;
 pub use error::ToolError;
 pub use id::ToolId;
 pub use loop_memo::LoopMemo;
@@ -62,6 +64,7 @@ pub use unfold::{Unfolded, Unfolds};
 
 pub(crate) use background::{Background, Late};
 pub(crate) use input::InputCheck;
+pub(crate) use native::schema_of;
 pub(crate) use result::FollowUp;
 
 use serde_json::Value;

@@ -155,9 +155,16 @@ impl NativeTool {
         F: Fn(In, ToolContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Out, E>> + Send + 'static,
     {
-        let mut definition = ToolDefinition::new(id, "", description, input_schema_of::<In>());
+        let mut definition = ToolDefinition::new(id, "", description, schema_of::<In>());
         definition.names = names;
-        Self::from_definition(definition, typed_body(function))
+        let function = Arc::new(function);
+        Self::from_definition(definition, move |arguments, context| {
+            let function = function.clone();
+            async move {
+                let input = read_input(arguments)?;
+                answer(function(input, context).await)
+            }
+        })
     }
 }
 
@@ -179,7 +186,7 @@ impl Tool for NativeTool {
 pub struct NoArguments {}
 
 /// Derives the schema of a tool's input, without what only schema tools read.
-pub(super) fn input_schema_of<In: JsonSchema>() -> Value {
+pub(crate) fn schema_of<In: JsonSchema>() -> Value {
     let mut schema = schemars::schema_for!(In).to_value();
     if let Value::Object(fields) = &mut schema {
         fields.remove("$schema");
@@ -191,29 +198,13 @@ pub(super) fn input_schema_of<In: JsonSchema>() -> Value {
     schema
 }
 
-/// Makes a closure over JSON of a function from a type to a type.
-pub(super) fn typed_body<In, Out, E, F, Fut>(
-    function: F,
-) -> impl Fn(Arguments, ToolContext) -> BoxFuture<'static, Result<ToolResult, ToolError>> + Send + Sync + 'static
-where
-    In: DeserializeOwned,
-    Out: Serialize + Send + 'static,
-    E: Into<Box<dyn std::error::Error + Send + Sync>>,
-    F: Fn(In, ToolContext) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<Out, E>> + Send + 'static,
-{
-    let function = Arc::new(function);
-    move |arguments, context| {
-        let function = function.clone();
-        Box::pin(async move {
-            let input = serde_json::from_value(Value::Object(arguments))
-                .map_err(|error| ToolError::invalid_arguments(error.to_string()))?;
-            answer(function(input, context).await)
-        })
-    }
+/// Reads arguments as a type.
+pub(super) fn read_input<In: DeserializeOwned>(arguments: Arguments) -> Result<In, ToolError> {
+    serde_json::from_value(Value::Object(arguments)).map_err(|error| ToolError::invalid_arguments(error.to_string()))
 }
 
-fn answer<Out, E>(outcome: Result<Out, E>) -> Result<ToolResult, ToolError>
+/// Makes a tool's answer of what a function returned.
+pub(super) fn answer<Out, E>(outcome: Result<Out, E>) -> Result<ToolResult, ToolError>
 where
     Out: Serialize + 'static,
     E: Into<Box<dyn std::error::Error + Send + Sync>>,

@@ -1,5 +1,6 @@
 //! A Rust object whose methods are tools.
 
+use std::any::Any;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -120,21 +121,21 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
     /// Takes an object whose methods are marked with `#[tool]`, under its type's prefix and its own id.
     ///
     /// # Errors
-    /// As [`ToolMethod::tool`](super::ToolMethod::tool).
+    /// As [`ToolMethod::bound_to`](super::ToolMethod::bound_to).
     pub fn from_methods(object: Arc<T>) -> Result<Self, Error>
     where
         T: ToolMethods,
     {
         let mut entity = Self::new(T::prefix(), object.clone());
         entity.id = object.instance_id();
-        for method in object.tool_methods() {
-            let tool = method.tool(entity.tool_id(method.name()), entity.tool_names(method.name()))?;
-            entity.tools.push(Arc::new(tool));
+        for method in T::tool_methods() {
+            let (id, names) = (entity.tool_id(method.name()), entity.tool_names(method.name()));
+            entity.push(Arc::new(method.bound_to(object.clone(), id, names)?));
         }
         Ok(entity)
     }
 
-    fn tool_id(&self, method: &str) -> ToolId {
+    pub(super) fn tool_id(&self, method: &str) -> ToolId {
         let method = ToolId::native(&format!("{}.{method}", self.prefix));
         match &self.id {
             Some(id) => method.bound_to(id),
@@ -142,9 +143,13 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
         }
     }
 
+    pub(super) fn push(&mut self, tool: Arc<dyn Tool>) {
+        self.tools.push(tool);
+    }
+
     /// An object without an id gets the first number that is free in the conversation, so that names stay the same from
     /// one process to the next.
-    fn tool_names(&self, method: &str) -> Vec<String> {
+    pub(super) fn tool_names(&self, method: &str) -> Vec<String> {
         match &self.id {
             Some(id) => entity_tool_names(&self.prefix, id, method),
             None => (1..=NUMBERED_MAX)
@@ -154,7 +159,7 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
     }
 }
 
-impl<T: Send + Sync> ToolProvider for NativeEntity<T> {
+impl<T: Send + Sync + 'static> ToolProvider for NativeEntity<T> {
     fn prefix(&self) -> &str {
         &self.prefix
     }
@@ -169,6 +174,10 @@ impl<T: Send + Sync> ToolProvider for NativeEntity<T> {
 
     fn rebinding(&self) -> Rebinding {
         self.rebinding
+    }
+
+    fn object(&self) -> Option<&(dyn Any + Send + Sync)> {
+        Some(&*self.object)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Objects whose methods are tools.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use super::contract::Tool;
@@ -39,6 +40,11 @@ pub trait ToolProvider: Send + Sync {
     /// The namespace of the identity, so that one plugin can never rebind another's entity.
     fn namespace(&self) -> &str {
         "native"
+    }
+
+    /// The Rust object behind the methods, where there is one, for those who know its type.
+    fn object(&self) -> Option<&(dyn Any + Send + Sync)> {
+        None
     }
 
     /// How many entities lie between this one and a tool that was there from the start.

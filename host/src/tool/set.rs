@@ -109,6 +109,26 @@ impl ToolSet {
         Added::New(name)
     }
 
+    /// Takes a tool back under the name and with the definition that it had in an earlier process, unless something is there.
+    pub(crate) fn adopt(&mut self, name: ToolName, definition: ToolDefinition, tool: Arc<dyn Tool>) -> bool {
+        let id = definition.id.clone();
+        let is_anothers = self.owners.get(&name).is_some_and(|owner| *owner != id);
+        let has_another = self.names.get(&id).is_some_and(|own| *own != name);
+        if is_anothers || has_another || self.tools.contains_key(&name) {
+            return false;
+        }
+        self.names.insert(id.clone(), name.clone());
+        self.owners.insert(name.clone(), id);
+        let definition = Arc::new(definition);
+        let named = NamedTool {
+            name: name.clone(),
+            definition,
+            tool,
+        };
+        self.tools.insert(name, named);
+        true
+    }
+
     /// Removes a tool; its name stays its own. Returns the name when the tool was there.
     pub fn remove(&mut self, id: &ToolId) -> Option<ToolName> {
         let name = self.names.get(id)?;

@@ -64,9 +64,13 @@ impl Signal {
     }
 }
 
-/// The model reads the signal as the answer to its call.
+/// The model reads the signal as the answer to its call. A question or a new plan in place of an answer means that the tool has
+/// not done its work: the call does not count as one that succeeded.
 impl From<Signal> for ToolResult {
     fn from(signal: Signal) -> Self {
-        Self::text(signal.to_string()).with_signal(signal)
+        Self {
+            is_error: !matches!(signal, Signal::Terminate { .. }),
+            ..Self::text(signal.to_string()).with_signal(signal)
+        }
     }
 }

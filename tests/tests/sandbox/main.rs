@@ -11,6 +11,7 @@ mod bounds;
 mod crowds;
 mod customers;
 mod entities;
+mod exposure;
 mod golden;
 mod instantiation;
 mod museum;

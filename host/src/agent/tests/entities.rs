@@ -317,3 +317,52 @@ async fn a_model_is_told_the_names_that_an_entitys_tools_were_given() {
         answers(&outcome.history)[0]
     );
 }
+
+// accept: 29, accept: 40
+#[tokio::test]
+async fn five_hundred_customers_cost_as_many_tools_as_one() {
+    let ids: Vec<_> = (0..500).map(|n| format!("c-{n}")).collect();
+    let more: Vec<_> = (490..510).map(|n| format!("c-{n}")).collect();
+    let spend = |id: &str| call([("customer_get_average_spend", json!({"customer_id": id}))]);
+    let add = |id: &str| call([("customer_add_item", json!({"customer_id": id, "item": "pear"}))]);
+    let (outcome, stage) = played([
+        call([("search_customer", json!({"ids": ids}))]),
+        spend("c-99"),
+        add("c-495"),
+        call([("search_customer", json!({"ids": more}))]),
+        add("c-495"),
+        spend("c-505"),
+        spend("nobody"),
+        call([("customer_get_average_spend", json!({}))]),
+        find(["c-7"]),
+        call([("customer_c7_get_average_spend", json!({}))]),
+        say("ok"),
+    ])
+    .await;
+    assert_eq!(
+        outcome.injected.len(),
+        3 + 3,
+        "one set for all, and one for the single one"
+    );
+    assert_eq!(
+        stage.shown(1).names[1..],
+        [
+            "customer_get_average_spend",
+            "customer_get_recent_orders",
+            "customer_add_item"
+        ]
+    );
+    let told = answers(&outcome.history);
+    assert_eq!(told[1], "15000");
+    assert_eq!(told[4], r#"["pear","pear"]"#, "the live one stays");
+    assert_eq!(told[5], "2400");
+    assert!(
+        told[6].contains("there is no `customer` with the id `nobody`"),
+        "{}",
+        told[6]
+    );
+    assert!(told[7].contains("`customer_id` (string, required)"), "{}", told[7]);
+    assert_eq!(told[9], "150");
+    assert!(stage.shown(1).serialised[3].contains(r#""required":["customer_id","item"]"#));
+    assert_eq!(stage.events_named("iteration_started")[1]["providers"], 500);
+}

@@ -2,14 +2,27 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod agentic;
+mod background;
 mod calls;
+mod chaining;
+mod communication;
+mod declared;
 mod entities;
 mod events;
+mod gateway;
+mod gating;
 mod injection;
+mod introspection;
 mod limits;
+mod ordered_agents;
+mod processes;
 mod property;
+mod resume;
 mod runs;
+mod signals;
 mod stopping;
+mod subagents;
 mod tool_search;
 mod unfolding;
 
@@ -51,13 +64,10 @@ impl ChatModel for Stage {
     }
 
     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
-        let serialise = |tool: &crate::model::DeclaredTool| {
-            json!([tool.name, tool.definition.description, *tool.definition.input_schema]).to_string()
-        };
         self.shown.lock().unwrap().push(Shown {
             messages: request.messages.to_vec(),
             names: request.tools.iter().map(|tool| tool.name.to_string()).collect(),
-            serialised: request.tools.iter().map(serialise).collect(),
+            serialised: request.tools.iter().map(serialised).collect(),
             choice: request.options.tool_choice,
         });
         let step = self
@@ -104,6 +114,17 @@ impl Stage {
             .map(|event| serde_json::to_value(event).unwrap());
         events.filter(|event| event["event"] == name).collect()
     }
+}
+
+/// A tool as a provider is sent it.
+#[cfg(feature = "models")]
+fn serialised(tool: &crate::model::DeclaredTool) -> String {
+    crate::model::openai::serialised(tool)
+}
+
+#[cfg(not(feature = "models"))]
+fn serialised(tool: &crate::model::DeclaredTool) -> String {
+    json!([tool.name, tool.definition.description, *tool.definition.input_schema]).to_string()
 }
 
 /// The model speaks.

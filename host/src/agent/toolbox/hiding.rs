@@ -6,7 +6,7 @@ use crate::tool::{Lookup, ToolId, ToolName};
 
 impl Toolbox {
     /// Declares those of the named tools that were hidden.
-    pub(super) fn restore(&mut self, names: &[ToolName]) -> Option<Event> {
+    pub(in crate::agent) fn restore(&mut self, names: &[ToolName]) -> Option<Event> {
         let mut back = Vec::new();
         for name in names {
             if self.hidden.remove(name) && self.show(name).is_some() {
@@ -63,7 +63,7 @@ impl Toolbox {
         event
     }
 
-    fn hide(&mut self, names: &[ToolName]) {
+    pub(in crate::agent) fn hide(&mut self, names: &[ToolName]) {
         self.declared.retain(|tool| !names.contains(&tool.name));
         self.described.retain(|name| !names.contains(name));
         for name in names {

@@ -26,7 +26,7 @@ fn toolbox() -> Toolbox {
         tools_warn: 3,
         ..LoopLimits::default()
     };
-    let mut toolbox = Toolbox::new(set, Exposure::List, &limits);
+    let mut toolbox = Toolbox::new(set, Delivery::List, &limits);
     toolbox.start_turn();
     toolbox
 }

@@ -22,6 +22,7 @@ const ALL: &str = "all";
 pub struct FacadeBuilder {
     id: ToolId,
     name: String,
+    other_names: Vec<String>,
     description: String,
     /// Each tool with the categories that it is in.
     tools: Vec<(Arc<dyn Tool>, Vec<String>)>,
@@ -42,6 +43,7 @@ impl FacadeBuilder {
         Self {
             id: ToolId::native(&name),
             name,
+            other_names: Vec::new(),
             description,
             tools: Vec::new(),
             category_parameter: CATEGORY_PARAMETER.to_owned(),
@@ -54,6 +56,12 @@ impl FacadeBuilder {
     /// Gives the facade an identity of the caller's choice, as for an interface of a plugin.
     pub fn id(mut self, id: ToolId) -> Self {
         self.id = id;
+        self
+    }
+
+    /// Adds a longer name for when the ones before it are taken.
+    pub fn or_named(mut self, name: impl Into<String>) -> Self {
+        self.other_names.push(name.into());
         self
     }
 
@@ -165,7 +173,8 @@ impl FacadeBuilder {
             usage_notes: self.usage_notes,
             exclusive: self.exclusive,
         });
-        let definition = ToolDefinition::new(self.id, self.name, self.description, schema);
+        let mut definition = ToolDefinition::new(self.id, self.name, self.description, schema);
+        definition.names.extend(self.other_names);
         let behind = inside.clone();
         let opener = NativeTool::from_definition(definition, move |arguments, context| {
             let inside = behind.clone();

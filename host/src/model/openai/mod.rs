@@ -12,3 +12,6 @@ pub use history::OpenAiHistory;
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+pub(crate) use request::serialised;

@@ -77,6 +77,12 @@ impl<'a> From<&'a DeclaredTool> for WireTool<'a> {
     }
 }
 
+/// Writes a tool as it is sent.
+#[cfg(test)]
+pub(crate) fn serialised(tool: &DeclaredTool) -> String {
+    serde_json::to_string(&WireTool::from(tool)).unwrap_or_default()
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {

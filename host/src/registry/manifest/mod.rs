@@ -51,6 +51,8 @@ pub struct Manifest {
     pub limits: LimitSettings,
     /// Resources whose methods are declared from the start and answer once an instance is bound.
     pub chain: Vec<String>,
+    /// Shows each interface as one tool, which opens into its functions when it is called.
+    pub facade: bool,
     /// What is said about single tools.
     pub tools: Vec<ToolSettings>,
     /// What is said about resources, by name.
@@ -197,6 +199,7 @@ impl Manifest {
         let mut annotations = Annotations {
             all: text(&None, &self.use_case, &self.limitations, &self.examples, self.hints),
             limits: self.limits.request(),
+            chain: self.chain.clone(),
             ..Annotations::default()
         };
         for need in self.environment.iter().filter(|need| need.required) {

@@ -65,7 +65,7 @@ async fn decorators_are_taken_off_one_by_one_and_pass_the_context_on() {
             .replanning(|_, _| None),
     );
     let layers: Vec<_> = std::iter::successors(Some(&outer), |tool| tool.decorated()).collect();
-    assert_eq!(layers.len(), 8, "six decorators, the shared handle and the tool");
+    assert_eq!(layers.len(), 7, "six decorators and the tool");
     let context = ToolContext::new().with("tenant", "acme");
     let result = call(&*outer, &context).await;
     assert_eq!((result.for_llm.as_str(), result.return_direct), ("acme", true));

@@ -1,0 +1,125 @@
+//! How the tools of plugins are shown to a model: interfaces as facades, resources as chains, many entities as one set.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::json;
+use tempfile::TempDir;
+use toolwit::plugin::CodeCachePlace;
+use toolwit::{RunOutcome, Scripted, Toolwit};
+
+/// An interface of two functions, beside a function of the world.
+const CALC: &str = r#"(component
+    (core module $m (func (export "one") (result i32) i32.const 1) (func (export "two") (result i32) i32.const 2))
+    (core instance $c (instantiate $m))
+    (func $one (result u32) (canon lift (core func $c "one")))
+    (func $two (result u32) (canon lift (core func $c "two")))
+    (instance $ops (export "one" (func $one)) (export "two" (func $two)))
+    (export "demo:calc/ops@0.1.0" (instance $ops))
+    (export "ping" (func $one)))"#;
+
+fn token() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests/wat/token.wat");
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// Lets a model that follows a script talk to one plugin with a manifest. Returns the run, and the names that were declared at
+/// each inference.
+async fn played(name: &str, text: &str, manifest: &str, model: Scripted) -> (RunOutcome, Vec<Vec<String>>) {
+    let place = TempDir::new().unwrap();
+    let component = wat::parse_str(text).unwrap();
+    std::fs::write(place.path().join(name).with_extension("wasm"), component).unwrap();
+    std::fs::write(place.path().join(name).with_extension("toml"), manifest).unwrap();
+    let host = Toolwit::builder()
+        .plugins(place.path())
+        .code_cache(CodeCachePlace::Off)
+        .build()
+        .await
+        .unwrap();
+    let model = Arc::new(model);
+    let outcome = host.conversation().model(model.clone()).run("go").await.unwrap();
+    let names = |tools: &[toolwit::ToolName]| tools.iter().map(ToString::to_string).collect();
+    let shown = model.requests().iter().map(|request| names(&request.tools)).collect();
+    (outcome, shown)
+}
+
+fn answers(outcome: &RunOutcome) -> Vec<&str> {
+    let history = outcome.history.iter();
+    let answers = history.filter(|message| matches!(message.role, toolwit::Role::Tool { .. }));
+    answers.map(toolwit::Message::content).collect()
+}
+
+// accept: 58, accept: 104
+#[tokio::test]
+async fn a_manifest_turns_interfaces_into_facades() {
+    let model = Scripted::new()
+        .call("two", json!({}))
+        .call("ops", json!({}))
+        .call("two", json!({}))
+        .answer("ok");
+    let manifest = "facade = true\ndescription = \"Counts.\"";
+    let (outcome, shown) = played("calc", CALC, manifest, model).await;
+    assert_eq!(shown[0], ["ops", "ping"]);
+    assert_eq!(shown[2], ["ops", "ping", "one", "two", "ops_context"]);
+    let told = answers(&outcome);
+    assert!(told[0].contains("call `ops` first"), "{}", told[0]);
+    assert_eq!(told[2], "2");
+}
+
+// accept: 43, accept: 44, accept: 45, accept: 46
+#[tokio::test]
+async fn a_manifest_chains_a_resource() {
+    let model = Scripted::new()
+        .call("token_bump", json!({}))
+        .call("make", json!({}))
+        .call("token_bump", json!({}))
+        .call("token_bump", json!({}))
+        .call("make", json!({}))
+        .call("token_bump", json!({}))
+        .call("many", json!({"count": 3}))
+        .call("token_bump", json!({}))
+        .answer("ok");
+    let (outcome, shown) = played("token", &token(), "chain = [\"token\"]", model).await;
+    let told = answers(&outcome);
+    assert!(told[0].contains("not available yet"), "{}", told[0]);
+    assert!(
+        told[1].contains(r#""available_tools":["token_bump","token_explode","token_spin"]"#),
+        "{}",
+        told[1]
+    );
+    assert_eq!((told[2], told[3]), ("1", "2"));
+    assert_eq!(told[5], "1", "the one that was made last");
+    assert_eq!(told[7], "2", "several bind none");
+    assert_eq!(shown[0], shown[8], "declared from the start");
+}
+
+#[tokio::test]
+async fn a_chain_over_a_resource_that_is_not_there_breaks_the_package() {
+    let place = TempDir::new().unwrap();
+    std::fs::write(place.path().join("token.wasm"), wat::parse_str(token()).unwrap()).unwrap();
+    std::fs::write(place.path().join("token.toml"), "chain = [\"coin\"]").unwrap();
+    let host = Toolwit::builder()
+        .plugins(place.path())
+        .code_cache(CodeCachePlace::Off)
+        .build()
+        .await
+        .unwrap();
+    let reason = host.registry().packages()[0].reason().unwrap().to_string();
+    assert!(reason.contains("`coin` under `chain`"), "{reason}");
+}
+
+// accept: 29, accept: 40
+#[tokio::test]
+async fn five_hundred_entities_of_a_plugin_cost_as_many_tools_as_one() {
+    let model = Scripted::new()
+        .call("many", json!({"count": 500}))
+        .call("token_bump", json!({"token_id": "500"}))
+        .answer("ok");
+    let (outcome, shown) = played("token", &token(), "", model).await;
+    assert_eq!(answers(&outcome)[1], "1");
+    assert_eq!(
+        shown[1].len(),
+        shown[0].len() + 3 + 1,
+        "three methods, and what reads on in the long result"
+    );
+}
