@@ -3,7 +3,12 @@
 //! `cargo bench --bench registry`. What a first look costs is told as a ratio to decoding every package once on all cores;
 //! a restart and a search as times, since that is what a user waits for. Times are of this machine.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::field_reassign_with_default
+)]
 #![allow(missing_docs, unreachable_pub)]
 
 use std::fs::{self, File};

@@ -121,6 +121,19 @@ fn docs_of_packages_it_builds_upon_come_back_too() {
 }
 
 #[test]
+fn docs_of_all_packages_are_put_together() {
+    let component = embed_wit(&wat::parse_str(COMPONENT).unwrap(), &words()).unwrap();
+    let printed = crate::plugin::component_wit(&component).unwrap();
+    for told in [
+        "/// Counts the words of a text.",
+        "/// A part of a text.",
+        "/// The first byte.",
+    ] {
+        assert!(printed.contains(told), "{told} in {printed}");
+    }
+}
+
+#[test]
 fn other_tools_decode_the_component_as_before() {
     let plain = wat::parse_str(COMPONENT).unwrap();
     let with_wit = embed_wit(&plain, &words()).unwrap();

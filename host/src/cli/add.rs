@@ -57,8 +57,10 @@ pub(super) const FILES: [&str; 3] = ["toml", "wit", "wasm"];
 impl Add {
     pub(super) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let place = self.plugins.destination()?;
-        let mut options = RuntimeOptions::default();
-        options.code_cache = CodeCachePlace::Off;
+        let options = RuntimeOptions {
+            code_cache: CodeCachePlace::Off,
+            ..RuntimeOptions::default()
+        };
         let runtime = Runtime::new(options)?;
         let source = Registry::scan(&runtime, std::slice::from_ref(&self.source)).await?;
         let there = match place.is_dir() {

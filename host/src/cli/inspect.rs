@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::describe;
 use super::exit::Exit;
 use super::failure::Failure;
-use super::package::PackageDocument;
+use super::package::{CodeStates, PackageDocument};
 use super::page::{BAD, FAINT, GOOD, Page, TITLE, WARN, size};
 use super::printer::{Form, Printer};
+use super::{cache, describe};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::limits::EngineLimits;
 use crate::plugin::{EntityType, Import, ImportSupport, Inspection, Profile, Skipped, component_wit, read_component};
@@ -99,8 +99,10 @@ fn document<'a>(inspected: &'a Inspected, refusal: Option<&'a Error>) -> Documen
         wit,
     } = inspected;
     let manifest = manifest.as_ref();
+    let cache = cache::directory().and_then(|directory| cache::open(&directory)).ok();
+    let code = CodeStates::in_cache(cache.as_ref()).of_digest(&inspection.digest);
     Document {
-        package: PackageDocument::new(name, file, Some(inspection), manifest, refusal),
+        package: PackageDocument::new(name, file, Some(inspection), manifest, refusal).with_code(code),
         size_bytes: inspection.size_bytes,
         profile: inspection.profile,
         entities: &inspection.entities,

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::host::Toolwit;
-use crate::plugin::{CompileStatus, Inspection, Plugin};
+use crate::plugin::{CodeCache, CompileStatus, Inspection, Plugin};
 use crate::registry::{Manifest, Package, Tier};
 use crate::tool::ToolDefinition;
 
@@ -21,8 +21,8 @@ pub(super) struct PackageDocument<'a> {
     tier: Tier,
     status: Status,
     reason: Option<&'a str>,
-    /// How far its machine code is; nothing where there is no host that would run it.
-    code: Option<&'static str>,
+    /// How far its machine code is.
+    code: &'static str,
     tools: &'a [ToolDefinition],
 }
 
@@ -39,7 +39,9 @@ impl<'a> PackageDocument<'a> {
         let inspection = package.plugin().map(|plugin| &**plugin.inspection());
         let manifest = package.manifest.as_deref();
         Self {
-            code: Some(package.plugin().map_or("not-compiled", |plugin| code.of(plugin))),
+            code: package
+                .plugin()
+                .map_or(CompileStatus::NotAsked.word(), |plugin| code.of(plugin)),
             ..Self::new(&package.name, &package.path, inspection, manifest, package.reason())
         }
     }
@@ -64,9 +66,15 @@ impl<'a> PackageDocument<'a> {
                 Status::Broken
             },
             reason: reason.map(|error| error.message.as_str()),
-            code: None,
+            code: CompileStatus::NotAsked.word(),
             tools: inspection.map_or(&[], |inspection| &inspection.tools),
         }
+    }
+
+    /// Adds how far its machine code is.
+    pub(super) fn with_code(mut self, code: &'static str) -> Self {
+        self.code = code;
+        self
     }
 }
 
@@ -77,16 +85,27 @@ pub(super) struct CodeStates {
 
 impl CodeStates {
     pub(super) fn of_host(host: &Toolwit) -> Self {
-        let cache = host.runtime().code_cache();
+        Self::in_cache(host.runtime().code_cache())
+    }
+
+    pub(super) fn in_cache(cache: Option<&CodeCache>) -> Self {
         let cached = cache.and_then(|cache| cache.digests().ok());
         Self {
             cached: cached.unwrap_or_default(),
         }
     }
 
+    /// Says how far the machine code of a component is that nobody runs.
+    pub(super) fn of_digest(&self, digest: &str) -> &'static str {
+        match self.cached.contains(digest) {
+            true => "compiled",
+            false => CompileStatus::NotAsked.word(),
+        }
+    }
+
     fn of(&self, plugin: &Plugin) -> &'static str {
         match plugin.compile_status() {
-            CompileStatus::NotAsked if self.cached.contains(&plugin.inspection().digest) => "compiled",
+            CompileStatus::NotAsked => self.of_digest(plugin.digest()),
             status => status.word(),
         }
     }

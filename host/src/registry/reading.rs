@@ -167,7 +167,7 @@ fn broken(path: PathBuf, error: Error, stamp: Option<String>, known: Known) -> R
 /// Whether a component was written so recently that it may not be whole.
 fn is_fresh(path: &Path) -> bool {
     let modified = std::fs::metadata(path).and_then(|metadata| metadata.modified());
-    modified.is_ok_and(|modified| is_recent(modified))
+    modified.is_ok_and(is_recent)
 }
 
 fn is_recent(modified: SystemTime) -> bool {

@@ -60,12 +60,12 @@ impl Scan {
 
     /// Reads everything, and takes from the store what did not change since it was read.
     pub(super) async fn first(&self) -> Result<(Registry, SeenFiles), Error> {
-        let own = self.clone();
-        let (listed, mut known) = blocking(move || {
-            let listed = list(&own.places, own.absent)?;
-            Ok((listed, records(&*own.store)))
-        })
-        .await?;
+        let (looking, remembering) = (self.clone(), self.clone());
+        // The directory is read while the store is.
+        let (listed, mut known) = tokio::try_join!(
+            blocking(move || list(&looking.places, looking.absent)),
+            blocking(move || Ok(records(&*remembering.store))),
+        )?;
         let here: HashSet<_> = listed.iter().map(|file| stored_path(&file.path)).collect();
         let chunks = chunks(listed, |path| match known.remove(&stored_path(path)) {
             Some(record) => Known::Record(Box::new(record)),

@@ -3,7 +3,6 @@
 //! The operating system's events are hints and nothing more: they come twice, too early, or, on a network's file system and
 //! after an overflow, not at all. Each makes the registry look for itself, and so does the clock, whatever events there are.
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
@@ -68,7 +67,8 @@ impl LiveRegistry {
     }
 
     /// Returns the directories in which packages lie: the places themselves, and packages' own folders.
-    fn directories(&self) -> Vec<PathBuf> {
+    #[cfg(feature = "store")]
+    fn directories(&self) -> Vec<std::path::PathBuf> {
         let registry = self.current();
         let folders = registry.packages().iter().filter_map(|package| package.path.parent());
         let places = self.places().iter().map(|place| match place.is_dir() {
@@ -76,7 +76,7 @@ impl LiveRegistry {
             // A single file: its directory sees when another takes its place.
             false => place.parent().unwrap_or(place),
         });
-        let mut directories: Vec<_> = folders.chain(places).map(PathBuf::from).collect();
+        let mut directories: Vec<_> = folders.chain(places).map(std::path::PathBuf::from).collect();
         directories.sort();
         directories.dedup();
         directories
