@@ -15,8 +15,8 @@ use super::resume::replay;
 use super::toolbox::Toolbox;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::injection::{
-    Chain, Chaining, EntityTools, InjectionStrategy, Playbook, SEARCH_TOOLS, State, StateMachine, TOOL_GUIDANCE,
-    ToolSearch,
+    Chain, Chaining, EntityTools, InjectionStrategy, Playbook, Reference, SEARCH_TOOLS, State, StateMachine,
+    TOOL_GUIDANCE, ToolSearch,
 };
 use crate::model::{ChatModel, ChatOptions, Delivery};
 use crate::tool::{
@@ -68,6 +68,8 @@ pub const RESERVED_NAMES: [&str; 3] = [READ_RESULT, SEARCH_TOOLS, CALL_TOOL];
 pub struct ConversationBuilder {
     model: Option<Arc<dyn ChatModel>>,
     system: Option<String>,
+    /// What is said about subjects, after the instructions.
+    references: Vec<String>,
     history: Vec<Message>,
     tools: Vec<Arc<dyn Tool>>,
     strategies: Strategies,
@@ -128,6 +130,14 @@ impl ConversationBuilder {
     #[must_use]
     pub fn group(self, group: ToolGroup) -> Self {
         self.tools(group.tools)
+    }
+
+    /// Tells the model about a subject, after the instructions, and adds its tools. As one tool it is
+    /// [`Reference::facade`].
+    #[must_use]
+    pub fn reference(mut self, reference: &Reference) -> Self {
+        self.references.push(reference.prompt());
+        self.tools(reference.direct_tools().iter().cloned())
     }
 
     /// Asks one more strategy after each result, after those that are there.
@@ -283,8 +293,9 @@ impl ConversationBuilder {
             self = self.tools(chaining.tools()).strategy(chaining);
         }
         let mut history = History::resume(self.history)?;
-        if let Some(system) = self.system {
-            history.instruct(system);
+        let instructions: Vec<_> = self.system.into_iter().chain(self.references).collect();
+        if !instructions.is_empty() {
+            history.instruct(instructions.join("\n\n"));
         }
         let blackboard = match self.context.blackboard() {
             Ok(given) => given.clone(),
