@@ -13,13 +13,12 @@ use super::outcome::RunOutcome;
 use super::page::{Pages, READ_RESULT, read_result};
 use super::policy::LoopLimits;
 use super::process::{Budget, Process};
-use super::reference::Reference;
 use super::resume::replay;
 use super::toolbox::Toolbox;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::injection::{
-    Chain, Chaining, EntityTools, InjectionStrategy, Playbook, SEARCH_TOOLS, State, StateMachine, TOOL_GUIDANCE,
-    ToolSearch,
+    Chain, Chaining, EntityTools, InjectionStrategy, Playbook, Reference, SEARCH_TOOLS, State, StateMachine,
+    TOOL_GUIDANCE, ToolSearch,
 };
 use crate::model::{ChatModel, ChatOptions, Delivery, ModelChoice, Models, Task};
 use crate::tool::{
@@ -72,13 +71,13 @@ pub const RESERVED_NAMES: [&str; 3] = [READ_RESULT, SEARCH_TOOLS, CALL_TOOL];
 pub struct ConversationBuilder {
     model: Option<ModelChoice>,
     models: Option<Arc<Models>>,
-    /// What references say, after the instructions.
-    knowledge: Vec<String>,
     goal: Option<String>,
     budget: Budget,
     drops_nested_artifacts: bool,
     failed: Option<Error>,
     system: Option<String>,
+    /// What is said about subjects, after the instructions.
+    references: Vec<String>,
     history: Vec<Message>,
     tools: Vec<Arc<dyn Tool>>,
     strategies: Strategies,
@@ -163,13 +162,6 @@ impl ConversationBuilder {
         self.tools([Arc::new(tool) as Arc<dyn Tool>])
     }
 
-    /// Adds what there is to know, and the tools that go with it: its text comes after the instructions.
-    #[must_use]
-    pub fn reference(mut self, reference: &Reference) -> Self {
-        self.knowledge.push(reference.instructions());
-        self.tools(reference.tools().iter().cloned())
-    }
-
     /// Adds the methods of an object as tools, under the names that the [`ToolObject`] gives them. An object without any is an
     /// error of [`build`](Self::build).
     #[must_use]
@@ -194,6 +186,14 @@ impl ConversationBuilder {
     #[must_use]
     pub fn group(self, group: ToolGroup) -> Self {
         self.tools(group.tools)
+    }
+
+    /// Tells the model about a subject, after the instructions, and adds its tools. As one tool it is
+    /// [`Reference::facade`].
+    #[must_use]
+    pub fn reference(mut self, reference: &Reference) -> Self {
+        self.references.push(reference.prompt());
+        self.tools(reference.direct_tools().iter().cloned())
     }
 
     /// Asks one more strategy after each result, after those that are there.
@@ -349,7 +349,7 @@ impl ConversationBuilder {
             self = self.tools(chaining.tools()).strategy(chaining);
         }
         let mut history = History::resume(self.history)?;
-        let instructions: Vec<_> = self.system.take().into_iter().chain(self.knowledge).collect();
+        let instructions: Vec<_> = self.system.into_iter().chain(self.references).collect();
         if !instructions.is_empty() {
             history.instruct(instructions.join("\n\n"));
         }

@@ -28,7 +28,6 @@ mod prepare;
 mod process;
 mod process_tools;
 mod queued;
-mod reference;
 mod resume;
 mod slot;
 mod stop;
@@ -59,7 +58,6 @@ pub use process::{
 };
 pub use process_tools::ProcessTools;
 pub use queued::Queued;
-pub use reference::Reference;
 pub use subagent::{Subagent, SubagentOf};
 pub use trace::{TRACE_VERSION, Trace, TraceEntry};
 pub use user_turn::{TypedOutcome, UserTurn};

@@ -63,7 +63,6 @@ struct Entry<S> {
 
 impl<S: State> StateMachine<S> {
     /// Starts to describe a machine.
-    #[must_use]
     pub fn builder() -> StateMachineBuilder<S> {
         StateMachineBuilder {
             initial: None,

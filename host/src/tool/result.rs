@@ -230,7 +230,10 @@ impl ToolResult {
     /// what it did not change stays byte for byte.
     pub(crate) fn rewrite_value(&mut self, change: impl FnOnce(&mut Value) -> bool) {
         let (mut value, is_text) = match &self.value {
-            Some(value) => (value.clone(), value.to_string() == self.for_llm),
+            Some(value) => {
+                let text = value.to_string();
+                (value.clone(), text == self.for_llm)
+            }
             None => match parse_json(&self.for_llm) {
                 Ok(value) => (value, true),
                 Err(_) => return,

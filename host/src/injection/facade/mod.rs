@@ -48,7 +48,6 @@ pub struct Facade {
 
 impl Facade {
     /// Starts to describe a facade. The description says when to open it.
-    #[must_use]
     pub fn builder(name: impl Into<String>, description: impl Into<String>) -> FacadeBuilder {
         FacadeBuilder::new(name.into(), description.into())
     }
