@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -234,13 +235,26 @@ impl<'c> ToolLoop<'c> {
         let mut options = self.conversation.options.clone();
         options.tool_choice = choice.unwrap_or_else(|| self.tool_choice());
         let messages = self.conversation.history.messages();
-        let request = ChatRequest::new(messages, toolbox.declared(), &options, self.stop.token());
+        let (output, is_heard) = (self.context.output(), AtomicBool::new(false));
+        let hear = |text: &str| {
+            is_heard.store(true, Ordering::Relaxed);
+            if catch_unwind(AssertUnwindSafe(|| output.words(text))).is_err() {
+                tracing::warn!("the output to the user panicked; some words are lost");
+            }
+        };
+        let request = ChatRequest::new(messages, toolbox.declared(), &options, self.stop.token()).heard_by(&hear);
         let asked = Instant::now();
         let answer = tokio::select! {
             biased;
             failure = self.stop.requested() => return Err(failure),
             answer = self.conversation.model.chat(request) => answer,
         };
+        // A model that does not stream is heard all at once.
+        if let (Ok(response), false) = (&answer, is_heard.load(Ordering::Relaxed))
+            && !response.content.is_empty()
+        {
+            hear(&response.content);
+        }
         match answer {
             Ok(response) => Ok(self.remember(response, asked.elapsed())),
             Err(ModelError::Cancelled) => Err(RunFailure::Cancelled),
