@@ -18,6 +18,7 @@ mod folded;
 mod gateway;
 mod group;
 mod history;
+mod inference;
 mod late;
 mod loop_id;
 mod observer;

@@ -127,3 +127,31 @@ async fn entities_are_tested_with_a_fake_that_returns_them() {
         ]
     );
 }
+
+// accept: 82, accept: 83, accept: 147
+#[tokio::test]
+async fn a_one_shot_tool_runs_once_in_a_loop_also_when_it_is_called_twice_at_once() {
+    use crate::tool::ToolExt;
+    let skill = || ("skill", json!({}));
+    let steps = [
+        call([skill(), skill()]),
+        call([skill()]),
+        say("Done."),
+        call([skill()]),
+        say("Done."),
+    ];
+    let (builder, _) = Stage::set(steps);
+    let builder = builder.tool(echo("skill").one_shot_per_loop("Write it now."));
+    let mut conversation = builder.build().unwrap();
+    conversation.run("go").await.unwrap();
+    let outcome = conversation.run("again").await.unwrap();
+    let bodies: Vec<_> = answers(&outcome.history)
+        .into_iter()
+        .map(|answer| answer == "skill")
+        .collect();
+    assert_eq!(
+        bodies,
+        [true, false, false, true],
+        "the loop stamps an id, and each run has its own"
+    );
+}
