@@ -1,36 +1,28 @@
 //! How a conversation is described.
 
+mod build;
+
 use std::sync::Arc;
 
-use super::conversation::Conversation;
 use super::event::Event;
-use super::gateway::{CALL_TOOL, call_tool};
+use super::gateway::CALL_TOOL;
 use super::group::ToolGroup;
-use super::history::History;
-use super::late::LateResults;
 use super::observer::{Observer, Observers};
-use super::outcome::RunOutcome;
-use super::page::{Pages, READ_RESULT, read_result};
+use super::page::READ_RESULT;
 use super::policy::LoopLimits;
-use super::process::{Budget, Process};
-use super::reference::Reference;
-use super::resume::replay;
-use super::toolbox::Toolbox;
-use crate::error::{Error, ErrorKind, Phase};
+use super::process::Budget;
+use crate::error::Error;
 use crate::injection::{
-    Chain, Chaining, EntityTools, InjectionStrategy, Playbook, SEARCH_TOOLS, State, StateMachine, TOOL_GUIDANCE,
-    ToolSearch,
+    Chain, Chaining, EntityTools, InjectionStrategy, Playbook, Reference, SEARCH_TOOLS, State, StateMachine,
+    TOOL_GUIDANCE, ToolSearch,
 };
-use crate::model::{ChatModel, ChatOptions, Delivery, ModelChoice, Models, Task};
-use crate::tool::{
-    Blackboard, EntityMethods, MemoryBlackboard, Message, OutputSink, Tool, ToolContext, ToolId, ToolName, ToolObject,
-    ToolSet,
-};
+use crate::model::{ChatModel, ChatOptions, Delivery, ModelChoice, Models};
+use crate::tool::{Blackboard, EntityMethods, Message, OutputSink, Tool, ToolContext, ToolObject};
 
 /// Names that only the host's own tools may have.
 pub const RESERVED_NAMES: [&str; 3] = [READ_RESULT, SEARCH_TOOLS, CALL_TOOL];
 
-/// Describes a [`Conversation`]. Only the model must be said; by default there are no tools, entities are discovered, and
+/// Describes a [`Conversation`](super::Conversation). Only the model must be said; by default there are no tools, entities are discovered, and
 /// [`LoopLimits`] hold.
 ///
 /// ```
@@ -72,13 +64,13 @@ pub const RESERVED_NAMES: [&str; 3] = [READ_RESULT, SEARCH_TOOLS, CALL_TOOL];
 pub struct ConversationBuilder {
     model: Option<ModelChoice>,
     models: Option<Arc<Models>>,
-    /// What references say, after the instructions.
-    knowledge: Vec<String>,
     goal: Option<String>,
     budget: Budget,
     drops_nested_artifacts: bool,
     failed: Option<Error>,
     system: Option<String>,
+    /// What is said about subjects, after the instructions.
+    references: Vec<String>,
     history: Vec<Message>,
     tools: Vec<Arc<dyn Tool>>,
     strategies: Strategies,
@@ -163,13 +155,6 @@ impl ConversationBuilder {
         self.tools([Arc::new(tool) as Arc<dyn Tool>])
     }
 
-    /// Adds what there is to know, and the tools that go with it: its text comes after the instructions.
-    #[must_use]
-    pub fn reference(mut self, reference: &Reference) -> Self {
-        self.knowledge.push(reference.instructions());
-        self.tools(reference.tools().iter().cloned())
-    }
-
     /// Adds the methods of an object as tools, under the names that the [`ToolObject`] gives them. An object without any is an
     /// error of [`build`](Self::build).
     #[must_use]
@@ -194,6 +179,14 @@ impl ConversationBuilder {
     #[must_use]
     pub fn group(self, group: ToolGroup) -> Self {
         self.tools(group.tools)
+    }
+
+    /// Tells the model about a subject, after the instructions, and adds its tools. As one tool it is
+    /// [`Reference::facade`].
+    #[must_use]
+    pub fn reference(mut self, reference: &Reference) -> Self {
+        self.references.push(reference.prompt());
+        self.tools(reference.direct_tools().iter().cloned())
     }
 
     /// Asks one more strategy after each result, after those that are there.
@@ -291,7 +284,7 @@ impl ConversationBuilder {
         self
     }
 
-    /// Sets what the tools share, in place of an empty [`MemoryBlackboard`]. It reaches every call, those of plugins too.
+    /// Sets what the tools share, in place of an empty [`MemoryBlackboard`](crate::MemoryBlackboard). It reaches every call, those of plugins too.
     #[must_use]
     pub fn blackboard(mut self, blackboard: Arc<dyn Blackboard>) -> Self {
         self.context = self.context.with_blackboard(blackboard);
@@ -331,120 +324,4 @@ impl ConversationBuilder {
         self.observers.add(observer);
         self
     }
-
-    /// Makes the conversation.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Configuration`] without a model, for limits with which nothing can run, and for a history that makes no
-    /// sense.
-    pub fn build(mut self) -> Result<Conversation, Error> {
-        if let Some(error) = self.failed {
-            return Err(error);
-        }
-        self.limits.check()?;
-        let (models, model) = self.chosen_model()?;
-        check(self.delivery, &*model)?;
-        if !self.chaining.is_empty() {
-            let chaining = std::mem::take(&mut self.chaining);
-            self = self.tools(chaining.tools()).strategy(chaining);
-        }
-        let mut history = History::resume(self.history)?;
-        let instructions: Vec<_> = self.system.take().into_iter().chain(self.knowledge).collect();
-        if !instructions.is_empty() {
-            history.instruct(instructions.join("\n\n"));
-        }
-        let blackboard = match self.context.blackboard() {
-            Ok(given) => given.clone(),
-            Err(_) => Arc::new(MemoryBlackboard::new()),
-        };
-        let pages = Arc::new(Pages::new(self.limits.result_bytes_max));
-        let reader: Arc<dyn Tool> = Arc::new(read_result(pages.clone())?);
-        if self.delivery == Delivery::Gateway {
-            self.tools
-                .extend([Arc::new(call_tool()?) as Arc<dyn Tool>, reader.clone()]);
-        }
-        let mut conversation = Conversation {
-            history,
-            toolbox: Toolbox::new(named(self.tools), self.delivery, &self.limits),
-            strategy: self.strategies.0,
-            process: Arc::new(Process::begin(self.goal, self.budget, &self.context)),
-            late: LateResults::new(self.context.cancel()),
-            drops_nested_artifacts: self.drops_nested_artifacts,
-            context: self
-                .context
-                .with_blackboard(blackboard.clone())
-                .with_extension(models)
-                .with_extension(CallersModel(model.clone())),
-            model,
-            blackboard,
-            options: self.options,
-            limits: self.limits,
-            observers: self.observers,
-            reader,
-            pages,
-            turns: 0,
-        };
-        replay(&mut conversation, self.log);
-        Ok(conversation)
-    }
-
-    /// Chooses the model, among this conversation's models or else those of the conversation around it.
-    fn chosen_model(&self) -> Result<(Arc<Models>, Arc<dyn ChatModel>), Error> {
-        let around = || self.context.extension::<Arc<Models>>().cloned().unwrap_or_default();
-        let models = self.models.clone().unwrap_or_else(around);
-        let callers = || {
-            self.context
-                .extension::<CallersModel>()
-                .map(|callers| callers.0.clone())
-        };
-        let task = Task::new(self.goal.as_deref().unwrap_or_default(), self.tools.len());
-        let model = match &self.model {
-            Some(choice) => models.choose(choice, &task)?,
-            None if self.models.is_some() => models.choose(&ModelChoice::Default, &task)?,
-            None => callers().ok_or_else(|| {
-                Error::new(ErrorKind::Configuration, Phase::Model, "the conversation has no model")
-                    .with_suggestion("set one with `model`")
-            })?,
-        };
-        Ok((models, model))
-    }
-
-    /// Makes a conversation for one message, and answers it.
-    ///
-    /// # Errors
-    /// As [`build`](ConversationBuilder::build) and [`Conversation::run`]; use those to get at the history of a run that
-    /// failed.
-    pub async fn run(self, prompt: &str) -> Result<RunOutcome, Error> {
-        Ok(self.build()?.run(prompt).await?)
-    }
-}
-
-/// The model of the conversation in which a tool is called: agents that choose none ask the same.
-struct CallersModel(Arc<dyn ChatModel>);
-
-/// Refuses a way to show tools that the model does not have.
-fn check(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error> {
-    if delivery != Delivery::Native || model.defers_tools() {
-        return Ok(());
-    }
-    let message = format!("the model `{}` cannot hold tools back by itself", model.name());
-    Err(Error::new(ErrorKind::Configuration, Phase::Model, message)
-        .with_suggestion("use the delivery `list` or `gateway`"))
-}
-
-/// Names the tools that are there from the start: those written in Rust first, so that no plugin takes their names.
-fn named(tools: Vec<Arc<dyn Tool>>) -> ToolSet {
-    let mut set = ToolSet::new();
-    RESERVED_NAMES
-        .into_iter()
-        .filter_map(ToolName::parse)
-        .for_each(|name| set.reserve(name));
-    let (native, others): (Vec<_>, Vec<_>) = tools.into_iter().partition(|tool| {
-        let id = &tool.definition().id;
-        id.is_native() || *id == ToolId::host(tool.definition().name())
-    });
-    for tool in native.into_iter().chain(others) {
-        set.add(tool);
-    }
-    set
 }

@@ -11,16 +11,17 @@ use super::dispatch::{Dispatch, Verdict};
 use super::event::Event;
 use super::failure::{RunError, RunFailure};
 use super::history::interrupted;
+use super::inference::Reply;
 use super::outcome::{RunOutcome, RunUsage, StopReason};
 use super::policy::{IterationPolicy, LoopLimits, UnknownToolPolicy};
-use super::prepare::{Prepared, not_run, prepare, shown};
-use super::process::{Account, Budget, ModelUseKind};
+use super::prepare::{Prepared, not_run, shown};
+use super::process::{Account, Budget};
 use super::slot::Allowance;
 use super::stop::Stop;
 use super::tally::Tally;
 use crate::error::{Error, ErrorKind};
 use crate::injection::{Gate, InjectionStrategy, SEARCH_TOOLS, Scene, TurnContext};
-use crate::model::{ChatRequest, ChatResponse, Cost, FinishReason, ModelError, ToolChoice};
+use crate::model::{FinishReason, ToolChoice};
 use crate::tool::{LOOP_ID, Message, NamedTool, Signal, ToolContext, ToolName, ToolSet};
 
 /// A run in progress. However it ends, dropped half-way or not, the history it leaves is valid to continue.
@@ -29,17 +30,10 @@ pub(super) struct ToolLoop<'c> {
     pub(super) context: ToolContext,
     pub(super) stop: Stop,
     /// What this run uses, nested agents included.
-    account: Arc<Account>,
+    pub(super) account: Arc<Account>,
     pub(super) tally: Tally,
     started: Instant,
     finished: bool,
-}
-
-/// What the model said, its calls made ready.
-struct Reply {
-    content: String,
-    finish: FinishReason,
-    calls: Vec<Prepared>,
 }
 
 /// How a run ends well.
@@ -232,76 +226,6 @@ impl<'c> ToolLoop<'c> {
     /// Puts into the history what is said in the model's place.
     fn speak(&mut self, text: &str) {
         self.conversation.history.say(Message::assistant(text, Vec::new()));
-    }
-
-    /// Asks the model once, and puts what it says into the history.
-    async fn ask(&mut self, choice: Option<ToolChoice>) -> Result<Reply, RunFailure> {
-        if let Some(exhausted) = self.account.exhausted() {
-            return Err(exhausted);
-        }
-        self.tally.iterations += 1;
-        let toolbox = &self.conversation.toolbox;
-        self.emit(&Event::IterationStarted {
-            iteration: self.tally.iterations,
-            tools: toolbox.declared().len(),
-            providers: toolbox.entities().len(),
-        });
-        let mut options = self.conversation.options.clone();
-        options.tool_choice = choice.unwrap_or_else(|| self.tool_choice());
-        let messages = self.conversation.history.messages();
-        let request = ChatRequest::new(messages, toolbox.declared(), &options, self.stop.token());
-        let asked = Instant::now();
-        let answer = tokio::select! {
-            biased;
-            failure = self.stop.requested() => return Err(failure),
-            answer = self.conversation.model.chat(request) => answer,
-        };
-        match answer {
-            Ok(response) => Ok(self.remember(response, asked.elapsed())),
-            Err(ModelError::Cancelled) => Err(RunFailure::Cancelled),
-            Err(error) => Err(RunFailure::Model(error)),
-        }
-    }
-
-    /// A model that must call a tool must do so once: else it could never answer.
-    fn tool_choice(&self) -> ToolChoice {
-        match self.conversation.options.tool_choice {
-            ToolChoice::Required if self.tally.iterations > 1 => ToolChoice::Auto,
-            choice => choice,
-        }
-    }
-
-    fn remember(&mut self, response: ChatResponse, wall: Duration) -> Reply {
-        let history = &mut self.conversation.history;
-        let calls = prepare(response.tool_calls, &response.finish, history);
-        let tool_calls: Vec<_> = calls.iter().map(|prepared| prepared.call.clone()).collect();
-        history.respond(response.content.clone(), tool_calls.clone());
-        let model = &self.conversation.model;
-        let cost = model.price().map_or(Cost::ZERO, |price| price.of(&response.usage));
-        self.account
-            .charge(ModelUseKind::Chat, model.name(), response.usage, cost);
-        if !response.content.is_empty() {
-            self.tally.text = Some(response.content.clone());
-        }
-        self.emit(&Event::ModelAnswered {
-            iteration: self.tally.iterations,
-            wall_ms: millis(wall),
-            finish: response.finish.clone(),
-            usage: response.usage,
-            content: response.content.clone(),
-            tool_calls,
-        });
-        for prepared in calls.iter().filter(|prepared| prepared.repaired) {
-            self.emit(&Event::ArgumentsRepaired {
-                id: prepared.call.id.clone(),
-                name: prepared.call.name.clone(),
-            });
-        }
-        Reply {
-            content: response.content,
-            finish: response.finish,
-            calls,
-        }
     }
 
     /// Runs the calls of a response.

@@ -79,6 +79,8 @@ pub struct ChatRequest<'a> {
     pub options: &'a ChatOptions,
     /// Stops the request.
     pub cancel: &'a CancellationToken,
+    /// Hears the text piece by piece while it is produced.
+    hear: Option<&'a (dyn Fn(&str) + Send + Sync)>,
 }
 
 impl<'a> ChatRequest<'a> {
@@ -95,6 +97,21 @@ impl<'a> ChatRequest<'a> {
             tools,
             options,
             cancel,
+            hear: None,
+        }
+    }
+
+    /// Lets somebody hear the text while it is produced.
+    #[must_use]
+    pub fn heard_by(mut self, hear: &'a (dyn Fn(&str) + Send + Sync)) -> Self {
+        self.hear = Some(hear);
+        self
+    }
+
+    /// Says a piece of the text, for a model that streams: the pieces together are the text of the response.
+    pub fn say(&self, text: &str) {
+        if let Some(hear) = self.hear {
+            hear(text);
         }
     }
 }

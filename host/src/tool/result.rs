@@ -243,8 +243,8 @@ impl ToolResult {
     pub(crate) fn rewrite_value(&mut self, change: impl FnOnce(&mut Value) -> bool) {
         let (mut value, is_text) = match &self.value {
             Some(value) => {
-                let json = value.to_string();
-                (value.clone(), json == self.for_llm)
+                let text = value.to_string();
+                (value.clone(), text == self.for_llm)
             }
             None => match parse_json(&self.for_llm) {
                 Ok(value) => (value, true),

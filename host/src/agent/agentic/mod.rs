@@ -12,9 +12,8 @@ use super::builder::ConversationBuilder;
 use super::observer::Observer;
 use super::policy::LoopLimits;
 use super::process::Budget;
-use super::reference::Reference;
 use crate::error::Error;
-use crate::injection::{Chain, Chaining, InjectionStrategy, Playbook, State, StateMachine};
+use crate::injection::{Chain, Chaining, InjectionStrategy, Playbook, Reference, State, StateMachine};
 use crate::model::{ChatModel, ChatOptions, ModelChoice};
 use crate::tool::{
     Arguments, InputCheck, Parameter, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolObject, ToolResult,

@@ -220,3 +220,54 @@ async fn the_application_adds_and_removes_between_turns() {
     assert_eq!(shown, ["a", "a b", "b"]);
     assert_eq!(conversation.tools().summaries(), ["- `b` - Is b."]);
 }
+
+// accept: 25
+#[tokio::test]
+async fn an_agent_acquires_skills_as_it_goes() {
+    let skills = |context: &InjectionContext<'_>| {
+        let learnt = context
+            .calls()
+            .succeeded()
+            .filter(|call| call.name.as_str() == "learn")
+            .count();
+        match context.call().name.as_str() {
+            "learn" if learnt == 0 => Injection::add(vec![echo("first_aid")]),
+            "learn" => Injection::replace(ToolId::native("first_aid"), vec![echo("surgery")]),
+            _ => Injection::none(),
+        }
+    };
+    let learn = || call([("learn", json!({}))]);
+    let practise = |skill: &str| call([(skill, json!({}))]);
+    let steps = [
+        learn(),
+        practise("first_aid"),
+        learn(),
+        practise("surgery"),
+        practise("first_aid"),
+        say("ok"),
+    ];
+    let (builder, _) = Stage::set(steps);
+    let outcome = builder.tools([echo("learn")]).strategy(skills).run("go").await.unwrap();
+    let told = answers(&outcome.history);
+    assert_eq!((told[1], told[3]), ("first_aid", "surgery"));
+    assert!(told[4].contains("has been removed"), "{}", told[4]);
+}
+
+// accept: 63, accept: 145
+#[tokio::test]
+async fn a_reference_is_words_and_tools_or_one_tool() {
+    let memory = crate::injection::Reference::new("memory", "What was told before.", "Look before you ask.");
+    let memory = memory.tools([echo("recall")]);
+    let (builder, stage) = Stage::set([say("ok")]);
+    builder.reference(&memory).system("Be kind.").run("go").await.unwrap();
+    let told = stage.shown(0).messages[0].content().to_owned();
+    assert_eq!(
+        told,
+        "Be kind.\n\n# memory\nWhat was told before.\n\nLook before you ask."
+    );
+    assert_eq!(stage.shown(0).names, ["recall"]);
+    let (builder, stage) = Stage::set([call([("memory", json!({}))]), say("ok")]);
+    builder.tool(memory.facade().unwrap()).run("go").await.unwrap();
+    assert_eq!(stage.shown(1).names, ["memory", "recall", "memory_context"]);
+    assert!(stage.shown(1).serialised[2].contains("Look before you ask."));
+}

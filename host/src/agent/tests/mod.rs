@@ -6,6 +6,7 @@ mod agentic;
 mod background;
 mod calls;
 mod chaining;
+mod claims;
 mod communication;
 mod declared;
 mod entities;

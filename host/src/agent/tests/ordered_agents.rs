@@ -1,7 +1,7 @@
 //! Agents whose tools come in an order, and what there is to know.
 
 use super::*;
-use crate::injection::{Chaining, Playbook, StateMachine, Unlock};
+use crate::injection::{Chaining, Playbook, Reference, StateMachine, Unlock};
 use crate::tool::{Artifact, EntityMethods, NoArguments};
 
 fn agent(steps: impl IntoIterator<Item = Step>) -> (AgenticTool, Stage) {
@@ -154,40 +154,14 @@ async fn what_chaining_brings_to_an_agent_is_subject_to_no_playbook() {
     assert_eq!(answers[2], "7@example.com");
 }
 
-// accept: 63, accept: 145
+// accept: 63
 #[tokio::test]
-async fn a_reference_gives_its_text_and_its_tools_or_is_one_facade() {
-    let memory = Reference::new("memory", "What was said before.")
-        .with_notes("Look here first.")
-        .with_tool(echo("recall"));
-    let (builder, stage) = Stage::set([say("ok")]);
-    builder
-        .system("Be brief.")
-        .reference(&memory)
-        .build()
-        .unwrap()
-        .run("go")
-        .await
-        .unwrap();
-    let shown = stage.shown(0);
-    assert_eq!(
-        shown.messages[0].content(),
-        "Be brief.\n\n# memory\nWhat was said before.\nLook here first."
-    );
-    assert_eq!(shown.names, ["recall"]);
-    let (builder, stage) = Stage::set([call([("memory", json!({}))]), call([("recall", json!({}))]), say("ok")]);
-    let outcome = builder
-        .tool(memory.facade().unwrap())
-        .build()
-        .unwrap()
-        .run("go")
-        .await
-        .unwrap();
-    assert_eq!(stage.shown(0).names, ["memory"]);
-    assert_eq!(answers(&outcome.history)[1], "recall");
+async fn an_agent_is_given_what_there_is_to_know() {
+    let memory = Reference::new("memory", "What was said before.", "Look here first.").tools([echo("recall")]);
     let (tool, stage) = agent([say("ok")]);
     run(&tool.with_reference(&memory)).await;
     assert!(stage.shown(0).messages[0].content().ends_with("Look here first."));
+    assert_eq!(stage.shown(0).names, ["recall"]);
 }
 
 // accept: 144, accept: 62

@@ -347,7 +347,24 @@ async fn a_facade_without_tools_changes_nothing() {
     assert!(answers(&outcome.history)[0].contains("has no tools"));
 }
 
-// accept: 58, accept: 143
+/// An object with a facade among its members.
+struct Workshop;
+
+impl ToolProvider for Workshop {
+    fn prefix(&self) -> &str {
+        "workshop"
+    }
+
+    fn instance_id(&self) -> Option<String> {
+        None
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        vec![echo("sweep"), Arc::new(facade("box", &["hammer"]))]
+    }
+}
+
+// accept: 56, accept: 58, accept: 143
 #[tokio::test]
 async fn an_object_becomes_one_facade() {
     let object = NativeEntity::new("clock", Arc::new(7)).with_id("c").method(
@@ -359,6 +376,13 @@ async fn an_object_becomes_one_facade() {
     let made = Facade::of_object("time", "Tells times.", &object).unwrap();
     let (outcome, _) = played([made], [open("time"), open("clock_c_now"), say("ok")]).await;
     assert_eq!(answers(&outcome.history)[1], "7");
+    let made = Facade::of_object("workshop", "Has a box.", &Workshop).unwrap();
+    let (outcome, _) = played([made], [open("workshop"), open("box"), open("hammer"), say("ok")]).await;
+    assert_eq!(
+        answers(&outcome.history)[2],
+        "hammer",
+        "a facade among its members is found by itself"
+    );
     let nothing: &dyn ToolProvider = &NativeEntity::new("nothing", Arc::new(()));
     let error = Facade::of_object("none", "", nothing).err().unwrap();
     assert!(

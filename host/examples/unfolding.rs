@@ -1,0 +1,111 @@
+//! Four facades before eighty tools, of which a model reaches any with two calls; a playbook that locks a tool; and an
+//! exclusive facade. The model follows a script, so this runs without a key and without a network:
+//!
+//! ```text
+//! cargo run --example unfolding
+//! ```
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use toolwit::{Event, Facade, NativeTool, Playbook, Scripted, Tool, ToolResult, Unlock};
+
+/// A tool that says what it did.
+fn tool(name: &str) -> Result<Arc<dyn Tool>, toolwit::Error> {
+    let done = format!("{name} is done");
+    let schema = json!({"type": "object"});
+    let tool = NativeTool::new(name, format!("Does {name}."), schema, move |_, _| {
+        let done = done.clone();
+        async move { Ok(ToolResult::text(done)) }
+    })?;
+    Ok(Arc::new(tool))
+}
+
+/// A shelf of twenty tools behind one.
+fn shelf(name: &str, about: &str) -> Result<Facade, toolwit::Error> {
+    let tools = (1..=20).map(|number| tool(&format!("{name}_{number}")));
+    Facade::builder(name, about)
+        .tools(tools.collect::<Result<Vec<_>, _>>()?)
+        .usage_notes("The lower numbers are cheaper.")
+        .build()
+}
+
+/// A shelf whose tools are made for the account that it is opened with.
+fn accounts() -> Result<Facade, toolwit::Error> {
+    let schema = json!({
+        "type": "object",
+        "properties": {"account": {"type": "string", "description": "Which account to work with."}},
+        "required": ["account"],
+    });
+    Facade::builder("account", "Opens an account.")
+        .selectable(schema, |arguments, _context| {
+            let account = arguments["account"].as_str().unwrap_or_default().to_owned();
+            let balance = NativeTool::new(
+                "balance",
+                "Tells the balance.",
+                json!({"type": "object"}),
+                move |_, _| {
+                    let told = json!({"account": account, "balance": 100});
+                    async move { Ok(ToolResult::value(told)) }
+                },
+            );
+            Ok(vec![
+                Arc::new(balance.map_err(toolwit::ToolError::Operator)?) as Arc<dyn Tool>
+            ])
+        })
+        .exclusive()
+        .build()
+}
+
+/// Tells what happens to the tools.
+fn tell(event: &Event) {
+    match event {
+        Event::IterationStarted { iteration, tools, .. } => println!("\n{iteration}: the model is shown {tools} tools"),
+        Event::ToolFinished { name, content, .. } => println!("  {name}: {content:.90}"),
+        Event::CallGuided { content, .. } => println!("  {content}"),
+        Event::ToolsInjected {
+            trigger,
+            names,
+            prompt_bytes,
+            ..
+        } => {
+            println!(
+                "  `{trigger}` brings {} tools, {prompt_bytes} bytes of prompt",
+                names.len()
+            );
+        }
+        Event::ToolsRebound { names, .. } => println!("  {} tools are bound anew", names.len()),
+        _ => {}
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let nothing: fn() -> Value = || json!({});
+    let model = Scripted::new()
+        .call("mail", nothing())
+        .call("mail_7", nothing())
+        .call("publish", nothing())
+        .call("review", nothing())
+        .call("publish", nothing())
+        .call("account", json!({"account": "savings"}))
+        .call("review", nothing())
+        .call("account", json!({"account": "checking"}))
+        .call("balance", nothing())
+        .answer("All is done.");
+    let playbook = Playbook::new()
+        .tool(tool("review")?)
+        .locked(tool("publish")?, Unlock::by("review"));
+    let mut builder = toolwit::Conversation::builder().model(model).observer(tell);
+    for (name, about) in [
+        ("mail", "Reads and writes mail."),
+        ("files", "Works with files."),
+        ("calendar", "Makes appointments."),
+        ("maps", "Finds places."),
+    ] {
+        builder = builder.tool(shelf(name, about)?);
+    }
+    let outcome = builder.tool(accounts()?).playbook(playbook).run("Do it all.").await?;
+    println!("\n{}", outcome.text());
+    Ok(())
+}
