@@ -5,6 +5,8 @@
 //! cargo run --example unfolding
 //! ```
 
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};

@@ -11,6 +11,7 @@ mod communication;
 mod declared;
 mod entities;
 mod events;
+mod facade_rules;
 mod gateway;
 mod gating;
 mod injection;

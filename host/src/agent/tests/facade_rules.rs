@@ -1,0 +1,156 @@
+//! What facades may not do: outlive their turn's claim, nest without end, open themselves.
+
+use super::unfolding::{database, facade, open, played, read};
+use super::*;
+use crate::injection::{Chain, EntityTools, FACADE_DEPTH_MAX, Facade, Unfolding};
+
+// accept: 55
+#[tokio::test]
+async fn an_exclusive_facade_has_the_turn_to_itself() {
+    let exclusive = || {
+        let facade = Facade::builder("mood", "Sets the mood.").tools([echo("formal")]);
+        facade.exclusive().build().unwrap()
+    };
+    let (builder, stage) = Stage::set([
+        call([("look", json!({})), ("mood", json!({})), ("later", json!({}))]),
+        call([("look", json!({})), ("formal", json!({})), ("mood", json!({}))]),
+        say("ok"),
+        call([("look", json!({}))]),
+        say("ok"),
+    ]);
+    let mut conversation = builder.tools([echo("look")]).tool(exclusive()).build().unwrap();
+    let first = conversation.run("go").await.unwrap();
+    let told = answers(&first.history);
+    assert_eq!(told[0], "look", "it was not open yet");
+    assert!(
+        told[3].contains("`look` is set aside") && told[3].contains("`formal`"),
+        "{}",
+        told[3]
+    );
+    assert_eq!(told[4], "formal");
+    assert!(told[5].contains("available_tools"), "the facade itself stays the guide");
+    assert_eq!(
+        stage.shown(2).names,
+        ["look", "mood", "formal", "mood_context"],
+        "all stay declared"
+    );
+    let guided = &stage.events_named("call_guided")[0];
+    assert_eq!(guided["name"], "look");
+    let second = conversation.run("again").await.unwrap();
+    assert_eq!(
+        *answers(&second.history).last().unwrap(),
+        "look",
+        "the next turn is free"
+    );
+}
+
+// accept: 56
+#[tokio::test]
+async fn facades_nest_and_tools_stand_beside_them() {
+    let admin = Facade::builder("admin", "Administers.")
+        .tools([echo("status")])
+        .tool(facade("users", &["create_user"]))
+        .build()
+        .unwrap();
+    let (outcome, stage) = played(
+        [admin],
+        [
+            open("create_user"),
+            open("admin"),
+            open("users"),
+            open("create_user"),
+            say("ok"),
+        ],
+    )
+    .await;
+    let answers = answers(&outcome.history);
+    assert!(
+        answers[0].contains("call `admin`, then `users` first"),
+        "{}",
+        answers[0]
+    );
+    assert_eq!(answers[3], "create_user");
+    assert_eq!(
+        stage.shown(3).names,
+        [
+            "admin",
+            "status",
+            "users",
+            "admin_context",
+            "create_user",
+            "users_context"
+        ]
+    );
+}
+
+/// A facade that makes one more of itself, with a number.
+fn endless(depth: usize) -> Facade {
+    let made = Facade::builder(format!("level_{depth}"), "Goes on.");
+    made.depending(move |_| Ok(vec![Arc::new(endless(depth + 1)) as Arc<dyn Tool>]))
+        .build()
+        .unwrap()
+}
+
+// accept: 40, accept: 57
+#[tokio::test]
+async fn facades_end_at_their_depth() {
+    let steps = (0..=FACADE_DEPTH_MAX)
+        .map(|depth| open(&format!("level_{depth}")))
+        .chain([say("ok")]);
+    let (outcome, stage) = played([endless(0)], steps.collect::<Vec<_>>()).await;
+    let withheld = &stage.events_named("tool_withheld");
+    assert_eq!(withheld.len(), 1, "{withheld:?}");
+    assert_eq!(withheld[0]["name"], format!("level_{FACADE_DEPTH_MAX}"));
+    let last = read(answers(&outcome.history)[FACADE_DEPTH_MAX]);
+    assert_eq!(
+        (&last["available_tools"], &last["note"]),
+        (&json!([]), &json!("none of its tools can be opened here"))
+    );
+}
+
+fn circular() -> Facade {
+    let made = Facade::builder("circle", "Goes round.");
+    made.depending(|_| Ok(vec![Arc::new(circular()) as Arc<dyn Tool>, echo("way_out")]))
+        .build()
+        .unwrap()
+}
+
+// accept: 40
+#[tokio::test]
+async fn a_facade_never_opens_inside_itself() {
+    let (_, stage) = played([circular()], [open("circle"), say("ok")]).await;
+    assert_eq!(stage.shown(1).names, ["circle", "way_out", "circle_context"]);
+    assert_eq!(
+        stage.events_named("tool_withheld")[0]["reason"],
+        "it would open inside itself"
+    );
+}
+
+// accept: 60
+#[tokio::test]
+async fn a_facade_without_tools_changes_nothing() {
+    let (outcome, stage) = played([facade("empty", &[])], [open("empty"), say("ok")]).await;
+    assert_eq!(stage.shown(1).names, ["empty"]);
+    assert!(answers(&outcome.history)[0].contains("has no tools"));
+}
+
+// accept: 57
+#[tokio::test]
+async fn what_was_not_used_folds_up_between_turns_and_opens_when_it_is_called() {
+    let (builder, stage) = Stage::set([open("db"), open("query"), say("ok"), open("insert"), say("ok")]);
+    let strategies = Chain::new().then(Unfolding::new().refolding()).then(EntityTools);
+    let mut conversation = builder.tool(database()).strategies(strategies).build().unwrap();
+    conversation.run("one").await.unwrap();
+    assert_eq!(stage.shown(2).names.len(), 4, "never within a turn");
+    let second = conversation.run("two").await.unwrap();
+    assert_eq!(stage.shown(3).names, ["db", "query"], "what the history uses stays");
+    assert_eq!(*answers(&second.history).last().unwrap(), "insert");
+    assert_eq!(stage.shown(4).names, ["db", "query", "insert"]);
+    assert_eq!(
+        stage.events_named("tools_folded")[0]["names"],
+        json!(["insert", "db_context"])
+    );
+    let events = stage.events();
+    let told: Vec<_> = visible_tools(&events).iter().map(ToString::to_string).collect();
+    assert_eq!(told, stage.shown(4).names);
+}
