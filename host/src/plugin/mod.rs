@@ -27,6 +27,9 @@ mod fault;
 mod files;
 mod footprint;
 mod frozen;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzz;
 mod harvest;
 mod host_api;
 #[cfg_attr(
