@@ -366,7 +366,7 @@ async fn a_hundred_tools_behind_five_facades_are_two_calls_away() {
     assert_eq!(answers(&outcome.history)[1], "tool_3_5", "or one response");
 }
 
-// accept: 19, accept: 24
+// accept: 19, accept: 22, accept: 24
 #[tokio::test]
 async fn unfolding_is_on_by_default_and_stands_before_the_callers_own() {
     let (builder, stage) = Stage::set([open("db"), say("ok")]);
