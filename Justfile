@@ -41,6 +41,10 @@ bench:
 deny:
     cargo deny check
 
+# Looks for inputs that break the host, for so many seconds; needs cargo-fuzz. Targets: values, component, settings, gate.
+fuzz TARGET SECONDS="60":
+    cargo fuzz run --dev --sanitizer none {{TARGET}} fuzz/corpus/{{TARGET}} fuzz/seeds/{{TARGET}} -- -max_total_time={{SECONDS}}
+
 # Runs exactly what CI runs.
 ci:
     .ci/run

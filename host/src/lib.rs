@@ -3,7 +3,7 @@
 //! A tool is a function that a component exports; its WIT is its schema, its grant is its sandbox, and a loop decides when
 //! the model may see it.
 //!
-//! Data flows through the modules in this order, and a module imports only from those before it: [`tool`](mod@tool) says what a tool
+//! Data flows through the modules in this order, and a module imports only from those before it: [`mod@tool`] says what a tool
 //! is, [`limits`] how much it may use, [`capability`] what it may reach, [`store`] remembers between processes, [`plugin`]
 //! makes tools of components, [`registry`] finds components on disk, [`injection`] decides which tools come and go,
 //! [`model`] asks language models, [`agent`] is the loop over all of it. [`Toolwit`] puts them together.
