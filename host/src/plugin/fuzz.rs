@@ -19,7 +19,9 @@ const DEPTH_MAX: u32 = 6;
 pub fn values(data: &[u8]) {
     let mut data = data.iter().copied();
     let ty = wit_type(&mut data, 0);
-    let Ok(text) = String::from_utf8(data.collect()) else { return };
+    let Ok(text) = String::from_utf8(data.collect()) else {
+        return;
+    };
     let Ok(value) = parse_json(&text) else { return };
     let field = Field {
         label: Label::new("value"),
@@ -63,7 +65,14 @@ fn wit_type(data: &mut impl Iterator<Item = u8>, depth: u32) -> WitType {
         14 => WitType::List(inner()),
         15 => WitType::Option(inner()),
         16 => WitType::Tuple((0..many).map(|_| *inner()).collect()),
-        17 => WitType::Record((0..many).map(|at| Field { label: label(at), ty: *inner() }).collect()),
+        17 => WitType::Record(
+            (0..many)
+                .map(|at| Field {
+                    label: label(at),
+                    ty: *inner(),
+                })
+                .collect(),
+        ),
         18 => {
             let payload = |at: usize| (at % 2 == 0).then(|| *inner());
             let payloads: Vec<_> = (0..many).map(payload).collect();
@@ -72,7 +81,10 @@ fn wit_type(data: &mut impl Iterator<Item = u8>, depth: u32) -> WitType {
         }
         19 => WitType::Enum((0..many).map(label).collect()),
         20 => WitType::Flags((0..many).map(label).collect()),
-        _ => WitType::Result { ok: Some(inner()), err: None },
+        _ => WitType::Result {
+            ok: Some(inner()),
+            err: None,
+        },
     }
 }
 

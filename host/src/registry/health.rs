@@ -60,7 +60,7 @@ mod tests {
         verdict(Some(&Error::new(kind, phase, "no")))
     }
 
-    // accept: 122, 136
+    // accept: 122, accept: 136
     #[test]
     fn the_caller_s_doing_breaks_no_tool() {
         for (kind, phase) in [

@@ -129,7 +129,7 @@ async fn a_file_that_was_just_written_is_not_trusted_to_be_the_same() {
     assert_eq!(found(&scan().await, "other"), ["one#other"]);
 }
 
-// accept: 104, 105, 131
+// accept: 104, accept: 105, accept: 131
 #[tokio::test]
 async fn a_manifest_beside_a_component_or_in_its_folder_speaks_for_it() {
     let directory = tempfile::tempdir().unwrap();

@@ -50,7 +50,7 @@ fn packages_and_tools_go_together(store: &dyn Store) {
     assert!(store.health().unwrap().is_empty(), "a tool goes with its package");
 }
 
-// accept: 122, 136
+// accept: 122, accept: 136
 fn a_success_heals_and_other_bytes_start_anew(store: &dyn Store) {
     store
         .update_packages(&[package("/a.wasm", "d1", &["add"])], &[])

@@ -197,7 +197,7 @@ fn the_doctor_says_what_is_wrong_and_how_to_mend_it() {
     assert_eq!((code, &document["ok"]), (Some(0), &json!(true)), "{document}");
 }
 
-// accept: 136, 137
+// accept: 136, accept: 137
 #[test]
 fn a_missing_key_is_asked_for_and_does_not_break_the_tool() {
     let workspace = Workspace::with("settings", SETTINGS)

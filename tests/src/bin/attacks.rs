@@ -81,7 +81,7 @@ fn collect(directory: &Path, cited: &mut BTreeMap<String, Vec<String>>) -> io::R
     Ok(())
 }
 
-/// The ids in a comment such as `// accept: 8, attack: E7, E8`.
+/// The ids in a comment such as `// accept: 8, attack: E7, attack: E8`.
 fn ids(comment: &str) -> Vec<String> {
     let mut is_attack = false;
     let mut ids = Vec::new();

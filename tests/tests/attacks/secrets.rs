@@ -31,7 +31,7 @@ async fn a_secret_is_seen_by_the_guest_it_is_exposed_to_and_told_to_nobody() {
     assert!(!failed.contains("hunter2"), "{failed}");
 }
 
-// attack: C19, accept: 118, 130
+// attack: C19, accept: 118, accept: 130
 #[tokio::test]
 async fn a_secret_is_looked_up_at_each_call_and_for_each_conversation() {
     let grant = r#"secrets = [{ name = "key", from = "conversation", expose = true, variable = "KEY" }]"#;

@@ -2,7 +2,12 @@
 //!
 //! It has a process of its own, since it looks at all that the process holds.
 #![cfg(target_os = "linux")]
-#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
 
 use std::sync::Arc;
 
@@ -68,7 +73,9 @@ struct Version {
 
 impl Version {
     async fn load(guests: &Guests, number: u32) -> Self {
-        let plugin = Plugin::from_bytes(&guests.runtime, "guest", guest(number)).await.unwrap();
+        let plugin = Plugin::from_bytes(&guests.runtime, "guest", guest(number))
+            .await
+            .unwrap();
         Self {
             number,
             tools: plugin.tools(&Scope::new()),
@@ -85,7 +92,11 @@ impl Version {
         let (name, context, expected) = match number % 50 {
             0 => ("trap", ToolContext::new(), Some(ErrorKind::Trap)),
             1 => ("spin", bounded(LimitRequest::none().fuel(1_000)), Some(ErrorKind::Fuel)),
-            2 => ("fill", bounded(LimitRequest::none().memory_bytes(4 << 20)), Some(ErrorKind::Memory)),
+            2 => (
+                "fill",
+                bounded(LimitRequest::none().memory_bytes(4 << 20)),
+                Some(ErrorKind::Memory),
+            ),
             3 if number % 1_000 == 3 => return self.abandon().await,
             _ => ("version", ToolContext::new(), None),
         };

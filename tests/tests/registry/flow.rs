@@ -28,7 +28,7 @@ limitations = "Reads one page, and follows no links"
 examples = ["extract the headlines of a news site"]
 "#;
 
-// accept: 103, 110, 112, 125, 126, 131
+// accept: 103, accept: 110, accept: 112, accept: 125, accept: 126, accept: 131
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_third_partys_tool_answers_the_next_question_without_a_restart() {
     let place = Place::new();
@@ -85,7 +85,7 @@ async fn a_third_partys_tool_answers_the_next_question_without_a_restart() {
     }
 }
 
-// accept: 112, 117, 121
+// accept: 112, accept: 117, accept: 121
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hit_that_cannot_be_loaded_is_left_out_and_the_others_come() {
     let place = Place::new();
@@ -113,7 +113,7 @@ async fn a_hit_that_cannot_be_loaded_is_left_out_and_the_others_come() {
     assert!(after.contains(&"add") && !after.contains(&"add_all"), "{after:?}");
 }
 
-// accept: 113, 114
+// accept: 113, accept: 114
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn few_tools_are_all_shown_and_none_takes_the_name_of_another() {
     let place = Place::new();

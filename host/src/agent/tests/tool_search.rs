@@ -53,7 +53,7 @@ async fn shelf(directory: &Path) -> ToolSearch {
     ToolSearch::new(registry, Scope::new())
 }
 
-// accept: 103, 110, 125, 131, 135
+// accept: 103, accept: 110, accept: 125, accept: 131, accept: 135
 #[tokio::test]
 async fn what_the_user_says_brings_the_tool_before_the_model_is_asked() {
     let directory = tempfile::tempdir().unwrap();
@@ -69,7 +69,7 @@ async fn what_the_user_says_brings_the_tool_before_the_model_is_asked() {
     assert_eq!(shown[1].messages.last().unwrap().content(), "21");
 }
 
-// accept: 110, 116
+// accept: 110, accept: 116
 #[tokio::test]
 async fn the_model_finds_a_tool_calls_it_and_is_told_not_to_search_again() {
     let directory = tempfile::tempdir().unwrap();

@@ -93,7 +93,7 @@ fn broken_tools_come_last() {
     assert_eq!(all, ["noise", "song_player"]);
 }
 
-// accept: 109, 111
+// accept: 109, accept: 111
 #[test]
 fn earlier_messages_tell_equals_apart_and_bring_nothing_by_themselves() {
     let mut catalog = shelf();

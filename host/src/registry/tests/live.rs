@@ -217,7 +217,7 @@ async fn thousands_of_files_are_one_event() {
     assert!(!is_changed(&live).await);
 }
 
-// accept: 122, 136
+// accept: 122, accept: 136
 #[tokio::test]
 async fn what_a_call_comes_to_moves_the_tool_for_the_next_search() {
     let directory = tempfile::tempdir().unwrap();
