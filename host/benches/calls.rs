@@ -16,14 +16,17 @@
 mod raw;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use toolwit::build::{Build, Silent};
 use toolwit::plugin::{CodeCachePlace, Plugin, Runtime, RuntimeOptions, Scope};
 use toolwit::{Arguments, Lookup, Tool, ToolContext, ToolSet};
 
-const ROUNDS: usize = 60;
+/// Rounds of each side; a profiler wants more (`TOOLWIT_BENCH_ROUNDS`).
+static ROUNDS: LazyLock<usize> = LazyLock::new(|| {
+    std::env::var("TOOLWIT_BENCH_ROUNDS").map_or(60, |rounds| rounds.parse().expect("a number of rounds"))
+});
 const CALLS_PER_ROUND: u32 = 100;
 
 /// A small component without imports: what remains of a call when the guest does nothing.
@@ -98,6 +101,8 @@ struct Subject {
     name: &'static str,
     tool: Arc<dyn Tool>,
     arguments: Arguments,
+    /// As in a conversation, all calls have one.
+    context: ToolContext,
     raw: Arc<raw::Raw>,
 }
 
@@ -115,6 +120,7 @@ impl Subject {
             name,
             tool,
             arguments,
+            context: ToolContext::new(),
             raw,
         }
     }
@@ -122,7 +128,7 @@ impl Subject {
     async fn call(&self) {
         let result = self
             .tool
-            .call(self.arguments.clone(), &ToolContext::new())
+            .call(self.arguments.clone(), &self.context)
             .await
             .unwrap();
         assert!(!result.is_error, "{}", result.for_llm);
@@ -132,7 +138,7 @@ impl Subject {
 /// A fresh instance for each call: JSON to JSON under every limit, beside instantiate + dynamic call + drop.
 async fn fresh(subject: &Subject) {
     let (mut ours, mut raw) = (Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
+    for _ in 0..*ROUNDS {
         let started = Instant::now();
         for _ in 0..CALLS_PER_ROUND {
             subject.call().await;
@@ -175,12 +181,13 @@ async fn live_entity(host: &Arc<Runtime>) {
         .into_iter()
         .for_each(|tool| drop(tools.add(tool)));
     let method = find(&tools, "customer_c123_get_average_spend");
+    let context = ToolContext::new();
     let mut live = raw::LiveCustomer::new(&bytes);
     let (mut ours, mut raw) = (Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
+    for _ in 0..*ROUNDS {
         let started = Instant::now();
         for _ in 0..CALLS_PER_ROUND {
-            method.call(Arguments::new(), &ToolContext::new()).await.unwrap();
+            method.call(Arguments::new(), &context).await.unwrap();
         }
         ours.push(started.elapsed() / CALLS_PER_ROUND);
         let started = Instant::now();
@@ -196,14 +203,15 @@ async fn live_entity(host: &Arc<Runtime>) {
 async fn throughput(subject: &Subject) {
     const CALLS: u32 = 2_000;
     let (mut ours, mut raw) = (Vec::new(), Vec::new());
-    for _ in 0..ROUNDS / 6 {
+    for _ in 0..*ROUNDS / 6 {
         let started = Instant::now();
         let tasks: Vec<_> = (0..2)
             .map(|_| {
-                let (tool, arguments) = (subject.tool.clone(), subject.arguments.clone());
+                let (tool, arguments, context) =
+                    (subject.tool.clone(), subject.arguments.clone(), subject.context.clone());
                 tokio::spawn(async move {
                     for _ in 0..CALLS {
-                        tool.call(arguments.clone(), &ToolContext::new()).await.unwrap();
+                        tool.call(arguments.clone(), &context).await.unwrap();
                     }
                 })
             })

@@ -65,6 +65,10 @@ impl InjectionStrategy for RegistryTools {
         Injection::none()
     }
 
+    fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {
+        self.follower.registry().tool(tool.as_str(), &self.scope)
+    }
+
     fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
         let Some((before, now)) = self.follower.advance() else {
             return Injection::none();

@@ -288,6 +288,12 @@ impl Plugin {
         if CallStack::of(context).is_some() {
             return Ok(None);
         }
+        if context.cancel().is_cancelled() {
+            return Err(cancelled_before());
+        }
+        if let Ok(permit) = self.permits.clone().try_acquire_owned() {
+            return Ok(Some(permit));
+        }
         let queue = self.permits.clone();
         tokio::select! {
             biased;

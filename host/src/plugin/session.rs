@@ -210,6 +210,12 @@ impl Session {
         static CLOCK: AtomicU64 = AtomicU64::new(1);
         self.last_used
             .store(CLOCK.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        if context.cancel().is_cancelled() {
+            return Err(cancelled_before());
+        }
+        if let Ok(state) = self.state.try_lock() {
+            return Ok(state);
+        }
         tokio::select! {
             biased;
             () = context.cancel().cancelled() => Err(cancelled_before()),
