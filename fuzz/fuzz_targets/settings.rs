@@ -1,12 +1,4 @@
-//! Files that people write: manifests, which a stranger may have written, and grants, which an operator may have got wrong.
+//! See `toolwit_tests::fuzz::settings`.
 #![no_main]
 
-use toolwit::capability::Grants;
-use toolwit::registry::Manifest;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    let _ = Grants::parse(data);
-    if let Ok(text) = std::str::from_utf8(data) {
-        let _ = Manifest::parse(text, "fuzz.toml");
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| toolwit_tests::fuzz::settings(data));

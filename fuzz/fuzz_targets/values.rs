@@ -1,4 +1,4 @@
-//! JSON to WIT values and back: refused, or the same afterwards.
+//! See `toolwit_tests::fuzz::values`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| toolwit::plugin::fuzz::values(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| toolwit_tests::fuzz::values(data));

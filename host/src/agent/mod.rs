@@ -29,6 +29,7 @@ mod prepare;
 mod process;
 mod process_tools;
 mod queued;
+mod reachable;
 mod resume;
 mod slot;
 mod stop;

@@ -16,13 +16,14 @@ use super::outcome::{RunOutcome, RunUsage, StopReason};
 use super::policy::{IterationPolicy, LoopLimits, UnknownToolPolicy};
 use super::prepare::{Prepared, not_run, shown};
 use super::process::{Account, Budget};
+use super::reachable::Reachable;
 use super::slot::Allowance;
 use super::stop::Stop;
 use super::tally::Tally;
 use crate::error::{Error, ErrorKind};
 use crate::injection::{Gate, InjectionStrategy, SEARCH_TOOLS, Scene, TurnContext};
 use crate::model::{FinishReason, ToolChoice};
-use crate::tool::{LOOP_ID, Message, NamedTool, Signal, ToolContext, ToolName, ToolSet};
+use crate::tool::{LOOP_ID, Message, NamedTool, Signal, ToolContext, ToolName};
 
 /// A run in progress. However it ends, dropped half-way or not, the history it leaves is valid to continue.
 pub(super) struct ToolLoop<'c> {
@@ -148,16 +149,17 @@ impl<'c> ToolLoop<'c> {
         })
     }
 
-    /// The tools that another tool may call now: all but those that a strategy locks.
-    pub(super) fn reachable(&self) -> ToolSet {
+    /// What another tool may call: all but the tools about which a strategy has a say, which are for the model alone, since
+    /// what they change is seen in its calls only.
+    pub(super) fn reachable(&self) -> Reachable {
         let mut tools = self.conversation.toolbox.callable().clone();
-        let locked: Vec<_> = tools
+        let claimed: Vec<_> = tools
             .iter()
-            .filter(|tool| matches!(self.gate(tool), Gate::Locked(_)))
+            .filter(|tool| self.gate(tool) != Gate::Free)
             .map(|tool| tool.definition.id.clone())
             .collect();
-        locked.iter().for_each(|id| drop(tools.remove(id)));
-        tools
+        claimed.iter().for_each(|id| drop(tools.remove(id)));
+        Reachable::new(tools, self.conversation.strategy.clone())
     }
 
     pub(super) fn emit(&self, event: &Event) {

@@ -172,6 +172,15 @@ impl Effective {
             tools: both(&self.tools, &caller.tools),
             context: both(&self.context, &caller.context),
             blackboard: self.blackboard.filter(|_| self.blackboard == caller.blackboard),
+            // These take away: what is frozen for one of the two is frozen.
+            clock: match (self.clock, caller.clock) {
+                (Some(ClockRule::Frozen(_)), _) | (_, None) => self.clock,
+                (_, callers) => callers,
+            },
+            random: match (self.random, caller.random) {
+                (Some(RandomRule::Frozen(_)), _) | (_, None) => self.random,
+                (_, callers) => callers,
+            },
             ..self.clone()
         }
     }

@@ -46,9 +46,10 @@ impl StoreFlags {
                 return Ok(builder);
             }
         };
-        let builder = match path.parent() {
-            Some(directory) if path != Path::new(MEMORY) => builder.protect(directory),
-            _ => builder,
+        let builder = if path == Path::new(MEMORY) {
+            builder
+        } else {
+            builder.protect(&path)
         };
         let values = StoredKeyValue::new(store.clone());
         Ok(builder.store(store).keyvalue(Arc::new(values)))

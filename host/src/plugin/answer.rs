@@ -8,7 +8,7 @@ use super::host_api::read_tool_result;
 use super::types::{Function, WitType};
 use crate::error::{Error, ErrorKind, LimitUse, Phase};
 use crate::limits::{ByteCount, CallLimits};
-use crate::tool::ToolResult;
+use crate::tool::{Artifact, ToolResult};
 
 /// Makes the answer of a call. `entities` gives what stands for each handle in the value.
 ///
@@ -59,11 +59,33 @@ fn failure(error: Value) -> ToolResult {
 }
 
 fn bounded(result: ToolResult, limits: &CallLimits) -> Result<ToolResult, Error> {
-    let bytes = result.for_llm.len() as u64;
-    if bytes <= limits.result_bytes_max {
+    let for_user = result.for_user.as_deref().unwrap_or_default();
+    let bytes = (result.for_llm.len() + for_user.len()) as u64;
+    if bytes > limits.result_bytes_max {
+        return Err(result_too_large(bytes, limits));
+    }
+    bounded_artifacts(result, limits)
+}
+
+/// Refuses a result with more beside its text than a call may hand over.
+///
+/// # Errors
+/// [`ErrorKind::ResultBytes`].
+pub(crate) fn bounded_artifacts(result: ToolResult, limits: &CallLimits) -> Result<ToolResult, Error> {
+    let bytes_of = |artifact: &Artifact| (artifact.kind.len() + artifact.value.to_string().len()) as u64;
+    let bytes: u64 = result.artifacts.iter().map(bytes_of).sum();
+    let max = limits.artifact_bytes_max;
+    if bytes <= max {
         return Ok(result);
     }
-    Err(result_too_large(bytes, limits))
+    let message = format!(
+        "the artifacts have {} and may have {}",
+        ByteCount(bytes),
+        ByteCount(max)
+    );
+    Err(Error::new(ErrorKind::ResultBytes, Phase::Execute, message)
+        .with_suggestion("hand over less at once")
+        .with_limit(LimitUse::new("artifact_bytes_max", max, bytes)))
 }
 
 pub(crate) fn result_too_large(bytes: u64, limits: &CallLimits) -> Error {

@@ -196,6 +196,12 @@ impl Instance {
         self.store.data_mut().take_artifacts()
     }
 
+    /// Ends the call: what it held of its conversation is let go.
+    pub(crate) fn end_call(&mut self) {
+        self.settle();
+        self.store.data_mut().end_call();
+    }
+
     /// Counts the fuel of the call where the call that it is part of sees it. Only the first time counts.
     pub(crate) fn settle(&mut self) {
         if let Some(meter) = self.fuel_meter.take() {

@@ -11,6 +11,7 @@ use wasmparser::types::Types;
 use wit_parser::{Resolve, WorldItem};
 
 use super::check::Checked;
+use super::host_api::PACKAGE;
 use super::type_reader::{Parts, TypeReader};
 use super::types::{Field, Function, FunctionKind, Label, Resource, ResourceIndex, Shape, Skipped, WitType};
 
@@ -118,6 +119,9 @@ impl<'a> Reader<'a> {
                 } else {
                     self.skip(name, "it has no function `run: func() -> result`")
                 }
+            }
+            ComponentEntityType::Instance(_) if name.starts_with(PACKAGE) => {
+                self.skip(name, "this host does not know this interface of `toolwit:plugin`");
             }
             ComponentEntityType::Instance(_) if name.starts_with("wasi:") => {
                 self.skip(name, "it is an interface for servers, not a tool");

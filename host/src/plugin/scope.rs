@@ -40,10 +40,15 @@ impl Scope {
     /// Returns the session of a plugin; all its tools in this conversation share it.
     pub(crate) fn session(&self, plugin: &Arc<Plugin>) -> Arc<Session> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = format!("{}@{}", plugin.name(), plugin.inspection().digest);
-        sessions
-            .entry(key)
-            .or_insert_with(|| Arc::new(Session::new(plugin.clone(), self.conversation)))
-            .clone()
+        // Of a plugin that was replaced, the earlier session lives as long as the entities that hold it.
+        let known = sessions
+            .get(plugin.name())
+            .filter(|known| Arc::ptr_eq(known.plugin(), plugin));
+        if let Some(session) = known {
+            return session.clone();
+        }
+        let session = Arc::new(Session::new(plugin.clone(), self.conversation));
+        sessions.insert(plugin.name().to_owned(), session.clone());
+        session
     }
 }

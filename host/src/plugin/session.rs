@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use wasmtime::component::Val;
 use zeroize::Zeroizing;
 
-use super::answer::answer;
+use super::answer::{answer, bounded_artifacts};
 use super::authority::{Authority, Granted};
 use super::component::Plugin;
 use super::decode::decode_arguments;
@@ -158,7 +158,6 @@ impl Session {
         let mut outcome = self
             .run(harvest, &mut instance, entities, function, &params, &given)
             .await;
-        instance.settle();
         let log = instance.take_log();
         if let Ok(result) = &mut outcome {
             let mut usage = instance.usage(&clock);
@@ -167,6 +166,8 @@ impl Session {
             result.log = log;
             result.artifacts.extend(instance.take_artifacts());
         }
+        instance.end_call();
+        outcome = outcome.and_then(|result| bounded_artifacts(result, &limits));
         match &outcome {
             Err(error) if error.kind != ErrorKind::ResultBytes => state.lose(&error.message),
             // A result that is too large harms nobody but its caller.

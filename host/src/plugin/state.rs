@@ -131,6 +131,12 @@ impl HostState {
             .ok_or_else(|| wasmtime::Error::msg("the instance is in no call"))
     }
 
+    /// Forgets the conversation and closes the gate, so that an instance which lives on holds nothing of a call.
+    pub(crate) fn end_call(&mut self) {
+        self.reach = None;
+        self.gate.end_call();
+    }
+
     pub(crate) fn take_artifacts(&mut self) -> Vec<Artifact> {
         self.reach
             .as_mut()

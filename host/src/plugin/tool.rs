@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 use wasmtime::component::ResourceAny;
 
-use super::answer::answer;
+use super::answer::{answer, bounded_artifacts};
 use super::authority::Authority;
 use super::command;
 use super::component::Plugin;
@@ -104,8 +104,12 @@ impl PluginTool {
             .map_err(|error| handed_over_wrongly(&follow_up.tool, &error.to_string()))?
             .arguments;
         if let Ok(completion) = context.completion() {
-            let context = completion.context().clone();
-            completion.spawn(async move { next.finish(arguments, &context).await.map_err(ToolError::Model) });
+            // What may be called now may be locked or gone by then.
+            let context = completion.context().clone().without_tools();
+            completion.spawn(async move {
+                let finished = next.finish(arguments, &context).await;
+                finished.map_err(|error| next.told(error))
+            });
             result.is_async = true;
             return Ok(result);
         }
@@ -114,6 +118,17 @@ impl PluginTool {
         rest.for_user = rest.for_user.or(result.for_user);
         rest.artifacts.splice(0..0, result.artifacts);
         Ok(rest)
+    }
+
+    /// Says whose tool failed, and who must hear of it.
+    fn told(&self, error: Error) -> ToolError {
+        let error = error
+            .with_plugin(self.plugin.name())
+            .with_tool(self.definition.id.as_str());
+        match error.kind {
+            ErrorKind::Internal | ErrorKind::Configuration => ToolError::Operator(error),
+            _ => ToolError::Model(error),
+        }
     }
 
     /// Does what an earlier call handed over. It may not hand over more: work that goes on for ever ends here.
@@ -174,7 +189,7 @@ impl PluginTool {
         result.usage = Some(usage);
         result.log = log;
         result.artifacts.extend(artifacts);
-        Ok(result)
+        bounded_artifacts(result, &limits)
     }
 }
 
@@ -189,15 +204,7 @@ impl Tool for PluginTool {
             Ok(result) => self.go_on(result, context).await,
             failed => failed,
         };
-        called.map_err(|error| {
-            let error = error
-                .with_plugin(self.plugin.name())
-                .with_tool(self.definition.id.as_str());
-            match error.kind {
-                ErrorKind::Internal | ErrorKind::Configuration => ToolError::Operator(error),
-                _ => ToolError::Model(error),
-            }
-        })
+        called.map_err(|error| self.told(error))
     }
 
     fn calls_tools(&self) -> bool {

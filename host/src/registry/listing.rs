@@ -62,12 +62,15 @@ pub(super) fn list(places: &[PathBuf], absent: Absent) -> Result<Vec<Listed>, Er
             };
             if let Some(path) = folder {
                 files.push(Listed {
-                    refused: leads_out(&root, &path),
+                    refused: leads_out(&root, &path).or_else(|| beside_leads_out(&root, &path)),
                     path,
                 });
             } else if !is_hidden && path.extension().is_some_and(|extension| extension == EXTENSION) {
                 files.push(Listed {
-                    refused: if is_plain { None } else { leads_out(&root, &path) },
+                    refused: (!is_plain)
+                        .then(|| leads_out(&root, &path))
+                        .flatten()
+                        .or_else(|| beside_leads_out(&root, &path)),
                     path,
                 });
             }
@@ -85,6 +88,15 @@ fn folder_package(path: &Path) -> Option<PathBuf> {
     file.push(EXTENSION);
     let component = path.join(file);
     (path.is_dir() && component.exists()).then_some(component)
+}
+
+/// Refuses a component beside which a link leads out: its manifest and its WIT are read and shown.
+fn beside_leads_out(root: &Path, component: &Path) -> Option<Error> {
+    let beside = ["toml", "wit"].map(|extension| component.with_extension(extension));
+    beside
+        .iter()
+        .filter(|path| path.is_symlink())
+        .find_map(|path| leads_out(root, path))
 }
 
 /// Refuses a link whose target lies outside the plugin directory.

@@ -103,12 +103,20 @@ async fn follow(live: LiveRegistry, options: WatchOptions) {
             () = tokio::time::sleep(pause) => {}
         }
         let started = Instant::now();
+        let mut is_unsettled = false;
         match live.refresh().await {
-            Ok(refreshed) if refreshed.is_changed => tracing::info!("the plugins have changed"),
-            Ok(_) => {}
+            Ok(refreshed) => {
+                is_unsettled = refreshed.is_unsettled;
+                if refreshed.is_changed {
+                    tracing::info!("the plugins have changed");
+                }
+            }
             Err(error) => tracing::warn!(%error, "the plugins could not be read again"),
         }
-        pause = options.poll_every.max(started.elapsed().saturating_mul(POLL_SHARE));
+        pause = match is_unsettled {
+            true => options.poll_every,
+            false => options.poll_every.max(started.elapsed().saturating_mul(POLL_SHARE)),
+        };
     }
 }
 

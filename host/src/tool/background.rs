@@ -181,6 +181,11 @@ struct Offer {
 }
 
 impl ToolContext {
+    /// Returns a copy in which nothing can be promised: for a call inside another, whose caller waits for the answer.
+    pub(crate) fn without_completion(self) -> Self {
+        self.without_extension::<Offer>()
+    }
+
     /// Promises a result that comes later, once in a call.
     ///
     /// # Errors

@@ -93,6 +93,15 @@ impl ToolContext {
         self.with_extension(blackboard)
     }
 
+    /// Returns a copy without the typed object of this type.
+    #[must_use]
+    pub fn without_extension<T: Any + Send + Sync>(mut self) -> Self {
+        if self.extension::<T>().is_some() {
+            Arc::make_mut(&mut self.extensions).remove(&TypeId::of::<T>());
+        }
+        self
+    }
+
     /// Returns a copy that is cancelled by the given token.
     #[must_use]
     pub fn with_cancel(mut self, cancel: CancellationToken) -> Self {
@@ -196,6 +205,13 @@ impl ToolContext {
     #[must_use]
     pub fn cancel(&self) -> &CancellationToken {
         &self.cancel
+    }
+
+    /// Returns a copy in which no tools can be called.
+    #[must_use]
+    pub(crate) fn without_tools(mut self) -> Self {
+        self.tools = None;
+        self
     }
 
     /// Returns the tools that a tool may call itself, where there are some.

@@ -148,6 +148,12 @@ impl ToolSet {
         }
     }
 
+    /// Tells whether a tool of this identity is or was there.
+    #[must_use]
+    pub fn was_ever(&self, id: &ToolId) -> bool {
+        self.names.contains_key(id)
+    }
+
     /// Returns the tool with this identity.
     #[must_use]
     pub fn by_id(&self, id: &ToolId) -> Option<&NamedTool> {

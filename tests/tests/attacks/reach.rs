@@ -290,3 +290,26 @@ async fn a_function_can_hand_over_work_to_the_background_once() {
         assert!(error.message.contains(why), "{error}");
     }
 }
+
+// attack: C20
+#[tokio::test]
+async fn what_is_frozen_for_the_caller_is_frozen_for_what_it_calls() {
+    const TIME: &str = "probe/test:probe/process#time";
+    let frozen = format!("{}\nclock = {{ frozen = 1000000000 }}", may_call(&[TIME]));
+    let host = conversation(Setup::new().grant_to(&["courier"], &frozen)).await;
+    assert_eq!(host.value("relay", relay(TIME, &json!({}), 1)).await, json!("[1000000000,0]"));
+    assert_ne!(host.value("time", json!({})).await[0], json!(1_000_000_000), "by itself it sees the time");
+}
+
+// accept: 41
+#[tokio::test]
+async fn an_instance_that_lives_on_keeps_nothing_of_a_call() {
+    let mut host = conversation(Setup::new().grant(&may_call(&[BURN]))).await;
+    let tools: Arc<dyn ToolCaller> = Arc::new(ToolSet::from_iter(host.tools().iter().cloned()));
+    let kept = Arc::downgrade(&tools);
+    host.context = ToolContext::new().with_tools(tools);
+    let pass = json!({"tool": BURN, "arguments": "{\"rounds\": 1}"});
+    host.value("pass", pass).await;
+    host.context = ToolContext::new();
+    assert!(kept.upgrade().is_none(), "the instance holds the tools of its conversation, and they hold it");
+}

@@ -295,6 +295,7 @@ impl CallAuthority {
             self.redactor.value(value);
         }
         for artifact in &mut result.artifacts {
+            artifact.kind = clean(&artifact.kind);
             self.redactor.value(&mut artifact.value);
         }
         result

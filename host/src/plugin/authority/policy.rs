@@ -95,7 +95,12 @@ impl Policy {
         protected.extend(file.iter().cloned());
         let protected = protected
             .iter()
-            .map(|path| fs::canonicalize(path).unwrap_or_else(|_| path.clone()))
+            // A file that is yet to be made is protected by where it will be.
+            .map(|path| {
+                fs::canonicalize(path)
+                    .or_else(|_| std::path::absolute(path))
+                    .unwrap_or_else(|_| path.clone())
+            })
             .collect();
         let policy = Self {
             file,

@@ -116,7 +116,8 @@ pub(super) async fn call(
         Ok(stack) => stack,
         Err(error) => return Ok(Err(ToolError::Model(error))),
     };
-    let arguments = match parse_arguments(arguments) {
+    // What the other plugin repeats is not redacted of this one's secrets.
+    let arguments = match parse_arguments(&reach.authority.redactor.text(arguments)) {
         Ok(parsed) => parsed.arguments,
         Err(error) => return Ok(Err(ToolError::Model(error.into()))),
     };
@@ -124,11 +125,19 @@ pub(super) async fn call(
     let context = reach
         .context
         .clone()
+        .without_completion()
         .with_extension(what_is_left(&reach.context, fuel, reach.deadline))
         .with_extension(stack)
         .with_extension(meter.clone());
     let called = tools.call_tool(tool, arguments, &context).await;
     store.set_fuel(fuel.saturating_sub(meter.total()))?;
+    if let Err(ToolError::Operator(error)) = &called {
+        // The operator hears it; a guest is told no more than that.
+        tracing::error!(tool, %error, "a tool that a plugin called failed");
+        let message = format!("`{tool}` cannot be called: its operator must look into it first");
+        let told = Error::new(ErrorKind::ToolUnavailable, Phase::Execute, message);
+        return Ok(Err(ToolError::Model(told)));
+    }
     Ok(called)
 }
 

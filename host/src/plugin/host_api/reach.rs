@@ -81,8 +81,9 @@ impl Reach {
             .log_bytes_max
             .saturating_sub(self.told_bytes)
             .min(TEXT_BYTES_MAX);
-        // Redacted before it is cut, so that half of a secret is none either.
-        let clean = printable(&self.authority.redactor.text(text));
+        // Redacted when the control characters are gone, so that none hides a secret, and before it is cut, so that half of a
+        // secret is none either.
+        let clean = self.authority.redactor.text(&printable(text)).into_owned();
         let mut end = clean.len().min(left);
         while !clean.is_char_boundary(end) {
             end -= 1;
@@ -116,7 +117,12 @@ impl Reach {
         artifact: Result<Artifact, String>,
     ) -> Result<(), String> {
         self.may_use_blackboard(FileAccess::ReadWrite)?;
-        let artifact = artifact?;
+        let mut artifact = artifact?;
+        // What lies there is read by others, who know nothing of this plugin's secrets.
+        let redactor = &self.authority.redactor;
+        artifact.kind = redactor.text(&artifact.kind).into_owned();
+        redactor.value(&mut artifact.value);
+        let name = name.map(|name| redactor.text(&name).into_owned());
         let blackboard = self.context.blackboard().map_err(|error| error.to_string())?;
         blackboard
             .place(name.as_deref(), artifact)

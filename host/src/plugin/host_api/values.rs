@@ -4,6 +4,7 @@ use serde_json::Value;
 use wasmtime::component::Val;
 
 use crate::error::ErrorKind;
+use crate::plugin::log::printable;
 use crate::plugin::types::{Field, WitType};
 use crate::tool::{Artifact, BlackboardEntry, FollowUp, ToolError, ToolResult, parse_json};
 
@@ -130,7 +131,7 @@ pub(crate) fn is_tool_result(ty: &WitType) -> bool {
 pub(crate) fn read_tool_result(record: &Value) -> ToolResult {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let mut result = ToolResult::text(text(&record["for_llm"]).unwrap_or_default());
-    result.for_user = text(&record["for_user"]);
+    result.for_user = text(&record["for_user"]).map(|text| printable(&text));
     result.silent = record["silent"].as_bool().unwrap_or_default();
     result.is_error = record["is_error"].as_bool().unwrap_or_default();
     result.follow_up = text(&record["background"]["tool"]).map(|tool| FollowUp {

@@ -84,6 +84,11 @@ impl Gate {
         });
     }
 
+    /// Closes the gate: nothing of the call stays.
+    pub(crate) fn end_call(&mut self) {
+        self.call = None;
+    }
+
     /// Judges a request, and takes it from the call's budget.
     fn admit(&self, request: &http::Request<WasiBody>) -> Result<Admitted, Error> {
         let call = self.call.as_ref().ok_or(Error::HttpRequestDenied)?;
