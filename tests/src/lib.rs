@@ -8,6 +8,7 @@
 )]
 
 mod conversation;
+pub mod fuzz;
 mod guest;
 
 pub use conversation::Conversation;

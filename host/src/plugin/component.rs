@@ -262,12 +262,15 @@ impl Plugin {
 
     /// Returns the compiled component; compiles it when it is the first time.
     pub(crate) async fn linked(&self, context: &ToolContext) -> Result<Arc<Linked>, Error> {
+        if let Some(linked) = self.linked.made_before() {
+            return Ok(linked);
+        }
         let wait = Wait {
             wall_max: self.runtime.engines.limits.load_wall_max,
             cancel: context.cancel(),
         };
-        self.linked
-            .get(|| self.linking(), wait)
+        // Apart, as all that seldom waits: it would make the future of every call larger.
+        Box::pin(self.linked.get(|| self.linking(), wait))
             .await
             .map_err(|error| error.with_plugin(&*self.name))
     }
@@ -294,11 +297,15 @@ impl Plugin {
         if let Ok(permit) = self.permits.clone().try_acquire_owned() {
             return Ok(Some(permit));
         }
+        Box::pin(self.permit_in_turn(context, limits)).await.map(Some)
+    }
+
+    async fn permit_in_turn(&self, context: &ToolContext, limits: &CallLimits) -> Result<OwnedSemaphorePermit, Error> {
         let queue = self.permits.clone();
         tokio::select! {
             biased;
             () = context.cancel().cancelled() => Err(cancelled_before()),
-            permit = queue.acquire_owned() => permit.map(Some).map_err(|_| busy()),
+            permit = queue.acquire_owned() => permit.map_err(|_| busy()),
             () = tokio::time::sleep(limits.wall_max) => Err(busy()),
         }
     }

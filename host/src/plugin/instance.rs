@@ -1,5 +1,6 @@
 //! One instance: a store with its guest, and the guarded ways into it.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use tokio::time::Instant;
@@ -68,20 +69,12 @@ impl Instance {
         network: &Arc<Network>,
     ) -> Result<Self, Error> {
         let limits = clock.limits;
-        let mut state = HostState::new(linked, limits, stdio, authority, network);
-        state.begin_call(authority, clock);
-        let stop = state.meter.stop.clone();
+        let (mut store, stop) = make_store(linked, clock, stdio, authority, network)?;
         let fuel_meter = FuelMeter::of(clock.context);
-        let fuel_unset = |error: wasmtime::Error| {
-            Error::new(
-                crate::error::ErrorKind::Internal,
-                Phase::Instantiate,
-                "the store has no fuel",
-            )
-            .with_source(format!("{error:#}"))
+        let made = {
+            let made = pin!(linked.instantiate(&mut store));
+            run_guest(&stop, clock.deadline(), clock.cancel(), made).await
         };
-        let mut store = state.into_store(linked.engine(), limits).map_err(fuel_unset)?;
-        let made = run_guest(&stop, clock.deadline(), clock.cancel(), linked.instantiate(&mut store)).await;
         let failure = match made {
             Ok(Ok(exports)) => {
                 return Ok(Self {
@@ -146,8 +139,10 @@ impl Instance {
         } else {
             &mut []
         };
-        let called = func.call_async(&mut self.store, params, results);
-        let outcome = run_guest(&self.stop, clock.deadline(), clock.cancel(), called).await;
+        let outcome = {
+            let called = pin!(func.call_async(&mut self.store, params, &mut *results));
+            run_guest(&self.stop, clock.deadline(), clock.cancel(), called).await
+        };
         if let Ok(Err(error)) = &outcome {
             self.exit_status = error.downcast_ref::<I32Exit>().map(|exit| exit.0);
         }
@@ -159,8 +154,10 @@ impl Instance {
 
     /// Gives a handle back to the guest, which runs its destructor.
     pub(crate) async fn drop_handle(&mut self, handle: ResourceAny, clock: &CallClock<'_>) -> Result<(), Error> {
-        let dropped = handle.resource_drop_async(&mut self.store);
-        let outcome = run_guest(&self.stop, clock.deadline(), clock.cancel(), dropped).await;
+        let outcome = {
+            let dropped = pin!(handle.resource_drop_async(&mut self.store));
+            run_guest(&self.stop, clock.deadline(), clock.cancel(), dropped).await
+        };
         self.explain(outcome, clock)
     }
 
@@ -213,6 +210,25 @@ impl Instance {
     pub(crate) fn take_log(&self) -> Option<Arc<str>> {
         self.store.data().log.take_text()
     }
+}
+
+/// Makes the store of an instance. Apart from what waits, so that no future carries a whole world around.
+fn make_store(
+    linked: &Linked,
+    clock: &CallClock<'_>,
+    stdio: Stdio,
+    authority: &Authority,
+    network: &Arc<Network>,
+) -> Result<(Store<HostState>, StopFlag), Error> {
+    let mut state = HostState::new(linked, clock.limits, stdio, authority, network);
+    state.begin_call(authority, clock);
+    let stop = state.meter.stop.clone();
+    let fuel_unset = |error: wasmtime::Error| {
+        let message = "the store has no fuel";
+        Error::new(crate::error::ErrorKind::Internal, Phase::Instantiate, message).with_source(format!("{error:#}"))
+    };
+    let store = state.into_store(linked.engine(), clock.limits).map_err(fuel_unset)?;
+    Ok((store, stop))
 }
 
 /// However a call ends, what it burnt is counted.

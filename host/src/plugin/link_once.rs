@@ -29,6 +29,11 @@ pub(crate) struct LinkOnce {
 }
 
 impl LinkOnce {
+    /// Returns the component if it was made before.
+    pub(crate) fn made_before(&self) -> Option<Arc<Linked>> {
+        self.linked.get().cloned()
+    }
+
     /// Waits for the component, and starts to make it when nobody did.
     ///
     /// # Errors

@@ -217,6 +217,10 @@ impl Session {
         if let Ok(state) = self.state.try_lock() {
             return Ok(state);
         }
+        Box::pin(self.enter_in_turn(context, limits)).await
+    }
+
+    async fn enter_in_turn(&self, context: &ToolContext, limits: &CallLimits) -> Result<MutexGuard<'_, State>, Error> {
         tokio::select! {
             biased;
             () = context.cancel().cancelled() => Err(cancelled_before()),

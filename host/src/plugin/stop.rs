@@ -1,6 +1,7 @@
 //! Stopping a guest: by the epoch while it computes, by dropping the call while it waits in the host.
 
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::Poll;
@@ -57,14 +58,23 @@ pub(crate) async fn run_guest<T>(
     stop: &StopFlag,
     deadline: Instant,
     cancel: &CancellationToken,
-    guest: impl Future<Output = T>,
+    mut guest: Pin<&mut impl Future<Output = T>>,
 ) -> Result<T, Abandoned> {
-    let mut guest = std::pin::pin!(guest);
     // Most guests end before they have to wait for anything: no clock is set for those.
     let begun = poll_fn(|context| Poll::Ready(guest.as_mut().poll(context))).await;
     if let Poll::Ready(output) = begun {
         return Ok(output);
     }
+    Box::pin(run_until_stopped(stop, deadline, cancel, guest)).await
+}
+
+/// Goes on with a guest that waits or computes for longer.
+async fn run_until_stopped<T>(
+    stop: &StopFlag,
+    deadline: Instant,
+    cancel: &CancellationToken,
+    mut guest: Pin<&mut impl Future<Output = T>>,
+) -> Result<T, Abandoned> {
     let run = poll_fn(|context| match (guest.as_mut().poll(context), stop.cause()) {
         (Poll::Ready(output), _) => Poll::Ready(Ok(output)),
         (Poll::Pending, Some(cause)) => Poll::Ready(Err(cause)),

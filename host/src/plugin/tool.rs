@@ -81,7 +81,14 @@ impl PluginTool {
         let authority = self.plugin.authority(self.conversation, context).await?;
         let called = match &self.session {
             _ if function.kind == FunctionKind::Command => {
-                command::run(&self.plugin, self.function, arguments, context, &authority).await
+                Box::pin(command::run(
+                    &self.plugin,
+                    self.function,
+                    arguments,
+                    context,
+                    &authority,
+                ))
+                .await
             }
             Some(session) => {
                 session
@@ -201,8 +208,8 @@ impl Tool for PluginTool {
 
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
         let called = match self.run(arguments, context).await {
-            Ok(result) => self.go_on(result, context).await,
-            failed => failed,
+            Ok(result) if result.follow_up.is_some() => Box::pin(self.go_on(result, context)).await,
+            answered => answered,
         };
         called.map_err(|error| self.told(error))
     }

@@ -297,8 +297,15 @@ async fn what_is_frozen_for_the_caller_is_frozen_for_what_it_calls() {
     const TIME: &str = "probe/test:probe/process#time";
     let frozen = format!("{}\nclock = {{ frozen = 1000000000 }}", may_call(&[TIME]));
     let host = conversation(Setup::new().grant_to(&["courier"], &frozen)).await;
-    assert_eq!(host.value("relay", relay(TIME, &json!({}), 1)).await, json!("[1000000000,0]"));
-    assert_ne!(host.value("time", json!({})).await[0], json!(1_000_000_000), "by itself it sees the time");
+    assert_eq!(
+        host.value("relay", relay(TIME, &json!({}), 1)).await,
+        json!("[1000000000,0]")
+    );
+    assert_ne!(
+        host.value("time", json!({})).await[0],
+        json!(1_000_000_000),
+        "by itself it sees the time"
+    );
 }
 
 // accept: 41
@@ -311,5 +318,8 @@ async fn an_instance_that_lives_on_keeps_nothing_of_a_call() {
     let pass = json!({"tool": BURN, "arguments": "{\"rounds\": 1}"});
     host.value("pass", pass).await;
     host.context = ToolContext::new();
-    assert!(kept.upgrade().is_none(), "the instance holds the tools of its conversation, and they hold it");
+    assert!(
+        kept.upgrade().is_none(),
+        "the instance holds the tools of its conversation, and they hold it"
+    );
 }

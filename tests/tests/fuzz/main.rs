@@ -1,12 +1,17 @@
 //! A bounded run of the fuzzers: mutants of their seeds, the same in every run.
-#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
 
 use std::path::Path;
 
 use toolwit_tests::fuzz;
 
 /// Mutants of each seed.
-const MUTANTS: u32 = 4_000;
+const MUTANTS: u32 = 20_000;
 
 /// Numbers that look random and are the same in every run (xorshift, Marsaglia 2003).
 struct Numbers(u64);
@@ -26,7 +31,18 @@ impl Numbers {
 
 /// Changes a few bytes: sets, deletes, doubles, or puts something in that parsers stumble over.
 fn mutate(data: &mut Vec<u8>, numbers: &mut Numbers) {
-    const STUMBLES: [&[u8]; 10] = [b"\0", b"\xff\xfe", b"[[", b"-1", b"1e999", b"\"", b"%00", b"@", b"..", b"\xf0\x9f\x92\xa9"];
+    const STUMBLES: [&[u8]; 10] = [
+        b"\0",
+        b"\xff\xfe",
+        b"[[",
+        b"-1",
+        b"1e999",
+        b"\"",
+        b"%00",
+        b"@",
+        b"..",
+        b"\xf0\x9f\x92\xa9",
+    ];
     for _ in 0..=numbers.below(4) {
         let at = numbers.below(data.len());
         match numbers.below(5) {
@@ -48,7 +64,10 @@ fn mutate(data: &mut Vec<u8>, numbers: &mut Numbers) {
 
 fn run(target: &str, check: fn(&[u8])) {
     let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/seeds").join(target);
-    let mut files: Vec<_> = std::fs::read_dir(seeds).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> = std::fs::read_dir(seeds)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     files.sort();
     assert!(!files.is_empty(), "{target} has seeds");
     let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
