@@ -24,6 +24,7 @@ use toolwit::plugin::{CodeCachePlace, Plugin, Runtime, RuntimeOptions, Scope};
 use toolwit::{Arguments, Lookup, Tool, ToolContext, ToolSet};
 
 /// Rounds of each side; a profiler wants more (`TOOLWIT_BENCH_ROUNDS`).
+#[expect(clippy::disallowed_methods, reason = "a benchmark has no other way to be told")]
 static ROUNDS: LazyLock<usize> = LazyLock::new(|| {
     std::env::var("TOOLWIT_BENCH_ROUNDS").map_or(60, |rounds| rounds.parse().expect("a number of rounds"))
 });

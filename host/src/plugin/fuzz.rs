@@ -74,7 +74,7 @@ fn wit_type(data: &mut impl Iterator<Item = u8>, depth: u32) -> WitType {
                 .collect(),
         ),
         18 => {
-            let payload = |at: usize| (at % 2 == 0).then(|| *inner());
+            let payload = |at: usize| at.is_multiple_of(2).then(|| *inner());
             let payloads: Vec<_> = (0..many).map(payload).collect();
             let cases = payloads.into_iter().enumerate();
             WitType::Variant(cases.map(|(at, ty)| Case { label: label(at), ty }).collect())

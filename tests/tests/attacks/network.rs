@@ -409,3 +409,30 @@ async fn tls_is_spoken_to_the_name_that_was_granted() {
         .await;
     assert_eq!(server.requests(), [""; 0]);
 }
+
+// attack: B11
+#[tokio::test]
+async fn header_fields_without_end_meet_their_bound() {
+    let server = Server::start(Answer::text("reached")).await;
+    let host = host_for(&server).await;
+    let authority = format!("api.example.com:{}", server.port);
+    let with = |count: usize| {
+        let names: Vec<_> = (0..count).map(|number| format!("x-field-{number}")).collect();
+        let headers: Vec<_> = names.iter().map(|name| (name.as_str(), "value")).collect();
+        full_request("GET", "http", &authority, "/", &headers)
+    };
+    assert_eq!(host.value("fetch", with(50)).await["status"], json!(200));
+    let refused = match host.call("fetch", with(100_000)).await {
+        Ok(result) => result.is_error,
+        Err(error) => matches!(
+            error.kind,
+            ErrorKind::Trap | ErrorKind::HostCalls | ErrorKind::HostCallBytes
+        ),
+    };
+    assert!(refused && server.connections() == 1);
+    assert_eq!(
+        host.value("fetch", with(1)).await["status"],
+        json!(200),
+        "the next call works"
+    );
+}

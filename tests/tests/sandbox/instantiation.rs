@@ -192,3 +192,53 @@ fn nested(depth: usize) -> Vec<u8> {
     }
     bytes
 }
+
+// attack: A8
+#[tokio::test(flavor = "multi_thread")]
+async fn async_functions_answer_or_are_stopped() {
+    let guests = Guests::new();
+    let plugin = guests.wat("asynchronous").await;
+    let mut conversation = Conversation::over(&[&plugin]);
+    assert_eq!(conversation.value("answer", json!({})).await, json!(42));
+    let mut bounded = Conversation::over(&[&plugin]).bounded(LimitRequest::none().wall(Duration::from_millis(100)));
+    assert_eq!(bounded.error("never", json!({})).await.kind, ErrorKind::Timeout);
+    assert_eq!(conversation.value("answer", json!({})).await, json!(42));
+}
+
+/// A component that takes long to compile.
+fn large() -> String {
+    let body = "(local.set 0 (i32.add (i32.mul (local.get 0) (i32.const 31)) (i32.popcnt (local.get 0))))".repeat(60);
+    let functions: String = (0..2_000)
+        .map(|_| format!("(func (param i32) (result i32) {body} (local.get 0))"))
+        .collect();
+    format!(
+        r#"(component
+            (core module $m {functions} (func (export "fine") (result i32) i32.const 42))
+            (core instance $i (instantiate $m))
+            (func (export "fine") (result u32) (canon lift (core func $i "fine"))))"#
+    )
+}
+
+// attack: A17, accept: 119
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn compiling_holds_up_nobody_and_is_not_charged_to_the_call() {
+    const CALL_WALL_MAX: Duration = Duration::from_millis(50);
+    let guests = Guests::new();
+    let counter = guests.wat("counter").await;
+    let large_one = guests.text("large", &large()).await.unwrap();
+    let compiling = tokio::spawn(async move { large_one.prepare().await.unwrap() });
+    let (mut others, mut served) = (Conversation::over(&[&counter]), 0);
+    while !compiling.is_finished() {
+        assert_eq!(others.value("next", json!({})).await, json!(1));
+        served += 1;
+    }
+    let took = compiling.await.unwrap();
+    assert!(
+        took > CALL_WALL_MAX && served > 10,
+        "{took:?}, {served} calls were served"
+    );
+    let fresh = Guests::new();
+    let large_one = fresh.text("large", &large()).await.unwrap();
+    let mut bounded = Conversation::over(&[&large_one]).bounded(LimitRequest::none().wall(CALL_WALL_MAX));
+    assert_eq!(bounded.value("fine", json!({})).await, json!(42));
+}
