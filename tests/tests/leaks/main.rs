@@ -44,6 +44,10 @@ fn guest(version: u32) -> Vec<u8> {
     ))
 }
 
+/// Threads for work that blocks come and go with it, seconds after it is done. A leak of a thread for each call, or for each
+/// version, would be many more.
+const BLOCKING_THREADS_MAX: usize = 4;
+
 /// What the process holds.
 #[derive(Clone, Copy, Debug)]
 struct Held {
@@ -132,7 +136,10 @@ async fn a_hundred_thousand_calls_leave_nothing_behind() {
         }
     }
     let (early, late) = (early.unwrap(), Held::now());
-    assert!(late.threads <= early.threads, "{early:?} {late:?}");
+    assert!(
+        late.threads <= early.threads + BLOCKING_THREADS_MAX,
+        "{early:?} {late:?}"
+    );
     assert!(late.descriptors <= early.descriptors, "{early:?} {late:?}");
     let growth = late.resident_bytes.saturating_sub(early.resident_bytes);
     assert!(growth <= GROWTH_BYTES_MAX, "{early:?} {late:?}");
