@@ -1,22 +1,25 @@
 //! A key goes to its provider and nowhere else.
 
+use std::cell::RefCell;
 use std::io;
-use std::sync::{Arc, Mutex};
-
-use tracing_subscriber::fmt::MakeWriter;
+use std::sync::Once;
 
 use super::raw::{Act, RawServer};
 use super::*;
 
 const KEY: &str = "sk-very-secret";
 
-/// Keeps all that is logged.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+thread_local! {
+    /// What is logged on this thread, where a test asked for it.
+    static LOGGED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
+}
+
+/// Keeps what is logged on threads that asked for it.
+struct Log;
 
 impl io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        LOGGED.with_borrow_mut(|logged| logged.as_mut().map(|logged| logged.extend_from_slice(bytes)));
         Ok(bytes.len())
     }
 
@@ -25,22 +28,23 @@ impl io::Write for Log {
     }
 }
 
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
+/// Begins to keep what this thread logs. One subscriber serves the process: with one for each thread, places in the code that
+/// another thread meets at the same time may stay silent.
+fn keep_log() {
+    static LISTENING: Once = Once::new();
+    LISTENING.call_once(|| {
+        let subscriber = tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::TRACE)
+            .with_writer(|| Log)
+            .finish();
+        tracing::subscriber::set_global_default(subscriber).unwrap();
+    });
+    LOGGED.set(Some(Vec::new()));
 }
 
 #[tokio::test]
 async fn a_key_that_the_provider_echoes_is_shown_in_no_error_and_no_log() {
-    let log = Log::default();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::TRACE)
-        .with_writer(log.clone())
-        .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    keep_log();
     let echo = |status| ResponseTemplate::new(status).set_body_string(format!("no such key: {KEY}"));
     let html = ResponseTemplate::new(200).set_body_raw(KEY, &format!("text/{KEY}"));
     let server = server(vec![echo(503), echo(401), html]).await;
@@ -60,7 +64,7 @@ async fn a_key_that_the_provider_echoes_is_shown_in_no_error_and_no_log() {
     ] {
         assert!(!shown.contains("very-secret"), "{shown}");
     }
-    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let log = String::from_utf8(LOGGED.take().unwrap()).unwrap();
     assert!(log.contains("the provider is asked again"), "{log}");
     assert!(!log.contains("very-secret"), "{log}");
 }
