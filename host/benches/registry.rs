@@ -1,6 +1,6 @@
 //! A plugin directory of 10,000 packages, and searches over 10,000 and 100,000 tools.
 //!
-//! `cargo bench --bench registry`. What a first look costs is told as a ratio to decoding every package once on all cores;
+//! `cargo bench --bench registry`, or only a part of it: `-- packages`, `-- restart`, `-- searches`. What a first look costs is told as a ratio to decoding every package once on all cores;
 //! a restart and a search as times, since that is what a user waits for. Times are of this machine.
 
 #![allow(
@@ -101,8 +101,14 @@ fn main() {
         .enable_all()
         .build()
         .unwrap();
-    runtime.block_on(packages());
-    for tools in [10_000, 100_000] {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let is_wanted = |part: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == part);
+    if is_wanted("packages") {
+        runtime.block_on(packages());
+    } else if is_wanted("restart") {
+        runtime.block_on(restarts());
+    }
+    for tools in [10_000, 100_000].into_iter().filter(|_| is_wanted("searches")) {
         searches(tools);
     }
 }
@@ -178,6 +184,22 @@ async fn packages() {
         first.as_secs_f64() / decoded.as_secs_f64()
     );
     println!("  restart, unchanged, to first answer {:>8.0} ms", ms(restarted));
+}
+
+/// Only restarts, many of them: for a profiler.
+async fn restarts() {
+    const RESTARTS: usize = 30;
+    let directory = tempfile::tempdir().unwrap();
+    fill(directory.path());
+    let place = vec![directory.path().to_owned()];
+    let own = tempfile::tempdir().unwrap();
+    let file = own.path().join("store.db");
+    scan_and_search(&place, &file).await;
+    let mut times = Vec::new();
+    for _ in 0..RESTARTS {
+        times.push(scan_and_search(&place, &file).await);
+    }
+    println!("restart, unchanged, to first answer {:>8.0} ms", ms(median(times)));
 }
 
 /// Opens the store, looks at the directory and searches once: what a process does before its first answer.

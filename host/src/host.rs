@@ -7,8 +7,8 @@ use crate::agent::{Conversation, ConversationBuilder};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::injection::{Chaining, RegistryTools, ToolSearch};
 use crate::limits::{EngineLimits, LimitRequest};
-use crate::plugin::{CodeCachePlace, KeyValue, Resolve, Runtime, RuntimeOptions, Scope};
-use crate::registry::{Absent, LiveRegistry, Registry, WatchOptions, Watching};
+use crate::plugin::{CodeCachePlace, KeyValue, Plugin, Resolve, Runtime, RuntimeOptions, Scope};
+use crate::registry::{Absent, LiveRegistry, Package, Registry, WatchOptions, Watching};
 use crate::store::{MemoryStore, Store};
 use crate::tool::{Lookup, Tool, ToolSet};
 
@@ -98,21 +98,26 @@ impl Toolwit {
     /// they hand out live as long as it. When packages change, it moves to the new ones at the beginning of its next turn.
     #[must_use]
     pub fn conversation(&self) -> ConversationBuilder {
+        self.conversation_among(|_| true)
+    }
+
+    /// Starts a conversation as [`Toolwit::conversation`] does, over the tools whose id `may_use` allows: a tenant's, a
+    /// role's. The others are neither shown nor found, and no tool can call them.
+    #[must_use]
+    pub fn conversation_among(&self, may_use: impl Fn(&str) -> bool + Send + Sync + 'static) -> ConversationBuilder {
+        let chaining = chained(&self.registry(), &may_use);
         let (registry, scope) = (self.registry.clone(), Scope::new());
         let builder = Conversation::builder();
         let builder = match self.exposure() {
-            Exposure::Search => builder.tool_search(ToolSearch::new(registry, scope)),
+            Exposure::Search => builder.tool_search(ToolSearch::among(registry, scope, may_use)),
             exposure => {
-                let mut tools = RegistryTools::new(registry, scope);
+                let mut tools = RegistryTools::among(registry, scope, may_use);
                 if exposure == Exposure::Facade {
                     tools = tools.as_facades();
                 }
                 builder.tools(tools.tools()).strategy(tools)
             }
         };
-        let registry = self.registry();
-        let chained = registry.plugins().flat_map(|plugin| plugin.chained_resources());
-        let chaining = chained.fold(Chaining::new(), Chaining::from_resource);
         match chaining.is_empty() {
             true => builder,
             false => builder.chaining(chaining),
@@ -152,6 +157,21 @@ impl Toolwit {
             }
         }
     }
+}
+
+/// What is to be chained of the packages of which something may be used.
+fn chained(registry: &Registry, may_use: &impl Fn(&str) -> bool) -> Chaining {
+    // What a component offers is read when it is needed; only a manifest makes it so here.
+    let says_so = |package: &&Package| {
+        package
+            .manifest
+            .as_ref()
+            .is_some_and(|manifest| !manifest.chain.is_empty())
+    };
+    let plugins = registry.packages().iter().filter(says_so).filter_map(Package::plugin);
+    let is_used = |plugin: &&Arc<Plugin>| plugin.inspection().tools.iter().any(|tool| may_use(tool.id.as_str()));
+    let resources = plugins.filter(is_used).flat_map(|plugin| plugin.chained_resources());
+    resources.fold(Chaining::new(), Chaining::from_resource)
 }
 
 /// Finds a tool by the name that a conversation over all these tools would give it.

@@ -69,6 +69,8 @@ pub struct ConversationBuilder {
     drops_nested_artifacts: bool,
     failed: Option<Error>,
     system: Option<String>,
+    /// How to use the tools, after the instructions.
+    guidance: Option<String>,
     /// What is said about subjects, after the instructions.
     references: Vec<String>,
     history: Vec<Message>,
@@ -197,12 +199,19 @@ impl ConversationBuilder {
     }
 
     /// Lets tools be found when they are needed: before each turn, and by the model with `search_tools`. The instructions
-    /// end with [`TOOL_GUIDANCE`](crate::injection::TOOL_GUIDANCE) unless [`system`](Self::system) sets others afterwards.
+    /// are followed by [`TOOL_GUIDANCE`](crate::injection::TOOL_GUIDANCE), or by another [`guidance`](Self::guidance).
     #[must_use]
     pub fn tool_search(mut self, search: ToolSearch) -> Self {
-        let own = self.system.take().map(|own| format!("{own}\n\n")).unwrap_or_default();
-        self.system = Some(format!("{own}{TOOL_GUIDANCE}"));
+        self.guidance.get_or_insert_with(|| TOOL_GUIDANCE.to_owned());
         self.tools([search.tool()]).strategy(search)
+    }
+
+    /// Sets what the model is told about the use of its tools, in place of what would be said by itself. An empty text says
+    /// nothing.
+    #[must_use]
+    pub fn guidance(mut self, guidance: impl Into<String>) -> Self {
+        self.guidance = Some(guidance.into());
+        self
     }
 
     /// Asks these strategies and no others, in place of the default ones. [`Chain::with_unfolding`] is where to begin.

@@ -70,10 +70,9 @@ impl Replay<'_> {
                 ..
             } => {
                 let past = PastCall {
-                    arguments: self.arguments(&id),
                     is_error,
                     artifacts,
-                    ..PastCall::new(self.conversation.turns, name, tool)
+                    ..self.past(&id, name, tool)
                 };
                 self.answered(&id, past, content);
             }
@@ -87,10 +86,9 @@ impl Replay<'_> {
                 artifacts,
             } => {
                 let past = PastCall {
-                    arguments: self.arguments(&call),
                     is_error,
                     artifacts,
-                    ..PastCall::new(self.conversation.turns, name, tool)
+                    ..self.past(&call, name, tool)
                 };
                 self.answered(&id, past, content);
             }
@@ -109,6 +107,14 @@ impl Replay<'_> {
             Event::ToolsEvicted { names } | Event::ToolsFolded { names } => toolbox.hide(&names),
             Event::ToolsRestored { names } => drop(toolbox.restore(&names)),
             _ => {}
+        }
+    }
+
+    /// A call of this turn that the model asked for under an id.
+    fn past(&self, asked: &str, name: ToolName, tool: ToolId) -> PastCall {
+        PastCall {
+            arguments: self.arguments(asked),
+            ..PastCall::new(self.conversation.turns, name, tool)
         }
     }
 

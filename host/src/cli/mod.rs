@@ -11,6 +11,7 @@ mod call;
 mod demo;
 mod describe;
 mod doctor;
+mod environment;
 mod exit;
 mod explain;
 mod failure;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::environment::variable;
 use super::grant::GrantFlags;
 use super::limits::LimitFlags;
 use super::secret::SecretFlags;
@@ -110,9 +111,8 @@ impl PluginFlags {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the command line reads its own settings, once")]
 fn named_by_environment() -> Vec<PathBuf> {
-    let value = std::env::var_os(VARIABLE).unwrap_or_default();
+    let value = variable(VARIABLE).unwrap_or_default();
     std::env::split_paths(&value)
         .filter(|place| !place.as_os_str().is_empty())
         .collect()

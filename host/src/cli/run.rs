@@ -20,7 +20,6 @@ use super::story;
 use crate::agent::{Event, LoopLimits, RunError, RunFailure, RunOutcome, Trace};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::host::Exposure;
-use crate::injection::TOOL_GUIDANCE;
 use crate::model::{ChatModel, ModelSpec, connect};
 
 const EXAMPLES: &str = "\
@@ -74,6 +73,8 @@ pub(super) struct Run {
 enum ExposureFlag {
     /// All tools of all plugins
     Flat,
+    /// All tools, the functions of each interface behind one that opens into them
+    Facade,
     /// What is found by the question and by the model
     Search,
 }
@@ -82,6 +83,7 @@ impl From<ExposureFlag> for Exposure {
     fn from(flag: ExposureFlag) -> Self {
         match flag {
             ExposureFlag::Flat => Self::Flat,
+            ExposureFlag::Facade => Self::Facade,
             ExposureFlag::Search => Self::Search,
         }
     }
@@ -100,10 +102,7 @@ impl Run {
         let mut limits = LoopLimits::default();
         limits.iterations_max = self.max_iterations.unwrap_or(limits.iterations_max);
         let mut builder = host.conversation().model(model.clone()).limits(limits);
-        if let Some(mut system) = self.system {
-            if host.exposure() == Exposure::Search {
-                system = format!("{system}\n\n{TOOL_GUIDANCE}");
-            }
+        if let Some(system) = self.system {
             builder = builder.system(system);
         }
         if let Some(path) = &self.trace {

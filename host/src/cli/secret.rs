@@ -108,17 +108,15 @@ fn said(printer: Printer, done: &str, name: &str) -> Result<(), Failure> {
 }
 
 fn read_value() -> Result<Zeroizing<String>, Error> {
+    let refused = |why: String| Error::new(ErrorKind::Configuration, Phase::Registry, format!("the value {why}"));
     let mut value = Zeroizing::new(String::new());
     std::io::stdin()
-        .take(VALUE_BYTES_MAX)
+        .take(VALUE_BYTES_MAX + 1)
         .read_to_string(&mut value)
-        .map_err(|error| {
-            Error::new(
-                ErrorKind::Configuration,
-                Phase::Registry,
-                format!("the value could not be read: {error}"),
-            )
-        })?;
+        .map_err(|error| refused(format!("could not be read: {error}")))?;
+    if value.len() as u64 > VALUE_BYTES_MAX {
+        return Err(refused("is longer than 64 KiB".to_owned()));
+    }
     Ok(value)
 }
 

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use tokio_util::sync::CancellationToken;
 
 use super::build::build;
+use super::environment::variable;
 use super::printer::Printer;
 use crate::build::Build;
 use crate::error::{Error, ErrorKind, Phase};
@@ -76,15 +77,8 @@ fn sources(root: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(sources)
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "cargo puts what it builds where this variable says"
-)]
 fn target_directory(root: &Path) -> PathBuf {
-    match std::env::var_os("CARGO_TARGET_DIR") {
-        Some(directory) if !directory.is_empty() => PathBuf::from(directory),
-        _ => root.join("target"),
-    }
+    variable("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
 /// Whether a component is missing, or older than its source.

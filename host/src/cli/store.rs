@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::environment::variable;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::host::ToolwitBuilder;
 use crate::plugin::StoredKeyValue;
@@ -70,14 +71,10 @@ impl StoreFlags {
         self.named().or_else(own)
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the command line reads its own settings, once")]
     fn named(&self) -> Option<PathBuf> {
-        let variable = || {
-            std::env::var_os(VARIABLE)
-                .filter(|value| !value.is_empty())
-                .map(PathBuf::from)
-        };
-        self.store_file.clone().or_else(variable)
+        self.store_file
+            .clone()
+            .or_else(|| variable(VARIABLE).map(PathBuf::from))
     }
 }
 

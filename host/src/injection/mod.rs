@@ -17,6 +17,7 @@ mod current;
 mod entities;
 mod entity_tools;
 mod facade;
+mod follower;
 mod gate;
 mod lineage;
 mod playbook;

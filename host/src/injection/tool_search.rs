@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::change::Injection;
 use super::context::InjectionContext;
-use super::registry_tools::{Follower, moved};
+use super::follower::Follower;
 use super::strategy::InjectionStrategy;
 use super::turn::TurnContext;
 use crate::plugin::Scope;
@@ -46,7 +46,6 @@ pub struct ToolSearch {
 
 struct Shelf {
     follower: Follower,
-    scope: Scope,
     hits_max: usize,
     definition: ToolDefinition,
     /// What was found by the model before, so that it does not search in circles.
@@ -57,6 +56,16 @@ impl ToolSearch {
     /// Searches a registry for a conversation: resources of the tools that are found live in `scope`.
     #[must_use]
     pub fn new(registry: impl Into<LiveRegistry>, scope: Scope) -> Self {
+        Self::among(registry, scope, |_| true)
+    }
+
+    /// Searches among the tools whose id `may_use` allows: what this conversation may not use is neither found nor told of.
+    #[must_use]
+    pub fn among(
+        registry: impl Into<LiveRegistry>,
+        scope: Scope,
+        may_use: impl Fn(&str) -> bool + Send + Sync + 'static,
+    ) -> Self {
         let schema = json!({
             "type": "object",
             "properties": {
@@ -67,8 +76,7 @@ impl ToolSearch {
         });
         let told = "Finds tools for a capability that none of your tools has. What is found becomes one of your tools.";
         let shelf = Shelf {
-            follower: Follower::new(registry.into()),
-            scope,
+            follower: Follower::new(registry.into(), scope, may_use),
             hits_max: HITS_DEFAULT,
             definition: ToolDefinition::new(ToolId::host(SEARCH_TOOLS), SEARCH_TOOLS, told, schema),
             found: Mutex::default(),
@@ -91,7 +99,8 @@ impl Shelf {
     }
 
     fn search(&self, query: Query) -> Vec<Hit> {
-        self.registry().search(&query.hits_max(self.hits_max), |_| true)
+        let query = query.hits_max(self.hits_max);
+        self.registry().search(&query, |id| self.follower.may_use(id))
     }
 
     /// Makes the tools of these ids that are not there yet.
@@ -101,8 +110,7 @@ impl Shelf {
             .map(|named| named.tool.definition().id.to_string())
             .collect();
         let new = ids.filter(|id| !there.contains(*id));
-        let registry = self.registry();
-        Injection::add(new.filter_map(|id| registry.tool(id, &self.scope)).collect())
+        Injection::add(new.filter_map(|id| self.follower.tool(id)).collect())
     }
 }
 
@@ -123,12 +131,12 @@ impl InjectionStrategy for ToolSearch {
     }
 
     fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {
-        self.shelf.registry().tool(tool.as_str(), &self.shelf.scope)
+        self.shelf.follower.tool(tool.as_str())
     }
 
     fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
         let mut injection = match self.shelf.follower.advance() {
-            Some((before, now)) => moved(&before, &now, turn.tools(), &self.shelf.scope),
+            Some((before, now)) => self.shelf.follower.moved(&before, &now, turn.tools()),
             None => Injection::none(),
         };
         let mut said = turn.user_messages();

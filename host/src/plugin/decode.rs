@@ -8,11 +8,9 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Map, Value};
 use wasmtime::component::{ResourceAny, Val};
 
+use super::decode_number::{float32, float64, integer, long_integer};
 use super::types::{Case, Field, Label, ResourceIndex, WitType};
 use crate::tool::json_type;
-
-/// The largest integer below which no other one reads as the same 64-bit float.
-const EXACT_FLOAT_MAX: f64 = 9_007_199_254_740_991.0;
 
 /// Base64 that does not mind unused bits in the last character, which encoders differ in.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -36,7 +34,7 @@ impl DecodeError {
         }
     }
 
-    fn expected(what: &str, found: &Value) -> Self {
+    pub(super) fn expected(what: &str, found: &Value) -> Self {
         Self::new(format!("expected {what}, found {}", shown(found)))
     }
 
@@ -72,6 +70,15 @@ pub(crate) enum Handover {
 pub(crate) trait ResolveHandle {
     /// Finds the handle of an entity.
     fn resolve(&mut self, resource: ResourceIndex, id: &str, handover: Handover) -> Result<ResourceAny, DecodeError>;
+}
+
+/// Of a component from which no entity came.
+pub(crate) struct NoHandles;
+
+impl ResolveHandle for NoHandles {
+    fn resolve(&mut self, _: ResourceIndex, id: &str, _: Handover) -> Result<ResourceAny, DecodeError> {
+        Err(DecodeError::new(format!("there is no entity `{id}`")))
+    }
 }
 
 /// Decodes a function's arguments in the order of its parameters; what is left over is refused.
@@ -293,93 +300,6 @@ fn character(value: &Value) -> Result<char, DecodeError> {
         (Some(only), None) => Ok(only),
         _ => Err(DecodeError::expected("a string of one character", value)),
     }
-}
-
-/// Reads a whole number exactly; `3.0` is one, `3.5` is not.
-fn whole(value: &Value) -> Option<i128> {
-    let number = value.as_number()?;
-    if let Some(whole) = number.as_i128() {
-        return Some(whole);
-    }
-    let float = number.as_f64()?;
-    #[expect(clippy::cast_possible_truncation, reason = "the value is a whole number below 2^53")]
-    (float.fract() == 0.0 && float.abs() <= EXACT_FLOAT_MAX).then_some(float as i128)
-}
-
-trait Bounded: TryFrom<i128> {
-    const BOUNDS: (i128, i128);
-}
-
-macro_rules! bounded {
-    ($($ty:ty),*) => { $(impl Bounded for $ty { const BOUNDS: (i128, i128) = (<$ty>::MIN as i128, <$ty>::MAX as i128); })* };
-}
-
-bounded!(i8, u8, i16, u16, i32, u32, i64, u64);
-
-fn integer<T: Bounded>(value: &Value) -> Result<T, DecodeError> {
-    whole(value)
-        .and_then(|whole| T::try_from(whole).ok())
-        .ok_or_else(|| not_an_integer::<T>(value))
-}
-
-fn not_an_integer<T: Bounded>(value: &Value) -> DecodeError {
-    let (min, max) = T::BOUNDS;
-    let bounds = format!("an integer from {min} to {max}");
-    match value {
-        // Nobody can say which whole number was meant.
-        Value::Number(number) if number.is_f64() && whole(value).is_none() => {
-            DecodeError::expected(&format!("{bounds}, without fraction or exponent"), value)
-        }
-        _ => DecodeError::expected(&bounds, value),
-    }
-}
-
-/// Like [`integer`], and takes decimal text too, since JSON numbers beyond 2^53 do not survive every sender.
-fn long_integer<T: Bounded>(value: &Value) -> Result<T, DecodeError> {
-    let Value::String(text) = value else {
-        return integer(value);
-    };
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    let is_decimal = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-    let (min, max) = T::BOUNDS;
-    is_decimal
-        .then(|| text.parse::<i128>().ok())
-        .flatten()
-        .and_then(|whole| T::try_from(whole).ok())
-        .ok_or_else(|| {
-            DecodeError::expected(
-                &format!("an integer from {min} to {max}, or one as decimal text"),
-                value,
-            )
-        })
-}
-
-fn float64(value: &Value) -> Result<f64, DecodeError> {
-    match value {
-        Value::String(name) => match name.as_str() {
-            "NaN" => Ok(f64::NAN),
-            "Infinity" => Ok(f64::INFINITY),
-            "-Infinity" => Ok(f64::NEG_INFINITY),
-            _ => Err(DecodeError::expected(
-                "a number, \"NaN\", \"Infinity\" or \"-Infinity\"",
-                value,
-            )),
-        },
-        _ => value.as_f64().ok_or_else(|| DecodeError::expected("a number", value)),
-    }
-}
-
-fn float32(value: &Value) -> Result<f32, DecodeError> {
-    let wide = float64(value)?;
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "rounding to the nearest is meant; overflow is caught below"
-    )]
-    let narrow = wide as f32;
-    if narrow.is_infinite() && wide.is_finite() {
-        return Err(DecodeError::expected("a number that fits 32 bits", value));
-    }
-    Ok(narrow)
 }
 
 fn flags(names: &[Label], value: &Value) -> Result<Vec<String>, DecodeError> {

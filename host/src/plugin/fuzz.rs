@@ -1,11 +1,10 @@
 //! A way in for fuzzers to what is private: the mapping between WIT and JSON. Not for use by anybody else.
 
 use serde_json::{Map, Value};
-use wasmtime::component::ResourceAny;
 
-use super::decode::{DecodeError, Handover, ResolveHandle, decode_arguments};
+use super::decode::{NoHandles, decode_arguments};
 use super::encode::encode;
-use super::types::{Case, Field, Label, ResourceIndex, WitType};
+use super::types::{Case, Field, Label, WitType};
 use crate::tool::parse_json;
 
 /// How deep a type may be that is made of a fuzzer's bytes.
@@ -90,12 +89,4 @@ fn wit_type(data: &mut impl Iterator<Item = u8>, depth: u32) -> WitType {
 
 fn label(at: usize) -> Label {
     Label::new(&format!("item-{at}"))
-}
-
-struct NoHandles;
-
-impl ResolveHandle for NoHandles {
-    fn resolve(&mut self, _: ResourceIndex, id: &str, _: Handover) -> Result<ResourceAny, DecodeError> {
-        Err(DecodeError::new(format!("there is no entity `{id}`")))
-    }
 }

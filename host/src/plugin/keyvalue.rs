@@ -1,8 +1,7 @@
 //! `wasi:keyvalue`: a store for each plugin, as large as its grant says.
 
-use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use wasmtime::StoreContextMut;
 use wasmtime::component::{Linker, Resource, ResourceAny, ResourceType, Val};
@@ -65,67 +64,6 @@ pub trait KeyValue: fmt::Debug + Send + Sync {
         after: Option<&str>,
         keys_max: usize,
     ) -> Result<Vec<String>, KeyValueError>;
-}
-
-type Buckets = BTreeMap<(String, String), Vec<u8>>;
-
-/// Keeps values in memory, for as long as the host runs.
-#[derive(Debug, Default)]
-pub struct MemoryKeyValue {
-    plugins: Mutex<HashMap<String, Buckets>>,
-}
-
-impl MemoryKeyValue {
-    fn with<T>(&self, plugin: &str, work: impl FnOnce(&mut Buckets) -> T) -> T {
-        let mut plugins = self.plugins.lock().unwrap_or_else(PoisonError::into_inner);
-        work(plugins.entry(plugin.to_owned()).or_default())
-    }
-}
-
-impl KeyValue for MemoryKeyValue {
-    fn get(&self, plugin: &str, bucket: &str, key: &str) -> Result<Option<Vec<u8>>, KeyValueError> {
-        let place = (bucket.to_owned(), key.to_owned());
-        Ok(self.with(plugin, |values| values.get(&place).cloned()))
-    }
-
-    fn set(&self, plugin: &str, bucket: &str, key: &str, value: &[u8], bytes_max: u64) -> Result<(), KeyValueError> {
-        let place = (bucket.to_owned(), key.to_owned());
-        self.with(plugin, |values| {
-            let size = |((bucket, key), value): (&(String, String), &Vec<u8>)| bucket.len() + key.len() + value.len();
-            let others: usize = values.iter().filter(|(other, _)| **other != place).map(size).sum();
-            let bytes = others + bucket.len() + key.len() + value.len();
-            if bytes as u64 > bytes_max {
-                return Err(KeyValueError::Full { bytes_max });
-            }
-            values.insert(place, value.to_vec());
-            Ok(())
-        })
-    }
-
-    fn delete(&self, plugin: &str, bucket: &str, key: &str) -> Result<(), KeyValueError> {
-        self.with(plugin, |values| values.remove(&(bucket.to_owned(), key.to_owned())));
-        Ok(())
-    }
-
-    fn keys(
-        &self,
-        plugin: &str,
-        bucket: &str,
-        after: Option<&str>,
-        keys_max: usize,
-    ) -> Result<Vec<String>, KeyValueError> {
-        let is_listed =
-            |(found, key): &&(String, String)| found == bucket && after.is_none_or(|after| key.as_str() > after);
-        let list = |values: &mut Buckets| {
-            values
-                .keys()
-                .filter(is_listed)
-                .take(keys_max)
-                .map(|(_, key)| key.clone())
-                .collect()
-        };
-        Ok(self.with(plugin, list))
-    }
 }
 
 /// A plugin's access to its store.
@@ -284,31 +222,4 @@ fn answer(results: &mut [Val], told: Told) -> wasmtime::Result<()> {
         });
     }
     Ok(())
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    // attack: C19, attack: B18
-    #[test]
-    fn plugins_and_buckets_are_apart_and_bounded() {
-        let store = MemoryKeyValue::default();
-        store.set("a", "b", "key", b"value", 100).unwrap();
-        assert_eq!(store.get("a", "b", "key").unwrap().unwrap(), b"value");
-        assert_eq!(store.get("a", "c", "key").unwrap(), None);
-        assert_eq!(store.get("other", "b", "key").unwrap(), None);
-        assert!(
-            store.set("a", "c", "large", &[0; 100], 100).is_err(),
-            "the bound is over all buckets"
-        );
-        store.set("a", "b", "key", &[0; 90], 100).unwrap();
-        store.delete("a", "b", "key").unwrap();
-        for key in ["x", "y", "z"] {
-            store.set("a", "b", key, b"", 100).unwrap();
-        }
-        assert_eq!(store.keys("a", "b", Some("x"), 10).unwrap(), ["y", "z"]);
-        assert_eq!(store.keys("a", "b", None, 2).unwrap(), ["x", "y"]);
-    }
 }

@@ -97,6 +97,10 @@ impl LinkOnce {
                 .shared()
         };
         let mut making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        // It may have been made while the lock was waited for.
+        if let Some(linked) = self.linked.get() {
+            return futures::future::ready(Ok(linked.clone())).boxed().shared();
+        }
         // An attempt that failed while nobody waited is not told to whoever comes later.
         if let CompileStatus::Failed(_) = self.progress.status() {
             *making = None;

@@ -2,23 +2,14 @@
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use wasmtime::component::{ResourceAny, Val};
+use wasmtime::component::Val;
 
-use super::decode::{DecodeError, Handover, ResolveHandle, decode_arguments};
+use super::decode::{NoHandles, decode_arguments};
 use super::encode::encode;
-use super::types::{Case, Field, Function, FunctionKind, Label, ResourceIndex, Shape, WitType};
+use super::types::{Case, Field, Function, FunctionKind, Label, Shape, WitType};
 
 mod known_answers;
 mod properties;
-
-/// No entity is alive.
-struct NoHandles;
-
-impl ResolveHandle for NoHandles {
-    fn resolve(&mut self, _: ResourceIndex, id: &str, _: Handover) -> Result<ResourceAny, DecodeError> {
-        Err(DecodeError::new(format!("there is no entity `{id}`")))
-    }
-}
 
 /// A function that takes a `value` of a type and gives a tuple that holds one.
 fn function(ty: &WitType) -> Function {

@@ -4,17 +4,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::time::Instant;
-use wasmtime::component::ResourceAny;
 
 use super::answer::{answer, bounded_artifacts};
 use super::authority::Authority;
 use super::command;
 use super::component::Plugin;
-use super::decode::{DecodeError, Handover, ResolveHandle, decode_arguments};
+use super::decode::{DecodeError, NoHandles, decode_arguments};
 use super::instance::{CallClock, Instance};
 use super::scope::ConversationNumber;
 use super::session::{Session, Target};
-use super::types::{Function, FunctionKind, ResourceIndex};
+use super::types::{Function, FunctionKind};
 use super::wasi::Stdio;
 use crate::capability::Capability;
 use crate::error::{Error, ErrorKind, Phase};
@@ -231,13 +230,4 @@ fn handed_over_wrongly(tool: &str, why: &str) -> Error {
 
 pub(crate) fn invalid(error: DecodeError) -> Error {
     Error::new(ErrorKind::InvalidArguments, Phase::Validate, error.to_string())
-}
-
-/// For functions of plugins without resources.
-struct NoHandles;
-
-impl ResolveHandle for NoHandles {
-    fn resolve(&mut self, _: ResourceIndex, id: &str, _: Handover) -> Result<ResourceAny, DecodeError> {
-        Err(DecodeError::new(format!("there is no entity `{id}`")))
-    }
 }

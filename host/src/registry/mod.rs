@@ -7,6 +7,7 @@
 mod catalog;
 mod document;
 mod health;
+mod health_tool;
 mod listing;
 mod live;
 mod manifest;
@@ -20,7 +21,6 @@ mod scan;
 mod tests;
 mod view;
 mod watch;
-mod watched;
 
 pub use catalog::{
     Catalog, Cutoff, Document, HITS_DEFAULT, HealthBoost, Hit, Indexed, Query, SemanticIndex, Standing, TermReader,

@@ -45,7 +45,7 @@ impl Seen {
 }
 
 /// What is known of a file before it is read.
-pub(super) enum Known {
+pub(super) enum Earlier {
     /// Nothing: everything is read for the first time.
     Nothing,
     /// What the store remembers.
@@ -68,7 +68,7 @@ pub(super) struct Reading {
 }
 
 /// Reads a package, or takes it from what is known when its files are the same. Blocks.
-pub(super) fn read(runtime: &Arc<Runtime>, file: Listed, known: Known, terms: &mut TermReader) -> Reading {
+pub(super) fn read(runtime: &Arc<Runtime>, file: Listed, known: Earlier, terms: &mut TermReader) -> Reading {
     let Listed { path, refused } = file;
     let name = match refused.map_or_else(|| name_of(&path), Err) {
         Ok(name) => name,
@@ -77,8 +77,8 @@ pub(super) fn read(runtime: &Arc<Runtime>, file: Listed, known: Known, terms: &m
     let stamp = stamp(&path);
     if stamp.is_some() {
         match &known {
-            Known::Seen(seen) if seen.stamp == stamp => return Reading::unchanged(path, seen.clone()),
-            Known::Record(record) if Some(&record.stamp) == stamp.as_ref() => {
+            Earlier::Seen(seen) if seen.stamp == stamp => return Reading::unchanged(path, seen.clone()),
+            Earlier::Record(record) if Some(&record.stamp) == stamp.as_ref() => {
                 if let Some((package, content)) = restore(runtime, &name, &path, record) {
                     let tools = indexed(record);
                     let seen = Seen {
@@ -103,12 +103,12 @@ pub(super) fn read(runtime: &Arc<Runtime>, file: Listed, known: Known, terms: &m
             let is_unsettled = stamp.is_none();
             let package = match &known {
                 // The plugin goes on, with its machine code and its sessions.
-                Known::Seen(seen) if seen.content == content => seen.package.clone(),
+                Earlier::Seen(seen) if seen.content == content => seen.package.clone(),
                 _ => package(runtime, name, path.clone(), inspection, manifest),
             };
             record.reason = package.reason().map(|reason| reason.message.clone());
-            let is_known = matches!(&known, Known::Record(known) if **known == record)
-                || matches!(&known, Known::Seen(seen) if seen.content == content && seen.stamp == stamp);
+            let is_known = matches!(&known, Earlier::Record(known) if **known == record)
+                || matches!(&known, Earlier::Seen(seen) if seen.content == content && seen.stamp == stamp);
             let tools = indexed(&record);
             Reading {
                 path,
@@ -138,11 +138,11 @@ impl Reading {
 }
 
 /// What to believe of a file that cannot be used: while it is being written, what was known of it before.
-fn broken(path: PathBuf, error: Error, stamp: Option<String>, known: Known) -> Reading {
+fn broken(path: PathBuf, error: Error, stamp: Option<String>, known: Earlier) -> Reading {
     let is_unsettled = is_fresh(&path);
     let earlier = match known {
-        Known::Seen(seen) if is_unsettled => Some(seen),
-        Known::Unseen if is_unsettled => None,
+        Earlier::Seen(seen) if is_unsettled => Some(seen),
+        Earlier::Unseen if is_unsettled => None,
         _ => {
             let content = blake3::hash(format!("{} {} {}", error.kind, error.phase, error.message).as_bytes());
             // A file that could not be read may be readable next time, without another sign of it.

@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use futures::{StreamExt, TryStreamExt};
+use futures::{Stream, StreamExt, TryStreamExt};
+use tokio::sync::mpsc;
 
 use super::catalog::{Catalog, TermReader};
 use super::document::standing;
 use super::health::now_ms;
 use super::listing::{Absent, Listed, list};
 use super::package::{Package, PackageStatus, identity_of};
-use super::reading::{Known, Reading, Seen, read, stored_path};
+use super::reading::{Earlier, Reading, Seen, read, stored_path};
 use super::view::{Newest, Registry, View};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::plugin::{Plugin, Runtime};
@@ -19,6 +20,9 @@ use crate::store::{PackageRecord, Store, StoreError, ToolHealth, ToolKey};
 
 /// How many packages one task reads.
 const CHUNK: usize = 32;
+
+/// How many times that may be read and not yet be in the store.
+const CHUNKS_WAITING_MAX: usize = 64;
 
 /// Where packages are looked for, and where is kept what was found.
 #[derive(Clone)]
@@ -41,7 +45,7 @@ pub(super) struct Another {
     pub(super) is_unsettled: bool,
 }
 
-type Chunk = Vec<(Listed, Known)>;
+type Chunk = Vec<(Listed, Earlier)>;
 type Health = BTreeMap<ToolKey, ToolHealth>;
 
 impl Scan {
@@ -68,15 +72,15 @@ impl Scan {
         )?;
         let here: HashSet<_> = listed.iter().map(|file| stored_path(&file.path)).collect();
         let chunks = chunks(listed, |path| match known.remove(&stored_path(path)) {
-            Some(record) => Known::Record(Box::new(record)),
-            None => Known::Nothing,
+            Some(record) => Earlier::Record(Box::new(record)),
+            None => Earlier::Nothing,
         });
         let gone = gone(&known, &self.places, &here);
-        let readings = self.read(chunks).await?;
+        let readings = self.read(chunks, gone).await?;
         let own = self.clone();
         blocking(move || {
             let health = warned(own.store.health());
-            let seen = remember(&*own.store, readings, &gone);
+            let seen = by_file(readings);
             let from = Before {
                 catalog: Catalog::new(),
                 usable: HashMap::new(),
@@ -99,19 +103,20 @@ impl Scan {
             gone.map(|path| stored_path(path)).collect()
         };
         let chunks = chunks(listed, |path| match seen.get(path) {
-            Some(seen) => Known::Seen(seen.clone()),
-            None => Known::Unseen,
+            Some(seen) => Earlier::Seen(seen.clone()),
+            None => Earlier::Unseen,
         });
-        let readings = self.read(chunks).await?;
+        let is_gone = !gone.is_empty();
+        let readings = self.read(chunks, gone).await?;
         let is_unsettled = readings.iter().any(|reading| reading.is_unsettled);
         let is_same = |reading: &Reading| match (&reading.seen, seen.get(&reading.path)) {
             (Some(now), Some(before)) => now.is_same(before),
             (now, before) => now.is_none() && before.is_none(),
         };
-        let is_changed = !gone.is_empty() || !readings.iter().all(is_same);
+        let is_changed = is_gone || !readings.iter().all(is_same);
         let (own, earlier) = (self.clone(), earlier.clone());
         blocking(move || {
-            let seen = remember(&*own.store, readings, &gone);
+            let seen = by_file(readings);
             let registry = is_changed.then(|| {
                 let health = warned(own.store.health());
                 let from = Before {
@@ -130,19 +135,53 @@ impl Scan {
         .await
     }
 
-    async fn read(&self, chunks: Vec<Chunk>) -> Result<Vec<Reading>, Error> {
+    /// Reads packages. What changed is written into the store meanwhile, and what is gone is forgotten there.
+    async fn read(&self, chunks: Vec<Chunk>, gone: Vec<String>) -> Result<Vec<Reading>, Error> {
+        let (changes, changed) = mpsc::channel(CHUNKS_WAITING_MAX);
+        let mut read = std::pin::pin!(self.read_chunks(chunks));
+        let reading = async move {
+            let mut readings = Vec::new();
+            while let Some(mut chunk) = read.try_next().await? {
+                let records: Vec<_> = chunk.iter_mut().filter_map(|reading| reading.changed.take()).collect();
+                if !records.is_empty() {
+                    // Nobody listens any more when the store failed, which costs time at the next start and nothing else.
+                    let _ = changes.send(records).await;
+                }
+                readings.extend(chunk);
+            }
+            Ok(readings)
+        };
+        let (readings, ()) = tokio::try_join!(reading, self.write(changed, gone))?;
+        Ok(readings)
+    }
+
+    fn read_chunks(&self, chunks: Vec<Chunk>) -> impl Stream<Item = Result<Vec<Reading>, Error>> + use<> {
         let parallel = std::thread::available_parallelism().map_or(2, usize::from);
-        let readings: Vec<Vec<Reading>> = futures::stream::iter(chunks)
-            .map(|chunk| {
-                let runtime = self.runtime.clone();
-                let mut terms = TermReader::new();
-                let read_one = move |(file, known)| read(&runtime, file, known, &mut terms);
-                blocking(move || Ok(chunk.into_iter().map(read_one).collect()))
-            })
-            .buffered(parallel)
-            .try_collect()
-            .await?;
-        Ok(readings.into_iter().flatten().collect())
+        let runtime = self.runtime.clone();
+        let read_chunk = move |chunk: Chunk| {
+            let runtime = runtime.clone();
+            let mut terms = TermReader::new();
+            let read_one = move |(file, known)| read(&runtime, file, known, &mut terms);
+            blocking(move || Ok(chunk.into_iter().map(read_one).collect()))
+        };
+        futures::stream::iter(chunks).map(read_chunk).buffered(parallel)
+    }
+
+    /// Writes what comes until nothing comes any more, or the store fails.
+    async fn write(&self, mut changed: mpsc::Receiver<Vec<PackageRecord>>, mut gone: Vec<String>) -> Result<(), Error> {
+        let mut waiting = Vec::new();
+        loop {
+            let chunks = changed.recv_many(&mut waiting, CHUNKS_WAITING_MAX).await;
+            if chunks == 0 && gone.is_empty() {
+                return Ok(());
+            }
+            let records: Vec<_> = waiting.drain(..).flatten().collect();
+            let (store, gone) = (self.store.clone(), std::mem::take(&mut gone));
+            let is_written = blocking(move || Ok(warned(store.update_packages(&records, &gone).map(|()| true))));
+            if !is_written.await? {
+                return Ok(());
+            }
+        }
     }
 }
 
@@ -165,7 +204,7 @@ fn warned<T: Default>(result: Result<T, StoreError>) -> T {
 }
 
 /// Pairs files with what is known of them, a task's worth at a time.
-fn chunks(listed: Vec<Listed>, mut known: impl FnMut(&Path) -> Known) -> Vec<Chunk> {
+fn chunks(listed: Vec<Listed>, mut known: impl FnMut(&Path) -> Earlier) -> Vec<Chunk> {
     let mut chunks: Vec<Chunk> = Vec::new();
     for file in listed {
         let known = known(&file.path);
@@ -188,20 +227,12 @@ fn gone(known: &HashMap<String, PackageRecord>, places: &[PathBuf], here: &HashS
         .collect()
 }
 
-/// Writes what changed into the store. Returns what there is.
-fn remember(store: &dyn Store, readings: Vec<Reading>, gone: &[String]) -> SeenFiles {
-    let mut changed = Vec::new();
-    let mut seen = HashMap::with_capacity(readings.len());
-    for reading in readings {
-        changed.extend(reading.changed);
-        if let Some(now) = reading.seen {
-            seen.insert(reading.path, now);
-        }
-    }
-    if !changed.is_empty() || !gone.is_empty() {
-        warned(store.update_packages(&changed, gone));
-    }
-    seen
+/// What was read, by file.
+fn by_file(readings: Vec<Reading>) -> SeenFiles {
+    let seen = readings
+        .into_iter()
+        .filter_map(|reading| Some((reading.path, reading.seen?)));
+    seen.collect()
 }
 
 /// The plugins that a search can find tools of, by file.

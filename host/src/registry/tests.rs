@@ -84,6 +84,11 @@ async fn a_second_scan_takes_unchanged_packages_from_the_store() {
     let at = |name: &str| directory.path().join(name);
     write_settled(&at("one.wasm"), &component("add-numbers"), LONG_AGO);
     write_settled(&at("two.wasm"), &component("scrape-page"), LONG_AGO);
+    write_settled(
+        &at("two.toml"),
+        b"use_case = \"reading news\"\nlimits.wall = \"5s\"",
+        LONG_AGO,
+    );
     let store = Arc::new(Counting::default());
     let scan = async || {
         Registry::scan_into(&runtime(), &[directory.path().to_owned()], store.clone())

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use super::catalog::{Catalog, HealthBoost, Hit, Query, SemanticIndex};
+use super::health_tool::HealthTool;
 use super::listing::Absent;
 use super::package::Package;
 use super::scan::Scan;
-use super::watched::WatchedTool;
 use crate::error::Error;
 use crate::plugin::{Plugin, Runtime, Scope};
 use crate::store::{MemoryStore, Store, ToolKey};
@@ -128,7 +128,7 @@ impl Registry {
         let plugin = self.plugin_of(tool)?;
         let tools = plugin.tools(scope);
         let found = tools.into_iter().find(|other| other.definition().id.as_str() == tool)?;
-        Some(self.watched(plugin, found))
+        Some(self.with_health(plugin, found))
     }
 
     /// Returns all tools of all plugins, bound to a conversation. How their calls end is remembered.
@@ -141,7 +141,7 @@ impl Registry {
     /// Returns the tools of one plugin, bound to a conversation. How their calls end is remembered.
     pub(crate) fn tools_of(&self, plugin: &Arc<Plugin>, scope: &Scope) -> Vec<Arc<dyn Tool>> {
         let tools = plugin.tools(scope).into_iter();
-        tools.map(|tool| self.watched(plugin, tool)).collect()
+        tools.map(|tool| self.with_health(plugin, tool)).collect()
     }
 
     /// Returns how many tools all plugins have together.
@@ -150,9 +150,9 @@ impl Registry {
         self.plugins().map(|plugin| plugin.tool_count()).sum()
     }
 
-    fn watched(&self, plugin: &Plugin, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
+    fn with_health(&self, plugin: &Plugin, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
         let digest = plugin.digest();
-        Arc::new(WatchedTool::new(
+        Arc::new(HealthTool::new(
             tool,
             digest,
             self.view.store.clone(),

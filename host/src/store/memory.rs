@@ -33,6 +33,13 @@ impl MemoryStore {
 }
 
 impl Content {
+    /// An owner's keys and values, in order.
+    fn of_owner<'c>(&'c self, owner: &'c str) -> impl Iterator<Item = (&'c str, &'c [u8])> {
+        let from_first = self.values.range((owner.to_owned(), String::new())..);
+        let own = from_first.take_while(move |((of, _), _)| of == owner);
+        own.map(|((_, key), value)| (key.as_str(), value.as_slice()))
+    }
+
     /// Drops the health of tools that no package has any more.
     fn forget_health(&mut self) {
         let packages = &self.packages;
@@ -92,8 +99,8 @@ impl KeyValueStore for MemoryStore {
 
     fn set_value(&self, owner: &str, key: &str, value: &[u8], owner_bytes_max: u64) -> Result<(), StoreError> {
         let mut content = self.content();
-        let others = content.values.iter().filter(|((of, at), _)| of == owner && at != key);
-        let bytes: usize = others.map(|((_, key), value)| key.len() + value.len()).sum();
+        let others = content.of_owner(owner).filter(|(at, _)| *at != key);
+        let bytes: usize = others.map(|(key, value)| key.len() + value.len()).sum();
         let bytes = (bytes + key.len() + value.len()) as u64;
         if bytes > owner_bytes_max {
             return Err(StoreError::Full {
@@ -114,10 +121,8 @@ impl KeyValueStore for MemoryStore {
 
     fn keys(&self, owner: &str, after: Option<&str>, keys_max: usize) -> Result<Vec<String>, StoreError> {
         let content = self.content();
-        let keys = content
-            .values
-            .keys()
-            .filter(|(of, key)| of == owner && after.is_none_or(|after| key.as_str() > after));
-        Ok(keys.map(|(_, key)| key.clone()).take(keys_max).collect())
+        let keys = content.of_owner(owner).map(|(key, _)| key);
+        let listed = keys.filter(|key| after.is_none_or(|after| *key > after));
+        Ok(listed.map(str::to_owned).take(keys_max).collect())
     }
 }

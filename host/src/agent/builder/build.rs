@@ -34,7 +34,8 @@ impl ConversationBuilder {
             self = self.tools(chaining.tools()).strategy(chaining);
         }
         let mut history = History::resume(self.history)?;
-        let instructions: Vec<_> = self.system.into_iter().chain(self.references).collect();
+        let guidance = self.guidance.filter(|guidance| !guidance.is_empty());
+        let instructions: Vec<_> = self.system.into_iter().chain(guidance).chain(self.references).collect();
         if !instructions.is_empty() {
             history.instruct(instructions.join("\n\n"));
         }

@@ -31,6 +31,10 @@ fn put(directory: &Path, plugin: &str, export: &str, use_case: &str) {
 }
 
 async fn shelf(directory: &Path) -> ToolSearch {
+    ToolSearch::new(registry(directory).await, Scope::new())
+}
+
+async fn registry(directory: &Path) -> Registry {
     put(
         directory,
         "weather",
@@ -49,8 +53,7 @@ async fn shelf(directory: &Path) -> ToolSearch {
         ..RuntimeOptions::default()
     };
     let runtime = Runtime::new(options).unwrap();
-    let registry = Registry::scan(&runtime, &[directory.to_owned()]).await.unwrap();
-    ToolSearch::new(registry, Scope::new())
+    Registry::scan(&runtime, &[directory.to_owned()]).await.unwrap()
 }
 
 // accept: 103, accept: 110, accept: 125, accept: 131, accept: 135
@@ -59,12 +62,14 @@ async fn what_the_user_says_brings_the_tool_before_the_model_is_asked() {
     let directory = tempfile::tempdir().unwrap();
     let search = shelf(directory.path()).await;
     let (builder, stage) = Stage::set([call([("get_forecast", json!({"a": 21}))]), say("21 degrees")]);
-    let mut conversation = builder.tool_search(search).build().unwrap();
+    let builder = builder.tool_search(search).system("You are a farmer.");
+    let mut conversation = builder.build().unwrap();
     let outcome = conversation.run("Tell me what the weather is like").await.unwrap();
     assert_eq!(outcome.text(), "21 degrees");
     let shown = stage.shown.lock().unwrap().clone();
     assert_eq!(shown[0].names, ["search_tools", "get_forecast"]);
-    assert!(shown[0].messages[0].content().contains(TOOL_GUIDANCE));
+    let told = format!("You are a farmer.\n\n{TOOL_GUIDANCE}");
+    assert_eq!(shown[0].messages[0].content(), told);
     assert!(shown[0].serialised[1].contains("When the user asks for the weather"));
     assert_eq!(shown[1].messages.last().unwrap().content(), "21");
 }
@@ -91,6 +96,38 @@ async fn the_model_finds_a_tool_calls_it_and_is_told_not_to_search_again() {
     assert_eq!(shown[2].serialised, shown[1].serialised, "no tool is added twice");
     assert!(last(2).contains("already there"), "{}", last(2));
     assert_eq!(last(3), "7");
+}
+
+// accept: 110
+#[tokio::test]
+async fn a_tool_that_the_conversation_may_not_use_is_neither_found_nor_callable() {
+    let directory = tempfile::tempdir().unwrap();
+    let registry = registry(directory.path()).await;
+    let search = |may_use: fn(&str) -> bool| ToolSearch::among(registry.clone(), Scope::new(), may_use);
+    for (search, is_there) in [
+        (search(|_| true), true),
+        (search(|id| !id.starts_with("weather#")), false),
+    ] {
+        let calls = [
+            call([("search_tools", json!({"query": "weather forecast"}))]),
+            call([("get_forecast", json!({"a": 21}))]),
+            say("done"),
+        ];
+        let (builder, stage) = Stage::set(calls);
+        let builder = builder.tool_search(search).guidance("Be brief.");
+        builder
+            .build()
+            .unwrap()
+            .run("the weather forecast, please")
+            .await
+            .unwrap();
+        let shown = stage.shown.lock().unwrap().clone();
+        assert_eq!(shown[0].messages[0].content(), "Be brief.");
+        assert_eq!(shown[2].names.contains(&"get_forecast".to_owned()), is_there);
+        assert_eq!(shown[2].messages.last().unwrap().content() == "21", is_there);
+        let found = shown[1].messages.last().unwrap().content().to_owned();
+        assert_eq!(found.contains("weather#get-forecast"), is_there, "{found}");
+    }
 }
 
 // accept: 114

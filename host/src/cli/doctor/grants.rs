@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::finding::Findings;
 use crate::capability::{Effective, Grants, SecretOrigin, stale_grants};
+use crate::cli::environment::variable;
 use crate::cli::exit::Exit;
 use crate::cli::plugins::AuthorityFlags;
 use crate::plugin::{Plugin, SecretStore};
@@ -70,7 +71,7 @@ fn stale(plugin: &Plugin, grants: &Grants, findings: &mut Findings) {
 fn granted_secrets(plugin: &Plugin, effective: &Effective, stored: &BTreeSet<String>, findings: &mut Findings) {
     let missing = effective.secrets.iter().filter(|rule| match rule.origin {
         SecretOrigin::Store => !stored.contains(&rule.name),
-        SecretOrigin::Environment => !is_set(&rule.name),
+        SecretOrigin::Environment => variable(&rule.name).is_none(),
         // The conversation brings it.
         _ => false,
     });
@@ -93,7 +94,7 @@ fn has(need: &EnvironmentNeed, effective: &Effective) -> bool {
     let is_given = effective
         .env
         .iter()
-        .any(|rule| rule.name == need.name && (rule.value.is_some() || is_set(&rule.name)));
+        .any(|rule| rule.name == need.name && (rule.value.is_some() || variable(&rule.name).is_some()));
     let is_secret = effective
         .secrets
         .iter()
@@ -125,9 +126,4 @@ fn strangers(registry: &Registry, grants: &Grants, findings: &mut Findings) {
             format!("`toolwit revoke {name}` takes it back"),
         );
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "a grant names this variable")]
-fn is_set(name: &str) -> bool {
-    std::env::var_os(name).is_some_and(|value| !value.is_empty())
 }

@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table};
 
 use crate::capability::Grants;
+use crate::cli::environment::variable;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::plugin::private_file;
 
@@ -48,14 +49,10 @@ impl GrantFlags {
         Grants::parse(&bytes).map_err(|error| wrong(error.to_string()))
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the command line reads its own settings, once")]
     fn named(&self) -> Option<PathBuf> {
-        let variable = || {
-            std::env::var_os(VARIABLE)
-                .filter(|value| !value.is_empty())
-                .map(PathBuf::from)
-        };
-        self.grants_file.clone().or_else(variable)
+        self.grants_file
+            .clone()
+            .or_else(|| variable(VARIABLE).map(PathBuf::from))
     }
 }
 

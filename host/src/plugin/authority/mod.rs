@@ -28,7 +28,9 @@ use crate::capability::{ClockRule, Denial, RandomRule};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::plugin::annotations::Need;
 use crate::plugin::host_api::CallStack;
-use crate::plugin::keyvalue::{KeyValue, MemoryKeyValue};
+use crate::plugin::keyvalue::KeyValue;
+use crate::plugin::stored_values::StoredKeyValue;
+use crate::store::MemoryStore;
 use crate::tool::{ToolContext, ToolResult};
 
 /// Refusals of one call that are told; a guest may be refused for ever.
@@ -85,7 +87,7 @@ impl Authorities {
         Ok(Self {
             policy: Policy::open(grants, protected)?,
             secrets: secrets.map(SecretStore::new),
-            keyvalue: keyvalue.unwrap_or_else(|| Arc::new(MemoryKeyValue::default())),
+            keyvalue: keyvalue.unwrap_or_else(|| Arc::new(StoredKeyValue::new(Arc::new(MemoryStore::new())))),
         })
     }
 

@@ -99,47 +99,73 @@ impl Store for SqliteStore {
 }
 
 fn put_package(transaction: &Transaction<'_>, package: &PackageRecord) -> Result<(), StoreError> {
-    // Health belongs to bytes: other bytes start anew.
-    transaction
-        .prepare_cached("DELETE FROM packages WHERE path = ?1 AND digest <> ?2")?
-        .execute([&package.path, &package.digest])?;
-    let id: i64 = transaction
+    let known: Option<(i64, String)> = transaction
+        .prepare_cached("SELECT id, digest FROM packages WHERE path = ?1")?
+        .query_row([&package.path], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    match known {
+        None => insert_package(transaction, package),
+        Some((id, digest)) if digest == package.digest => update_package(transaction, id, package),
+        // Health belongs to bytes: other bytes start anew.
+        Some((id, _)) => {
+            transaction
+                .prepare_cached("DELETE FROM packages WHERE id = ?1")?
+                .execute([id])?;
+            insert_package(transaction, package)
+        }
+    }
+}
+
+fn insert_package(transaction: &Transaction<'_>, package: &PackageRecord) -> Result<(), StoreError> {
+    let id = transaction
         .prepare_cached(
             "INSERT INTO packages (path, stamp, name, digest, version, category, tier, inspection, content, manifest, reason)
-             VALUES (:path, :stamp, :name, :digest, :version, :category, :tier, :inspection, :content, :manifest, :reason)
-             ON CONFLICT (path) DO UPDATE SET stamp = :stamp, name = :name, version = :version, category = :category,
-                 tier = :tier, inspection = :inspection, content = :content, manifest = :manifest, reason = :reason
-             RETURNING id",
+             VALUES (:path, :stamp, :name, :digest, :version, :category, :tier, :inspection, :content, :manifest, :reason)",
         )?
-        .query_row(
-            named_params! {
-                ":path": package.path, ":stamp": package.stamp, ":name": package.name, ":digest": package.digest,
-                ":version": package.version, ":category": package.category, ":tier": package.tier,
-                ":inspection": package.inspection, ":content": package.content, ":manifest": package.manifest, ":reason": package.reason,
-            },
-            |row| row.get(0),
-        )?;
-    for tool in &package.tools {
-        transaction
-            .prepare_cached(
-                "INSERT INTO tools (id, package, export, description, quality_percent, name, terms)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (package, export)
-                 DO UPDATE SET id = ?1, description = ?4, quality_percent = ?5, name = ?6, terms = ?7",
-            )?
-            .execute(params![
-                tool.id,
-                id,
-                tool.export,
-                tool.description,
-                tool.quality_percent,
-                tool.name,
-                tool.terms,
-            ])?;
-    }
+        .insert(named_params! {
+            ":path": package.path, ":stamp": package.stamp, ":name": package.name, ":digest": package.digest,
+            ":version": package.version, ":category": package.category, ":tier": package.tier,
+            ":inspection": package.inspection, ":content": package.content, ":manifest": package.manifest, ":reason": package.reason,
+        })?;
+    put_tools(transaction, id, package)
+}
+
+fn update_package(transaction: &Transaction<'_>, id: i64, package: &PackageRecord) -> Result<(), StoreError> {
+    transaction
+        .prepare_cached(
+            "UPDATE packages SET stamp = :stamp, name = :name, version = :version, category = :category, tier = :tier,
+                 inspection = :inspection, content = :content, manifest = :manifest, reason = :reason WHERE id = :id",
+        )?
+        .execute(named_params! {
+            ":stamp": package.stamp, ":name": package.name, ":version": package.version, ":category": package.category,
+            ":tier": package.tier, ":inspection": package.inspection, ":content": package.content,
+            ":manifest": package.manifest, ":reason": package.reason, ":id": id,
+        })?;
+    put_tools(transaction, id, package)?;
     let exports = serde_json::to_string(&package.tools.iter().map(|tool| &tool.export).collect::<Vec<_>>());
     transaction
         .prepare_cached("DELETE FROM tools WHERE package = ?1 AND export NOT IN (SELECT value FROM json_each(?2))")?
         .execute(params![id, exports.unwrap_or_default()])?;
+    Ok(())
+}
+
+fn put_tools(transaction: &Transaction<'_>, id: i64, package: &PackageRecord) -> Result<(), StoreError> {
+    let mut put = transaction.prepare_cached(
+        "INSERT INTO tools (id, package, export, description, quality_percent, name, terms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (package, export)
+         DO UPDATE SET id = ?1, description = ?4, quality_percent = ?5, name = ?6, terms = ?7",
+    )?;
+    for tool in &package.tools {
+        put.execute(params![
+            tool.id,
+            id,
+            tool.export,
+            tool.description,
+            tool.quality_percent,
+            tool.name,
+            tool.terms,
+        ])?;
+    }
     Ok(())
 }
 

@@ -18,7 +18,7 @@ const SUCCESS: u8 = 1;
 const FAILURE: u8 = 2;
 
 /// Remembers how the calls of a tool end: each change from working to failing and back, once a conversation.
-pub(super) struct WatchedTool {
+pub(super) struct HealthTool {
     tool: Arc<dyn Tool>,
     key: ToolKey,
     store: Arc<dyn Store>,
@@ -26,7 +26,7 @@ pub(super) struct WatchedTool {
     remembered: AtomicU8,
 }
 
-impl WatchedTool {
+impl HealthTool {
     /// Watches a tool of a component with this digest.
     pub(super) fn new(tool: Arc<dyn Tool>, digest: &str, store: Arc<dyn Store>, newest: Arc<Newest>) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl WatchedTool {
 }
 
 #[async_trait]
-impl Tool for WatchedTool {
+impl Tool for HealthTool {
     fn definition(&self) -> &ToolDefinition {
         self.tool.definition()
     }
