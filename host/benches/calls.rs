@@ -13,6 +13,7 @@
 )]
 #![allow(missing_docs, unreachable_pub)]
 
+mod process;
 mod raw;
 
 use std::path::Path;
@@ -38,10 +39,8 @@ const ADD: &str = r#"(component
 
 fn main() {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
-    if let [flag, component, code, id] = arguments.as_slice()
-        && flag == raw::START
-    {
-        return raw::start(Path::new(component), Path::new(code), id);
+    if process::is_child(&arguments) {
+        return;
     }
     let words: Vec<_> = arguments.iter().filter(|word| !word.starts_with('-')).collect();
     let is_wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
@@ -92,7 +91,8 @@ fn main() {
             live_entity(&host).await;
         }
         if is_wanted("start") {
-            process_start().await;
+            process::start().await;
+            process::first_call().await;
         }
     });
 }
@@ -232,55 +232,6 @@ async fn throughput(subject: &Subject) {
         1.0 / ours.as_secs_f64(),
         1.0 / raw.as_secs_f64(),
         raw.as_secs_f64() / ours.as_secs_f64()
-    );
-}
-
-/// A new process, from its start to the result of one call with cached machine code: the `toolwit` command beside a program
-/// that does nothing else.
-async fn process_start() {
-    const STARTS: usize = 20;
-    let directory = tempfile::tempdir().unwrap();
-    let bytes = shipped("calc").await;
-    let component = directory.path().join("calc.wasm");
-    std::fs::write(&component, &bytes).unwrap();
-    let code = directory.path().join("calc.code");
-    raw::precompile(&bytes, &code);
-    let home = directory.path().join("home");
-    let mut ours = std::process::Command::new(env!("CARGO_BIN_EXE_toolwit"));
-    ours.args([
-        "call",
-        "evaluate",
-        r#"{"expression": "2 * (3 + 4)"}"#,
-        "--json",
-        "--plugins",
-    ])
-    .arg(&component)
-    .env("HOME", &home)
-    .env("XDG_CACHE_HOME", home.join("cache"));
-    let mut raw = std::process::Command::new(std::env::current_exe().unwrap());
-    raw.arg(raw::START)
-        .arg(&component)
-        .arg(&code)
-        .arg("toolwit-demo:calc/calculator@0.1.0#evaluate");
-    let run = |command: &mut std::process::Command| {
-        let started = Instant::now();
-        let output = command.output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        assert!(
-            String::from_utf8_lossy(&output.stdout).contains("14"),
-            "the answer is 14"
-        );
-        started.elapsed()
-    };
-    run(&mut ours);
-    let (mut ours_took, mut raw_took): (Vec<_>, Vec<_>) = (0..STARTS).map(|_| (run(&mut ours), run(&mut raw))).unzip();
-    let (ours, raw) = (median(&mut ours_took), median(&mut raw_took));
-    println!(
-        "{:<28} {:>9.2} ms  raw {:>9.2} ms  more  {:>5.2} ms  (target: at most 25 ms)",
-        "process start to result",
-        ours.as_secs_f64() * 1e3,
-        raw.as_secs_f64() * 1e3,
-        (ours.as_secs_f64() - raw.as_secs_f64()) * 1e3
     );
 }
 

@@ -7,7 +7,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 mod start;
 
-pub use start::{START, precompile, start};
+pub use start::{first_call, precompile};
 
 struct State {
     wasi: WasiCtx,

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::exit::Exit;
 use super::failure::Failure;
-use super::page::{FAINT, Page};
+use super::page::{FAINT, Page, counted};
 use super::plugins::PluginFlags;
 use super::printer::{Form, Printer};
 use super::whole_file::write_whole;
@@ -148,10 +148,9 @@ fn tell(printer: Printer, added: &[Added]) -> Result<(), Failure> {
     let (mut paths, mut talk) = (Page::new(), Page::new());
     for one in added {
         paths.text(&one.path).end();
-        let (verb, tools) = (if one.replaced { "replaced" } else { "added" }, one.tools);
-        let noun = if tools == 1 { "tool" } else { "tools" };
-        talk.styled(FAINT, format_args!("{verb} {}: {tools} {noun}", one.name))
-            .end();
+        let verb = if one.replaced { "replaced" } else { "added" };
+        let tools = counted(one.tools, "tool");
+        talk.styled(FAINT, format_args!("{verb} {}: {tools}", one.name)).end();
     }
     printer.say(&talk);
     printer.data(&paths)?;

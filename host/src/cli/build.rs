@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::inspect;
-use super::page::{FAINT, Page, size};
+use super::page::{FAINT, Page, counted, size};
 use super::printer::{Form, Printer, Talk};
 use super::progress::Spinner;
 use crate::build::{Build as Request, BuildError, BuildEvent, BuildReport};
@@ -88,11 +88,7 @@ impl Build {
 
 fn tell(printer: Printer, report: &BuildReport, tools: usize) {
     let mut page = Page::new();
-    let tools = if tools == 1 {
-        "1 tool".to_owned()
-    } else {
-        format!("{tools} tools")
-    };
+    let tools = counted(tools, "tool");
     page.styled(
         FAINT,
         format_args!("built {}: {}, {tools}", report.name, size(report.size_bytes)),

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::exit::Exit;
 use super::failure::Failure;
-use super::page::{Page, size};
+use super::page::{Page, counted, size};
 use super::printer::{Form, Printer};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::limits::ByteCount;
@@ -91,8 +91,8 @@ fn print(
     if let Some(dropped) = dropped {
         let mut page = Page::new();
         page.text(format_args!(
-            "dropped {} components, {}",
-            dropped.entries,
+            "dropped {}, {}",
+            counted(dropped.entries, "component"),
             size(dropped.bytes)
         ))
         .end();
@@ -100,8 +100,8 @@ fn print(
     }
     let mut page = Page::new();
     page.text(format_args!(
-        "{} components, {} of {}, in {}",
-        usage.entries,
+        "{}, {} of {}, in {}",
+        counted(usage.entries, "component"),
         size(usage.bytes),
         size(usage.bytes_max),
         directory.display()

@@ -97,10 +97,20 @@ pub(super) fn first_sentence(text: &str) -> &str {
 pub(super) fn size(bytes: u64) -> String {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;
+    const GIB: u64 = 1 << 30;
     match bytes {
         0..KIB => format!("{bytes} bytes"),
         KIB..MIB => format!("{} KiB", bytes.div_ceil(KIB)),
-        _ => format!("{}.{} MiB", bytes / MIB, bytes % MIB * 10 / MIB),
+        MIB..GIB => format!("{}.{} MiB", bytes / MIB, bytes % MIB * 10 / MIB),
+        _ => format!("{}.{} GiB", bytes / GIB, bytes % GIB * 10 / GIB),
+    }
+}
+
+/// Writes how many there are of what an English noun names.
+pub(super) fn counted(count: usize, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
     }
 }
 
@@ -127,7 +137,11 @@ mod tests {
 
     #[test]
     fn sizes_are_told_in_round_numbers() {
-        let sizes = [999, 1_024, 183_190, 1_114_112].map(size);
-        assert_eq!(sizes, ["999 bytes", "1 KiB", "179 KiB", "1.0 MiB"]);
+        let sizes = [999, 1_024, 183_190, 1_114_112, 2 << 30].map(size);
+        assert_eq!(sizes, ["999 bytes", "1 KiB", "179 KiB", "1.0 MiB", "2.0 GiB"]);
+        assert_eq!(
+            [0, 1, 2].map(|count| counted(count, "tool")),
+            ["0 tools", "1 tool", "2 tools"]
+        );
     }
 }

@@ -55,6 +55,40 @@ fn a_component_that_was_replaced_has_nothing_until_it_is_granted_anew() {
     assert!(shown.stdout.contains("another version had: config greeting"), "{shown}");
 }
 
+// accept: 136
+#[test]
+fn a_plugin_is_shown_with_what_its_manifest_needs_and_with_all_that_it_has() {
+    let needs = "[[environment]]\nname = \"greeting\"\ndescription = \"what to say\"\nrequired = true\n\
+                 [[environment]]\nname = \"accent\"\n";
+    let workspace = workspace().file("tools/settings.toml", needs);
+    let shown = workspace.run(&["grant", "settings"]).stdout;
+    assert!(
+        shown.contains("needs: greeting (what to say), which nothing gives it\n"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("needs: accent, which nothing gives it; it can do without\n"),
+        "{shown}"
+    );
+    workspace.run(&[
+        "grant",
+        "settings",
+        "--config",
+        "greeting=hello",
+        "--http",
+        "example.com",
+    ]);
+    let shown = workspace.run(&["grant", "settings"]).stdout;
+    assert!(
+        shown.contains("needs: greeting (what to say), which it has\n"),
+        "{shown}"
+    );
+    assert!(!shown.contains("hello"), "a value is not shown: {shown}");
+    let (_, document) = workspace.json(&["grant", "settings", "--json"]);
+    assert_eq!(document["needs"][0]["met"], true, "{document}");
+    assert_eq!(document["needs"][1]["met"], false, "{document}");
+}
+
 #[test]
 fn explain_says_by_which_rule() {
     let workspace = workspace();

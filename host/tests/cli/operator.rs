@@ -137,7 +137,7 @@ fn the_cache_is_shown_bounded_and_emptied() {
     let cleaned = workspace.run(&["cache", "clean"]);
     assert!(cleaned.stderr.contains("dropped 1 components"), "{cleaned}");
     assert!(
-        cleaned.stdout.starts_with("0 components, 0 bytes of 1024.0 MiB"),
+        cleaned.stdout.starts_with("0 components, 0 bytes of 1.0 GiB"),
         "{cleaned}"
     );
 }
@@ -178,7 +178,7 @@ fn the_doctor_says_what_is_wrong_and_how_to_mend_it() {
              hint: `toolwit grant settings --env greeting=VALUE`, or keep it as a secret: `toolwit secret set greeting`
     warning  something is granted to nobody, which is not there
              hint: `toolwit revoke nobody` takes it back
-    ok       1 grants can be read
+    ok       1 grant can be read
     ok       the store is …/.data/toolwit/store.db
     ");
     let (code, document) = workspace.json(&["doctor", "--json"]);

@@ -6,6 +6,8 @@ use super::finding::Findings;
 use crate::capability::{Effective, Grants, SecretOrigin, stale_grants};
 use crate::cli::environment::variable;
 use crate::cli::exit::Exit;
+use crate::cli::grant::is_met;
+use crate::cli::page::counted;
 use crate::cli::plugins::AuthorityFlags;
 use crate::plugin::{Plugin, SecretStore};
 use crate::registry::{EnvironmentNeed, Registry};
@@ -27,14 +29,14 @@ pub(super) fn check(registry: &Registry, authority: &AuthorityFlags, findings: &
         granted_secrets(plugin, &effective, &secrets, findings);
         let needs = package.manifest.iter().flat_map(|manifest| &manifest.environment);
         for need in needs.filter(|need| need.required) {
-            if !has(need, &effective) {
+            if !is_met(need, &effective) {
                 lacks(plugin, need, findings);
             }
         }
     }
     strangers(registry, &grants, findings);
-    let count = grants.grants.len();
-    findings.ok("grants", format!("{count} grants can be read"));
+    let count = counted(grants.grants.len(), "grant");
+    findings.ok("grants", format!("{count} can be read"));
 }
 
 /// The names in the store of secrets.
@@ -87,19 +89,6 @@ fn granted_secrets(plugin: &Plugin, effective: &Effective, stored: &BTreeSet<Str
         };
         findings.problem("secrets", plugin.name(), message, Some(hint), Exit::Usage);
     }
-}
-
-/// Whether a call would find what it needs, as far as that is known without a conversation.
-fn has(need: &EnvironmentNeed, effective: &Effective) -> bool {
-    let is_given = effective
-        .env
-        .iter()
-        .any(|rule| rule.name == need.name && (rule.value.is_some() || variable(&rule.name).is_some()));
-    let is_secret = effective
-        .secrets
-        .iter()
-        .any(|rule| rule.name == need.name || rule.exposed_as.as_ref() == Some(&need.name));
-    is_given || is_secret || effective.config.contains_key(&need.name)
 }
 
 fn lacks(plugin: &Plugin, need: &EnvironmentNeed, findings: &mut Findings) {

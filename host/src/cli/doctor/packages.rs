@@ -2,6 +2,7 @@
 
 use super::finding::Findings;
 use crate::cli::exit::Exit;
+use crate::cli::page::counted;
 use crate::registry::Registry;
 use crate::store::ToolKey;
 
@@ -18,9 +19,9 @@ pub(super) fn check(registry: &Registry, findings: &mut Findings) {
             Exit::NotLoaded,
         );
     }
-    let usable = registry.plugins().count();
-    let tools = registry.tool_count();
-    findings.ok("packages", format!("{usable} plugins can be used, with {tools} tools"));
+    let usable = counted(registry.plugins().count(), "plugin");
+    let tools = counted(registry.tool_count(), "tool");
+    findings.ok("packages", format!("{usable} can be used, with {tools}"));
     match registry.store().health() {
         Ok(health) => {
             for plugin in registry.plugins() {

@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use super::finding::Findings;
-use crate::cli::page::size;
+use crate::cli::page::{counted, size};
 use crate::cli::plugins::{AuthorityFlags, PluginFlags};
 use crate::cli::{cache, store};
 
@@ -32,10 +32,11 @@ fn code_cache(findings: &mut Findings) {
     let opened = cache::directory().and_then(|directory| cache::open(&directory));
     match opened.as_ref().map(|cache| (cache.directory(), cache.usage())) {
         Ok((_, Ok(usage))) => {
-            let (entries, bytes, bytes_max) = (usage.entries, size(usage.bytes), size(usage.bytes_max));
+            let (bytes, bytes_max) = (size(usage.bytes), size(usage.bytes_max));
+            let components = counted(usage.entries, "component");
             findings.ok(
                 "cache",
-                format!("machine code of {entries} components takes {bytes} of {bytes_max}"),
+                format!("machine code of {components} takes {bytes} of {bytes_max}"),
             );
         }
         Ok((directory, Err(error))) => {

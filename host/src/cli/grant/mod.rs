@@ -2,8 +2,11 @@
 
 mod file;
 mod flags;
+mod needs;
+mod show;
 
 pub(super) use file::{GrantFlags, settings_file};
+pub(super) use needs::is_met;
 
 use std::sync::Arc;
 
@@ -12,10 +15,9 @@ use self::flags::AllowanceFlags;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::limits::LimitFlags;
-use super::page::{FAINT, Page, TITLE};
+use super::page::{Page, TITLE, counted};
 use super::plugins::PluginFlags;
 use super::printer::{Form, Printer};
-use crate::capability::{Effective, Grants, stale_grants};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::host::Toolwit;
 use crate::plugin::Plugin;
@@ -61,7 +63,9 @@ impl Grant {
         let mut file = GrantsFile::open(self.grants.path()?)?;
         let what = self.allowance.told();
         if what.is_empty() {
-            show(printer, &plugin, &file.grants)?;
+            let package = host.registry().package(plugin.name()).cloned();
+            let manifest = package.and_then(|package| package.manifest);
+            show::print(printer, &plugin, manifest.as_deref(), &file.grants)?;
             return Ok(Exit::Success);
         }
         let mut table = toml_edit::Table::new();
@@ -95,60 +99,6 @@ impl Grant {
         }
         Ok(Exit::Success)
     }
-}
-
-/// Shows what a plugin asks for, what it has, and what its other versions had.
-fn show(printer: Printer, plugin: &Plugin, grants: &Grants) -> Result<(), Failure> {
-    let digest = &plugin.inspection().digest;
-    let has = rules(&Effective::new(plugin.declared(), grants, plugin.name(), digest));
-    let had: Vec<String> = stale_grants(grants, plugin.name(), digest)
-        .into_iter()
-        .flat_map(|grant| rules(&Effective::of_grants(plugin.declared(), [grant])))
-        .collect();
-    if printer.form() == Form::Json {
-        return printer.document(&serde_json::json!({
-            "plugin": plugin.name(),
-            "digest": digest,
-            "asks": plugin.declared(),
-            "has": has,
-            "other_versions_had": had,
-        }));
-    }
-    let mut page = Page::new();
-    page.styled(TITLE, plugin.name()).text("  ").styled(FAINT, digest).end();
-    let asks: Vec<_> = plugin
-        .declared()
-        .capabilities()
-        .iter()
-        .map(|asked| format!("{asked:?}").to_lowercase())
-        .collect();
-    page.indent(2)
-        .text("imports: ")
-        .text(if asks.is_empty() {
-            "nothing".to_owned()
-        } else {
-            asks.join(", ")
-        })
-        .end();
-    for (title, lines) in [("has", &has), ("another version had", &had)] {
-        for line in lines {
-            page.indent(2).text(title).text(": ").text(line).end();
-        }
-    }
-    if has.is_empty() {
-        page.indent(2).text("has: nothing").end();
-    }
-    printer.data(&page)
-}
-
-/// Tells each rule in a line.
-fn rules(effective: &Effective) -> Vec<String> {
-    let mut lines: Vec<String> = effective.http.iter().map(|rule| format!("http {rule}")).collect();
-    lines.extend(effective.files.iter().map(|rule| format!("files {rule}")));
-    lines.extend(effective.env.iter().map(|rule| format!("env {}", rule.name)));
-    lines.extend(effective.secrets.iter().map(|rule| format!("secret {rule}")));
-    lines.extend(effective.config.keys().map(|key| format!("config {key}")));
-    lines
 }
 
 /// Finds a plugin by its name.
@@ -196,7 +146,8 @@ impl Revoke {
             Form::Json => printer.document(&serde_json::json!({"plugin": self.plugin, "revoked": removed}))?,
             Form::Human => {
                 let mut page = Page::new();
-                page.text(format_args!("{removed} grants of {} were taken back", self.plugin))
+                let grants = counted(removed, "grant");
+                page.text(format_args!("taken back from {}: {grants}", self.plugin))
                     .end();
                 printer.say(&page);
             }
