@@ -135,7 +135,7 @@ fn the_cache_is_shown_bounded_and_emptied() {
     workspace.run(&["cache", "cap", "1GiB"]);
     workspace.run(&["call", "add", r#"{"a": 1, "b": 2}"#]);
     let cleaned = workspace.run(&["cache", "clean"]);
-    assert!(cleaned.stderr.contains("dropped 1 components"), "{cleaned}");
+    assert!(cleaned.stderr.contains("dropped 1 component,"), "{cleaned}");
     assert!(
         cleaned.stdout.starts_with("0 components, 0 bytes of 1.0 GiB"),
         "{cleaned}"
