@@ -7,6 +7,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 use toolwit::build::{Build, BuildEvent};
+use toolwit::limits::LimitRequest;
 use toolwit::plugin::{CodeCachePlace, Resolve, Scope};
 use toolwit::{Error, ErrorKind, Tool, ToolContext, ToolResult, Toolwit, ToolwitBuilder};
 
@@ -50,6 +51,7 @@ pub(crate) struct Setup {
     resolver: Option<Arc<dyn Resolve>>,
     secrets: Vec<(&'static str, &'static str)>,
     directory: Option<TempDir>,
+    limits: LimitRequest,
 }
 
 impl Setup {
@@ -80,6 +82,12 @@ impl Setup {
         self
     }
 
+    /// Bounds every call, as the operator.
+    pub(crate) fn limits(mut self, limits: LimitRequest) -> Self {
+        self.limits = limits;
+        self
+    }
+
     pub(crate) fn secret(mut self, name: &'static str, value: &'static str) -> Self {
         self.secrets.push((name, value));
         self
@@ -97,6 +105,7 @@ impl Setup {
         std::fs::create_dir_all(directory.path().join("own")).unwrap();
         let mut builder: ToolwitBuilder = Toolwit::builder()
             .plugins(guests().await)
+            .limits(self.limits)
             .code_cache(CodeCachePlace::At(
                 PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("code"),
             ));

@@ -9,6 +9,7 @@
 mod files;
 mod grants;
 mod host;
+mod nesting;
 mod network;
 mod process;
 mod reach;

@@ -57,7 +57,7 @@ fn outgoing(admitted: &Admitted, request: Request<WasiBody>) -> Result<Request<O
         .map(|(name, value)| name.as_str().len() + value.len() + 4)
         .sum();
     let head_bytes = header_bytes + path.len();
-    if head_bytes > admitted.budget.bounds.header_bytes_max || !admitted.budget.take_bytes(head_bytes) {
+    if head_bytes > admitted.budget.bounds.header_bytes_max || admitted.budget.take_bytes(head_bytes).is_err() {
         return Err(Error::HttpRequestHeaderSectionSize(u32::try_from(head_bytes).ok()));
     }
     let budget = admitted.budget.clone();
@@ -199,7 +199,7 @@ fn incoming(
         .iter()
         .map(|(name, value)| name.as_str().len() + value.len())
         .sum();
-    if !admitted.budget.take_bytes(header_bytes) {
+    if admitted.budget.take_bytes(header_bytes).is_err() {
         return Err(Error::HttpResponseHeaderSectionSize(u32::try_from(header_bytes).ok()));
     }
     let redactor = &admitted.authority.redactor;

@@ -54,9 +54,18 @@ pub(crate) struct Gate {
 struct GateCall {
     authority: Authority,
     bounds: HttpBounds,
-    /// Made by the first request.
+    /// What is left of the call that this one is part of.
+    outer: Option<Arc<HttpBudget>>,
+    /// Made by the first request, its own or that of a call inside it.
     budget: OnceLock<Arc<HttpBudget>>,
     deadline: Instant,
+}
+
+impl GateCall {
+    fn budget(&self) -> &Arc<HttpBudget> {
+        self.budget
+            .get_or_init(|| Arc::new(HttpBudget::new(self.bounds, self.outer.as_deref())))
+    }
 }
 
 /// A request that may go out: where it goes, by which rule, and what bounds it.
@@ -74,14 +83,26 @@ impl Gate {
         Self { network, call: None }
     }
 
-    /// Lets the requests of a call be judged by its authority.
-    pub(crate) fn start_call(&mut self, authority: &Authority, bounds: HttpBounds, deadline: Instant) {
+    /// Lets the requests of a call be judged by its authority, and taken from the budget of the call around it too.
+    pub(crate) fn start_call(
+        &mut self,
+        authority: &Authority,
+        bounds: HttpBounds,
+        outer: Option<Arc<HttpBudget>>,
+        deadline: Instant,
+    ) {
         self.call = Some(GateCall {
             authority: authority.clone(),
             bounds,
+            outer,
             budget: OnceLock::new(),
             deadline,
         });
+    }
+
+    /// The budget of the call, for those inside it.
+    pub(crate) fn budget(&self) -> Option<Arc<HttpBudget>> {
+        self.call.as_ref().map(|call| call.budget().clone())
     }
 
     /// Closes the gate: nothing of the call stays.
@@ -123,13 +144,16 @@ impl Gate {
                 return Err(Error::HttpRequestDenied);
             }
         };
-        let budget = call.budget.get_or_init(|| Arc::new(HttpBudget::new(call.bounds)));
-        if !budget.take_request() {
-            let why = format!("a call may make {} requests", call.bounds.requests_max);
+        let budget = call.budget();
+        if let Err(full) = budget.take_request() {
+            let why = format!(
+                "a call may make {} requests, with those of the calls inside it",
+                full.max
+            );
             return Err(refuse(
                 format!("send `{target}`"),
                 why,
-                "ask for less at once".to_owned(),
+                "ask for less at once; an operator can raise `http_requests_max`".to_owned(),
             ));
         }
         Ok(Admitted {
