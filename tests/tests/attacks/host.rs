@@ -52,6 +52,7 @@ pub(crate) struct Setup {
     secrets: Vec<(&'static str, &'static str)>,
     directory: Option<TempDir>,
     limits: LimitRequest,
+    roots: Option<String>,
 }
 
 impl Setup {
@@ -88,6 +89,12 @@ impl Setup {
         self
     }
 
+    /// Trusts these authorities too.
+    pub(crate) fn roots(mut self, pem: &str) -> Self {
+        self.roots = Some(pem.to_owned());
+        self
+    }
+
     pub(crate) fn secret(mut self, name: &'static str, value: &'static str) -> Self {
         self.secrets.push((name, value));
         self
@@ -120,6 +127,9 @@ impl Setup {
                 store.set(name, value).unwrap();
             }
             builder = builder.secrets(store.path());
+        }
+        if let Some(roots) = self.roots {
+            builder = builder.extra_root_certificates(roots);
         }
         if let Some(resolver) = self.resolver {
             builder = builder.resolver(resolver);

@@ -15,3 +15,4 @@ mod process;
 mod reach;
 mod secrets;
 mod server;
+mod tls;

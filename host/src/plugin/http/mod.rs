@@ -7,6 +7,8 @@ mod bounds;
 mod dial;
 mod place;
 mod resolve;
+#[cfg(feature = "network")]
+mod trust;
 
 use std::sync::{Arc, OnceLock};
 
@@ -19,6 +21,8 @@ use wasmtime_wasi_http::{
 pub(crate) use bounds::{HttpBounds, HttpBudget};
 pub(crate) use resolve::SystemResolver;
 pub use resolve::{Resolve, Resolving};
+#[cfg(feature = "network")]
+pub(crate) use trust::ExtraRoots;
 
 use super::authority::{Authority, Refusal};
 use crate::capability::{Access, Decision, HostRule, RequestTarget, decide};
@@ -30,7 +34,9 @@ type Sent<T> = Box<dyn Future<Output = Result<T, Error>> + Send>;
 pub(crate) struct Network {
     pub(crate) resolver: Arc<dyn Resolve>,
     #[cfg(feature = "network")]
-    pub(crate) tls: OnceLock<Arc<rustls::ClientConfig>>,
+    extra_roots: ExtraRoots,
+    #[cfg(feature = "network")]
+    tls: OnceLock<Arc<rustls::ClientConfig>>,
 }
 
 impl Network {
@@ -38,8 +44,17 @@ impl Network {
         Self {
             resolver: resolver.unwrap_or_else(|| Arc::new(SystemResolver)),
             #[cfg(feature = "network")]
+            extra_roots: ExtraRoots::default(),
+            #[cfg(feature = "network")]
             tls: OnceLock::new(),
         }
+    }
+
+    /// Trusts these authorities too.
+    #[cfg(feature = "network")]
+    pub(crate) fn trusting(mut self, extra_roots: ExtraRoots) -> Self {
+        self.extra_roots = extra_roots;
+        self
     }
 }
 
