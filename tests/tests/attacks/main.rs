@@ -13,6 +13,7 @@ mod nesting;
 mod network;
 mod process;
 mod reach;
+mod running;
 mod secrets;
 mod server;
 mod tls;

@@ -13,7 +13,7 @@ use crate::host::{Setup, TestHost};
 use crate::reach::{BURN, Heard, RELAY, conversation, may_call, relay};
 use crate::server::{Answer, Server};
 
-const FETCH: &str = "probe/test:probe/web#fetch";
+pub(crate) const FETCH: &str = "probe/test:probe/web#fetch";
 const SAY: &str = "probe/test:probe/process#say";
 const SETTINGS: &str = "keeper/test:keeper/shelf#settings";
 const BURN_AND_BEGIN: &str = "courier/test:courier/courier@0.1.0#burn-and-begin";

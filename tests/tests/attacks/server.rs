@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use toolwit::plugin::{Resolve, Resolving};
@@ -32,6 +33,8 @@ pub(crate) enum Answer {
     Whole(Vec<u8>),
     /// The request, as the body.
     Echo,
+    /// Something, as soon as there is a permit.
+    Held(Arc<Semaphore>),
     /// These bytes, and then these again and again.
     Endless(Vec<u8>, Vec<u8>),
     /// These bytes, and then nothing: the connection stays open.
@@ -123,6 +126,10 @@ async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin, answer: Answer, 
                 }
                 tokio::task::yield_now().await;
             }
+        }
+        Answer::Held(gate) => {
+            gate.acquire().await.unwrap().forget();
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;
         }
         Answer::Endless(head, rest) => {
             if stream.write_all(&head).await.is_ok() {
