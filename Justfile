@@ -24,6 +24,10 @@ coverage:
 attacks:
     cargo run -p toolwit-tests --bin attacks -- --write
 
+# Tries a hostile tool in Python; needs componentize-py.
+hostile-python:
+    cargo test -p toolwit-tests --test python -- --ignored
+
 # Checks what the compiler and clippy know, with all features and with none.
 lint:
     cargo clippy --workspace --all-targets --all-features -- -D warnings
