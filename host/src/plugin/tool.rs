@@ -11,7 +11,6 @@ use super::authority::Authority;
 use super::command;
 use super::component::Plugin;
 use super::decode::{DecodeError, Handover, ResolveHandle, decode_arguments};
-use super::host_api::FuelMeter;
 use super::instance::{CallClock, Instance};
 use super::scope::ConversationNumber;
 use super::session::{Session, Target};
@@ -121,7 +120,7 @@ impl PluginTool {
             result.is_async = true;
             return Ok(result);
         }
-        let mut rest = next.finish(arguments, &FuelMeter::rest_of_call(context)).await?;
+        let mut rest = next.finish(arguments, context).await?;
         rest.for_llm = format!("{}\n{}", result.for_llm, rest.for_llm);
         rest.for_user = rest.for_user.or(result.for_user);
         rest.artifacts.splice(0..0, result.artifacts);

@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use toolwit::limits::{EngineLimits, LimitRequest};
 use toolwit::{
-    Arguments, Blackboard, Error, ErrorKind, MemoryBlackboard, ToolCaller, ToolContext, ToolError, ToolResult, ToolSet,
+    Arguments, Blackboard, Error, ErrorKind, MemoryBlackboard, NativeTool, Tool, ToolCaller, ToolContext, ToolError,
+    ToolResult, ToolSet,
 };
 
 use crate::host::{Setup, TestHost};
@@ -39,8 +40,13 @@ impl ToolCaller for Listening {
 }
 
 fn listening(host: &mut TestHost) -> Arc<Listening> {
+    listening_with(host, [])
+}
+
+/// The tools of the conversation, and others beside them.
+fn listening_with(host: &mut TestHost, more: impl IntoIterator<Item = Arc<dyn Tool>>) -> Arc<Listening> {
     let listening = Arc::new(Listening {
-        tools: ToolSet::from_iter(host.tools().iter().cloned()),
+        tools: ToolSet::from_iter(host.tools().iter().cloned().chain(more)),
         arguments: Mutex::default(),
         failed: Mutex::default(),
     });
@@ -176,6 +182,44 @@ async fn work_that_a_nested_call_hands_over_has_what_is_left_of_its_fuel() {
         "it had no more than was left"
     );
     assert!(ended.is_err() || ended.is_ok_and(|result| result.is_error));
+}
+
+#[tokio::test]
+async fn calls_of_a_native_tool_inside_a_call_have_what_is_left_of_its_fuel() {
+    let rounds = || Arguments::from_iter([("rounds".to_owned(), json!(1_000_000))]);
+    let twice = NativeTool::new(
+        "twice",
+        "Burns twice.",
+        json!({"type": "object"}),
+        move |_, context: ToolContext| async move {
+            let tools = context.tools().cloned().expect("the conversation has tools");
+            tools.call_tool(BURN, rounds(), &context).await?;
+            tools.call_tool(BURN, rounds(), &context).await
+        },
+    );
+    let twice: Arc<dyn Tool> = Arc::new(twice.unwrap());
+    let mut host = conversation(Setup::new().grant(&may_call(&["native#twice"]))).await;
+    let alone = host.call("burn", Value::Object(rounds())).await.unwrap();
+    let alone = alone.usage.unwrap().fuel;
+    let listening = listening_with(&mut host, [twice]);
+    let call = || relay("native#twice", &json!({}), 1);
+    bounded(&mut host, LimitRequest::none().fuel(alone * 3));
+    assert_ne!(host.value("relay", call()).await, Value::Null, "it is enough for both");
+    bounded(&mut host, LimitRequest::none().fuel(alone * 3 / 2));
+    let ended = host.call("relay", call()).await;
+    assert!(ended.is_err() || ended.is_ok_and(|result| result.is_error));
+    let failed = listening
+        .failed
+        .lock()
+        .unwrap()
+        .first()
+        .cloned()
+        .expect("the second was stopped");
+    assert_eq!(failed.kind, ErrorKind::Fuel, "{failed}");
+    assert!(
+        failed.limit.as_ref().unwrap().max < alone,
+        "it had no more than was left"
+    );
 }
 
 #[tokio::test]

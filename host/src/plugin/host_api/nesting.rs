@@ -34,15 +34,14 @@ impl FuelMeter {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Lets a call inside another go on: with the fuel that it has left, and not with what it began with.
-    pub(crate) fn rest_of_call(context: &ToolContext) -> ToolContext {
-        let context = context.clone();
-        let Some(meter) = Self::of(&context) else {
-            return context;
-        };
-        let mut rest = context.extension::<LimitRequest>().cloned().unwrap_or_default();
-        rest.fuel_max = rest.fuel_max.map(|fuel| fuel.saturating_sub(meter.total()).max(1));
-        context.with_extension(rest)
+    /// What a call asks for. One inside another has no more fuel than is left when it begins, whoever makes it: the guest itself,
+    /// a native tool on its behalf, or work that an earlier one handed over.
+    pub(crate) fn request(context: &ToolContext) -> LimitRequest {
+        let mut request = context.extension::<LimitRequest>().cloned().unwrap_or_default();
+        if let Some(meter) = Self::of(context) {
+            request.fuel_max = request.fuel_max.map(|fuel| fuel.saturating_sub(meter.total()).max(1));
+        }
+        request
     }
 }
 
