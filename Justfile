@@ -24,6 +24,10 @@ coverage:
 attacks:
     cargo run -p toolwit-tests --bin attacks -- --write
 
+# Tries a hostile tool in Python; needs componentize-py.
+hostile-python:
+    cargo test -p toolwit-tests --test python -- --ignored
+
 # Checks what the compiler and clippy know, with all features and with none.
 lint:
     cargo clippy --workspace --all-targets --all-features -- -D warnings
@@ -41,8 +45,11 @@ bench:
 deny:
     cargo deny check
 
-# Looks for inputs that break the host, for so many seconds; needs cargo-fuzz. Targets: values, component, settings, gate.
+# Looks for inputs that break the host, for so many seconds; needs cargo-fuzz. Targets: values, component, settings, gate. The
+# dependencies are those that ship. Without a sanitizer stable Rust does: the host's own code is safe, and a panic is a find.
 fuzz TARGET SECONDS="60":
+    cp Cargo.lock fuzz/Cargo.lock
+    mkdir -p fuzz/corpus/{{TARGET}}
     cargo fuzz run --dev --sanitizer none {{TARGET}} fuzz/corpus/{{TARGET}} fuzz/seeds/{{TARGET}} -- -max_total_time={{SECONDS}}
 
 # Runs exactly what CI runs.

@@ -59,6 +59,8 @@ pub enum ErrorKind {
     HostCalls,
     /// The guest copied too many bytes into the host.
     HostCallBytes,
+    /// The guest called tools too often, or too deep inside each other.
+    NestedCalls,
     /// The guest holds too many host resources.
     Resources,
     /// A file is larger than allowed.
@@ -98,6 +100,7 @@ impl ErrorKind {
                 | ResultBytes
                 | HostCalls
                 | HostCallBytes
+                | NestedCalls
                 | Resources
                 | FileBytes
                 | Busy

@@ -292,11 +292,20 @@ impl ToolwitBuilder {
         self
     }
 
+    /// Trusts these authorities too when plugins send granted requests over TLS: certificates in PEM. What the machine trusts
+    /// stays trusted, and the name of a host is checked all the same.
+    #[cfg(feature = "network")]
+    #[must_use]
+    pub fn extra_root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.runtime.extra_root_certificates.push(pem.into());
+        self
+    }
+
     /// Reads the plugins. Nothing is compiled yet and no guest code runs.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] when a directory cannot be read, [`ErrorKind::Configuration`] for limits of zero and for grants that
-    /// cannot be read or enforced.
+    /// [`ErrorKind::Io`] when a directory cannot be read, [`ErrorKind::Configuration`] for limits of zero, for grants that
+    /// cannot be read or enforced, and for certificates that cannot be used.
     pub async fn build(self) -> Result<Toolwit, Error> {
         let runtime = Runtime::new(self.runtime)?;
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));

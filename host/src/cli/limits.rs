@@ -19,6 +19,18 @@ pub(super) struct LimitFlags {
     /// The result as JSON, such as 64KiB [default: 1MiB]
     #[arg(long, value_name = "SIZE")]
     result_bytes: Option<ByteCount>,
+    /// Requests that it sends [default: 20]
+    #[arg(long, value_name = "N")]
+    http_requests: Option<u32>,
+    /// Bytes of its requests and their responses, such as 1MiB [default: 16MiB]
+    #[arg(long, value_name = "SIZE")]
+    http_bytes: Option<ByteCount>,
+    /// Calls of tools that it makes [default: 32]
+    #[arg(long, value_name = "N")]
+    nested_calls: Option<u32>,
+    /// Calls inside each other, the first included [default: 4; at most 16]
+    #[arg(long, value_name = "N")]
+    nested_depth: Option<u32>,
 }
 
 impl LimitFlags {
@@ -29,6 +41,10 @@ impl LimitFlags {
         request.wall_max = self.timeout.map(|Span(time)| time);
         request.memory_bytes_max = self.memory.map(|ByteCount(bytes)| bytes);
         request.result_bytes_max = self.result_bytes.map(|ByteCount(bytes)| bytes);
+        request.http_requests_max = self.http_requests;
+        request.http_bytes_max = self.http_bytes.map(|ByteCount(bytes)| bytes);
+        request.nested_calls_max = self.nested_calls;
+        request.nested_depth_max = self.nested_depth;
         request
     }
 }
@@ -43,6 +59,8 @@ pub(super) fn flag_for(error: &Error) -> Option<&'static str> {
         (_, "wall_ms_max") => Some("--timeout"),
         (_, "memory_bytes_max") => Some("--memory"),
         (_, "result_bytes_max") => Some("--result-bytes"),
+        (_, "nested_calls_max") => Some("--nested-calls"),
+        (_, "nested_depth_max") => Some("--nested-depth"),
         _ => None,
     }
 }

@@ -33,6 +33,15 @@ pub struct CallLimits {
     pub host_call_bytes_max: u64,
     /// Host resources and component handles that are alive at once.
     pub resources_max: usize,
+    /// Requests that the guest sends, with those of the calls that it makes.
+    pub http_requests_max: u32,
+    /// Bytes of its requests and their responses, headers and bodies, with those of the calls that it makes.
+    pub http_bytes_max: u64,
+    /// Calls that are inside each other, the outermost included: one is a call that makes none. Each holds an instance, with
+    /// its memory, until those inside it end.
+    pub nested_depth_max: u32,
+    /// Calls of other tools that the guest makes, with those that they make.
+    pub nested_calls_max: u32,
 }
 
 impl Default for CallLimits {
@@ -50,6 +59,10 @@ impl Default for CallLimits {
             host_calls_max: 10_000,
             host_call_bytes_max: 16 << 20,
             resources_max: 4_096,
+            http_requests_max: 20,
+            http_bytes_max: 16 << 20,
+            nested_depth_max: 4,
+            nested_calls_max: 32,
         }
     }
 }
@@ -70,6 +83,14 @@ pub struct LimitRequest {
     pub log_bytes_max: Option<usize>,
     /// See [`CallLimits::host_calls_max`].
     pub host_calls_max: Option<u64>,
+    /// See [`CallLimits::http_requests_max`]. Zero means none.
+    pub http_requests_max: Option<u32>,
+    /// See [`CallLimits::http_bytes_max`].
+    pub http_bytes_max: Option<u64>,
+    /// See [`CallLimits::nested_depth_max`].
+    pub nested_depth_max: Option<u32>,
+    /// See [`CallLimits::nested_calls_max`]. Zero means none.
+    pub nested_calls_max: Option<u32>,
 }
 
 impl LimitRequest {
@@ -107,6 +128,34 @@ impl LimitRequest {
         self
     }
 
+    /// Asks for a bound of requests.
+    #[must_use]
+    pub fn http_requests(mut self, http_requests_max: u32) -> Self {
+        self.http_requests_max = Some(http_requests_max);
+        self
+    }
+
+    /// Asks for a bound of what requests and their responses weigh, in bytes.
+    #[must_use]
+    pub fn http_bytes(mut self, http_bytes_max: u64) -> Self {
+        self.http_bytes_max = Some(http_bytes_max);
+        self
+    }
+
+    /// Asks for a bound of calls inside each other, the outermost included.
+    #[must_use]
+    pub fn nested_depth(mut self, nested_depth_max: u32) -> Self {
+        self.nested_depth_max = Some(nested_depth_max);
+        self
+    }
+
+    /// Asks for a bound of the calls that a call makes.
+    #[must_use]
+    pub fn nested_calls(mut self, nested_calls_max: u32) -> Self {
+        self.nested_calls_max = Some(nested_calls_max);
+        self
+    }
+
     /// Takes each bound from `self`, else from `other`.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
@@ -117,6 +166,10 @@ impl LimitRequest {
             result_bytes_max: self.result_bytes_max.or(other.result_bytes_max),
             log_bytes_max: self.log_bytes_max.or(other.log_bytes_max),
             host_calls_max: self.host_calls_max.or(other.host_calls_max),
+            http_requests_max: self.http_requests_max.or(other.http_requests_max),
+            http_bytes_max: self.http_bytes_max.or(other.http_bytes_max),
+            nested_depth_max: self.nested_depth_max.or(other.nested_depth_max),
+            nested_calls_max: self.nested_calls_max.or(other.nested_calls_max),
         }
     }
 
@@ -131,6 +184,8 @@ impl LimitRequest {
             ("memory_bytes_max", self.memory_bytes_max == Some(0)),
             ("result_bytes_max", self.result_bytes_max == Some(0)),
             ("host_calls_max", self.host_calls_max == Some(0)),
+            ("http_bytes_max", self.http_bytes_max == Some(0)),
+            ("nested_depth_max", self.nested_depth_max == Some(0)),
         ];
         match zeros.into_iter().find(|(_, is_zero)| *is_zero) {
             Some((name, _)) => Err(Error::new(
@@ -166,6 +221,23 @@ pub fn effective(engine: &EngineLimits, operator: &LimitRequest, request: &Limit
         ),
         log_bytes_max: smallest(operator.log_bytes_max, defaults.log_bytes_max, request.log_bytes_max),
         host_calls_max: smallest(operator.host_calls_max, defaults.host_calls_max, request.host_calls_max),
+        http_requests_max: smallest(
+            operator.http_requests_max,
+            defaults.http_requests_max,
+            request.http_requests_max,
+        ),
+        http_bytes_max: smallest(operator.http_bytes_max, defaults.http_bytes_max, request.http_bytes_max),
+        nested_depth_max: smallest(
+            operator.nested_depth_max,
+            defaults.nested_depth_max,
+            request.nested_depth_max,
+        )
+        .min(engine.nested_depth_max),
+        nested_calls_max: smallest(
+            operator.nested_calls_max,
+            defaults.nested_calls_max,
+            request.nested_calls_max,
+        ),
         stack_bytes_max: engine.stack_bytes_max,
         ..defaults
     }
@@ -210,10 +282,14 @@ mod tests {
     #[test]
     fn the_ceiling_binds_the_operator_too() {
         let engine = EngineLimits::default();
-        let operator = LimitRequest::none().memory_bytes(u64::MAX).wall(Duration::MAX);
+        let operator = LimitRequest::none()
+            .memory_bytes(u64::MAX)
+            .wall(Duration::MAX)
+            .nested_depth(u32::MAX);
         let limits = effective(&engine, &operator, &LimitRequest::none());
         assert_eq!(limits.memory_bytes_max, engine.memory_bytes_max);
         assert_eq!(limits.wall_max, engine.call_wall_max);
+        assert_eq!(limits.nested_depth_max, engine.nested_depth_max);
     }
 
     // attack: B16
@@ -223,9 +299,17 @@ mod tests {
             LimitRequest::none().fuel(0),
             LimitRequest::none().wall(Duration::ZERO),
             LimitRequest::none().memory_bytes(0),
+            LimitRequest::none().http_bytes(0),
+            LimitRequest::none().nested_depth(0),
         ] {
             assert!(zero.check().is_err(), "{zero:?}");
         }
-        assert!(LimitRequest::none().fuel(u64::MAX).check().is_ok());
+        for sound in [
+            LimitRequest::none().fuel(u64::MAX),
+            LimitRequest::none().http_requests(0),
+            LimitRequest::none().nested_calls(0),
+        ] {
+            assert!(sound.check().is_ok(), "{sound:?}");
+        }
     }
 }

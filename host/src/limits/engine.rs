@@ -18,6 +18,8 @@ pub struct EngineLimits {
     pub load_wall_max: Duration,
     /// The longest call. An operator may ask for more than the default, and never for more than this.
     pub call_wall_max: Duration,
+    /// Calls that are inside each other, the outermost included. Each holds an instance with its memory.
+    pub nested_depth_max: u32,
     /// Calls of one plugin that run at once; more wait in line. The default is the number of processors.
     pub calls_per_plugin_max: usize,
     /// Live session instances of one conversation.
@@ -35,6 +37,7 @@ impl Default for EngineLimits {
             component_bytes_max: 128 << 20,
             load_wall_max: Duration::from_secs(120),
             call_wall_max: Duration::from_secs(3_600),
+            nested_depth_max: 16,
             calls_per_plugin_max: std::thread::available_parallelism().map_or(2, usize::from),
             sessions_per_conversation_max: 8,
             sessions_max: 256,

@@ -11,7 +11,7 @@ use super::annotations::{Annotations, Need};
 use super::authority::{Applicant, Authority, Granted, nothing};
 use super::compile_status::{CompileStatus, Progress};
 use super::engine::Engine;
-use super::host_api::CallStack;
+use super::host_api::{CallStack, FuelMeter};
 use super::inspection::{Inspection, Origin};
 use super::known::{KeptInspection, Known};
 use super::link_once::{LinkOnce, Wait, cancelled_before};
@@ -250,8 +250,7 @@ impl Plugin {
 
     /// Computes the bounds of a call from what the process, the operator and the caller say.
     pub(crate) fn limits_for(&self, context: &ToolContext) -> Result<CallLimits, Error> {
-        let request = context.extension::<LimitRequest>().cloned().unwrap_or_default();
-        let request = request.or(&self.requested);
+        let request = FuelMeter::request(context).or(&self.requested);
         request.check()?;
         Ok(effective(
             &self.runtime.engines.limits,

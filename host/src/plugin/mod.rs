@@ -67,6 +67,7 @@ mod state;
 mod stop;
 mod stored_values;
 mod survey;
+mod tally;
 mod ticker;
 mod tool;
 mod type_reader;

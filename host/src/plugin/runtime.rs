@@ -6,6 +6,8 @@ use std::sync::Arc;
 use super::authority::Authorities;
 use super::code_cache::CodeCache;
 use super::engine::Engines;
+#[cfg(feature = "network")]
+use super::http::ExtraRoots;
 use super::http::{Network, Resolve};
 use super::keyvalue::KeyValue;
 use super::session_registry::SessionRegistry;
@@ -57,6 +59,9 @@ pub struct RuntimeOptions {
     pub keyvalue: Option<Arc<dyn KeyValue>>,
     /// Who looks up names for granted requests; the machine's own resolver when nobody is named.
     pub resolver: Option<Arc<dyn Resolve>>,
+    /// Certificates in PEM of authorities that granted requests trust, beside those that the machine trusts.
+    #[cfg(feature = "network")]
+    pub extra_root_certificates: Vec<Vec<u8>>,
 }
 
 /// Runs plugins. One serves a whole process; clones of its `Arc` are cheap.
@@ -74,21 +79,24 @@ impl Runtime {
     /// A code cache that cannot be used is left out with a warning: it costs time, not safety.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](crate::error::ErrorKind::Configuration) for limits under which nothing could run, and for
-    /// grants that cannot be read or enforced.
+    /// [`ErrorKind::Configuration`](crate::error::ErrorKind::Configuration) for limits under which nothing could run, for
+    /// grants that cannot be read or enforced, and for certificates that cannot be used.
     pub fn new(options: RuntimeOptions) -> Result<Arc<Self>, Error> {
         options.operator_limits.check()?;
         let code_directory = options.code_cache.directory();
         let code_cache = code_directory.clone().and_then(open_cache);
         let protected = options.protected.into_iter().chain(code_directory).collect();
         let authorities = Authorities::new(options.grants, options.secrets, options.keyvalue, protected)?;
+        let network = Network::new(options.resolver);
+        #[cfg(feature = "network")]
+        let network = network.trusting(ExtraRoots::read(&options.extra_root_certificates)?);
         let sessions = SessionRegistry::new(&options.engine_limits);
         Ok(Arc::new(Self {
             engines: Engines::new(options.engine_limits, code_cache)?,
             operator_limits: options.operator_limits,
             sessions,
             authorities: Arc::new(authorities),
-            network: Arc::new(Network::new(options.resolver)),
+            network: Arc::new(network),
         }))
     }
 

@@ -10,8 +10,8 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use super::authority::{Authority, Granted};
 use super::files::{Files, FilesView};
-use super::host_api::Reach;
-use super::http::{Gate, HttpBounds, Network};
+use super::host_api::{CallStack, Reach};
+use super::http::{Gate, HttpBounds, HttpBudget, Network};
 use super::instance::CallClock;
 use super::keyvalue::{self, KeyValue};
 use super::limiter::Limiter;
@@ -110,8 +110,15 @@ impl HostState {
 
     /// Opens, for a call, the gate to the network and the way to the conversation.
     pub(crate) fn begin_call(&mut self, authority: &Authority, clock: &CallClock<'_>) {
-        self.gate.start_call(authority, HttpBounds::default(), clock.deadline());
+        let outer = CallStack::of(clock.context).and_then(CallStack::http);
+        self.gate
+            .start_call(authority, HttpBounds::of(clock.limits), outer, clock.deadline());
         self.reach = self.reaches.then(|| Box::new(Reach::new(authority, clock)));
+    }
+
+    /// The budget of the call's requests, for calls inside it.
+    pub(crate) fn http_budget(&self) -> Option<Arc<HttpBudget>> {
+        self.gate.budget()
     }
 
     /// Says to which session the instance belongs.

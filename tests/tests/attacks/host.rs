@@ -7,6 +7,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 use toolwit::build::{Build, BuildEvent};
+use toolwit::limits::LimitRequest;
 use toolwit::plugin::{CodeCachePlace, Resolve, Scope};
 use toolwit::{Error, ErrorKind, Tool, ToolContext, ToolResult, Toolwit, ToolwitBuilder};
 
@@ -50,6 +51,8 @@ pub(crate) struct Setup {
     resolver: Option<Arc<dyn Resolve>>,
     secrets: Vec<(&'static str, &'static str)>,
     directory: Option<TempDir>,
+    limits: LimitRequest,
+    roots: Option<String>,
 }
 
 impl Setup {
@@ -80,6 +83,18 @@ impl Setup {
         self
     }
 
+    /// Bounds every call, as the operator.
+    pub(crate) fn limits(mut self, limits: LimitRequest) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Trusts these authorities too.
+    pub(crate) fn roots(mut self, pem: &str) -> Self {
+        self.roots = Some(pem.to_owned());
+        self
+    }
+
     pub(crate) fn secret(mut self, name: &'static str, value: &'static str) -> Self {
         self.secrets.push((name, value));
         self
@@ -97,6 +112,7 @@ impl Setup {
         std::fs::create_dir_all(directory.path().join("own")).unwrap();
         let mut builder: ToolwitBuilder = Toolwit::builder()
             .plugins(guests().await)
+            .limits(self.limits)
             .code_cache(CodeCachePlace::At(
                 PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("code"),
             ));
@@ -111,6 +127,9 @@ impl Setup {
                 store.set(name, value).unwrap();
             }
             builder = builder.secrets(store.path());
+        }
+        if let Some(roots) = self.roots {
+            builder = builder.extra_root_certificates(roots);
         }
         if let Some(resolver) = self.resolver {
             builder = builder.resolver(resolver);

@@ -9,8 +9,11 @@
 mod files;
 mod grants;
 mod host;
+mod nesting;
 mod network;
 mod process;
 mod reach;
+mod running;
 mod secrets;
 mod server;
+mod tls;

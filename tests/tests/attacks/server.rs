@@ -5,8 +5,11 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
 use toolwit::plugin::{Resolve, Resolving};
 
 /// A server that answers every request in the same way, and remembers what it was sent.
@@ -30,6 +33,8 @@ pub(crate) enum Answer {
     Whole(Vec<u8>),
     /// The request, as the body.
     Echo,
+    /// Something, as soon as there is a permit.
+    Held(Arc<Semaphore>),
     /// These bytes, and then these again and again.
     Endless(Vec<u8>, Vec<u8>),
     /// These bytes, and then nothing: the connection stays open.
@@ -44,6 +49,15 @@ impl Answer {
 
 impl Server {
     pub(crate) async fn start(answer: Answer) -> Self {
+        Self::start_with(answer, None).await
+    }
+
+    /// Starts one that speaks TLS. What is said before that, or without it, is no request.
+    pub(crate) async fn start_tls(answer: Answer, config: ServerConfig) -> Self {
+        Self::start_with(answer, Some(TlsAcceptor::from(Arc::new(config)))).await
+    }
+
+    async fn start_with(answer: Answer, tls: Option<TlsAcceptor>) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (requests, connections) = (Arc::<Mutex<Vec<String>>>::default(), Arc::<AtomicUsize>::default());
@@ -51,7 +65,17 @@ impl Server {
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 counted.fetch_add(1, Ordering::SeqCst);
-                tokio::spawn(serve(stream, answer.clone(), kept.clone()));
+                let (answer, kept, tls) = (answer.clone(), kept.clone(), tls.clone());
+                tokio::spawn(async move {
+                    match tls {
+                        None => serve(stream, answer, kept).await,
+                        Some(tls) => {
+                            if let Ok(stream) = tls.accept(stream).await {
+                                serve(stream, answer, kept).await;
+                            }
+                        }
+                    }
+                });
             }
         });
         Self {
@@ -73,7 +97,7 @@ impl Server {
     }
 }
 
-async fn serve(mut stream: TcpStream, answer: Answer, requests: Arc<Mutex<Vec<String>>>) {
+async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin, answer: Answer, requests: Arc<Mutex<Vec<String>>>) {
     let mut received = Vec::new();
     let mut piece = [0; 8192];
     while !received.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -102,6 +126,10 @@ async fn serve(mut stream: TcpStream, answer: Answer, requests: Arc<Mutex<Vec<St
                 }
                 tokio::task::yield_now().await;
             }
+        }
+        Answer::Held(gate) => {
+            gate.acquire().await.unwrap().forget();
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;
         }
         Answer::Endless(head, rest) => {
             if stream.write_all(&head).await.is_ok() {

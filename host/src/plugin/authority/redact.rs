@@ -8,6 +8,8 @@ use bytes::{Bytes, BytesMut};
 use serde_json::Value;
 use zeroize::Zeroizing;
 
+use crate::tool::Arguments;
+
 /// What stands in the place of a secret.
 const MARK: &str = "[redacted]";
 
@@ -77,6 +79,16 @@ impl Redactor {
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// Replaces every secret in the strings and keys of arguments.
+    pub(crate) fn fields(&self, arguments: Arguments) -> Arguments {
+        let mut value = Value::Object(arguments);
+        self.value(&mut value);
+        match value {
+            Value::Object(arguments) => arguments,
+            _ => Arguments::new(),
         }
     }
 

@@ -1,7 +1,8 @@
 //! Calls of tools by a guest: by grant, within the bounds of the call that they are part of.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use tokio::time::Instant;
 use wasmtime::StoreContextMut;
@@ -10,14 +11,10 @@ use super::reach::Reach;
 use crate::capability::{Access, Decision, Effective, decide};
 use crate::error::{Error, ErrorKind, LimitUse, Phase};
 use crate::limits::LimitRequest;
+use crate::plugin::http::HttpBudget;
 use crate::plugin::state::HostState;
+use crate::plugin::tally::{Full, Tally};
 use crate::tool::{ToolContext, ToolError, ToolResult, parse_arguments};
-
-/// How many calls may be inside each other, the outermost included.
-const DEPTH_MAX: u32 = 4;
-
-/// How many calls a call may make, those that its calls make included.
-const CALLS_MAX: u32 = 32;
 
 /// Counts the fuel of calls where the call that they are part of sees it.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +33,16 @@ impl FuelMeter {
     fn total(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
+
+    /// What a call asks for. One inside another has no more fuel than is left when it begins, whoever makes it: the guest itself,
+    /// a native tool on its behalf, or work that an earlier one handed over.
+    pub(crate) fn request(context: &ToolContext) -> LimitRequest {
+        let mut request = context.extension::<LimitRequest>().cloned().unwrap_or_default();
+        if let Some(meter) = Self::of(context) {
+            request.fuel_max = request.fuel_max.map(|fuel| fuel.saturating_sub(meter.total()).max(1));
+        }
+        request
+    }
 }
 
 /// What a call that is part of others knows about them.
@@ -43,8 +50,10 @@ impl FuelMeter {
 pub(crate) struct CallStack {
     /// How many calls there are around it.
     depth: u32,
-    /// How many calls the outermost has made.
-    calls: Arc<AtomicU32>,
+    /// The calls that the calling plugin has made, its own callers considered.
+    calls: Arc<Tally>,
+    /// What is left of its requests, its own callers considered.
+    http: Option<Arc<HttpBudget>>,
     /// The session instances that are being run.
     sessions: Arc<[u64]>,
     /// What the calling plugin may do.
@@ -56,9 +65,15 @@ impl CallStack {
         context.extension::<Self>()
     }
 
-    /// The count of calls that the outermost has made.
-    pub(crate) fn calls(&self) -> Arc<AtomicU32> {
-        self.calls.clone()
+    /// Begins to count the calls of a guest, which are calls of those around it too.
+    pub(super) fn count_inside(context: &ToolContext, calls_max: u32) -> Arc<Tally> {
+        let outer = Self::of(context).map(|stack| stack.calls.clone());
+        Arc::new(Tally::new(calls_max.into(), outer))
+    }
+
+    /// The budget that requests are taken from, beside that of the call itself.
+    pub(crate) fn http(&self) -> Option<Arc<HttpBudget>> {
+        self.http.clone()
     }
 
     /// What the calling plugin may do, its own callers considered.
@@ -90,7 +105,7 @@ pub(super) async fn call(
     arguments: &str,
 ) -> wasmtime::Result<Result<ToolResult, ToolError>> {
     let session = store.data().session();
-    let fuel = store.get_fuel()?;
+    let (fuel, http) = (store.get_fuel()?, store.data().http_budget());
     let reach = store.data_mut().reach()?;
     let effective = &reach.authority.granted.effective;
     if let Decision::Denied(denial) = decide(effective, &Access::Tool(tool)) {
@@ -112,13 +127,15 @@ pub(super) async fn call(
         );
         return Ok(Err(ToolError::Model(error)));
     };
-    let stack = match deeper(reach, session) {
+    let stack = match deeper(reach, session, http) {
         Ok(stack) => stack,
         Err(error) => return Ok(Err(ToolError::Model(error))),
     };
-    // What the other plugin repeats is not redacted of this one's secrets.
-    let arguments = match parse_arguments(&reach.authority.redactor.text(arguments)) {
-        Ok(parsed) => parsed.arguments,
+    // What the other plugin repeats is not redacted of this one's secrets. Before it is parsed, for those that are numbers; and
+    // after it, for those that were escaped.
+    let redactor = &reach.authority.redactor;
+    let arguments = match parse_arguments(&redactor.text(arguments)) {
+        Ok(parsed) => redactor.fields(parsed.arguments),
         Err(error) => return Ok(Err(ToolError::Model(error.into()))),
     };
     let meter = FuelMeter::default();
@@ -126,7 +143,7 @@ pub(super) async fn call(
         .context
         .clone()
         .without_completion()
-        .with_extension(what_is_left(&reach.context, fuel, reach.deadline))
+        .with_extension(what_is_left(reach, fuel))
         .with_extension(stack)
         .with_extension(meter.clone());
     let called = tools.call_tool(tool, arguments, &context).await;
@@ -142,39 +159,46 @@ pub(super) async fn call(
 }
 
 /// Counts one more call, inside this one.
-fn deeper(reach: &Reach, session: Option<u64>) -> Result<CallStack, Error> {
+fn deeper(reach: &Reach, session: Option<u64>, http: Option<Arc<HttpBudget>>) -> Result<CallStack, Error> {
     let outer = CallStack::of(&reach.context);
     // The outermost call is not in the stack: it began without one.
-    let depth = outer.map_or(1, |stack| stack.depth) + 1;
-    if depth > DEPTH_MAX {
-        let message = format!("calls may be {DEPTH_MAX} deep inside each other");
-        let used = LimitUse::new("nested_depth_max", DEPTH_MAX.into(), depth.into());
-        return Err(Error::new(ErrorKind::HostCalls, Phase::Execute, message).with_limit(used));
+    let depth = outer.map_or(1, |stack| stack.depth).saturating_add(1);
+    let depth_max = reach.limits.nested_depth_max;
+    if depth > depth_max {
+        let message = format!("calls may be {depth_max} deep inside each other");
+        return Err(limit(message, "nested_depth_max", depth_max.into(), depth.into()));
     }
-    let made = reach.nested_calls.fetch_add(1, Ordering::Relaxed).saturating_add(1);
-    if made > CALLS_MAX {
-        let message = format!("a call may make {CALLS_MAX} calls, those inside them included");
-        let used = LimitUse::new("nested_calls_max", CALLS_MAX.into(), made.into());
-        return Err(Error::new(ErrorKind::HostCalls, Phase::Execute, message).with_limit(used));
+    if let Err(Full { max, used }) = reach.nested_calls.take(1) {
+        let message = format!("a call may make {max} calls, those inside them included");
+        return Err(limit(message, "nested_calls_max", max, used));
     }
     let sessions = outer.map_or(&[][..], |stack| &stack.sessions);
     Ok(CallStack {
         depth,
         calls: reach.nested_calls.clone(),
+        http,
         sessions: sessions.iter().copied().chain(session).collect(),
         caller: Arc::new(reach.authority.granted.effective.clone()),
     })
 }
 
-/// Asks for no more than what is left of the call.
-fn what_is_left(context: &ToolContext, fuel: u64, deadline: Instant) -> LimitRequest {
-    let asked = context.extension::<LimitRequest>().cloned().unwrap_or_default();
-    let wall = deadline.saturating_duration_since(Instant::now());
+fn limit(message: String, name: &'static str, max: u64, used: u64) -> Error {
+    Error::new(ErrorKind::NestedCalls, Phase::Execute, message)
+        .with_suggestion(format!("make fewer calls at once; an operator can raise `{name}`"))
+        .with_limit(LimitUse::new(name, max, used))
+}
+
+/// Asks for no more than what is left of the call. What its calls share by count is counted where they are made.
+fn what_is_left(reach: &Reach, fuel: u64) -> LimitRequest {
+    let asked = reach.context.extension::<LimitRequest>().cloned().unwrap_or_default();
+    let wall = reach.deadline.saturating_duration_since(Instant::now());
     // A bound of zero counts as a mistake; what has nothing left ends at its first step.
-    let (fuel, wall) = (fuel.max(1), wall.max(std::time::Duration::from_millis(1)));
+    let (fuel, wall) = (fuel.max(1), wall.max(Duration::from_millis(1)));
+    let depth = reach.limits.nested_depth_max;
     LimitRequest {
         fuel_max: Some(asked.fuel_max.map_or(fuel, |max| max.min(fuel))),
         wall_max: Some(asked.wall_max.map_or(wall, |max| max.min(wall))),
+        nested_depth_max: Some(asked.nested_depth_max.map_or(depth, |max| max.min(depth))),
         ..asked
     }
 }

@@ -1,7 +1,6 @@
 //! What a guest reaches of its conversation during one call.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 
 use tokio::time::Instant;
 
@@ -11,6 +10,7 @@ use crate::limits::{ByteCount, CallLimits};
 use crate::plugin::authority::Authority;
 use crate::plugin::instance::CallClock;
 use crate::plugin::log::printable;
+use crate::plugin::tally::Tally;
 use crate::tool::{Artifact, BlackboardEntry, ToolContext};
 
 /// The longest text that the user is told at once, in bytes; the rest of a longer one is dropped.
@@ -22,8 +22,8 @@ pub(crate) struct Reach {
     pub(super) authority: Authority,
     pub(super) limits: CallLimits,
     pub(super) deadline: Instant,
-    /// How many calls the outermost call has made.
-    pub(super) nested_calls: Arc<AtomicU32>,
+    /// The calls that the guest has made.
+    pub(super) nested_calls: Arc<Tally>,
     artifacts: Vec<Artifact>,
     artifact_bytes: u64,
     /// What the user was told so far.
@@ -37,7 +37,7 @@ impl Reach {
             authority: authority.clone(),
             limits: clock.limits.clone(),
             deadline: clock.deadline(),
-            nested_calls: CallStack::of(clock.context).map_or_else(Arc::default, CallStack::calls),
+            nested_calls: CallStack::count_inside(clock.context, clock.limits.nested_calls_max),
             artifacts: Vec::new(),
             artifact_bytes: 0,
             told_bytes: 0,

@@ -30,10 +30,8 @@ impl Body for Outgoing {
                 return Poll::Ready(Some(Err(Error::HttpRequestTrailerSectionSize(None))));
             }
             let bytes = frame.data_ref().map_or(0, Bytes::len);
-            if !self.budget.take_bytes(bytes) {
-                return Poll::Ready(Some(Err(Error::HttpRequestBodySize(Some(
-                    self.budget.bounds.bytes_max,
-                )))));
+            if let Err(full) = self.budget.take_bytes(bytes) {
+                return Poll::Ready(Some(Err(Error::HttpRequestBodySize(Some(full.max)))));
             }
         }
         polled
@@ -120,9 +118,8 @@ impl Body for Incoming {
             self.timer.as_mut().reset(next);
             // Trailers are dropped: nothing of ours needs them.
             let Ok(data) = frame.into_data() else { continue };
-            if !self.budget.take_bytes(data.len()) {
-                let bytes_max = self.budget.bounds.bytes_max;
-                return self.end(Error::HttpResponseBodySize(Some(bytes_max)));
+            if let Err(full) = self.budget.take_bytes(data.len()) {
+                return self.end(Error::HttpResponseBodySize(Some(full.max)));
             }
             let this = &mut *self;
             let ready = this.mask.push(&this.authority.redactor, data);

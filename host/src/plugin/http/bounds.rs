@@ -1,7 +1,10 @@
 //! What the requests of one call may use.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
+
+use crate::limits::CallLimits;
+use crate::plugin::tally::{Full, Tally};
 
 /// Bounds of the requests of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,11 +19,11 @@ pub(crate) struct HttpBounds {
     pub(crate) header_bytes_max: usize,
 }
 
-impl Default for HttpBounds {
-    fn default() -> Self {
+impl HttpBounds {
+    pub(crate) fn of(limits: &CallLimits) -> Self {
         Self {
-            requests_max: 20,
-            bytes_max: 16 << 20,
+            requests_max: limits.http_requests_max,
+            bytes_max: limits.http_bytes_max,
             request_wall_max: Duration::from_secs(20),
             first_byte_wall_max: Duration::from_secs(15),
             between_bytes_wall_max: Duration::from_secs(5),
@@ -29,31 +32,32 @@ impl Default for HttpBounds {
     }
 }
 
-/// What is left of them.
+/// What is left of them, for the call and those inside it.
 #[derive(Debug)]
 pub(crate) struct HttpBudget {
     pub(crate) bounds: HttpBounds,
-    requests: AtomicU32,
-    bytes: AtomicU64,
+    requests: Arc<Tally>,
+    bytes: Arc<Tally>,
 }
 
 impl HttpBudget {
-    pub(crate) fn new(bounds: HttpBounds) -> Self {
+    /// Makes the budget of a call. What a call inside another uses is taken from both.
+    pub(crate) fn new(bounds: HttpBounds, outer: Option<&Self>) -> Self {
+        let inside = |max: u64, outer: Option<&Arc<Tally>>| Arc::new(Tally::new(max, outer.cloned()));
         Self {
             bounds,
-            requests: AtomicU32::new(0),
-            bytes: AtomicU64::new(0),
+            requests: inside(bounds.requests_max.into(), outer.map(|outer| &outer.requests)),
+            bytes: inside(bounds.bytes_max, outer.map(|outer| &outer.bytes)),
         }
     }
 
-    /// Takes one request. Returns whether there was one left.
-    pub(crate) fn take_request(&self) -> bool {
-        self.requests.fetch_add(1, Ordering::Relaxed) < self.bounds.requests_max
+    /// Takes one request.
+    pub(crate) fn take_request(&self) -> Result<(), Full> {
+        self.requests.take(1)
     }
 
-    /// Takes bytes. Returns whether they fit.
-    pub(crate) fn take_bytes(&self, bytes: usize) -> bool {
-        let before = self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-        before.saturating_add(bytes as u64) <= self.bounds.bytes_max
+    /// Takes bytes.
+    pub(crate) fn take_bytes(&self, bytes: usize) -> Result<(), Full> {
+        self.bytes.take(bytes as u64)
     }
 }

@@ -1,7 +1,6 @@
 //! Sending an admitted request: resolve, check the address, connect to that address.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::HOST;
@@ -57,7 +56,7 @@ fn outgoing(admitted: &Admitted, request: Request<WasiBody>) -> Result<Request<O
         .map(|(name, value)| name.as_str().len() + value.len() + 4)
         .sum();
     let head_bytes = header_bytes + path.len();
-    if head_bytes > admitted.budget.bounds.header_bytes_max || !admitted.budget.take_bytes(head_bytes) {
+    if head_bytes > admitted.budget.bounds.header_bytes_max || admitted.budget.take_bytes(head_bytes).is_err() {
         return Err(Error::HttpRequestHeaderSectionSize(u32::try_from(head_bytes).ok()));
     }
     let budget = admitted.budget.clone();
@@ -123,28 +122,6 @@ async fn secured(network: &Network, host: &Host, stream: TcpStream) -> Result<Bo
     Ok(Box::new(connector.connect(name, stream).await.map_err(Error::Tls)?))
 }
 
-impl Network {
-    /// Trusts what the machine trusts, as the models' client does: an operator's own authority works for both.
-    fn tls(&self) -> Result<Arc<rustls::ClientConfig>, Error> {
-        use rustls_platform_verifier::BuilderVerifierExt;
-        if let Some(config) = self.tls.get() {
-            return Ok(config.clone());
-        }
-        let unusable = |error: rustls::Error| {
-            tracing::error!(%error, "TLS cannot be set up; are the system's root certificates installed?");
-            Error::TlsCertificateError
-        };
-        let mut config =
-            rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-                .with_safe_default_protocol_versions()
-                .and_then(|builder| builder.with_platform_verifier())
-                .map_err(unusable)?
-                .with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(self.tls.get_or_init(|| Arc::new(config)).clone())
-    }
-}
-
 /// Sends the request and waits for the head of the response, while the connection is driven.
 async fn exchange(
     admitted: &Admitted,
@@ -160,7 +137,7 @@ async fn exchange(
     builder.max_buf_size(bounds.header_bytes_max);
     let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await?;
     let mut connection = Box::pin(connection);
-    let mut is_open = true;
+    let (mut is_open, mut failed) = (true, None);
     let waiting = async {
         let mut sending = std::pin::pin!(sender.send_request(request));
         loop {
@@ -169,8 +146,10 @@ async fn exchange(
                 response = &mut sending => return response,
                 ended = &mut connection, if is_open => {
                     is_open = false;
-                    ended?;
+                    failed = ended.err();
                 }
+                // Only now: many servers close right after their answer, which has come then all the same.
+                Some(error) = async { failed.take() } => return Err(error),
             }
         }
     };
@@ -199,7 +178,7 @@ fn incoming(
         .iter()
         .map(|(name, value)| name.as_str().len() + value.len())
         .sum();
-    if !admitted.budget.take_bytes(header_bytes) {
+    if admitted.budget.take_bytes(header_bytes).is_err() {
         return Err(Error::HttpResponseHeaderSectionSize(u32::try_from(header_bytes).ok()));
     }
     let redactor = &admitted.authority.redactor;

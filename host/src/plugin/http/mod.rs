@@ -7,6 +7,8 @@ mod bounds;
 mod dial;
 mod place;
 mod resolve;
+#[cfg(feature = "network")]
+mod trust;
 
 use std::sync::{Arc, OnceLock};
 
@@ -19,6 +21,8 @@ use wasmtime_wasi_http::{
 pub(crate) use bounds::{HttpBounds, HttpBudget};
 pub(crate) use resolve::SystemResolver;
 pub use resolve::{Resolve, Resolving};
+#[cfg(feature = "network")]
+pub(crate) use trust::ExtraRoots;
 
 use super::authority::{Authority, Refusal};
 use crate::capability::{Access, Decision, HostRule, RequestTarget, decide};
@@ -30,7 +34,9 @@ type Sent<T> = Box<dyn Future<Output = Result<T, Error>> + Send>;
 pub(crate) struct Network {
     pub(crate) resolver: Arc<dyn Resolve>,
     #[cfg(feature = "network")]
-    pub(crate) tls: OnceLock<Arc<rustls::ClientConfig>>,
+    extra_roots: ExtraRoots,
+    #[cfg(feature = "network")]
+    tls: OnceLock<Arc<rustls::ClientConfig>>,
 }
 
 impl Network {
@@ -38,8 +44,17 @@ impl Network {
         Self {
             resolver: resolver.unwrap_or_else(|| Arc::new(SystemResolver)),
             #[cfg(feature = "network")]
+            extra_roots: ExtraRoots::default(),
+            #[cfg(feature = "network")]
             tls: OnceLock::new(),
         }
+    }
+
+    /// Trusts these authorities too.
+    #[cfg(feature = "network")]
+    pub(crate) fn trusting(mut self, extra_roots: ExtraRoots) -> Self {
+        self.extra_roots = extra_roots;
+        self
     }
 }
 
@@ -54,9 +69,18 @@ pub(crate) struct Gate {
 struct GateCall {
     authority: Authority,
     bounds: HttpBounds,
-    /// Made by the first request.
+    /// What is left of the call that this one is part of.
+    outer: Option<Arc<HttpBudget>>,
+    /// Made by the first request, its own or that of a call inside it.
     budget: OnceLock<Arc<HttpBudget>>,
     deadline: Instant,
+}
+
+impl GateCall {
+    fn budget(&self) -> &Arc<HttpBudget> {
+        self.budget
+            .get_or_init(|| Arc::new(HttpBudget::new(self.bounds, self.outer.as_deref())))
+    }
 }
 
 /// A request that may go out: where it goes, by which rule, and what bounds it.
@@ -74,14 +98,26 @@ impl Gate {
         Self { network, call: None }
     }
 
-    /// Lets the requests of a call be judged by its authority.
-    pub(crate) fn start_call(&mut self, authority: &Authority, bounds: HttpBounds, deadline: Instant) {
+    /// Lets the requests of a call be judged by its authority, and taken from the budget of the call around it too.
+    pub(crate) fn start_call(
+        &mut self,
+        authority: &Authority,
+        bounds: HttpBounds,
+        outer: Option<Arc<HttpBudget>>,
+        deadline: Instant,
+    ) {
         self.call = Some(GateCall {
             authority: authority.clone(),
             bounds,
+            outer,
             budget: OnceLock::new(),
             deadline,
         });
+    }
+
+    /// The budget of the call, for those inside it.
+    pub(crate) fn budget(&self) -> Option<Arc<HttpBudget>> {
+        self.call.as_ref().map(|call| call.budget().clone())
     }
 
     /// Closes the gate: nothing of the call stays.
@@ -123,13 +159,16 @@ impl Gate {
                 return Err(Error::HttpRequestDenied);
             }
         };
-        let budget = call.budget.get_or_init(|| Arc::new(HttpBudget::new(call.bounds)));
-        if !budget.take_request() {
-            let why = format!("a call may make {} requests", call.bounds.requests_max);
+        let budget = call.budget();
+        if let Err(full) = budget.take_request() {
+            let why = format!(
+                "a call may make {} requests, with those of the calls inside it",
+                full.max
+            );
             return Err(refuse(
                 format!("send `{target}`"),
                 why,
-                "ask for less at once".to_owned(),
+                "ask for less at once; an operator can raise `http_requests_max`".to_owned(),
             ));
         }
         Ok(Admitted {

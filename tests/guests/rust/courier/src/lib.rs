@@ -5,8 +5,41 @@ wit_bindgen::generate!({ generate_all });
 use exports::test::courier::courier::{Guest, ToolResult};
 use toolwit::plugin::types::{Artifact, BackgroundCall, ToolError};
 use toolwit::plugin::{blackboard, context, output, tools};
+use wasip2::http::outgoing_handler::handle;
+use wasip2::http::types::{Fields, OutgoingRequest, Scheme};
+use wasip2::io::streams::StreamError;
 
 struct Courier;
+
+/// Calls a tool, and says what came of it.
+fn call(tool: &str, arguments: &str) -> Result<String, String> {
+    match tools::call(tool, arguments) {
+        Ok(result) if result.is_error => Err(format!("error result: {}", result.for_llm)),
+        Ok(result) => Ok(result.for_llm),
+        Err(error) => Err(told(error)),
+    }
+}
+
+/// Sends a request, and gives the status of the answer when all of it was read.
+fn fetch(authority: &str) -> Result<u16, String> {
+    let request = OutgoingRequest::new(Fields::new());
+    request.set_scheme(Some(&Scheme::Http)).map_err(|()| "scheme refused")?;
+    request.set_authority(Some(authority)).map_err(|()| "authority refused")?;
+    request.set_path_with_query(Some("/")).map_err(|()| "path refused")?;
+    let response = handle(request, None).map_err(|error| error.to_string())?;
+    response.subscribe().block();
+    let response = response.get().ok_or("no response")?.map_err(|()| "taken")?.map_err(|error| error.to_string())?;
+    let status = response.status();
+    let body = response.consume().map_err(|()| "no body")?;
+    let stream = body.stream().map_err(|()| "no stream")?;
+    loop {
+        match stream.blocking_read(64 << 10) {
+            Ok(_) => {}
+            Err(StreamError::Closed) => return Ok(status),
+            Err(error) => return Err(format!("body: {error}")),
+        }
+    }
+}
 
 fn told(error: ToolError) -> String {
     match error {
@@ -51,13 +84,15 @@ impl Guest for Courier {
     fn relay(tool: String, arguments: String, times: u32) -> Result<String, String> {
         let mut last = Err("not called".to_owned());
         for _ in 0..times {
-            last = match tools::call(&tool, &arguments) {
-                Ok(result) if result.is_error => Err(format!("error result: {}", result.for_llm)),
-                Ok(result) => Ok(result.for_llm),
-                Err(error) => Err(told(error)),
-            };
+            last = call(&tool, &arguments);
         }
         last
+    }
+
+    fn fetch_and_relay(authority: String, tool: String, arguments: String, times: u32) -> Vec<String> {
+        let own = fetch(&authority).map_or_else(|why| why, |status| status.to_string());
+        let relayed = (0..times).map(|_| call(&tool, &arguments).unwrap_or_else(|why| why));
+        std::iter::once(own).chain(relayed).collect()
     }
 
     fn burn(rounds: u32) -> u32 {
@@ -72,6 +107,12 @@ impl Guest for Courier {
     fn begin(tool: String, arguments: String) -> ToolResult {
         let mut result = Self::answer("begun".to_owned(), None, false, false, "0".to_owned());
         result.background = Some(BackgroundCall { tool, arguments });
+        result
+    }
+
+    fn burn_and_begin(rounds: u32, tool: String, arguments: String) -> ToolResult {
+        let mut result = Self::begin(tool, arguments);
+        result.for_user = Some(Self::burn(rounds).to_string());
         result
     }
 

@@ -1,0 +1,309 @@
+//! Calls inside calls: what they may use together, and what they cannot gain.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use toolwit::limits::{EngineLimits, LimitRequest};
+use toolwit::{
+    Arguments, Blackboard, Error, ErrorKind, MemoryBlackboard, NativeTool, Tool, ToolCaller, ToolContext, ToolError,
+    ToolResult, ToolSet,
+};
+
+use crate::host::{Setup, TestHost};
+use crate::reach::{BURN, Heard, RELAY, conversation, may_call, relay};
+use crate::server::{Answer, Server};
+
+pub(crate) const FETCH: &str = "probe/test:probe/web#fetch";
+const SAY: &str = "probe/test:probe/process#say";
+const SETTINGS: &str = "keeper/test:keeper/shelf#settings";
+const BURN_AND_BEGIN: &str = "courier/test:courier/courier@0.1.0#burn-and-begin";
+const VALUE: &str = "hunter2-\"quoted\"/and more";
+
+/// Passes calls on, and remembers what they were about and why they failed.
+struct Listening {
+    tools: ToolSet,
+    arguments: Mutex<Vec<Value>>,
+    failed: Mutex<Vec<Error>>,
+}
+
+#[async_trait]
+impl ToolCaller for Listening {
+    async fn call_tool(&self, id: &str, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+        self.arguments.lock().unwrap().push(Value::Object(arguments.clone()));
+        let called = self.tools.call_tool(id, arguments, context).await;
+        if let Err(error) = &called {
+            self.failed.lock().unwrap().push(error.report().clone());
+        }
+        called
+    }
+}
+
+fn listening(host: &mut TestHost) -> Arc<Listening> {
+    listening_with(host, [])
+}
+
+/// The tools of the conversation, and others beside them.
+fn listening_with(host: &mut TestHost, more: impl IntoIterator<Item = Arc<dyn Tool>>) -> Arc<Listening> {
+    let listening = Arc::new(Listening {
+        tools: ToolSet::from_iter(host.tools().iter().cloned().chain(more)),
+        arguments: Mutex::default(),
+        failed: Mutex::default(),
+    });
+    host.context = host.context.clone().with_tools(listening.clone());
+    listening
+}
+
+fn bounded(host: &mut TestHost, limits: LimitRequest) {
+    host.context = host.context.clone().with_extension(limits);
+}
+
+/// A host whose courier and probe may reach a server.
+async fn reaching(server: &Server) -> TestHost {
+    let lines = format!(
+        "{}\nhttp = [{{ host = \"127.0.0.1\", scheme = \"http\", port = {} }}]",
+        may_call(&[FETCH, RELAY]),
+        server.port
+    );
+    conversation(Setup::new().grant(&lines)).await
+}
+
+/// One request of the courier's own, then so many of the probe's.
+fn fetch_and_relay(server: &Server, times: u32) -> Value {
+    let authority = format!("127.0.0.1:{}", server.port);
+    let fetch =
+        json!({"method": "GET", "scheme": "http", "authority": authority, "path": "/", "headers": [], "body": ""});
+    json!({"authority": authority, "tool": FETCH, "arguments": fetch.to_string(), "times": times})
+}
+
+// attack: B13
+#[tokio::test]
+async fn the_requests_of_a_call_and_of_those_inside_it_are_counted_together() {
+    let server = Server::start(Answer::text("reached")).await;
+    let mut host = reaching(&server).await;
+    bounded(&mut host, LimitRequest::none().http_requests(2));
+    let told = host.value("fetch_and_relay", fetch_and_relay(&server, 2)).await;
+    assert_eq!(told[0], "200", "one of its own");
+    assert!(
+        told[1].as_str().unwrap().contains("reached"),
+        "one of the other's: {told}"
+    );
+    let third = told[2].as_str().unwrap();
+    assert!(third.starts_with("denied: ") && third.contains("2 requests"), "{third}");
+    assert_eq!(server.connections(), 2, "the third was not sent");
+    // The next call begins anew.
+    let told = host.value("fetch_and_relay", fetch_and_relay(&server, 1)).await;
+    assert!(told[1].as_str().unwrap().contains("reached"), "{told}");
+    bounded(&mut host, LimitRequest::none().http_requests(0));
+    let told = host.value("fetch_and_relay", fetch_and_relay(&server, 1)).await;
+    assert!(told[1].as_str().unwrap().starts_with("denied: "), "{told}");
+    assert_eq!(server.connections(), 4, "none are none");
+}
+
+// attack: B13
+#[tokio::test]
+async fn the_bytes_of_a_call_and_of_those_inside_it_are_counted_together() {
+    let server = Server::start(Answer::text(&"x".repeat(10_000))).await;
+    let mut host = reaching(&server).await;
+    bounded(&mut host, LimitRequest::none().http_bytes(25_000));
+    let told = host.value("fetch_and_relay", fetch_and_relay(&server, 2)).await;
+    assert_eq!(told[0], "200");
+    assert!(told[1].as_str().unwrap().contains("xxxxx"), "two fit");
+    let third = told[2].as_str().unwrap();
+    assert!(third.contains("body") && !third.contains("xxxxx"), "{third}");
+}
+
+#[tokio::test]
+async fn nested_calls_are_counted_and_only_so_deep() {
+    let mut host = conversation(Setup::new().grant(&may_call(&[BURN, RELAY]))).await;
+    let burn = json!({"rounds": 1});
+    let one = relay(BURN, &burn, 1);
+    let deeper = |inner: &Value| relay(RELAY, inner, 1);
+    let told = async |host: &TestHost, arguments: Value| host.failure("relay", arguments).await;
+    assert_ne!(host.value("relay", relay(BURN, &burn, 32)).await, Value::Null);
+    let counted = told(&host, relay(BURN, &burn, 33)).await;
+    assert!(
+        counted.starts_with("limit: ") && counted.contains("32 calls"),
+        "{counted}"
+    );
+    let four = deeper(&deeper(&one));
+    assert_ne!(host.value("relay", four.clone()).await, Value::Null);
+    let deep = told(&host, deeper(&four)).await;
+    assert!(deep.contains("limit: calls may be 4 deep"), "{deep}");
+    // A caller asks for less, and the calls inside count as its own.
+    bounded(&mut host, LimitRequest::none().nested_calls(2).nested_depth(3));
+    assert_ne!(host.value("relay", deeper(&one)).await, Value::Null);
+    let counted = told(&host, deeper(&relay(BURN, &burn, 2))).await;
+    assert!(counted.contains("2 calls"), "{counted}");
+    assert!(told(&host, four).await.contains("3 deep"));
+    bounded(&mut host, LimitRequest::none().nested_calls(0));
+    assert!(told(&host, one.clone()).await.contains("0 calls"));
+    bounded(&mut host, LimitRequest::none().nested_depth(1));
+    assert!(told(&host, one).await.contains("1 deep"));
+}
+
+#[tokio::test]
+async fn an_operator_may_allow_more_nested_calls_and_the_ceiling_holds() {
+    let burn = json!({"rounds": 1});
+    let nested = |levels: usize| (1..levels).fold(relay(BURN, &burn, 1), |inner, _| relay(RELAY, &inner, 1));
+    let operator = LimitRequest::none().nested_calls(40).nested_depth(u32::MAX);
+    let setup = Setup::new().grant(&may_call(&[BURN, RELAY])).limits(operator);
+    let mut host = conversation(setup).await;
+    assert_ne!(host.value("relay", relay(BURN, &burn, 40)).await, Value::Null);
+    assert_ne!(host.value("relay", nested(6)).await, Value::Null);
+    bounded(&mut host, LimitRequest::none().nested_calls(u32::MAX));
+    let counted = host.failure("relay", relay(BURN, &burn, 41)).await;
+    assert!(counted.contains("40 calls"), "{counted}");
+    let lowered = EngineLimits::default();
+    assert_eq!(lowered.nested_depth_max, 16, "what `u32::MAX` came to");
+    assert!(host.failure("relay", nested(16)).await.contains("16 deep"));
+}
+
+#[tokio::test]
+async fn work_that_a_nested_call_hands_over_has_what_is_left_of_its_fuel() {
+    let mut host = conversation(Setup::new().grant(&may_call(&[BURN_AND_BEGIN]))).await;
+    let rounds = json!({"rounds": 1_000_000});
+    let alone = host.call("burn", rounds.clone()).await.unwrap().usage.unwrap().fuel;
+    let twice = json!({"rounds": 1_000_000, "tool": "burn", "arguments": rounds.to_string()});
+    let listening = listening(&mut host);
+    bounded(&mut host, LimitRequest::none().fuel(alone * 3));
+    assert_ne!(
+        host.value("relay", relay(BURN_AND_BEGIN, &twice, 1)).await,
+        Value::Null,
+        "it is enough for both"
+    );
+    assert!(listening.failed.lock().unwrap().is_empty());
+    bounded(&mut host, LimitRequest::none().fuel(alone * 3 / 2));
+    let ended = host.call("relay", relay(BURN_AND_BEGIN, &twice, 1)).await;
+    let failed = listening.failed.lock().unwrap().pop().expect("the work was stopped");
+    assert_eq!(failed.kind, ErrorKind::Fuel, "{failed}");
+    assert!(
+        failed.limit.as_ref().unwrap().max < alone,
+        "it had no more than was left"
+    );
+    assert!(ended.is_err() || ended.is_ok_and(|result| result.is_error));
+}
+
+#[tokio::test]
+async fn calls_of_a_native_tool_inside_a_call_have_what_is_left_of_its_fuel() {
+    let rounds = || Arguments::from_iter([("rounds".to_owned(), json!(1_000_000))]);
+    let twice = NativeTool::new(
+        "twice",
+        "Burns twice.",
+        json!({"type": "object"}),
+        move |_, context: ToolContext| async move {
+            let tools = context.tools().cloned().expect("the conversation has tools");
+            tools.call_tool(BURN, rounds(), &context).await?;
+            tools.call_tool(BURN, rounds(), &context).await
+        },
+    );
+    let twice: Arc<dyn Tool> = Arc::new(twice.unwrap());
+    let mut host = conversation(Setup::new().grant(&may_call(&["native#twice"]))).await;
+    let alone = host.call("burn", Value::Object(rounds())).await.unwrap();
+    let alone = alone.usage.unwrap().fuel;
+    let listening = listening_with(&mut host, [twice]);
+    let call = || relay("native#twice", &json!({}), 1);
+    bounded(&mut host, LimitRequest::none().fuel(alone * 3));
+    assert_ne!(host.value("relay", call()).await, Value::Null, "it is enough for both");
+    bounded(&mut host, LimitRequest::none().fuel(alone * 3 / 2));
+    let ended = host.call("relay", call()).await;
+    assert!(ended.is_err() || ended.is_ok_and(|result| result.is_error));
+    let failed = listening
+        .failed
+        .lock()
+        .unwrap()
+        .first()
+        .cloned()
+        .expect("the second was stopped");
+    assert_eq!(failed.kind, ErrorKind::Fuel, "{failed}");
+    assert!(
+        failed.limit.as_ref().unwrap().max < alone,
+        "it had no more than was left"
+    );
+}
+
+#[tokio::test]
+async fn an_instance_that_is_kept_cannot_lose_rights_for_one_call() {
+    let env = "env = [{ name = \"A\", value = \"1\" }]";
+    let calls = may_call(&[SETTINGS]);
+    let call = || relay(SETTINGS, &json!({}), 1);
+    // Its own settings stay its own, so that it loses nothing by them.
+    let own = Setup::new()
+        .grant_to(&["courier"], &calls)
+        .grant_to(&["keeper"], "config = { colour = \"red\" }");
+    let host = conversation(own).await;
+    assert_eq!(host.value("relay", call()).await, json!("[[\"colour\",\"red\"]]"));
+    let more = Setup::new().grant_to(&["courier"], &calls).grant_to(&["keeper"], env);
+    let host = conversation(more).await;
+    let told = host.failure("relay", call()).await;
+    assert!(
+        told.starts_with("denied: ") && told.contains("`keeper` keeps an instance"),
+        "{told}"
+    );
+    assert_eq!(
+        host.value("settings", json!({})).await,
+        json!([]),
+        "by itself it may be called"
+    );
+    let same = Setup::new()
+        .grant_to(&["courier"], &format!("{calls}\n{env}"))
+        .grant_to(&["keeper"], env);
+    let host = conversation(same).await;
+    assert_eq!(host.value("relay", call()).await, json!("[]"));
+}
+
+// attack: C19
+#[tokio::test]
+async fn what_a_guest_passes_on_is_redacted_of_its_own_secrets() {
+    let secret = r#"secrets = [{ name = "key", expose = true, variable = "KEY" }]"#;
+    let lines = format!(
+        "{}\nblackboard = \"read-write\"\n{secret}",
+        may_call(&[SAY, "native#repeat"])
+    );
+    // The probe has no such secret: what it repeats is not redacted by its own call.
+    let setup = Setup::new().grant_to(&["courier"], &lines).secret("key", VALUE);
+    let mut host = conversation(setup).await;
+    let (heard, board) = (Arc::new(Heard::default()), Arc::new(MemoryBlackboard::new()));
+    let shared: Arc<dyn Blackboard> = board.clone();
+    host.context = host.context.clone().with_output(heard.clone()).with_blackboard(shared);
+
+    host.value("progress", json!({"text": format!("the key is {VALUE}")}))
+        .await;
+    // A control character in the middle is gone before the secret is looked for.
+    let (begin, end) = VALUE.split_at(5);
+    host.value(
+        "communicate",
+        json!({"text": format!("it is {begin}\u{7}{end}"), "times": 1}),
+    )
+    .await;
+    let told = heard.all();
+    assert_eq!(told, ["… the key is [redacted]", "it is [redacted]"]);
+
+    let put = |name: &str, kind: &str, value: Value| json!({"name": name, "kind": kind, "value": value.to_string()});
+    host.value("put", put("plain", "note", json!({"of": [VALUE], VALUE: 1})))
+        .await;
+    host.value("put", put(VALUE, VALUE, json!("nothing"))).await;
+    let seen: Vec<String> = board.entries().iter().map(|entry| format!("{entry:?}")).collect();
+    assert_eq!(seen.len(), 2);
+    assert!(!seen.concat().contains("hunter2"), "{seen:?}");
+    assert_eq!(
+        board.get("plain").unwrap().artifact().value,
+        json!({"of": ["[redacted]"], "[redacted]": 1})
+    );
+
+    let listening = listening(&mut host);
+    let plain = json!({ "text": VALUE }).to_string();
+    let escaped = plain.replace('h', "\\u0068").replace('2', "\\u0032");
+    assert!(!escaped.contains("hunter2"));
+    for arguments in [plain, escaped] {
+        let call = json!({"tool": SAY, "arguments": arguments, "times": 1});
+        let repeated = host.call("relay", call).await.unwrap();
+        assert_eq!(repeated.for_llm, "[redacted]", "{arguments}");
+    }
+    let clean = json!({ "text": "[redacted]" });
+    assert_eq!(
+        *listening.arguments.lock().unwrap(),
+        [clean.clone(), clean],
+        "the other never saw it"
+    );
+}

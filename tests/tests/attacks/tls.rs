@@ -1,0 +1,194 @@
+//! Secrets over TLS: for the server that proves its name, and for no other.
+
+use std::process::Command;
+
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, KeyUsagePurpose};
+use serde_json::{Value, json};
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+use toolwit::ErrorKind;
+
+use crate::host::{Setup, TestHost};
+use crate::server::{Answer, LyingResolver, Server};
+
+const NAME: &str = "api.example.com";
+const VALUE: &str = "hunter2-and-more";
+
+/// Somebody who signs certificates.
+struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    pem: String,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        let key = KeyPair::generate().unwrap();
+        let pem = params.self_signed(&key).unwrap().pem();
+        Self {
+            issuer: Issuer::new(params, key),
+            pem,
+        }
+    }
+
+    /// Starts a server that proves to have this name.
+    async fn server(&self, name: &str) -> Server {
+        self.answering(name, Answer::Echo).await
+    }
+
+    async fn answering(&self, name: &str, answer: Answer) -> Server {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap().der().clone();
+        let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+        let config = ServerConfig::builder_with_provider(default_provider().into())
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate], key)
+            .unwrap();
+        Server::start_tls(answer, config).await
+    }
+}
+
+/// Grants the secret for a port of the host, over either scheme.
+fn granting(port: u16) -> Setup {
+    let rule = |scheme: &str| {
+        format!("{{ host = \"{NAME}\", scheme = \"{scheme}\", port = {port}, addresses = [\"127.0.0.1\"] }}")
+    };
+    let lines = format!(
+        "http = [{}, {}]\nsecrets = [{{ name = \"key\", host = \"{NAME}\", port = {port}, bearer = true }}]",
+        rule("https"),
+        rule("http")
+    );
+    Setup::new()
+        .grant(&lines)
+        .resolver(LyingResolver::new(&[&["127.0.0.1"]]))
+        .secret("key", VALUE)
+}
+
+fn request(scheme: &str, port: u16) -> Value {
+    let headers = [("authorization", "Bearer of-the-guest"), ("x-private", "value")];
+    json!({"method": "GET", "scheme": scheme, "authority": format!("{NAME}:{port}"), "path": "/", "headers": headers,
+        "body": ""})
+}
+
+/// Asks over HTTPS, and must not come through.
+async fn is_kept_from(host: &TestHost, server: &Server) {
+    host.failure("fetch", request("https", server.port)).await;
+    assert_eq!(server.connections(), 1, "it was dialled");
+    assert_eq!(server.requests(), [""; 0], "and told nothing");
+}
+
+// attack: C14, attack: C19
+#[tokio::test]
+async fn a_secret_reaches_the_granted_host_over_tls_and_no_impostor() {
+    let (trusted, stranger) = (Authority::new(), Authority::new());
+    let server = trusted.server(NAME).await;
+    let host = granting(server.port).roots(&trusted.pem).start().await;
+    let reply = host.value("fetch", request("https", server.port)).await;
+    let seen = server.requests().concat();
+    assert!(
+        seen.contains(&format!("\r\nauthorization: Bearer {VALUE}\r\n")),
+        "{seen}"
+    );
+    assert!(!seen.contains("of-the-guest"), "{seen}");
+    assert_eq!(reply["status"], json!(200));
+    assert!(
+        !reply.to_string().contains(VALUE),
+        "what the server sends back is masked"
+    );
+
+    let impostor = stranger.server(NAME).await;
+    is_kept_from(&granting(impostor.port).roots(&trusted.pem).start().await, &impostor).await;
+    let other = trusted.server("other.example.com").await;
+    is_kept_from(&granting(other.port).roots(&trusted.pem).start().await, &other).await;
+    // The machine does not know the authority, and nobody named it.
+    let unknown = trusted.server(NAME).await;
+    is_kept_from(&granting(unknown.port).start().await, &unknown).await;
+}
+
+// The servers of these tests close without a farewell, as many do.
+#[tokio::test]
+async fn an_answer_that_was_cut_is_not_taken_for_a_whole_one() {
+    let trusted = Authority::new();
+    let whole = trusted.answering(NAME, Answer::text("whole")).await;
+    let host = granting(whole.port).roots(&trusted.pem).start().await;
+    assert_eq!(host.value("fetch", request("https", whole.port)).await["body"], "whole");
+    for cut in [
+        "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\ncut",
+        "HTTP/1.1 200 OK\r\n\r\ncut",
+        "HTTP/1.1 200 OK\r\nX-",
+    ] {
+        let server = trusted.answering(NAME, Answer::Whole(cut.into())).await;
+        let host = granting(server.port).roots(&trusted.pem).start().await;
+        host.failure("fetch", request("https", server.port)).await;
+    }
+}
+
+// attack: C14
+#[tokio::test]
+async fn a_secret_for_https_is_not_sent_over_http() {
+    let server = Server::start(Answer::Echo).await;
+    let host = granting(server.port).roots(&Authority::new().pem).start().await;
+    host.value("fetch", request("http", server.port)).await;
+    let seen = server.requests().concat();
+    assert!(seen.contains("Bearer of-the-guest") && !seen.contains(VALUE), "{seen}");
+}
+
+#[tokio::test]
+async fn certificates_that_cannot_be_used_are_refused_at_the_start() {
+    let good = Authority::new().pem;
+    let cut = good.replace("-----END", "-----");
+    let empty = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    for bad in ["", "no PEM", &cut, empty, &format!("{good}{empty}")] {
+        let error = Setup::new().roots(bad).try_start().await.err().unwrap();
+        assert_eq!(error.kind, ErrorKind::Configuration, "{error}");
+        assert!(
+            error.message.contains("root certificates") && error.suggestion.is_some(),
+            "{error:?}"
+        );
+    }
+    assert!(Setup::new().roots(&good).try_start().await.is_ok());
+}
+
+/// How the process below is told where the server is.
+const PORT: &str = "TOOLWIT_TEST_PORT";
+
+// On other systems the machine's own store decides.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_variable_that_names_the_machines_roots_is_honoured() {
+    let directory = tempfile::tempdir().unwrap();
+    let (trusted, stranger) = (Authority::new(), Authority::new());
+    let server = trusted.server(NAME).await;
+    for (authority, requests) in [(&stranger, 0), (&trusted, 1)] {
+        let file = directory.path().join("roots.pem");
+        std::fs::write(&file, &authority.pem).unwrap();
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child
+            .args(["--exact", "--ignored", "tls::asks_once_with_the_machines_roots"])
+            .env("SSL_CERT_FILE", &file)
+            .env_remove("SSL_CERT_DIR")
+            .env(PORT, server.port.to_string());
+        let output = tokio::task::spawn_blocking(move || child.output())
+            .await
+            .unwrap()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        assert_eq!(server.requests().len(), requests);
+    }
+    assert!(server.requests()[0].contains(VALUE));
+}
+
+#[tokio::test]
+#[ignore = "run by the test above, in a process with another environment"]
+async fn asks_once_with_the_machines_roots() {
+    #[expect(clippy::disallowed_methods, reason = "the test above says it so")]
+    let port = std::env::var(PORT).unwrap().parse().unwrap();
+    let host = granting(port).start().await;
+    host.call("fetch", request("https", port)).await.unwrap();
+}
