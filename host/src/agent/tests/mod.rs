@@ -17,6 +17,7 @@ mod gating;
 mod injection;
 mod introspection;
 mod limits;
+mod nested;
 mod ordered_agents;
 mod processes;
 mod property;
