@@ -16,6 +16,7 @@ mod exit;
 mod explain;
 mod failure;
 mod grant;
+mod heard;
 mod input;
 mod inspect;
 mod interrupt;

@@ -11,6 +11,7 @@ use self::answer::Answer;
 use self::script::{AfterError, Script, play};
 use super::exit::Exit;
 use super::failure::Failure;
+use super::heard::Heard;
 use super::input::read_arguments;
 use super::limits::LimitFlags;
 use super::lookup::find_tool;
@@ -99,6 +100,7 @@ async fn call(
     tracing::info!(tool = %tool.definition().id, "calling");
     let context = ToolContext::new()
         .with_cancel(cancel.clone())
+        .with_output(Arc::new(Heard(printer)))
         .with_tools(Arc::new(ToolSet::from_iter(tools)));
     let answer = Answer::of(&tool.definition().id, tool.call(arguments, &context).await);
     answer.print(printer)?;
