@@ -27,7 +27,7 @@ pub enum ErrorKind {
     Tool,
     /// The entity behind the tool is gone.
     EntityGone,
-    /// A returned resource cannot become tools.
+    /// What a guest returned cannot become tools.
     InvalidProvider,
     /// The bytes are no usable component.
     MalformedComponent,

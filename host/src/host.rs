@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Phase};
 use crate::injection::{Chaining, RegistryTools, ToolSearch};
 use crate::limits::{EngineLimits, LimitRequest};
 use crate::plugin::{CodeCachePlace, KeyValue, Plugin, Resolve, Runtime, RuntimeOptions, Scope};
-use crate::registry::{Absent, LiveRegistry, Package, Registry, WatchOptions, Watching};
+use crate::registry::{Absent, Ask, AskPlugins, LiveRegistry, Package, Registry, WatchOptions, Watching};
 use crate::store::{MemoryStore, Store};
 use crate::tool::{Lookup, Tool, ToolSet};
 
@@ -61,6 +61,7 @@ pub struct ToolwitBuilder {
     exposure: Exposure,
     tools_visible_max: Option<usize>,
     watch: Option<WatchOptions>,
+    ask: AskPlugins,
 }
 
 impl Toolwit {
@@ -269,6 +270,14 @@ impl ToolwitBuilder {
         self
     }
 
+    /// Says whether plugins are asked for the tools that they tell only when they run; see [`LiveRegistry::take_tools`]. Unless
+    /// something else is said, they are when the host is built and when it finds new ones: once, since what they tell is kept.
+    #[must_use]
+    pub fn ask_plugins(mut self, ask: AskPlugins) -> Self {
+        self.ask = ask;
+        self
+    }
+
     /// Names the operator's file of grants; see [`Grants`](crate::capability::Grants). Without one nothing is granted. The file
     /// is read again when it changes: a running call keeps what it had, the next one has what the file says then.
     #[must_use]
@@ -301,7 +310,8 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Reads the plugins. Nothing is compiled yet and no guest code runs.
+    /// Reads the plugins. Nothing is compiled yet and no guest code runs, except that of plugins which tell their tools only
+    /// when they run and were never asked; see [`ToolwitBuilder::ask_plugins`].
     ///
     /// # Errors
     /// [`ErrorKind::Io`] when a directory cannot be read, [`ErrorKind::Configuration`] for limits of zero, for grants that
@@ -317,7 +327,15 @@ impl ToolwitBuilder {
         let known = registry.current();
         let names = known.packages().iter().map(|package| package.name.as_str());
         runtime.authorities.warn_of_strangers(names);
-        let watching = self.watch.map(|options| Arc::new(registry.watch(options)));
+        if self.ask == AskPlugins::WhenFound {
+            registry.take_tools(Ask::Unasked).await?;
+        }
+        let watching = self.watch.map(|mut options| {
+            if self.ask == AskPlugins::Never {
+                options.ask = AskPlugins::Never;
+            }
+            Arc::new(registry.watch(options))
+        });
         Ok(Toolwit {
             runtime,
             registry,

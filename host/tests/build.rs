@@ -129,9 +129,8 @@ async fn shipped_plugins_build_and_carry_docs_for_all_that_a_model_reads() {
         assert_eq!(report.size_bytes, component.len() as u64);
         assert_eq!(exports(&component), [interface]);
         let packages = packages(&component);
-        let [(resolve, package)] = packages.as_slice() else {
-            panic!("{} packages", packages.len())
-        };
+        // Those that it builds upon come first.
+        let (resolve, package) = packages.last().expect("the plugin carries its WIT");
         assert_eq!(undocumented(resolve, *package), Vec::<String>::new(), "{name}");
     }
 }

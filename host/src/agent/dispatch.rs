@@ -261,7 +261,7 @@ fn begin(
     let arguments = prepared.arguments.clone().unwrap_or_default();
     let mut context = run.conversation.late.offer(&prepared.call.id, &run.context);
     if tool.tool.calls_tools() {
-        context = context.with_tools(Arc::new(run.reachable()));
+        context = context.with_tools(Arc::new(run.reachable(&prepared.call.id, &tool.definition.id)));
     }
     Box::pin(async move { (place, call(tool, arguments, context).await) })
 }

@@ -88,6 +88,33 @@ pub enum Event {
         #[serde(default)]
         goes_on: bool,
     },
+    /// A tool that runs begins to call another one: a plugin through `toolwit:plugin/tools`, Rust code through its context.
+    /// The model does not see it.
+    NestedCallStarted {
+        /// The model's call inside which it is.
+        id: String,
+        /// Its number among the calls inside that one, the first being 1.
+        number: u32,
+        /// The tool that calls.
+        caller: ToolId,
+        /// The tool that is called, as it was asked for.
+        tool: ToolId,
+    },
+    /// A call that a tool made is done.
+    NestedCallFinished {
+        /// The model's call inside which it was.
+        id: String,
+        /// Its number among the calls inside that one.
+        number: u32,
+        /// The tool that was called.
+        tool: ToolId,
+        /// How long it took.
+        wall_ms: u64,
+        /// Whether it failed.
+        is_error: bool,
+        /// What went wrong, where it is known.
+        kind: Option<ErrorKind>,
+    },
     /// A tool that is locked was called; the model was told what to do first, and nothing ran.
     CallGuided {
         /// The call.

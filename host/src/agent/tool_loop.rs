@@ -23,7 +23,7 @@ use super::tally::Tally;
 use crate::error::{Error, ErrorKind};
 use crate::injection::{Gate, InjectionStrategy, SEARCH_TOOLS, Scene, TurnContext};
 use crate::model::{FinishReason, ToolChoice};
-use crate::tool::{LOOP_ID, Message, NamedTool, Signal, ToolContext, ToolName};
+use crate::tool::{LOOP_ID, Message, NamedTool, Signal, ToolContext, ToolId, ToolName};
 
 /// A run in progress. However it ends, dropped half-way or not, the history it leaves is valid to continue.
 pub(super) struct ToolLoop<'c> {
@@ -151,7 +151,7 @@ impl<'c> ToolLoop<'c> {
 
     /// What another tool may call: all but the tools about which a strategy has a say, which are for the model alone, since
     /// what they change is seen in its calls only.
-    pub(super) fn reachable(&self) -> Reachable {
+    pub(super) fn reachable(&self, call: &str, caller: &ToolId) -> Reachable {
         let mut tools = self.conversation.toolbox.callable().clone();
         let claimed: Vec<_> = tools
             .iter()
@@ -159,7 +159,9 @@ impl<'c> ToolLoop<'c> {
             .map(|tool| tool.definition.id.clone())
             .collect();
         claimed.iter().for_each(|id| drop(tools.remove(id)));
-        Reachable::new(tools, self.conversation.strategy.clone())
+        let conversation = &self.conversation;
+        let (strategy, observers) = (conversation.strategy.clone(), conversation.observers.clone());
+        Reachable::new(call, caller.clone(), tools, strategy, observers)
     }
 
     pub(super) fn emit(&self, event: &Event) {

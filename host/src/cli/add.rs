@@ -8,13 +8,15 @@ use serde_json::json;
 
 use super::exit::Exit;
 use super::failure::Failure;
+use super::limits::LimitFlags;
 use super::page::{FAINT, Page, counted};
-use super::plugins::PluginFlags;
+use super::plugins::{AuthorityFlags, PluginFlags};
 use super::printer::{Form, Printer};
+use super::refresh::ask;
 use super::whole_file::write_whole;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::plugin::{CodeCachePlace, Runtime, RuntimeOptions};
-use crate::registry::{Package, Registry};
+use crate::registry::{Ask, AskPlugins, Package, Registry};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,6 +39,8 @@ pub(super) struct Add {
     replace: bool,
     #[command(flatten)]
     plugins: PluginFlags,
+    #[command(flatten)]
+    authority: AuthorityFlags,
 }
 
 /// A package that was added.
@@ -48,6 +52,9 @@ struct Added {
     version: Option<String>,
     replaced: bool,
     tools: usize,
+    /// Why the tools are not known that it tells when it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unasked: Option<String>,
     imports: bool,
 }
 
@@ -84,8 +91,29 @@ impl Add {
             let earlier = there.as_ref().and_then(|there| claimed(there, &package.name));
             added.push(put(package, earlier, &place)?);
         }
+        let awaiting = source.packages().iter().filter(|package| package.unasked().is_some());
+        let awaiting: Vec<_> = awaiting.map(|package| package.name.clone()).collect();
+        if !awaiting.is_empty() {
+            self.ask(&awaiting, &mut added, printer).await?;
+        }
         tell(printer, &added)?;
         Ok(Exit::Success)
+    }
+
+    /// Asks plugins for the tools that they tell only when they run. One that does not answer is added all the same: it may
+    /// need a grant first.
+    async fn ask(&self, names: &[String], added: &mut [Added], printer: Printer) -> Result<(), Error> {
+        let host = self.plugins.granted(&LimitFlags::default(), &self.authority).await?;
+        let host = host.ask_plugins(AskPlugins::Never).build().await?;
+        for asked in ask(&host, Ask::Anew(names), printer).await? {
+            let one = added.iter_mut().find(|added| added.name == asked.plugin);
+            match (asked.tools, one) {
+                (Ok(tools), Some(one)) => one.tools = tools,
+                (Err(error), Some(one)) => one.unasked = Some(error.message.clone()),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 }
 
@@ -130,6 +158,7 @@ fn put(package: &Package, earlier: Option<&Package>, place: &Path) -> Result<Add
         version: package.manifest.as_ref().and_then(|manifest| manifest.version.clone()),
         replaced: earlier.is_some(),
         tools: inspection.as_ref().map_or(0, |known| known.tools.len()),
+        unasked: None,
         imports: package
             .plugin()
             .is_some_and(|plugin| !plugin.declared().capabilities().is_empty()),
@@ -154,6 +183,14 @@ fn tell(printer: Printer, added: &[Added]) -> Result<(), Failure> {
     }
     printer.say(&talk);
     printer.data(&paths)?;
+    for one in added {
+        if let Some(why) = &one.unasked {
+            let name = &one.name;
+            printer.hint(format_args!(
+                "{name} told no tools: {why}; `toolwit refresh {name}` asks it again"
+            ));
+        }
+    }
     for one in added.iter().filter(|one| one.imports) {
         printer.hint(format_args!("`toolwit grant {}` shows what it asks for", one.name));
     }

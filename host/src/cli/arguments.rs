@@ -8,7 +8,8 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 use super::exit::Exit;
 use super::printer::{Form, Printer, Talk};
 use super::{
-    add, build, cache, call, demo, doctor, explain, grant, inspect, list, pack, remove, run, search, secret, show,
+    add, build, cache, call, demo, doctor, explain, grant, inspect, list, pack, refresh, remove, run, search, secret,
+    show,
 };
 use crate::error::{Error, ErrorKind, Phase};
 
@@ -63,6 +64,7 @@ pub(super) enum Command {
     Secret(secret::Secret),
     Add(add::Add),
     Remove(remove::Remove),
+    Refresh(Box<refresh::Refresh>),
     Pack(pack::Pack),
     Cache(cache::Cache),
     Doctor(doctor::Doctor),

@@ -13,7 +13,7 @@ use super::{cache, describe};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::limits::EngineLimits;
 use crate::plugin::{EntityType, Import, ImportSupport, Inspection, Profile, Skipped, component_wit, read_component};
-use crate::registry::{EnvironmentNeed, Manifest, inspect_package};
+use crate::registry::{EnvironmentNeed, Manifest, UNASKED, inspect_package};
 
 /// Show what a component file offers and wants, without running it
 ///
@@ -33,6 +33,8 @@ struct Document<'a> {
     package: PackageDocument<'a>,
     size_bytes: u64,
     profile: Profile,
+    /// Whether it tells tools when it runs.
+    dynamic: bool,
     entities: &'a [EntityType],
     skipped: &'a [Skipped],
     imports: &'a [Import],
@@ -105,6 +107,7 @@ fn document<'a>(inspected: &'a Inspected, refusal: Option<&'a Error>) -> Documen
         package: PackageDocument::new(name, file, Some(inspection), manifest, refusal).with_code(code),
         size_bytes: inspection.size_bytes,
         profile: inspection.profile,
+        dynamic: inspection.has_dynamic_tools(),
         entities: &inspection.entities,
         skipped: &inspection.skipped,
         imports: &inspection.imports,
@@ -129,6 +132,7 @@ fn page(inspected: &Inspected, refusal: Option<&Error>) -> Page {
         .end();
     page.indent(2).text("status  ");
     match refusal {
+        None if inspection.awaits_tools() => page.styled(WARN, "unasked").text(": ").text(UNASKED),
         None => page.styled(GOOD, "ready"),
         Some(error) => page.styled(BAD, "broken").text(": ").text(&error.message),
     };
@@ -141,7 +145,11 @@ fn page(inspected: &Inspected, refusal: Option<&Error>) -> Page {
     for tool in &inspection.tools {
         describe::summary(&mut page, tool, 2);
     }
-    if inspection.tools.is_empty() {
+    if inspection.has_dynamic_tools() {
+        let told =
+            "those that it tells when it runs: `toolwit add` and `toolwit refresh` ask it, and so does a conversation";
+        page.indent(2).styled(FAINT, told).end();
+    } else if inspection.tools.is_empty() {
         page.indent(2).styled(FAINT, "none").end();
     }
     if !inspection.entities.is_empty() {

@@ -8,9 +8,10 @@ use super::exit::Exit;
 use super::failure::Failure;
 use super::limits::LimitFlags;
 use super::package::{CodeStates, PackageDocument};
-use super::page::{BAD, FAINT, NAME, Page, TITLE, first_sentence};
+use super::page::{BAD, FAINT, NAME, Page, TITLE, WARN, first_sentence};
 use super::plugins::PluginFlags;
 use super::printer::{Form, Printer};
+use crate::error::Error;
 use crate::registry::{Package, PackageStatus, Registry};
 use crate::tool::ToolDefinition;
 
@@ -75,7 +76,14 @@ fn page(registry: &Registry) -> Page {
                     let is_shared = owners.get(definition.name()).is_some_and(|owners| *owners > 1);
                     tool(&mut page, definition, width, is_shared);
                 }
-                if plugin.inspection().tools.is_empty() {
+                if let Some(unasked) = package.unasked() {
+                    page.indent(2)
+                        .styled(WARN, "unasked:")
+                        .text(" ")
+                        .text(&unasked.message)
+                        .end();
+                    hint(&mut page, &unasked);
+                } else if plugin.inspection().tools.is_empty() {
                     page.indent(2).styled(FAINT, "no tools").end();
                 }
             }
@@ -105,6 +113,10 @@ fn broken(page: &mut Page, package: &Package) {
         .text(" ")
         .text(&reason.message)
         .end();
+    hint(page, reason);
+}
+
+fn hint(page: &mut Page, reason: &Error) {
     if let Some(suggestion) = &reason.suggestion {
         page.indent(2).styled(FAINT, format_args!("hint: {suggestion}")).end();
     }

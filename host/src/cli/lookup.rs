@@ -50,7 +50,12 @@ pub(super) fn with_reason(unknown: Error, host: &Toolwit, wanted: &str) -> Error
     let packages = registry.packages();
     let broken: Vec<_> = packages
         .iter()
-        .filter_map(|package| Some((package.name.as_str(), package.reason()?)))
+        .filter_map(|package| {
+            Some((
+                package.name.as_str(),
+                package.reason().cloned().or_else(|| package.unasked())?,
+            ))
+        })
         .collect();
     let Some((_, first)) = broken.first() else {
         return unknown;
@@ -63,6 +68,10 @@ pub(super) fn with_reason(unknown: Error, host: &Toolwit, wanted: &str) -> Error
     if broken.len() == packages.len() {
         return Error::clone(first);
     }
+    let state = match packages.iter().any(|package| package.unasked().is_some()) {
+        true => "broken or were not asked for their tools",
+        false => "broken",
+    };
     let names: Vec<_> = broken.iter().map(|(name, _)| format!("`{name}`")).collect();
     let hint = unknown
         .suggestion
@@ -75,7 +84,7 @@ pub(super) fn with_reason(unknown: Error, host: &Toolwit, wanted: &str) -> Error
         "."
     };
     let hint = format!(
-        "{hint}{end} Plugins that are broken, so that their tools are missing: {}",
+        "{hint}{end} Plugins that are {state}, so that their tools are missing: {}",
         names.join(", ")
     );
     Error::new(unknown.kind, unknown.phase, unknown.message.clone()).with_suggestion(hint.trim_start())

@@ -16,6 +16,7 @@ mod exit;
 mod explain;
 mod failure;
 mod grant;
+mod heard;
 mod input;
 mod inspect;
 mod interrupt;
@@ -29,6 +30,7 @@ mod page;
 mod plugins;
 mod printer;
 mod progress;
+mod refresh;
 mod remove;
 mod run;
 mod schema;
@@ -117,6 +119,7 @@ async fn dispatch(command: Command, printer: Printer, cancel: &CancellationToken
         Command::Secret(secret) => secret.run(printer),
         Command::Add(add) => add.run(printer).await,
         Command::Remove(remove) => remove.run(printer).await,
+        Command::Refresh(refresh) => refresh.run(printer).await,
         Command::Pack(pack) => pack.run(printer).await,
         Command::Cache(cache) => cache.run(printer).await,
         Command::Doctor(doctor) => doctor.run(printer).await,

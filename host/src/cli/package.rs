@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::host::Toolwit;
 use crate::plugin::{CodeCache, CompileStatus, Inspection, Plugin};
-use crate::registry::{Manifest, Package, Tier};
+use crate::registry::{Manifest, Package, Tier, UNASKED};
 use crate::tool::ToolDefinition;
 
 /// `{"name", "path", "digest", "version", "tier", "status", "reason", "code", "tools"}`.
@@ -30,6 +30,8 @@ pub(super) struct PackageDocument<'a> {
 #[serde(rename_all = "kebab-case")]
 enum Status {
     Ready,
+    /// It tells tools when it runs, and was not asked for them yet.
+    Unasked,
     Broken,
 }
 
@@ -54,18 +56,19 @@ impl<'a> PackageDocument<'a> {
         manifest: Option<&'a Manifest>,
         reason: Option<&'a Error>,
     ) -> Self {
+        let (status, reason) = match (reason, inspection) {
+            (Some(error), _) => (Status::Broken, Some(error.message.as_str())),
+            (None, Some(inspection)) if inspection.awaits_tools() => (Status::Unasked, Some(UNASKED)),
+            (None, _) => (Status::Ready, None),
+        };
         Self {
             name,
             path: path.display().to_string(),
             digest: inspection.map(|inspection| inspection.digest.as_str()),
             version: manifest.and_then(|manifest| manifest.version.as_deref()),
             tier: manifest.map(Manifest::tier).unwrap_or_default(),
-            status: if reason.is_none() {
-                Status::Ready
-            } else {
-                Status::Broken
-            },
-            reason: reason.map(|error| error.message.as_str()),
+            status,
+            reason,
             code: CompileStatus::NotAsked.word(),
             tools: inspection.map_or(&[], |inspection| &inspection.tools),
         }

@@ -9,6 +9,7 @@ use super::secret::SecretFlags;
 use super::store::StoreFlags;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::host::{Toolwit, ToolwitBuilder};
+use crate::registry::AskPlugins;
 
 /// Names directories, separated as in `PATH`, for commands that are not told any.
 const VARIABLE: &str = "TOOLWIT_PLUGINS";
@@ -38,12 +39,14 @@ pub(super) struct AuthorityFlags {
 impl PluginFlags {
     /// Reads the plugins, to look at them: nothing is granted. Nothing is compiled and nothing runs.
     pub(super) async fn load(&self, limits: &LimitFlags) -> Result<Toolwit, Error> {
-        self.builder(limits).await?.build().await
+        let builder = self.builder(limits).await?;
+        builder.ask_plugins(AskPlugins::Never).build().await
     }
 
-    /// Reads the plugins, to call them under what is granted.
+    /// Reads the plugins, to call them under what is granted. None is asked for tools yet.
     pub(super) async fn load_granted(&self, limits: &LimitFlags, authority: &AuthorityFlags) -> Result<Toolwit, Error> {
-        self.granted(limits, authority).await?.build().await
+        let builder = self.granted(limits, authority).await?;
+        builder.ask_plugins(AskPlugins::Never).build().await
     }
 
     /// Describes a host for calls under what is granted.

@@ -21,6 +21,7 @@ use crate::agent::{Event, LoopLimits, RunError, RunFailure, RunOutcome, Trace};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::host::Exposure;
 use crate::model::{ChatModel, ModelSpec, connect};
+use crate::tool::OutputSink;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -108,8 +109,10 @@ impl Run {
         if let Some(path) = &self.trace {
             builder = builder.observer(trace(path)?);
         }
-        let tale = Tale::new(printer, model.name());
-        let mut conversation = builder.observer(move |event: &Event| tale.tell(event)).build()?;
+        let tale = Arc::new(Tale::new(printer, model.name()));
+        let teller = tale.clone();
+        let builder = builder.output(tale).observer(move |event: &Event| teller.tell(event));
+        let mut conversation = builder.build()?;
         let ended = conversation.turn(prompt).cancel(cancel.clone()).run().await;
         // The tale's line must be gone before the answer is printed.
         drop(conversation);
@@ -199,6 +202,19 @@ struct Tale {
     spinner: Spinner,
 }
 
+/// What tools say to the user.
+impl OutputSink for Tale {
+    fn progress(&self, text: &str) {
+        self.spinner.say(text);
+    }
+
+    fn communicate(&self, text: &str) {
+        let mut page = Page::new();
+        story::message(&mut page, text);
+        self.spinner.suspended(|| self.printer.say(&page));
+    }
+}
+
 impl Tale {
     fn new(printer: Printer, model: &str) -> Self {
         Self {
@@ -212,6 +228,12 @@ impl Tale {
         match event {
             Event::IterationStarted { .. } => self.spinner.say(&format!("asking {}", self.model)),
             Event::ToolStarted { name, .. } => self.spinner.say(&format!("calling {name}")),
+            Event::NestedCallStarted { tool, .. } => self.spinner.say(&format!("calling {tool}")),
+            Event::NestedCallFinished { .. } => {
+                let mut page = Page::new();
+                story::nested(&mut page, event);
+                self.spinner.suspended(|| self.printer.detail(&page));
+            }
             Event::Finished {
                 iterations,
                 tool_calls,

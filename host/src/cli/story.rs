@@ -25,6 +25,29 @@ pub(super) fn answer(page: &mut Page, text: &str) {
     paragraph(page, GOOD, "answer", text);
 }
 
+/// Tells what a tool says to the user.
+pub(super) fn message(page: &mut Page, text: &str) {
+    paragraph(page, GOOD, "message", text);
+}
+
+/// Tells of a call that a tool made, for those who want details.
+pub(super) fn nested(page: &mut Page, event: &Event) {
+    if let Event::NestedCallFinished {
+        tool, wall_ms, kind, ..
+    } = event
+    {
+        match kind {
+            None => paragraph(page, FAINT, "  called", &format!("{tool} ({wall_ms} ms)")),
+            Some(kind) => paragraph(
+                page,
+                FAINT,
+                "  called",
+                &format!("{tool}, which failed: {kind} ({wall_ms} ms)"),
+            ),
+        }
+    }
+}
+
 /// Tells an event, where a person wants to know of it. The answer is not told here.
 pub(super) fn event(page: &mut Page, event: &Event) {
     match event {
@@ -118,6 +141,25 @@ mod tests {
         assert_eq!(lines.len(), 3, "{lines:?}");
         assert_eq!(lines.join(" "), text);
         assert_eq!(broken(""), [""]);
+    }
+
+    #[test]
+    fn a_call_that_a_tool_made_is_told_when_it_has_ended() {
+        let told = |kind| {
+            let mut page = Page::new();
+            let event = Event::NestedCallFinished {
+                id: "1".to_owned(),
+                number: 1,
+                tool: crate::tool::ToolId::native("look"),
+                wall_ms: 7,
+                is_error: false,
+                kind,
+            };
+            nested(&mut page, &event);
+            page.to_string()
+        };
+        assert!(told(None).contains("native#look (7 ms)"));
+        assert!(told(Some(crate::error::ErrorKind::Denied)).contains("native#look, which failed: denied (7 ms)"));
     }
 
     #[test]

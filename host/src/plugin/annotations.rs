@@ -9,7 +9,7 @@ use crate::limits::LimitRequest;
 use crate::tool::{Rebinding, snake_case};
 
 /// The longest description of a tool with all that a manifest adds to it, in characters.
-const DESCRIPTION_CHARS_MAX: usize = 8_192;
+pub(super) const DESCRIPTION_CHARS_MAX: usize = 8_192;
 
 /// What a package says about its component. It never widens what the component may do.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -171,7 +171,7 @@ fn is_named(shape: &Shape, function: &Function, wanted: &str) -> bool {
                 snake_case(&function.name)
             )
         }
-        FunctionKind::Free | FunctionKind::Command => snake_case(&function.name),
+        FunctionKind::Free | FunctionKind::Command | FunctionKind::Dynamic => snake_case(&function.name),
     };
     let plain = function.export.rsplit(']').next().unwrap_or(&function.export);
     let of_interface = |interface: &str| {

@@ -39,7 +39,7 @@ pub struct Plugin {
     requested: LimitRequest,
     needs: Vec<Need>,
     runtime: Arc<Runtime>,
-    linked: LinkOnce,
+    linked: Arc<LinkOnce>,
     permits: Arc<Semaphore>,
 }
 
@@ -146,9 +146,28 @@ impl Plugin {
             requested: annotations.limits.clone(),
             needs: annotations.needs.clone(),
             runtime: runtime.clone(),
-            linked: LinkOnce::default(),
+            linked: Arc::default(),
             permits: Arc::new(Semaphore::new(runtime.engines.limits.calls_per_plugin_max)),
         })
+    }
+
+    /// Makes a plugin of which more is known. Both share machine code and places to run in.
+    pub(super) fn telling(&self, inspection: Inspection) -> Arc<Self> {
+        Arc::new(Self {
+            name: self.name.clone(),
+            nothing: OnceLock::new(),
+            known: Known::read(inspection),
+            source: self.source.clone(),
+            requested: self.requested.clone(),
+            needs: self.needs.clone(),
+            runtime: self.runtime.clone(),
+            linked: self.linked.clone(),
+            permits: self.permits.clone(),
+        })
+    }
+
+    pub(super) fn known(&self) -> &Known {
+        &self.known
     }
 
     /// Returns its name.

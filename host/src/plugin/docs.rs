@@ -88,7 +88,12 @@ pub(crate) fn parse_wit(text: &str) -> Option<Resolve> {
 /// Puts docs beside what they describe, wherever names and structure agree.
 pub(crate) fn apply(shape: &mut Shape, wit: &Resolve) {
     let mut overlay = Overlay::of(wit);
-    for function in &mut shape.functions {
+    // What stands for tools whose docs come later is not described itself.
+    for function in shape
+        .functions
+        .iter_mut()
+        .filter(|function| function.kind != FunctionKind::Dynamic)
+    {
         overlay.function(function);
     }
     for resource in &mut shape.resources {

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use super::annotations::Annotations;
 use super::check::{self, Checked};
 use super::docs;
+use super::dynamic::{self, ToldTool};
 use super::engine::Profile;
 use super::footprint::Footprint;
 use super::imports::{self, Import};
@@ -119,21 +120,16 @@ impl Inspection {
     /// Makes definitions of a shape, for a plugin of this name.
     pub(super) fn assemble(facts: Facts, mut shape: Shape, plugin: &str) -> Self {
         shape.make_schemas();
-        let tool_functions: Vec<_> = shape
-            .functions
-            .iter()
-            .enumerate()
-            .filter(|(_, function)| !matches!(function.kind, FunctionKind::Method(_)))
-            .map(|(at, _)| at)
-            .collect();
+        let is_tool = |function: &Function| !matches!(function.kind, FunctionKind::Method(_) | FunctionKind::Dynamic);
+        let functions = shape.functions.iter().enumerate();
+        let functions = functions.filter(|(_, function)| is_tool(function));
+        let own = functions.map(|(at, function)| (define(&shape, function, plugin), at));
+        let (tools, tool_functions) = own.chain(dynamic::definitions(&shape, plugin)).unzip();
         Self {
             digest: facts.digest,
             size_bytes: facts.size_bytes,
             profile: facts.profile,
-            tools: tool_functions
-                .iter()
-                .map(|at| define(&shape, &shape.functions[*at], plugin))
-                .collect(),
+            tools,
             entities: shape
                 .resources
                 .iter()
@@ -144,6 +140,57 @@ impl Inspection {
             footprint: facts.footprint,
             tool_functions,
             shape: Arc::new(shape),
+        }
+    }
+
+    /// Tells whether the component has tools that it tells only when it runs, and was not asked for them yet.
+    #[must_use]
+    pub fn awaits_tools(&self) -> bool {
+        self.shape
+            .dynamic
+            .as_ref()
+            .is_some_and(|dynamic| dynamic.told.is_none())
+    }
+
+    /// Tells whether the component has tools that it tells only when it runs.
+    #[must_use]
+    pub fn has_dynamic_tools(&self) -> bool {
+        self.shape.dynamic.is_some()
+    }
+
+    /// Writes what the component told of its tools as text for [`Inspection::with_told`]; none where nothing was.
+    #[must_use]
+    pub fn told(&self) -> Option<String> {
+        let told = self.shape.dynamic.as_ref()?.told.as_ref()?;
+        serde_json::to_string(told).ok()
+    }
+
+    /// Adds the tools that the component told before, as [`Inspection::told`] wrote them, for a plugin of this name. Text that
+    /// is none of that adds nothing.
+    #[must_use]
+    pub fn with_told(self, told: &str, plugin: &str) -> Self {
+        match serde_json::from_str(told) {
+            Ok(told) if self.has_dynamic_tools() => self.telling(told, plugin),
+            _ => self,
+        }
+    }
+
+    /// Adds the tools that the component told, for a plugin of this name.
+    pub(super) fn telling(&self, told: Vec<ToldTool>, plugin: &str) -> Self {
+        let mut shape = Shape::clone(&self.shape);
+        if let Some(dynamic) = &mut shape.dynamic {
+            dynamic.told = Some(told);
+        }
+        Self::assemble(self.facts(), shape, plugin)
+    }
+
+    pub(super) fn facts(&self) -> Facts {
+        Facts {
+            digest: self.digest.clone(),
+            size_bytes: self.size_bytes,
+            profile: self.profile,
+            imports: self.imports.clone(),
+            footprint: self.footprint,
         }
     }
 
@@ -203,7 +250,7 @@ pub(crate) fn define(shape: &Shape, function: &Function, plugin: &str) -> ToolDe
                 snake_case(&function.name)
             )
         }
-        FunctionKind::Free => snake_case(&function.name),
+        FunctionKind::Free | FunctionKind::Dynamic => snake_case(&function.name),
     };
     let description = function
         .docs

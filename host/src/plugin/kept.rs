@@ -6,7 +6,7 @@ use super::inspection::{Facts, Inspection};
 use super::types::Shape;
 
 /// Changes whenever the text does, or what is read from a component. Text of another version is not read.
-pub const KEPT_VERSION: u32 = 2;
+pub const KEPT_VERSION: u32 = 3;
 
 #[derive(Serialize)]
 struct Writing<'a> {
@@ -26,16 +26,9 @@ impl Inspection {
     /// Writes it as text for [`Inspection::restore`]. Schemas are left out: they follow from the types.
     #[must_use]
     pub fn keep(&self) -> String {
-        let facts = Facts {
-            digest: self.digest.clone(),
-            size_bytes: self.size_bytes,
-            profile: self.profile,
-            imports: self.imports.clone(),
-            footprint: self.footprint,
-        };
         let writing = Writing {
             version: KEPT_VERSION,
-            facts: &facts,
+            facts: &self.facts(),
             shape: &self.shape,
         };
         serde_json::to_string(&writing).unwrap_or_default()
@@ -65,15 +58,20 @@ impl Shape {
             let types = function.params.iter().map(|param| &param.ty).chain(&function.result);
             types.for_each(|ty| ty.visit_resources(&mut |at| sound &= at.0 < resources));
         }
-        let is_method = |at: &usize| *at < self.functions.len();
+        let is_function = |at: &usize| *at < self.functions.len();
         sound
+            && self
+                .dynamic
+                .iter()
+                .flat_map(|dynamic| [&dynamic.tools, &dynamic.call])
+                .all(is_function)
             && self.resources.iter().all(|resource| {
                 resource
                     .methods
                     .iter()
                     .chain(&resource.id)
                     .chain(&resource.describe)
-                    .all(is_method)
+                    .all(is_function)
             })
     }
 }
@@ -128,7 +126,7 @@ mod tests {
             serde_json::to_value(&inspection.tools).unwrap()
         );
         assert_eq!(restored.digest, inspection.digest);
-        assert!(Inspection::restore(&kept.replacen("\"version\":2", "\"version\":0", 1), "sum").is_none());
+        assert!(Inspection::restore(&kept.replacen("\"version\":3", "\"version\":0", 1), "sum").is_none());
         for length in (0..kept.len()).filter(|at| kept.is_char_boundary(*at)) {
             assert!(Inspection::restore(&kept[..length], "sum").is_none());
         }

@@ -37,6 +37,8 @@ impl KeptInspection {
 pub(super) struct Known {
     digest: Box<str>,
     tool_count: usize,
+    /// Whether the component is yet to be asked for tools. What is kept was asked.
+    awaits_tools: bool,
     /// Taken when it is read.
     kept: Mutex<Option<String>>,
     inspection: OnceLock<Arc<Inspection>>,
@@ -48,6 +50,7 @@ impl Known {
         Self {
             digest: inspection.digest.as_str().into(),
             tool_count: inspection.tools.len(),
+            awaits_tools: inspection.awaits_tools(),
             kept: Mutex::default(),
             inspection: OnceLock::from(Arc::new(inspection)),
             declared: OnceLock::new(),
@@ -58,6 +61,7 @@ impl Known {
         Self {
             digest: kept.digest.into(),
             tool_count: kept.tool_count,
+            awaits_tools: false,
             kept: Mutex::new(Some(kept.text)),
             inspection: OnceLock::new(),
             declared: OnceLock::new(),
@@ -70,6 +74,10 @@ impl Known {
 
     pub(super) fn tool_count(&self) -> usize {
         self.tool_count
+    }
+
+    pub(super) fn awaits_tools(&self) -> bool {
+        self.awaits_tools
     }
 
     /// Returns the inspection, for a plugin of this name. Takes tens of microseconds when it is the first time.

@@ -21,6 +21,7 @@ mod custom_section;
 mod decode;
 mod decode_number;
 mod docs;
+mod dynamic;
 mod encode;
 mod engine;
 mod entity;

@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use super::docs::{FUNCTION_DOCS_CHARS_MAX, WIT_BYTES_MAX, clean};
-use super::types::Shape;
+use super::types::{Function, FunctionKind, Shape};
 
 /// The custom section that `wit-component` writes into WIT packages.
 pub(crate) const SECTION: &str = "package-docs";
@@ -21,7 +21,8 @@ pub(crate) fn apply(shape: &mut Shape, section: &[u8]) {
     let Ok(package) = serde_json::from_slice::<Value>(json) else {
         return;
     };
-    for function in shape.functions.iter_mut().filter(|function| function.docs.is_none()) {
+    let is_bare = |function: &Function| function.docs.is_none() && function.kind != FunctionKind::Dynamic;
+    for function in shape.functions.iter_mut().filter(|function| is_bare(function)) {
         let docs = match function.interface_name() {
             Some(interface) => docs_of(&package["interfaces"][interface], &function.export),
             None => package["worlds"]

@@ -11,6 +11,7 @@ use wasmparser::types::Types;
 use wit_parser::{Resolve, WorldItem};
 
 use super::check::Checked;
+use super::dynamic::{self, DynamicExport};
 use super::host_api::PACKAGE;
 use super::type_reader::{Parts, TypeReader};
 use super::types::{Field, Function, FunctionKind, Label, Resource, ResourceIndex, Shape, Skipped, WitType};
@@ -120,6 +121,7 @@ impl<'a> Reader<'a> {
                     self.skip(name, "it has no function `run: func() -> result`")
                 }
             }
+            ComponentEntityType::Instance(id) if dynamic::is_interface(name) => self.read_dynamic(name, *id),
             ComponentEntityType::Instance(_) if name.starts_with(PACKAGE) => {
                 self.skip(name, "this host does not know this interface of `toolwit:plugin`");
             }
@@ -140,6 +142,30 @@ impl<'a> Reader<'a> {
             ComponentEntityType::Type { .. } => {}
             ComponentEntityType::Module(_) | ComponentEntityType::Component(_) | ComponentEntityType::Value(_) => {
                 self.skip(name, "it is no function");
+            }
+        }
+    }
+
+    /// Reads `toolwit:plugin/dynamic`, whose functions stand for tools and are none.
+    fn read_dynamic(&mut self, name: &str, interface: ComponentInstanceTypeId) {
+        let first = self.shape.functions.len();
+        let exports = &self.reader.types[interface].exports;
+        for function in dynamic::FUNCTIONS {
+            if let Some(ComponentEntityType::Func(id)) = exports.get(function).map(|item| &item.ty) {
+                self.read_function(Some(&name.into()), function, &self.reader.types[*id]);
+            }
+        }
+        match self.shape.functions.get_mut(first..) {
+            Some([tools, call]) if dynamic::fits(tools, call) => {
+                (tools.kind, call.kind) = (FunctionKind::Dynamic, FunctionKind::Dynamic);
+                self.shape.dynamic = Some(DynamicExport::at(first, first + 1));
+            }
+            _ => {
+                self.shape.functions.truncate(first);
+                self.skip(
+                    name,
+                    "its functions are not of the types that `toolwit:plugin/dynamic` has",
+                );
             }
         }
     }

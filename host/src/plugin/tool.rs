@@ -10,6 +10,7 @@ use super::authority::Authority;
 use super::command;
 use super::component::Plugin;
 use super::decode::{DecodeError, NoHandles, decode_arguments};
+use super::dynamic::{self, DynamicCall};
 use super::instance::{CallClock, Instance};
 use super::scope::ConversationNumber;
 use super::session::{Session, Target};
@@ -28,6 +29,8 @@ pub(crate) struct PluginTool {
     function: usize,
     target: Target,
     definition: ToolDefinition,
+    /// How it is called, if it is one that the component told.
+    dynamic: DynamicCall,
 }
 
 impl PluginTool {
@@ -46,6 +49,7 @@ impl PluginTool {
             function,
             target: Target::None,
             definition,
+            dynamic: DynamicCall::default(),
         })
     }
 
@@ -63,6 +67,7 @@ impl PluginTool {
             function,
             target,
             definition,
+            dynamic: DynamicCall::default(),
         })
     }
 
@@ -77,6 +82,11 @@ impl PluginTool {
 
     async fn run(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, Error> {
         let function = self.function()?;
+        let is_dynamic = function.kind == FunctionKind::Dynamic;
+        let arguments = match is_dynamic {
+            true => self.dynamic.arguments(&self.definition, arguments)?,
+            false => arguments,
+        };
         let authority = self.plugin.authority(self.conversation, context).await?;
         let called = match &self.session {
             _ if function.kind == FunctionKind::Command => {
@@ -96,7 +106,11 @@ impl PluginTool {
             }
             None => self.run_fresh(function, arguments, context, &authority).await,
         };
-        authority.conclude(called)
+        let concluded = authority.conclude(called)?;
+        match is_dynamic {
+            true => dynamic::answered(concluded),
+            false => Ok(concluded),
+        }
     }
 
     /// Lets the work go on that a result hands over: in the background of the conversation, or at once where nobody could be
@@ -163,6 +177,7 @@ impl PluginTool {
             function: *function,
             target: Target::None,
             definition: definition.clone(),
+            dynamic: DynamicCall::default(),
         })
     }
 

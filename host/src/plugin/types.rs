@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::dynamic::DynamicExport;
+
 /// The type of a value, as far as the host needs to know it.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum WitType {
@@ -120,6 +122,8 @@ pub(crate) enum FunctionKind {
     Method(ResourceIndex),
     /// `wasi:cli/run`: a program with arguments, standard input and output.
     Command,
+    /// A function of `toolwit:plugin/dynamic`: it stands for tools, and is none.
+    Dynamic,
 }
 
 /// An exported function that can be offered as a tool.
@@ -218,6 +222,9 @@ pub(crate) struct Shape {
     pub(crate) functions: Vec<Function>,
     pub(crate) resources: Vec<Resource>,
     pub(crate) skipped: Vec<Skipped>,
+    /// Where it tells tools when it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) dynamic: Option<DynamicExport>,
 }
 
 impl Shape {

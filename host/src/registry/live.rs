@@ -18,15 +18,17 @@ use crate::store::Store;
 /// real change of the packages is one change here, however many events of the file system it took.
 #[derive(Clone)]
 pub struct LiveRegistry {
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
 }
 
-struct Inner {
+pub(super) struct Inner {
     /// `None` for a registry that never changes.
     scan: Option<Scan>,
-    current: watch::Sender<Registry>,
+    pub(super) current: watch::Sender<Registry>,
     /// What was read of the files. One look at a time: two would publish out of order.
-    seen: Mutex<SeenFiles>,
+    pub(super) seen: Mutex<SeenFiles>,
+    /// Held while plugins are asked, so that nobody asks twice.
+    pub(super) asking: Mutex<()>,
 }
 
 /// What a look at the directories found.
@@ -60,6 +62,7 @@ impl LiveRegistry {
             scan,
             current: watch::Sender::new(first),
             seen: Mutex::new(seen),
+            asking: Mutex::default(),
         };
         Self { inner: Arc::new(inner) }
     }

@@ -1,9 +1,11 @@
 //! Packages on disk and what is known about them.
 //!
-//! A [`Registry`] is what a look at plugin directories found; a [`LiveRegistry`] keeps up with them. Nothing here compiles
-//! or runs a component: definitions, docs and manifests are read from the bytes, and taken from the
-//! [`store`](crate::store) where the files are as they were.
+//! A [`Registry`] is what a look at plugin directories found; a [`LiveRegistry`] keeps up with them. Definitions,
+//! docs and manifests are read from the bytes, and taken from the [`store`](crate::store) where the files are as they were.
+//! Nothing here compiles or runs a component but [`LiveRegistry::take_tools`], for plugins whose tools nobody knows before
+//! they run.
 
+mod ask;
 mod catalog;
 mod document;
 mod health;
@@ -22,6 +24,9 @@ mod tests;
 mod view;
 mod watch;
 
+#[cfg(feature = "cli")]
+pub(crate) use ask::UNASKED;
+pub use ask::{Ask, AskPlugins, Asked};
 pub use catalog::{
     Catalog, Cutoff, Document, HITS_DEFAULT, HealthBoost, Hit, Indexed, Query, SemanticIndex, Standing, TermReader,
     Terms,

@@ -2,18 +2,19 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::catalog::{Indexed, TermReader, Terms};
 use super::document::{document, quality_percent};
 use super::listing::Listed;
 use super::manifest::{Manifest, Tier};
 use super::package::{Package, PackageStatus, name_of};
+use super::scan::warned;
 use crate::error::{Error, ErrorKind};
 use crate::plugin::{
     Inspection, KEPT_VERSION, KeptInspection, Origin, Plugin, Runtime, custom_section, read_component, read_wit,
 };
-use crate::store::{PackageRecord, ToolRecord};
+use crate::store::{PackageRecord, Store, ToolRecord};
 
 /// A file that changed this shortly before it was looked at may change again without a sign of it: clocks of file systems
 /// tick in steps.
@@ -30,11 +31,20 @@ const STANDARD_TEXT_BYTES_MAX: usize = 1_024;
 pub(super) struct Seen {
     pub(super) package: Package,
     /// What the file system said of the files then; `None` when they must be read again in any case.
-    stamp: Option<String>,
+    pub(super) stamp: Option<String>,
     /// A hash of all that was read.
-    content: blake3::Hash,
+    pub(super) content: blake3::Hash,
     /// Its tools, for the index.
     pub(super) tools: Arc<[Indexed]>,
+    /// The plugin that is broken because it told no tools when it was asked.
+    pub(super) silent: Option<Silent>,
+}
+
+/// A plugin that told no tools that can be used, and when.
+#[derive(Clone)]
+pub(super) struct Silent {
+    pub(super) plugin: Arc<Plugin>,
+    pub(super) since: Instant,
 }
 
 impl Seen {
@@ -68,7 +78,13 @@ pub(super) struct Reading {
 }
 
 /// Reads a package, or takes it from what is known when its files are the same. Blocks.
-pub(super) fn read(runtime: &Arc<Runtime>, file: Listed, known: Earlier, terms: &mut TermReader) -> Reading {
+pub(super) fn read(
+    runtime: &Arc<Runtime>,
+    store: &dyn Store,
+    file: Listed,
+    known: Earlier,
+    terms: &mut TermReader,
+) -> Reading {
     let Listed { path, refused } = file;
     let name = match refused.map_or_else(|| name_of(&path), Err) {
         Ok(name) => name,
@@ -86,6 +102,7 @@ pub(super) fn read(runtime: &Arc<Runtime>, file: Listed, known: Earlier, terms: 
                         stamp,
                         content,
                         tools,
+                        silent: None,
                     };
                     return Reading::unchanged(path, Arc::new(seen));
                 }
@@ -96,17 +113,19 @@ pub(super) fn read(runtime: &Arc<Runtime>, file: Listed, known: Earlier, terms: 
     let bytes_max = runtime.engine_limits().component_bytes_max;
     match inspect_package(&name, &path, bytes_max) {
         Ok((inspection, manifest)) => {
+            let inspection = with_kept_tools(store, &name, inspection);
             let mut record = record(&name, &path, &inspection, manifest.as_ref(), terms);
             record.stamp = stamp.clone().unwrap_or_default();
             let content = content_of(&record);
             record.content = content.to_string();
             let is_unsettled = stamp.is_none();
-            let package = match &known {
+            let (package, silent) = match &known {
                 // The plugin goes on, with its machine code and its sessions.
-                Earlier::Seen(seen) if seen.content == content => seen.package.clone(),
-                _ => package(runtime, name, path.clone(), inspection, manifest),
+                Earlier::Seen(seen) if seen.content == content => (seen.package.clone(), seen.silent.clone()),
+                _ => (package(runtime, name, path.clone(), inspection, manifest), None),
             };
-            record.reason = package.reason().map(|reason| reason.message.clone());
+            let reason = package.reason().cloned().or_else(|| package.unasked());
+            record.reason = reason.map(|reason| reason.message.clone());
             let is_known = matches!(&known, Earlier::Record(known) if **known == record)
                 || matches!(&known, Earlier::Seen(seen) if seen.content == content && seen.stamp == stamp);
             let tools = indexed(&record);
@@ -117,6 +136,7 @@ pub(super) fn read(runtime: &Arc<Runtime>, file: Listed, known: Earlier, terms: 
                     stamp,
                     content,
                     tools,
+                    silent,
                 })),
                 changed: (!is_known).then_some(record),
                 is_unsettled,
@@ -153,6 +173,7 @@ fn broken(path: PathBuf, error: Error, stamp: Option<String>, known: Earlier) ->
                 stamp,
                 content,
                 tools: Arc::from([]),
+                silent: None,
             }))
         }
     };
@@ -183,7 +204,7 @@ pub(super) fn stored_path(path: &Path) -> String {
 }
 
 /// Hashes what a package is, without where and when it was read.
-fn content_of(record: &PackageRecord) -> blake3::Hash {
+pub(super) fn content_of(record: &PackageRecord) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
     for text in [
         &record.name,
@@ -228,7 +249,7 @@ fn inode(_metadata: &std::fs::Metadata) -> u64 {
 /// Takes a package from what is remembered, if that is whole. Its text is read when somebody asks for the package.
 fn restore(runtime: &Arc<Runtime>, name: &str, path: &Path, known: &PackageRecord) -> Option<(Package, blake3::Hash)> {
     let content = content_of(known);
-    // A package that could not be used may be usable under today's limits.
+    // A package that could not be used may be usable under today's limits, and one that was not asked may be asked now.
     if known.reason.is_some() || content.to_string() != known.content {
         return None;
     }
@@ -249,7 +270,7 @@ fn restore(runtime: &Arc<Runtime>, name: &str, path: &Path, known: &PackageRecor
 }
 
 /// The tools of a record, for the index.
-fn indexed(record: &PackageRecord) -> Arc<[Indexed]> {
+pub(super) fn indexed(record: &PackageRecord) -> Arc<[Indexed]> {
     let tools = record.tools.iter().map(|tool| {
         let mut indexed = Indexed::new(tool.id.as_str(), tool.name.as_str(), Terms::kept(tool.terms.clone()));
         indexed.standing.quality = f32::from(tool.quality_percent) / 100.0;
@@ -295,6 +316,17 @@ fn with_standard_sections(manifest: Option<Manifest>, component: &[u8]) -> Optio
     Some(manifest)
 }
 
+/// Adds the tools that a component told when it was asked before.
+fn with_kept_tools(store: &dyn Store, plugin: &str, inspection: Inspection) -> Inspection {
+    if !inspection.awaits_tools() {
+        return inspection;
+    }
+    match warned(store.told_tools(plugin, &inspection.digest)) {
+        Some(told) => inspection.with_told(&told, plugin),
+        None => inspection,
+    }
+}
+
 fn package(
     runtime: &Arc<Runtime>,
     name: String,
@@ -318,7 +350,7 @@ fn package(
     }
 }
 
-fn record(
+pub(super) fn record(
     name: &str,
     path: &Path,
     inspection: &Inspection,

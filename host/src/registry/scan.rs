@@ -117,15 +117,7 @@ impl Scan {
         let (own, earlier) = (self.clone(), earlier.clone());
         blocking(move || {
             let seen = by_file(readings);
-            let registry = is_changed.then(|| {
-                let health = warned(own.store.health());
-                let from = Before {
-                    catalog: earlier.view.catalog.clone(),
-                    usable: searchable(earlier.packages()),
-                    newest: earlier.view.newest.clone(),
-                };
-                assemble(&seen, from, &health, own.store)
-            });
+            let registry = is_changed.then(|| republish(&earlier, &seen, own.store));
             Ok(Another {
                 seen,
                 registry,
@@ -157,11 +149,11 @@ impl Scan {
 
     fn read_chunks(&self, chunks: Vec<Chunk>) -> impl Stream<Item = Result<Vec<Reading>, Error>> + use<> {
         let parallel = std::thread::available_parallelism().map_or(2, usize::from);
-        let runtime = self.runtime.clone();
+        let (runtime, store) = (self.runtime.clone(), self.store.clone());
         let read_chunk = move |chunk: Chunk| {
-            let runtime = runtime.clone();
+            let (runtime, store) = (runtime.clone(), store.clone());
             let mut terms = TermReader::new();
-            let read_one = move |(file, known)| read(&runtime, file, known, &mut terms);
+            let read_one = move |(file, known)| read(&runtime, &*store, file, known, &mut terms);
             blocking(move || Ok(chunk.into_iter().map(read_one).collect()))
         };
         futures::stream::iter(chunks).map(read_chunk).buffered(parallel)
@@ -193,7 +185,7 @@ fn records(store: &dyn Store) -> HashMap<String, PackageRecord> {
         .collect()
 }
 
-fn warned<T: Default>(result: Result<T, StoreError>) -> T {
+pub(super) fn warned<T: Default>(result: Result<T, StoreError>) -> T {
     result.unwrap_or_else(|error| {
         tracing::warn!(
             error = &error as &dyn std::error::Error,
@@ -241,6 +233,17 @@ fn searchable(packages: &[Package]) -> HashMap<PathBuf, Arc<Plugin>> {
         .iter()
         .filter_map(|package| Some((package.path.clone(), package.plugin()?.clone())));
     usable.collect()
+}
+
+/// Puts a view together after an earlier one. Blocks.
+pub(super) fn republish(earlier: &Registry, seen: &SeenFiles, store: Arc<dyn Store>) -> Registry {
+    let health = warned(store.health());
+    let from = Before {
+        catalog: earlier.view.catalog.clone(),
+        usable: searchable(earlier.packages()),
+        newest: earlier.view.newest.clone(),
+    };
+    assemble(seen, from, &health, store)
 }
 
 /// What the view before knew.
@@ -292,7 +295,9 @@ fn assemble(seen: &SeenFiles, from: Before, health: &Health, store: Arc<dyn Stor
     Registry { view }
 }
 
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
         let message = "reading the plugins failed unexpectedly";
         Err(Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error))

@@ -9,7 +9,9 @@ use std::time::{Duration, SystemTime};
 
 use super::*;
 use crate::plugin::{CodeCachePlace, Runtime, RuntimeOptions, Scope};
-use crate::store::{CheckOutcome, CheckStage, MemoryStore, PackageRecord, Store, StoreError, ToolHealth, ToolKey};
+use crate::store::{
+    CheckOutcome, CheckStage, MemoryStore, PackageRecord, Store, StoreError, ToldTools, ToolHealth, ToolKey,
+};
 
 fn runtime() -> Arc<Runtime> {
     let options = RuntimeOptions {
@@ -67,6 +69,16 @@ impl Store for Counting {
         at_ms: u64,
     ) -> Result<(), StoreError> {
         self.store.record_check(tool, stage, outcome, at_ms)
+    }
+}
+
+impl ToldTools for Counting {
+    fn told_tools(&self, plugin: &str, digest: &str) -> Result<Option<String>, StoreError> {
+        self.store.told_tools(plugin, digest)
+    }
+
+    fn keep_told_tools(&self, plugin: &str, digest: &str, told: &str) -> Result<(), StoreError> {
+        self.store.keep_told_tools(plugin, digest, told)
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use super::ask::{Ask, AskPlugins};
 use super::live::LiveRegistry;
 #[cfg(feature = "store")]
 use super::notices::Notices;
@@ -24,6 +25,8 @@ pub struct WatchOptions {
     pub poll_every: Duration,
     /// Whether the operating system is asked for events, where it has them.
     pub events: WatchEvents,
+    /// Whether new plugins are asked for the tools that they tell only when they run.
+    pub ask: AskPlugins,
 }
 
 /// Whether the operating system is asked for events.
@@ -44,6 +47,7 @@ impl Default for WatchOptions {
             quiet_wall_max: Duration::from_secs(1),
             poll_every: Duration::from_secs(2),
             events: WatchEvents::System,
+            ask: AskPlugins::WhenFound,
         }
     }
 }
@@ -93,6 +97,7 @@ async fn follow(live: LiveRegistry, options: WatchOptions) {
     // As long as it is kept, there is always a next hint to wait for.
     let _kept = hint;
     let mut pause = options.poll_every;
+    let mut asks = JoinSet::new();
     loop {
         #[cfg(feature = "store")]
         if let Some(notices) = &mut notices {
@@ -112,6 +117,12 @@ async fn follow(live: LiveRegistry, options: WatchOptions) {
                 }
             }
             Err(error) => tracing::warn!(%error, "the plugins could not be read again"),
+        }
+        while asks.try_join_next().is_some() {}
+        if options.ask == AskPlugins::WhenFound && asks.is_empty() {
+            // Beside the looks: a plugin may take its time to answer.
+            let live = live.clone();
+            asks.spawn(async move { live.take_tools(Ask::Unasked).await.map(drop) });
         }
         pause = match is_unsettled {
             true => options.poll_every,

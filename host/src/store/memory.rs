@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::record::{CheckOutcome, CheckStage, PackageRecord, ToolHealth, ToolKey};
-use super::{KeyValueStore, Store, StoreError};
+use super::{KeyValueStore, Store, StoreError, ToldTools};
 
 /// Remembers in memory, for embedders who want no file.
 #[derive(Debug, Default)]
@@ -17,6 +17,7 @@ struct Content {
     packages: BTreeMap<String, PackageRecord>,
     health: BTreeMap<ToolKey, ToolHealth>,
     values: BTreeMap<(String, String), Vec<u8>>,
+    told: BTreeMap<(String, String), String>,
 }
 
 impl MemoryStore {
@@ -88,6 +89,28 @@ impl Store for MemoryStore {
                 .or_default()
                 .record(stage, outcome, at_ms);
         }
+        Ok(())
+    }
+}
+
+impl ToldTools for MemoryStore {
+    fn told_tools(&self, plugin: &str, digest: &str) -> Result<Option<String>, StoreError> {
+        let key = (plugin.to_owned(), digest.to_owned());
+        Ok(self.content().told.get(&key).cloned())
+    }
+
+    fn keep_told_tools(&self, plugin: &str, digest: &str, told: &str) -> Result<(), StoreError> {
+        let mut content = self.content();
+        let Content {
+            packages, told: kept, ..
+        } = &mut *content;
+        let is_there = |name: &str, digest: &str| {
+            packages
+                .values()
+                .any(|package| package.name == name && package.digest == digest)
+        };
+        kept.retain(|(name, digest), _| is_there(name, digest));
+        kept.insert((plugin.to_owned(), digest.to_owned()), told.to_owned());
         Ok(())
     }
 }

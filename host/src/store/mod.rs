@@ -11,17 +11,19 @@ mod record;
 mod sqlite;
 #[cfg(test)]
 mod tests;
+mod told;
 
 pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use record::{CheckOutcome, CheckStage, HealthState, PackageRecord, ToolHealth, ToolKey, ToolRecord};
 #[cfg(feature = "store")]
 pub use sqlite::SqliteStore;
+pub use told::ToldTools;
 
 use std::collections::BTreeMap;
 
 /// What a host remembers.
-pub trait Store: Send + Sync {
+pub trait Store: ToldTools {
     /// Returns all packages with their tools, by path.
     ///
     /// # Errors

@@ -126,11 +126,31 @@ fn values_are_apart_by_owner_and_bounded(store: &dyn KeyValueStore) {
     );
 }
 
+fn what_a_plugin_told_belongs_to_its_name_and_bytes(store: &dyn Store) {
+    store.update_packages(&[package("/a.wasm", "d1", &[])], &[]).unwrap();
+    assert_eq!(store.told_tools("p", "d1").unwrap(), None);
+    store.keep_told_tools("p", "d1", "first").unwrap();
+    store.keep_told_tools("p", "d1", "second").unwrap();
+    assert_eq!(store.told_tools("p", "d1").unwrap().as_deref(), Some("second"));
+    for (plugin, digest) in [("p", "d2"), ("q", "d1")] {
+        assert_eq!(store.told_tools(plugin, digest).unwrap(), None, "{plugin} {digest}");
+    }
+    store.update_packages(&[package("/a.wasm", "d2", &[])], &[]).unwrap();
+    store.keep_told_tools("p", "d2", "third").unwrap();
+    assert_eq!(
+        store.told_tools("p", "d1").unwrap(),
+        None,
+        "nobody has these bytes any more"
+    );
+    assert_eq!(store.told_tools("p", "d2").unwrap().as_deref(), Some("third"));
+}
+
 #[test]
 fn memory_keeps_the_promises_of_a_store() {
     packages_and_tools_go_together(&MemoryStore::new());
     a_success_heals_and_other_bytes_start_anew(&MemoryStore::new());
     values_are_apart_by_owner_and_bounded(&MemoryStore::new());
+    what_a_plugin_told_belongs_to_its_name_and_bytes(&MemoryStore::new());
 }
 
 #[cfg(feature = "store")]
@@ -144,6 +164,22 @@ mod sqlite {
         packages_and_tools_go_together(&SqliteStore::in_memory().unwrap());
         a_success_heals_and_other_bytes_start_anew(&SqliteStore::in_memory().unwrap());
         values_are_apart_by_owner_and_bounded(&SqliteStore::in_memory().unwrap());
+        what_a_plugin_told_belongs_to_its_name_and_bytes(&SqliteStore::in_memory().unwrap());
+    }
+
+    #[test]
+    fn a_store_of_an_earlier_version_is_taken_over_with_what_it_holds() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.db");
+        let old = rusqlite::Connection::open(&path).unwrap();
+        old.execute_batch(include_str!("sqlite/schema.sql")).unwrap();
+        old.pragma_update(None, "user_version", 1).unwrap();
+        old.execute_batch("INSERT INTO key_values VALUES ('a', 'k', x'01')")
+            .unwrap();
+        drop(old);
+        let store = SqliteStore::open(&path).unwrap();
+        assert_eq!(store.value("a", "k").unwrap(), Some(vec![1]));
+        what_a_plugin_told_belongs_to_its_name_and_bytes(&store);
     }
 
     #[test]

@@ -32,6 +32,11 @@ impl InputCheck {
         Ok(Self { validator })
     }
 
+    /// Checks arguments by a schema that was read elsewhere.
+    pub(crate) fn with(validator: jsonschema::Validator) -> Self {
+        Self { validator }
+    }
+
     /// Passes arguments that fit.
     ///
     /// # Errors

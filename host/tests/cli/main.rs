@@ -5,6 +5,7 @@
 mod build;
 mod call;
 mod demo;
+mod dynamic;
 mod grant;
 mod guests;
 mod inspect;

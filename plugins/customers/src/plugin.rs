@@ -3,12 +3,14 @@
 use std::cell::RefCell;
 
 use self::bindings::exports::toolwit_demo::customers::customers as wit;
+use self::bindings::toolwit::plugin::{context, output, types::Artifact};
 use crate::{
     cart::{Cart, CartError, CartLine},
     catalogue::{self, Product},
     customer::{self, Customer, SearchError},
     money::{CURRENCY, Cents},
     order::{LineItem, Order, Status},
+    receipt,
     shop::Shop,
     spend::Tier,
 };
@@ -99,8 +101,23 @@ impl wit::Guest for Plugin {
     fn checkout(cart: wit::Cart) -> Result<wit::Order, wit::CartError> {
         let CartResource(cart) = cart.into_inner();
         let order = SHOP.with_borrow_mut(|shop| shop.check_out(&cart.into_inner()).cloned())?;
+        hand_over(&order);
         Ok(wit::Order::new(OrderResource(order)))
     }
+}
+
+/// Tells the user of an order, and hands it over. Neither is worth failing for: it is placed.
+fn hand_over(order: &Order) {
+    let tenant = context::get("tenant");
+    let (text, value) = shop(|shop| {
+        (
+            receipt::text(shop, order),
+            receipt::json(shop, order, tenant.as_deref()),
+        )
+    });
+    output::communicate(&text);
+    let kind = "order".to_owned();
+    let _ = output::attach(&Artifact { kind, value });
 }
 
 struct CustomerResource(Customer);

@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod dynamic;
 mod flow;
 mod hot;
 mod needs;

@@ -1,13 +1,14 @@
 //! The shipped customers: entities with ids, three levels deep, and a cart that keeps its items.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use tokio::sync::OnceCell;
-use toolwit::ErrorKind;
 use toolwit::build::{Build, Silent};
-use toolwit::plugin::Plugin;
+use toolwit::model::Scripted;
+use toolwit::plugin::{Plugin, Scope};
+use toolwit::{ErrorKind, OutputSink, RunOutcome};
 use toolwit_tests::{Conversation, Guests};
 
 /// Builds the plugin once for all tests of this file.
@@ -135,4 +136,68 @@ async fn two_customers_have_tools_of_their_own_and_can_be_lent_to_one_call() {
         .filter(|name| name.ends_with("_get_average_spend"))
         .count();
     assert_eq!(spends, ids.len());
+}
+
+/// What the user reads.
+#[derive(Default)]
+struct Screen(Mutex<Vec<String>>);
+
+impl OutputSink for Screen {
+    fn progress(&self, _: &str) {}
+
+    fn communicate(&self, text: &str) {
+        self.0.lock().unwrap().push(text.to_owned());
+    }
+}
+
+/// Buys beans for John Smith, as a model does.
+async fn bought(guests: &Guests) -> (RunOutcome, Vec<String>) {
+    let scope = Scope::new();
+    let screen = Arc::new(Screen::default());
+    let model = Scripted::new()
+        .call("search_customer", json!({"name": "John Smith"}))
+        .call("customer_c123_open_cart", json!({}))
+        .call("cart_cart1_add_item", json!({"product_id": "p-01", "quantity": 2}))
+        .call("checkout", json!({"cart": "cart-1"}))
+        .answer("It is ordered.");
+    let outcome = toolwit::Conversation::builder()
+        .model(Arc::new(model))
+        .tools(customers(guests).await.tools(&scope))
+        .context(toolwit::ToolContext::new().with("tenant", "acme"))
+        .output(screen.clone())
+        .build()
+        .unwrap()
+        .run("Buy beans for John Smith")
+        .await
+        .unwrap();
+    let told = screen.0.lock().unwrap().clone();
+    (outcome, told)
+}
+
+// accept: 102, accept: 140
+#[tokio::test]
+async fn a_checkout_speaks_to_the_user_and_hands_over_the_order() {
+    let (outcome, told) = bought(&Guests::new()).await;
+    let [order] = outcome.artifacts.as_slice() else {
+        panic!("{:?}", outcome.artifacts)
+    };
+    let value = &order.value;
+    assert_eq!((order.kind.as_str(), &value["customer_id"]), ("order", &json!("c-123")));
+    assert_eq!(
+        (&value["lines"][0]["product_id"], &value["lines"][0]["quantity"]),
+        (&json!("p-01"), &json!(2))
+    );
+    let (id, total) = (value["id"].as_str().unwrap(), value["total"].as_str().unwrap());
+    assert_eq!(
+        told,
+        [format!("Order {id} for John Smith is placed: 2 pieces, {total} USD.")]
+    );
+    assert_eq!(value["tenant"], json!(null), "it is not granted");
+
+    let grants = tempfile::tempdir().unwrap();
+    let file = grants.path().join("grants.toml");
+    let text = "version = 1\n[[grant]]\nplugin = \"customers\"\nany-version = true\ncontext = [\"tenant\"]\n";
+    std::fs::write(&file, text).unwrap();
+    let (outcome, told) = bought(&Guests::with(|options| options.grants = Some(file))).await;
+    assert_eq!((&outcome.artifacts[0].value["tenant"], told.len()), (&json!("acme"), 1));
 }

@@ -18,6 +18,7 @@ mod injection;
 mod introspection;
 mod limits;
 mod nested;
+mod nested_events;
 mod ordered_agents;
 mod processes;
 mod property;

@@ -11,15 +11,18 @@ use self::answer::Answer;
 use self::script::{AfterError, Script, play};
 use super::exit::Exit;
 use super::failure::Failure;
+use super::heard::Heard;
 use super::input::read_arguments;
 use super::limits::LimitFlags;
 use super::lookup::find_tool;
 use super::plugins::{AuthorityFlags, PluginFlags};
 use super::printer::Printer;
 use super::progress::shown;
+use super::refresh::ask;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::host::Toolwit;
 use crate::plugin::Scope;
+use crate::registry::Ask;
 use crate::tool::{Arguments, Tool, ToolContext, ToolSet};
 
 const EXAMPLES: &str = "\
@@ -74,7 +77,12 @@ impl Call {
                     false => AfterError::GoOn,
                 };
                 let script = Script::read(script, cancel).await?;
-                let host = self.plugins.load_granted(&self.limits, &self.authority).await?;
+                let host = self
+                    .plugins
+                    .granted(&self.limits, &self.authority)
+                    .await?
+                    .build()
+                    .await?;
                 play(&host, script, after_error, printer, cancel).await
             }
             (None, wanted) => {
@@ -93,12 +101,23 @@ async fn call(
     printer: Printer,
     cancel: &CancellationToken,
 ) -> Result<Exit, Failure> {
-    let tools = host.tools(&Scope::new());
-    let tool = find_tool(host, &tools, wanted)?;
+    let mut tools = host.tools(&Scope::new());
+    let tool = match find_tool(host, &tools, wanted) {
+        Ok(tool) => tool,
+        // It may be one that a plugin tells only when it runs.
+        Err(unknown) => match ask(host, Ask::Unasked, printer).await?.is_empty() {
+            true => return Err(unknown.into()),
+            false => {
+                tools = host.tools(&Scope::new());
+                find_tool(host, &tools, wanted)?
+            }
+        },
+    };
     prepare(host, &*tool, printer, cancel).await?;
     tracing::info!(tool = %tool.definition().id, "calling");
     let context = ToolContext::new()
         .with_cancel(cancel.clone())
+        .with_output(Arc::new(Heard(printer)))
         .with_tools(Arc::new(ToolSet::from_iter(tools)));
     let answer = Answer::of(&tool.definition().id, tool.call(arguments, &context).await);
     answer.print(printer)?;

@@ -10,6 +10,7 @@ use super::answer::Answer;
 use super::prepare;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
+use crate::cli::heard::Heard;
 use crate::cli::input::read_text;
 use crate::cli::lookup::with_reason;
 use crate::cli::page::{FAINT, NAME, Page};
@@ -135,7 +136,9 @@ impl<'a> Stage<'a> {
         Self {
             host,
             printer,
-            context: ToolContext::new().with_cancel(cancel.clone()),
+            context: ToolContext::new()
+                .with_cancel(cancel.clone())
+                .with_output(Arc::new(Heard(printer))),
             start,
             tools,
             entities: Entities::default(),

@@ -19,6 +19,14 @@ pub(super) fn check(registry: &Registry, findings: &mut Findings) {
             Exit::NotLoaded,
         );
     }
+    for (package, unasked) in packages
+        .iter()
+        .filter_map(|package| Some((package, package.unasked()?)))
+    {
+        let hint = unasked.suggestion.as_deref().unwrap_or_default();
+        let message = format!("{}: {}", package.name, unasked.message);
+        findings.warning("packages", &package.name, message, hint);
+    }
     let usable = counted(registry.plugins().count(), "plugin");
     let tools = counted(registry.tool_count(), "tool");
     findings.ok("packages", format!("{usable} can be used, with {tools}"));

@@ -2,6 +2,7 @@
 
 mod open;
 mod packages;
+mod told;
 mod values;
 
 use std::path::Path;

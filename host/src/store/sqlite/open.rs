@@ -12,7 +12,7 @@ use crate::store::StoreError;
 const BUSY_WALL_MAX: Duration = Duration::from_secs(5);
 
 /// The steps from each version of the schema to the next.
-const STEPS: &[&str] = &[include_str!("schema.sql")];
+const STEPS: &[&str] = &[include_str!("schema.sql"), include_str!("told.sql")];
 
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     if let Some(directory) = path.parent() {

@@ -1,0 +1,18 @@
+//! What tools say to the user while they run, on standard error.
+
+use super::page::Page;
+use super::printer::Printer;
+use crate::tool::OutputSink;
+
+/// Prints what stays, and what passes where details are wanted.
+pub(super) struct Heard(pub(super) Printer);
+
+impl OutputSink for Heard {
+    fn progress(&self, text: &str) {
+        self.0.detail(Page::new().text(text).end());
+    }
+
+    fn communicate(&self, text: &str) {
+        self.0.say(Page::new().text(text).end());
+    }
+}

@@ -1,0 +1,138 @@
+//! Asking a component for its tools.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::told::{self, ToldTool, Written};
+use crate::error::{Error, ErrorKind, Phase};
+use crate::limits::CallLimits;
+use crate::plugin::answer::answer;
+use crate::plugin::component::Plugin;
+use crate::plugin::instance::{CallClock, Instance};
+use crate::plugin::log::printable;
+use crate::plugin::scope::Scope;
+use crate::plugin::wasi::Stdio;
+use crate::tool::{ToolContext, ToolResult};
+
+/// How long a component may think about its tools: a conversation waits for it. Those that ask a server need seconds.
+const ASK_WALL_MAX: Duration = Duration::from_secs(10);
+
+/// How much of the guest's own reason is told, in characters.
+const REASON_CHARS_MAX: usize = 500;
+
+impl Plugin {
+    /// Tells whether the component tells tools when it runs, and was not asked yet.
+    #[must_use]
+    pub fn awaits_tools(&self) -> bool {
+        self.known().awaits_tools()
+    }
+
+    /// Asks the component for the tools that it tells when it runs, and returns a plugin that has them; without such, or when
+    /// they are known, the plugin itself.
+    ///
+    /// It runs as a call does, under the bounds of a call and in ten seconds, with what is granted to the plugin. Machine code
+    /// is shared between both plugins.
+    ///
+    /// # Errors
+    /// Those of a call; [`ErrorKind::Tool`] with the reason that the component gave; [`ErrorKind::InvalidProvider`] for tools
+    /// that cannot be used. The next call asks again.
+    pub async fn take_tools(self: &Arc<Self>) -> Result<Arc<Self>, Error> {
+        match self.awaits_tools() {
+            true => self.take_tools_anew().await,
+            false => Ok(self.clone()),
+        }
+    }
+
+    /// Asks the component as [`Plugin::take_tools`] does, whatever it told before.
+    ///
+    /// # Errors
+    /// Those of [`Plugin::take_tools`].
+    pub async fn take_tools_anew(self: &Arc<Self>) -> Result<Arc<Self>, Error> {
+        if !self.inspection().has_dynamic_tools() {
+            return Ok(self.clone());
+        }
+        let told = self.ask().await.map_err(|error| error.with_plugin(self.name()))?;
+        Ok(self.telling(self.inspection().telling(told, self.name())))
+    }
+
+    /// Returns a plugin with the tools that the component told before, as [`Inspection::told`](super::super::Inspection::told)
+    /// wrote them; `None` for any other text.
+    #[must_use]
+    pub fn with_told(&self, told: &str) -> Option<Arc<Self>> {
+        let told: Vec<ToldTool> = serde_json::from_str(told).ok()?;
+        Some(self.telling(self.inspection().telling(told, self.name())))
+    }
+
+    async fn ask(&self) -> Result<Vec<ToldTool>, Error> {
+        let inspection = self.inspection();
+        let Some(dynamic) = &inspection.shape.dynamic else {
+            return Ok(Vec::new());
+        };
+        let context = ToolContext::new();
+        let authority = self.authority(Scope::new().conversation(), &context).await?;
+        let limits = self.limits_for(&context)?;
+        let limits = CallLimits {
+            wall_max: limits.wall_max.min(ASK_WALL_MAX),
+            ..limits
+        };
+        let linked = self.linked(&context).await?;
+        let _permit = self.permit(&context, &limits).await?;
+        let _running = self.runtime().engines.ticker.run();
+        let clock = CallClock::start(&limits, &context);
+        let network = &self.runtime().network;
+        let run = async {
+            let mut instance = Instance::new(&linked, &clock, Stdio::Log, &authority, network).await?;
+            let value = instance.call(&linked, dynamic.tools, &[], &clock).await;
+            if let Some(log) = instance.take_log() {
+                tracing::debug!(
+                    plugin = self.name(),
+                    log = &*authority.redactor.text(&log),
+                    "the guest wrote"
+                );
+            }
+            let function = &inspection.shape.functions[dynamic.tools];
+            answer(function, value?.as_ref(), &mut std::iter::empty(), &limits)
+        };
+        let told = Box::pin(run).await;
+        checked(authority.conclude(told).map_err(in_vain)?)
+    }
+}
+
+/// Says in what a guest failed, whose own words would say only how.
+fn in_vain(error: Error) -> Error {
+    let message = format!("it could not tell its tools: {}", error.message);
+    let told = Error::new(error.kind, error.phase, message);
+    let told = match error.limit.clone() {
+        Some(limit) => told.with_limit(limit),
+        None => told,
+    };
+    match error.suggestion.clone() {
+        Some(suggestion) => told.with_suggestion(suggestion).with_source(error),
+        None => told.with_source(error),
+    }
+}
+
+/// Takes what was told, or why nothing was.
+fn checked(answered: ToolResult) -> Result<Vec<ToldTool>, Error> {
+    if answered.is_error {
+        let reason: String = printable(&answered.for_llm).chars().take(REASON_CHARS_MAX).collect();
+        let message = format!("it could not tell its tools: {reason}");
+        return Err(Error::new(ErrorKind::Tool, Phase::Load, message));
+    }
+    let written: Vec<Written> = serde_json::from_value(answered.value.unwrap_or_default()).map_err(|error| {
+        Error::new(
+            ErrorKind::Internal,
+            Phase::Load,
+            "what it told of its tools could not be read",
+        )
+        .with_source(error)
+    })?;
+    told::check(written).map_err(|why| {
+        Error::new(
+            ErrorKind::InvalidProvider,
+            Phase::Load,
+            format!("its tools cannot be used: {why}"),
+        )
+        .with_suggestion("tell its author")
+    })
+}
