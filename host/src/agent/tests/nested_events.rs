@@ -1,6 +1,7 @@
 //! What observers hear of calls that tools make.
 
 use super::*;
+use crate::error::ErrorKind;
 use crate::tool::{ToolDefinition, ToolId};
 
 /// Calls the tools of its arguments, one after the other, and tells what came of the last.
@@ -106,9 +107,9 @@ async fn a_call_within_a_stopped_one_is_told_to_have_ended() {
         .unwrap();
     conversation.turn("go").cancel(cancel).run().await.unwrap_err();
     let events = events.lock().unwrap();
-    let ended = events.iter().any(
-        |event| matches!(event, Event::NestedCallFinished { kind, .. } if *kind == Some(crate::ErrorKind::Cancelled)),
-    );
+    let ended = events
+        .iter()
+        .any(|event| matches!(event, Event::NestedCallFinished { kind, .. } if *kind == Some(ErrorKind::Cancelled)));
     assert!(ended, "{events:?}");
 }
 
