@@ -286,8 +286,17 @@ async fn what_a_plugin_writes_is_bounded() {
     assert!(made < 100, "names cost, too");
     host.value("change", json!({"how": "unlink", "path": "/data/large", "other": ""}))
         .await;
-    host.value("write", json!({"path": "/data/again", "text": "fits again"}))
-        .await;
+    // It is measured again after a pause, the longer the slower the machine is.
+    let mut tries = 0;
+    while host
+        .call("write", json!({"path": "/data/again", "text": "fits again"}))
+        .await
+        .unwrap()
+        .is_error
+    {
+        tries += 1;
+        assert!(tries < 10_000, "what was removed is given back");
+    }
 }
 
 // attack: C3
