@@ -49,7 +49,7 @@ fn own_first_call(component: &Path, own: &Path) -> Duration {
         let started = Instant::now();
         let result = tool.call(arguments, &toolwit::ToolContext::new()).await.unwrap();
         let took = started.elapsed();
-        assert_eq!(result.for_llm, "14");
+        assert!(result.for_llm.contains("14"), "{}", result.for_llm);
         took
     })
 }

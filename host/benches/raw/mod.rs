@@ -87,6 +87,8 @@ impl LiveCustomer {
         let component = Component::from_binary(&engine, bytes).unwrap();
         let mut linker = Linker::new(&engine);
         wasmtime_wasi::p2::add_to_linker_sync(&mut linker).unwrap();
+        // What it tells the user at a checkout is not asked for here.
+        linker.define_unknown_imports_as_traps(&component).unwrap();
         let mut store = store(&engine);
         let instance = linker.instantiate(&mut store, &component).unwrap();
         let interface = "toolwit-demo:customers/customers@0.1.0";
