@@ -16,16 +16,16 @@ use crate::tool::{Artifact, ToolResult};
 /// [`ErrorKind::ResultBytes`] for a result over its bound.
 pub(crate) fn answer(
     function: &Function,
-    value: Option<&Val>,
+    value: Option<Val>,
     entities: &mut dyn Iterator<Item = Value>,
     limits: &CallLimits,
 ) -> Result<ToolResult, Error> {
     let result = match (&function.result, value) {
         (Some(WitType::Result { ok, .. }), Some(Val::Result(Ok(payload)))) => {
-            side(ok.as_deref(), payload.as_deref(), entities).map(|value| success(function, value))
+            side(ok.as_deref(), payload.map(|payload| *payload), entities).map(|value| success(function, value))
         }
         (Some(WitType::Result { err, .. }), Some(Val::Result(Err(payload)))) => {
-            side(err.as_deref(), payload.as_deref(), entities).map(failure)
+            side(err.as_deref(), payload.map(|payload| *payload), entities).map(failure)
         }
         (Some(ty), Some(value)) => encode(ty, value, entities).map(|value| success(function, value)),
         (None, None) => Ok(ToolResult::value(Value::Null)),
@@ -34,7 +34,8 @@ pub(crate) fn answer(
     let result = result.map_err(|error| {
         Error::new(ErrorKind::Internal, Phase::Execute, "the result could not be read").with_source(error)
     })?;
-    bounded(result, limits)
+    bounded(&result, limits)?;
+    Ok(result)
 }
 
 /// What the function gave: a value, or what it wants told to whom.
@@ -58,7 +59,7 @@ fn failure(error: Value) -> ToolResult {
     result
 }
 
-fn bounded(result: ToolResult, limits: &CallLimits) -> Result<ToolResult, Error> {
+fn bounded(result: &ToolResult, limits: &CallLimits) -> Result<(), Error> {
     let for_user = result.for_user.as_deref().unwrap_or_default();
     let bytes = (result.for_llm.len() + for_user.len()) as u64;
     if bytes > limits.result_bytes_max {
@@ -71,12 +72,12 @@ fn bounded(result: ToolResult, limits: &CallLimits) -> Result<ToolResult, Error>
 ///
 /// # Errors
 /// [`ErrorKind::ResultBytes`].
-pub(crate) fn bounded_artifacts(result: ToolResult, limits: &CallLimits) -> Result<ToolResult, Error> {
+pub(crate) fn bounded_artifacts(result: &ToolResult, limits: &CallLimits) -> Result<(), Error> {
     let bytes_of = |artifact: &Artifact| (artifact.kind.len() + artifact.value.to_string().len()) as u64;
     let bytes: u64 = result.artifacts.iter().map(bytes_of).sum();
     let max = limits.artifact_bytes_max;
     if bytes <= max {
-        return Ok(result);
+        return Ok(());
     }
     let message = format!(
         "the artifacts have {} and may have {}",

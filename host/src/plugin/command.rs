@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tokio::time::Instant;
 use wasmtime::component::Val;
 
 use super::answer::result_too_large;
@@ -29,9 +28,7 @@ pub(crate) async fn run(
     let (args, stdin) = decode(arguments, plugin.name()).map_err(invalid)?;
     let limits = plugin.limits_for(context)?;
     let linked = plugin.linked(context).await?;
-    let waiting = Instant::now();
-    let _permit = plugin.permit(context, &limits).await?;
-    let queued = waiting.elapsed();
+    let place = plugin.permit(context, &limits).await?;
     let _running = plugin.runtime().engines.ticker.run();
     let clock = CallClock::start(&limits, context);
     // One byte over the bound shows that there was more.
@@ -60,7 +57,7 @@ pub(crate) async fn run(
         },
     };
     let mut usage = instance.usage(&clock);
-    usage.queued = queued;
+    usage.queued = place.queued;
     let mut result = answer(status, &stdout, &stderr, &limits)?;
     result.usage = Some(usage);
     Ok(result)

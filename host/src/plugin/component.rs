@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
@@ -38,6 +39,8 @@ pub struct Plugin {
     /// The bounds that its package asks for.
     requested: LimitRequest,
     needs: Vec<Need>,
+    /// The bounds of a call for which nobody asks for others.
+    usual_limits: OnceLock<CallLimits>,
     runtime: Arc<Runtime>,
     linked: Arc<LinkOnce>,
     permits: Arc<Semaphore>,
@@ -145,6 +148,7 @@ impl Plugin {
             source,
             requested: annotations.limits.clone(),
             needs: annotations.needs.clone(),
+            usual_limits: OnceLock::new(),
             runtime: runtime.clone(),
             linked: Arc::default(),
             permits: Arc::new(Semaphore::new(runtime.engines.limits.calls_per_plugin_max)),
@@ -160,6 +164,7 @@ impl Plugin {
             source: self.source.clone(),
             requested: self.requested.clone(),
             needs: self.needs.clone(),
+            usual_limits: OnceLock::new(),
             runtime: self.runtime.clone(),
             linked: self.linked.clone(),
             permits: self.permits.clone(),
@@ -219,7 +224,7 @@ impl Plugin {
     /// # Errors
     /// [`ErrorKind::Unsupported`], [`ErrorKind::UnknownImport`], or [`ErrorKind::Timeout`] when compiling takes longer
     /// than the host waits; it goes on then, and a later call finds it done.
-    pub async fn prepare(&self) -> Result<std::time::Duration, Error> {
+    pub async fn prepare(&self) -> Result<Duration, Error> {
         let started = Instant::now();
         self.linked(&ToolContext::new()).await?;
         Ok(started.elapsed())
@@ -269,13 +274,18 @@ impl Plugin {
 
     /// Computes the bounds of a call from what the process, the operator and the caller say.
     pub(crate) fn limits_for(&self, context: &ToolContext) -> Result<CallLimits, Error> {
-        let request = FuelMeter::request(context).or(&self.requested);
+        let asked = FuelMeter::request(context);
+        if let (None, Some(usual)) = (&asked, self.usual_limits.get()) {
+            return Ok(usual.clone());
+        }
+        let request = asked.clone().unwrap_or_default().or(&self.requested);
         request.check()?;
-        Ok(effective(
-            &self.runtime.engines.limits,
-            &self.runtime.operator_limits,
-            &request,
-        ))
+        let runtime = &self.runtime;
+        let limits = effective(&runtime.engines.limits, &runtime.operator_limits, &request);
+        Ok(match asked {
+            Some(_) => limits,
+            None => self.usual_limits.get_or_init(|| limits).clone(),
+        })
     }
 
     /// Returns the compiled component; compiles it when it is the first time.
@@ -301,21 +311,25 @@ impl Plugin {
 
     /// Waits for a free place to run in. A call inside another runs in the place of the outermost: to wait for one while
     /// holding another could wait for ever.
-    pub(crate) async fn permit(
-        &self,
-        context: &ToolContext,
-        limits: &CallLimits,
-    ) -> Result<Option<OwnedSemaphorePermit>, Error> {
-        if CallStack::of(context).is_some() {
-            return Ok(None);
-        }
+    pub(crate) async fn permit(&self, context: &ToolContext, limits: &CallLimits) -> Result<Place, Error> {
         if context.cancel().is_cancelled() {
             return Err(cancelled_before());
         }
-        if let Ok(permit) = self.permits.clone().try_acquire_owned() {
-            return Ok(Some(permit));
+        if CallStack::of(context).is_some() {
+            return Ok(Place::default());
         }
-        Box::pin(self.permit_in_turn(context, limits)).await.map(Some)
+        if let Ok(permit) = self.permits.clone().try_acquire_owned() {
+            return Ok(Place {
+                _permit: Some(permit),
+                queued: Duration::ZERO,
+            });
+        }
+        let waiting = Instant::now();
+        let permit = Box::pin(self.permit_in_turn(context, limits)).await?;
+        Ok(Place {
+            _permit: Some(permit),
+            queued: waiting.elapsed(),
+        })
     }
 
     async fn permit_in_turn(&self, context: &ToolContext, limits: &CallLimits) -> Result<OwnedSemaphorePermit, Error> {
@@ -327,6 +341,15 @@ impl Plugin {
             () = tokio::time::sleep(limits.wall_max) => Err(busy()),
         }
     }
+}
+
+/// A place to run in, until it is dropped.
+#[derive(Default)]
+pub(crate) struct Place {
+    /// How long it was waited for.
+    pub(crate) queued: Duration,
+    /// `None` for a call inside another, which has its place already.
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 fn busy() -> Error {

@@ -65,11 +65,11 @@ pub(crate) fn find_handles(ty: &WitType, value: &Val, found: &mut Vec<FoundHandl
 /// Writes a value as JSON. `entities` gives what stands for each handle, in the order of [`find_handles`].
 pub(crate) fn encode(
     ty: &WitType,
-    value: &Val,
+    value: Val,
     entities: &mut dyn Iterator<Item = Value>,
 ) -> Result<Value, EncodeError> {
     Ok(match (ty, value) {
-        (WitType::Bool, Val::Bool(value)) => Value::Bool(*value),
+        (WitType::Bool, Val::Bool(value)) => Value::Bool(value),
         (WitType::S8, Val::S8(value)) => json!(value),
         (WitType::U8, Val::U8(value)) => json!(value),
         (WitType::S16, Val::S16(value)) => json!(value),
@@ -84,20 +84,20 @@ pub(crate) fn encode(
             }
         }
         (WitType::U64, Val::U64(value)) => {
-            if *value > EXACT_INTEGER_MAX {
+            if value > EXACT_INTEGER_MAX {
                 json!(value.to_string())
             } else {
                 json!(value)
             }
         }
-        (WitType::F32, Val::Float32(value)) => float32(*value),
-        (WitType::F64, Val::Float64(value)) => float64(*value),
+        (WitType::F32, Val::Float32(value)) => float32(value),
+        (WitType::F64, Val::Float64(value)) => float64(value),
         (WitType::Char, Val::Char(value)) => Value::String(value.to_string()),
-        (WitType::String, Val::String(value)) => Value::String(value.clone()),
-        (WitType::Bytes, Val::List(values)) => bytes(values)?,
+        (WitType::String, Val::String(value)) => Value::String(value),
+        (WitType::Bytes, Val::List(values)) => bytes(&values)?,
         (WitType::List(item), Val::List(values)) => Value::Array(
             values
-                .iter()
+                .into_iter()
                 .map(|value| encode(item, value, entities))
                 .collect::<Result<_, _>>()?,
         ),
@@ -116,14 +116,14 @@ pub(crate) fn encode(
             Value::Object(map)
         }
         (WitType::Variant(cases), Val::Variant(name, payload)) => {
-            let case = cases.iter().find(|case| case.label.wit == *name).ok_or(EncodeError)?;
+            let case = cases.iter().find(|case| case.label.wit == name).ok_or(EncodeError)?;
             match (&case.ty, payload) {
-                (Some(ty), Some(payload)) => json!({ &case.label.json: encode(ty, payload, entities)? }),
+                (Some(ty), Some(payload)) => json!({ &case.label.json: encode(ty, *payload, entities)? }),
                 (None, None) => Value::String(case.label.json.clone()),
                 _ => return Err(EncodeError),
             }
         }
-        (WitType::Enum(names), Val::Enum(name)) => Value::String(json_name(names, name)?),
+        (WitType::Enum(names), Val::Enum(name)) => Value::String(json_name(names, &name)?),
         (WitType::Flags(names), Val::Flags(set)) => Value::Array(
             set.iter()
                 .map(|name| json_name(names, name).map(Value::String))
@@ -131,7 +131,7 @@ pub(crate) fn encode(
         ),
         (WitType::Option(_), Val::Option(None)) => Value::Null,
         (WitType::Option(inner), Val::Option(Some(value))) => {
-            let value = encode(inner, value, entities)?;
+            let value = encode(inner, *value, entities)?;
             if inner.encodes_null() {
                 json!({"some": value})
             } else {
@@ -139,10 +139,10 @@ pub(crate) fn encode(
             }
         }
         (WitType::Result { ok, .. }, Val::Result(Ok(payload))) => {
-            json!({"ok": side(ok.as_deref(), payload.as_deref(), entities)?})
+            json!({"ok": side(ok.as_deref(), payload.map(|payload| *payload), entities)?})
         }
         (WitType::Result { err, .. }, Val::Result(Err(payload))) => {
-            json!({"err": side(err.as_deref(), payload.as_deref(), entities)?})
+            json!({"err": side(err.as_deref(), payload.map(|payload| *payload), entities)?})
         }
         (WitType::Own(_) | WitType::Borrow(_), Val::Resource(_)) => entities.next().ok_or(EncodeError)?,
         _ => return Err(EncodeError),
@@ -152,7 +152,7 @@ pub(crate) fn encode(
 /// Writes one side of a result; a side without a payload is `null`.
 pub(crate) fn side(
     ty: Option<&WitType>,
-    payload: Option<&Val>,
+    payload: Option<Val>,
     entities: &mut dyn Iterator<Item = Value>,
 ) -> Result<Value, EncodeError> {
     match (ty, payload) {

@@ -38,7 +38,7 @@ fn round(field: &Field, value: Value) -> Option<Value> {
     let arguments = Map::from_iter([("value".to_owned(), value)]);
     let params = std::slice::from_ref(field);
     let decoded = decode_arguments(params, &arguments, &mut NoHandles).ok()?;
-    encode(&field.ty, decoded.first()?, &mut std::iter::empty()).ok()
+    encode(&field.ty, decoded.into_iter().next()?, &mut std::iter::empty()).ok()
 }
 
 fn wit_type(data: &mut impl Iterator<Item = u8>, depth: u32) -> WitType {

@@ -162,7 +162,7 @@ impl Harvest<'_> {
             .await?;
         let ty = shape.functions[describe].result.as_ref();
         Ok(ty
-            .zip(answer.as_ref())
+            .zip(answer)
             .and_then(|(ty, value)| encode(ty, value, &mut std::iter::empty()).ok()))
     }
 }

@@ -48,7 +48,7 @@ fn decoded(ty: &WitType, value: Value) -> Result<Val, String> {
 }
 
 fn encoded(ty: &WitType, value: &Val) -> Value {
-    encode(ty, value, &mut std::iter::empty()).unwrap()
+    encode(ty, value.clone(), &mut std::iter::empty()).unwrap()
 }
 
 fn labels(names: &[&str]) -> Vec<Label> {

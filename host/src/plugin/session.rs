@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::{Mutex, MutexGuard};
@@ -121,16 +122,14 @@ impl Session {
         CallStack::require_outside(context, self.number)?;
         authority.require_whole()?;
         let linked = self.plugin.linked(context).await?;
-        let waiting = Instant::now();
-        let mut state = self.enter(context, &limits).await?;
+        let (mut state, waited) = self.enter(context, &limits).await?;
         state.notice_abandoned();
         if state.notice_grants(&authority.granted) || state.notice_variables(authority) {
             self.is_alive.store(false, Ordering::Relaxed);
         }
         let key = self.target_key(function, target, &mut arguments)?;
         let (params, given) = self.decode(&state, function, target, key.as_ref(), &arguments)?;
-        let _permit = self.plugin.permit(context, &limits).await?;
-        let queued = waiting.elapsed();
+        let place = self.plugin.permit(context, &limits).await?;
         let _running = self.plugin.runtime().engines.ticker.run();
         let clock = CallClock::start(&limits, context);
         let alive = Alive::until_dropped(&self.is_alive);
@@ -142,7 +141,9 @@ impl Session {
             None => {
                 self.plugin.runtime().sessions.admit(self);
                 let network = &self.plugin.runtime().network;
-                let mut instance = Instance::new(&linked, &clock, Stdio::Log, authority, network).await?;
+                // Apart: it would make the future of every call larger.
+                let made = Box::pin(Instance::new(&linked, &clock, Stdio::Log, authority, network));
+                let mut instance = made.await?;
                 instance.belong_to(self.number);
                 instance
             }
@@ -161,13 +162,13 @@ impl Session {
         let log = instance.take_log();
         if let Ok(result) = &mut outcome {
             let mut usage = instance.usage(&clock);
-            usage.queued = queued;
+            usage.queued = waited + place.queued;
             result.usage = Some(usage);
             result.log = log;
             result.artifacts.extend(instance.take_artifacts());
         }
         instance.end_call();
-        outcome = outcome.and_then(|result| bounded_artifacts(result, &limits));
+        outcome = outcome.and_then(|result| bounded_artifacts(&result, &limits).map(|()| result));
         match &outcome {
             Err(error) if error.kind != ErrorKind::ResultBytes => state.lose(&error.message),
             // A result that is too large harms nobody but its caller.
@@ -199,25 +200,31 @@ impl Session {
         if let (Some(ty), Some(value)) = (&function.result, &value) {
             find_handles(ty, value, &mut found);
         }
-        let gathered = harvest.gather(instance, entities, &found).await?;
-        let values = &mut gathered.values.into_iter();
-        let mut result = answer(function, value.as_ref(), values, harvest.clock.limits)?;
+        if found.is_empty() {
+            return answer(function, value, &mut std::iter::empty(), harvest.clock.limits);
+        }
+        // Apart, as above.
+        let gathered = Box::pin(harvest.gather(instance, entities, &found)).await?;
+        let mut result = answer(function, value, &mut gathered.values.into_iter(), harvest.clock.limits)?;
         result.providers = gathered.providers;
         Ok(result)
     }
 
-    /// Waits for the calls before this one.
-    async fn enter(&self, context: &ToolContext, limits: &CallLimits) -> Result<MutexGuard<'_, State>, Error> {
+    /// Waits for the calls before this one. Returns how long that took, too.
+    async fn enter(
+        &self,
+        context: &ToolContext,
+        limits: &CallLimits,
+    ) -> Result<(MutexGuard<'_, State>, Duration), Error> {
         static CLOCK: AtomicU64 = AtomicU64::new(1);
         self.last_used
             .store(CLOCK.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
-        if context.cancel().is_cancelled() {
-            return Err(cancelled_before());
-        }
         if let Ok(state) = self.state.try_lock() {
-            return Ok(state);
+            return Ok((state, Duration::ZERO));
         }
-        Box::pin(self.enter_in_turn(context, limits)).await
+        let waiting = Instant::now();
+        let state = Box::pin(self.enter_in_turn(context, limits)).await?;
+        Ok((state, waiting.elapsed()))
     }
 
     async fn enter_in_turn(&self, context: &ToolContext, limits: &CallLimits) -> Result<MutexGuard<'_, State>, Error> {

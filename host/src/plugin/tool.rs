@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio::time::Instant;
 
 use super::answer::{answer, bounded_artifacts};
 use super::authority::Authority;
@@ -192,9 +191,7 @@ impl PluginTool {
         let params = decode_arguments(&function.params, &arguments, &mut NoHandles).map_err(invalid)?;
         let limits = self.plugin.limits_for(context)?;
         let linked = self.plugin.linked(context).await?;
-        let waiting = Instant::now();
-        let _permit = self.plugin.permit(context, &limits).await?;
-        let queued = waiting.elapsed();
+        let place = self.plugin.permit(context, &limits).await?;
         let _running = self.plugin.runtime().engines.ticker.run();
         let clock = CallClock::start(&limits, context);
         let network = &self.plugin.runtime().network;
@@ -204,13 +201,14 @@ impl PluginTool {
         if let Some(log) = &log {
             tracing::debug!(tool = %self.definition.id, log = &*authority.redactor.text(log), "the guest wrote");
         }
-        let mut result = answer(function, value?.as_ref(), &mut std::iter::empty(), &limits)?;
+        let mut result = answer(function, value?, &mut std::iter::empty(), &limits)?;
         let mut usage = instance.usage(&clock);
-        usage.queued = queued;
+        usage.queued = place.queued;
         result.usage = Some(usage);
         result.log = log;
         result.artifacts.extend(artifacts);
-        bounded_artifacts(result, &limits)
+        bounded_artifacts(&result, &limits)?;
+        Ok(result)
     }
 }
 

@@ -1,6 +1,8 @@
 //! Which component files there are.
 
-use std::fs;
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs::{self, FileType};
 use std::path::{Path, PathBuf};
 
 use super::package::EXTENSION;
@@ -10,7 +12,18 @@ use crate::error::{Error, ErrorKind, Phase};
 pub(super) struct Listed {
     pub(super) path: PathBuf,
     pub(super) refused: Option<Error>,
+    pub(super) beside: Beside,
 }
+
+/// What lies beside a component.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Beside {
+    pub(super) manifest: bool,
+    pub(super) wit: bool,
+}
+
+/// What a manifest ends with, and a text of WIT.
+pub(super) const BESIDE: [&str; 2] = ["toml", "wit"];
 
 /// What it means that a place is not there at the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,14 +54,19 @@ pub(super) fn list(places: &[PathBuf], absent: Absent) -> Result<Vec<Listed>, Er
         };
         if !fs::metadata(place).map_err(unreadable)?.is_dir() {
             files.push(Listed {
+                beside: Beside::look(place),
                 path: place.clone(),
                 refused: None,
             });
             continue;
         }
         let root = fs::canonicalize(place).map_err(unreadable)?;
-        for entry in fs::read_dir(place).map_err(unreadable)? {
-            let entry = entry.map_err(unreadable)?;
+        let entries: Vec<_> = fs::read_dir(place).and_then(Iterator::collect).map_err(unreadable)?;
+        let kinds: Kinds = entries
+            .iter()
+            .filter_map(|entry| Some((entry.file_name(), entry.file_type().ok()?)))
+            .collect();
+        for entry in entries {
             let path = entry.path();
             // Most entries are plain files: what the directory itself says of them saves several questions each.
             let is_plain = entry.file_type().is_ok_and(|kind| kind.is_file());
@@ -61,16 +79,27 @@ pub(super) fn list(places: &[PathBuf], absent: Absent) -> Result<Vec<Listed>, Er
                 folder_package(&path)
             };
             if let Some(path) = folder {
+                let beside = Beside::look(&path);
+                let links = BESIDE.map(|extension| path.with_extension(extension));
+                let links = links.iter().filter(|path| path.is_symlink());
                 files.push(Listed {
-                    refused: leads_out(&root, &path).or_else(|| beside_leads_out(&root, &path)),
+                    refused: leads_out(&root, &path).or_else(|| first_that_leads_out(&root, links)),
                     path,
+                    beside,
                 });
             } else if !is_hidden && path.extension().is_some_and(|extension| extension == EXTENSION) {
+                let near = BESIDE.map(|extension| path.with_extension(extension));
+                let kind = |path: &PathBuf| kinds.get(path.file_name()?);
+                let links = near.iter().filter(|path| kind(path).is_some_and(FileType::is_symlink));
                 files.push(Listed {
                     refused: (!is_plain)
                         .then(|| leads_out(&root, &path))
                         .flatten()
-                        .or_else(|| beside_leads_out(&root, &path)),
+                        .or_else(|| first_that_leads_out(&root, links)),
+                    beside: Beside {
+                        manifest: kind(&near[0]).is_some(),
+                        wit: kind(&near[1]).is_some(),
+                    },
                     path,
                 });
             }
@@ -90,13 +119,20 @@ fn folder_package(path: &Path) -> Option<PathBuf> {
     (path.is_dir() && component.exists()).then_some(component)
 }
 
+/// What the entries of a directory are, as the directory says.
+type Kinds = HashMap<OsString, FileType>;
+
+impl Beside {
+    /// Asks the file system.
+    fn look(component: &Path) -> Self {
+        let [manifest, wit] = BESIDE.map(|extension| component.with_extension(extension).exists());
+        Self { manifest, wit }
+    }
+}
+
 /// Refuses a component beside which a link leads out: its manifest and its WIT are read and shown.
-fn beside_leads_out(root: &Path, component: &Path) -> Option<Error> {
-    let beside = ["toml", "wit"].map(|extension| component.with_extension(extension));
-    beside
-        .iter()
-        .filter(|path| path.is_symlink())
-        .find_map(|path| leads_out(root, path))
+fn first_that_leads_out<'p>(root: &Path, mut links: impl Iterator<Item = &'p PathBuf>) -> Option<Error> {
+    links.find_map(|path| leads_out(root, path))
 }
 
 /// Refuses a link whose target lies outside the plugin directory.

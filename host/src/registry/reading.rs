@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::catalog::{Indexed, TermReader, Terms};
 use super::document::{document, quality_percent};
-use super::listing::Listed;
+use super::listing::{BESIDE, Beside, Listed};
 use super::manifest::{Manifest, Tier};
 use super::package::{Package, PackageStatus, name_of};
 use super::scan::warned;
@@ -85,12 +85,12 @@ pub(super) fn read(
     known: Earlier,
     terms: &mut TermReader,
 ) -> Reading {
-    let Listed { path, refused } = file;
+    let Listed { path, refused, beside } = file;
     let name = match refused.map_or_else(|| name_of(&path), Err) {
         Ok(name) => name,
         Err(error) => return broken(path, error, None, known),
     };
-    let stamp = stamp(&path);
+    let stamp = stamp(&path, beside);
     if stamp.is_some() {
         match &known {
             Earlier::Seen(seen) if seen.stamp == stamp => return Reading::unchanged(path, seen.clone()),
@@ -219,10 +219,12 @@ pub(super) fn content_of(record: &PackageRecord) -> blake3::Hash {
 }
 
 /// Describes the files of a package as the file system sees them. `None` while they may still be changing.
-fn stamp(path: &Path) -> Option<String> {
+fn stamp(path: &Path, beside: Beside) -> Option<String> {
     let mut stamp = format!("{KEPT_VERSION}");
-    for path in [path.to_owned(), path.with_extension("toml"), path.with_extension("wit")] {
-        let Ok(metadata) = std::fs::metadata(&path) else {
+    let [manifest, wit] = BESIDE.map(|extension| path.with_extension(extension));
+    let near = [(&manifest, beside.manifest), (&wit, beside.wit)];
+    for (path, is_there) in std::iter::once((&path.to_owned(), true)).chain(near) {
+        let Some(metadata) = is_there.then(|| std::fs::metadata(path).ok()).flatten() else {
             stamp.push_str(" -");
             continue;
         };

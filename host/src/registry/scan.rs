@@ -18,8 +18,11 @@ use crate::error::{Error, ErrorKind, Phase};
 use crate::plugin::{Plugin, Runtime};
 use crate::store::{PackageRecord, Store, StoreError, ToolHealth, ToolKey};
 
-/// How many packages one task reads.
-const CHUNK: usize = 32;
+/// How many packages one task reads at most: those of a task share the words that they have in common.
+const CHUNK_MAX: usize = 256;
+
+/// How many tasks a processor has, where there are packages enough.
+const CHUNKS_PER_PROCESSOR: usize = 4;
 
 /// How many times that may be read and not yet be in the store.
 const CHUNKS_WAITING_MAX: usize = 64;
@@ -148,7 +151,6 @@ impl Scan {
     }
 
     fn read_chunks(&self, chunks: Vec<Chunk>) -> impl Stream<Item = Result<Vec<Reading>, Error>> + use<> {
-        let parallel = std::thread::available_parallelism().map_or(2, usize::from);
         let (runtime, store) = (self.runtime.clone(), self.store.clone());
         let read_chunk = move |chunk: Chunk| {
             let (runtime, store) = (runtime.clone(), store.clone());
@@ -156,7 +158,7 @@ impl Scan {
             let read_one = move |(file, known)| read(&runtime, &*store, file, known, &mut terms);
             blocking(move || Ok(chunk.into_iter().map(read_one).collect()))
         };
-        futures::stream::iter(chunks).map(read_chunk).buffered(parallel)
+        futures::stream::iter(chunks).map(read_chunk).buffered(processors())
     }
 
     /// Writes what comes until nothing comes any more, or the store fails.
@@ -175,6 +177,10 @@ impl Scan {
             }
         }
     }
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from)
 }
 
 /// What the store knows, by path; nothing when it cannot be read.
@@ -197,11 +203,12 @@ pub(super) fn warned<T: Default>(result: Result<T, StoreError>) -> T {
 
 /// Pairs files with what is known of them, a task's worth at a time.
 fn chunks(listed: Vec<Listed>, mut known: impl FnMut(&Path) -> Earlier) -> Vec<Chunk> {
+    let at_once = (listed.len() / (processors() * CHUNKS_PER_PROCESSOR)).clamp(1, CHUNK_MAX);
     let mut chunks: Vec<Chunk> = Vec::new();
     for file in listed {
         let known = known(&file.path);
         match chunks.last_mut() {
-            Some(chunk) if chunk.len() < CHUNK => chunk.push((file, known)),
+            Some(chunk) if chunk.len() < at_once => chunk.push((file, known)),
             _ => chunks.push(vec![(file, known)]),
         }
     }

@@ -149,7 +149,8 @@ impl ToolResult {
     pub fn value(value: Value) -> Self {
         let for_llm = match &value {
             Value::String(text) => text.clone(),
-            other => other.to_string(),
+            // Straight to bytes, which the formatter would take a piece at a time.
+            other => serde_json::to_string(other).unwrap_or_default(),
         };
         Self {
             for_llm,

@@ -91,7 +91,7 @@ impl Plugin {
                 );
             }
             let function = &inspection.shape.functions[dynamic.tools];
-            answer(function, value?.as_ref(), &mut std::iter::empty(), &limits)
+            answer(function, value?, &mut std::iter::empty(), &limits)
         };
         let told = Box::pin(run).await;
         checked(authority.conclude(told).map_err(in_vain)?)

@@ -34,14 +34,14 @@ impl FuelMeter {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// What a call asks for. One inside another has no more fuel than is left when it begins, whoever makes it: the guest itself,
+    /// What a call asks for, if it does. One inside another has no more fuel than is left when it begins, whoever makes it: the guest itself,
     /// a native tool on its behalf, or work that an earlier one handed over.
-    pub(crate) fn request(context: &ToolContext) -> LimitRequest {
-        let mut request = context.extension::<LimitRequest>().cloned().unwrap_or_default();
+    pub(crate) fn request(context: &ToolContext) -> Option<LimitRequest> {
+        let mut request = context.extension::<LimitRequest>()?.clone();
         if let Some(meter) = Self::of(context) {
             request.fuel_max = request.fuel_max.map(|fuel| fuel.saturating_sub(meter.total()).max(1));
         }
-        request
+        Some(request)
     }
 }
 
@@ -168,14 +168,14 @@ fn deeper(reach: &Reach, session: Option<u64>, http: Option<Arc<HttpBudget>>) ->
         let message = format!("calls may be {depth_max} deep inside each other");
         return Err(limit(message, "nested_depth_max", depth_max.into(), depth.into()));
     }
-    if let Err(Full { max, used }) = reach.nested_calls.take(1) {
+    if let Err(Full { max, used }) = reach.nested_calls().take(1) {
         let message = format!("a call may make {max} calls, those inside them included");
         return Err(limit(message, "nested_calls_max", max, used));
     }
     let sessions = outer.map_or(&[][..], |stack| &stack.sessions);
     Ok(CallStack {
         depth,
-        calls: reach.nested_calls.clone(),
+        calls: reach.nested_calls().clone(),
         http,
         sessions: sessions.iter().copied().chain(session).collect(),
         caller: Arc::new(reach.authority.granted.effective.clone()),

@@ -1,6 +1,6 @@
 //! What a guest reaches of its conversation during one call.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio::time::Instant;
 
@@ -22,8 +22,8 @@ pub(crate) struct Reach {
     pub(super) authority: Authority,
     pub(super) limits: CallLimits,
     pub(super) deadline: Instant,
-    /// The calls that the guest has made.
-    pub(super) nested_calls: Arc<Tally>,
+    /// The calls that the guest has made, from the first one on.
+    nested_calls: OnceLock<Arc<Tally>>,
     artifacts: Vec<Artifact>,
     artifact_bytes: u64,
     /// What the user was told so far.
@@ -37,11 +37,17 @@ impl Reach {
             authority: authority.clone(),
             limits: clock.limits.clone(),
             deadline: clock.deadline(),
-            nested_calls: CallStack::count_inside(clock.context, clock.limits.nested_calls_max),
+            nested_calls: OnceLock::new(),
             artifacts: Vec::new(),
             artifact_bytes: 0,
             told_bytes: 0,
         }
+    }
+
+    /// Counts the calls that the guest makes.
+    pub(super) fn nested_calls(&self) -> &Arc<Tally> {
+        let count = || CallStack::count_inside(&self.context, self.limits.nested_calls_max);
+        self.nested_calls.get_or_init(count)
     }
 
     /// Takes out the objects that the guest handed over.
