@@ -103,7 +103,8 @@ impl Toolwit {
     }
 
     /// Starts a conversation as [`Toolwit::conversation`] does, over the tools whose id `may_use` allows: a tenant's, a
-    /// role's. The others are neither shown nor found, and no tool can call them.
+    /// role's. The others are neither shown nor found, and no tool can call them. It decides about the methods of entities too,
+    /// each by one id for all instances, such as `crm/shop:crm/customers#[method]customer.delete`.
     #[must_use]
     pub fn conversation_among(&self, may_use: impl Fn(&str) -> bool + Send + Sync + 'static) -> ConversationBuilder {
         let chaining = chained(&self.registry(), &may_use);
@@ -172,7 +173,11 @@ fn chained(registry: &Registry, may_use: &impl Fn(&str) -> bool) -> Chaining {
     let plugins = registry.packages().iter().filter(says_so).filter_map(Package::plugin);
     let is_used = |plugin: &&Arc<Plugin>| plugin.inspection().tools.iter().any(|tool| may_use(tool.id.as_str()));
     let resources = plugins.filter(is_used).flat_map(|plugin| plugin.chained_resources());
-    resources.fold(Chaining::new(), Chaining::from_resource)
+    let usable = resources.filter_map(|mut resource| {
+        resource.methods.retain(|method| may_use(method.id.as_str()));
+        (!resource.methods.is_empty()).then_some(resource)
+    });
+    usable.fold(Chaining::new(), Chaining::from_resource)
 }
 
 /// Finds a tool by the name that a conversation over all these tools would give it.

@@ -205,7 +205,7 @@ impl Plugin {
             .map(|(definition, function)| {
                 PluginTool::free(
                     self.clone(),
-                    scope.conversation(),
+                    scope.confines().clone(),
                     session.clone(),
                     *function,
                     definition.clone(),

@@ -69,7 +69,7 @@ impl Plugin {
             return Ok(Vec::new());
         };
         let context = ToolContext::new();
-        let authority = self.authority(Scope::new().conversation(), &context).await?;
+        let authority = self.authority(Scope::new().confines().conversation(), &context).await?;
         let limits = self.limits_for(&context)?;
         let limits = CallLimits {
             wall_max: limits.wall_max.min(ASK_WALL_MAX),
