@@ -2,13 +2,16 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
 
 use crate::agent::{Conversation, ConversationBuilder};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::injection::{Chaining, RegistryTools, ToolSearch};
 use crate::limits::{EngineLimits, LimitRequest};
 use crate::plugin::{CodeCachePlace, KeyValue, Plugin, Resolve, Runtime, RuntimeOptions, Scope};
-use crate::registry::{Absent, Ask, AskPlugins, LiveRegistry, Package, Registry, WatchOptions, Watching};
+use crate::registry::{Absent, Ask, AskPlugins, Asked, LiveRegistry, Package, Registry, WatchOptions, Watching};
 use crate::store::{MemoryStore, Store};
 use crate::tool::{Lookup, Tool, ToolSet};
 
@@ -32,6 +35,8 @@ pub struct Toolwit {
     exposure: Exposure,
     tools_visible_max: usize,
     _watching: Option<Arc<Watching>>,
+    /// Ends with the host.
+    _asking: Option<Arc<JoinSet<Result<Vec<Asked>, Error>>>>,
 }
 
 /// Which tools of plugins a conversation shows its model. It is decided once, when the conversation is made.
@@ -51,6 +56,9 @@ pub enum Exposure {
 
 /// How many tools are shown without a search: models choose badly among more, and each costs its definition in every request.
 pub const TOOLS_VISIBLE_MAX: usize = 40;
+
+/// How long a host that is built waits for what plugins tell of their tools. The others answer later.
+const ASKED_WALL_MAX: Duration = Duration::from_secs(10);
 
 /// Says where the plugins of a host are and how they run. What is not said is at its safe default.
 #[derive(Clone, Default)]
@@ -103,7 +111,8 @@ impl Toolwit {
     }
 
     /// Starts a conversation as [`Toolwit::conversation`] does, over the tools whose id `may_use` allows: a tenant's, a
-    /// role's. The others are neither shown nor found, and no tool can call them.
+    /// role's. The others are neither shown nor found, and no tool can call them. It decides about the methods of entities too,
+    /// each by one id for all instances, such as `crm/shop:crm/customers#[method]customer.delete`.
     #[must_use]
     pub fn conversation_among(&self, may_use: impl Fn(&str) -> bool + Send + Sync + 'static) -> ConversationBuilder {
         let chaining = chained(&self.registry(), &may_use);
@@ -172,7 +181,11 @@ fn chained(registry: &Registry, may_use: &impl Fn(&str) -> bool) -> Chaining {
     let plugins = registry.packages().iter().filter(says_so).filter_map(Package::plugin);
     let is_used = |plugin: &&Arc<Plugin>| plugin.inspection().tools.iter().any(|tool| may_use(tool.id.as_str()));
     let resources = plugins.filter(is_used).flat_map(|plugin| plugin.chained_resources());
-    resources.fold(Chaining::new(), Chaining::from_resource)
+    let usable = resources.filter_map(|mut resource| {
+        resource.methods.retain(|method| may_use(method.id.as_str()));
+        (!resource.methods.is_empty()).then_some(resource)
+    });
+    usable.fold(Chaining::new(), Chaining::from_resource)
 }
 
 /// Finds a tool by the name that a conversation over all these tools would give it.
@@ -272,6 +285,7 @@ impl ToolwitBuilder {
 
     /// Says whether plugins are asked for the tools that they tell only when they run; see [`LiveRegistry::take_tools`]. Unless
     /// something else is said, they are when the host is built and when it finds new ones: once, since what they tell is kept.
+    /// Building waits ten seconds for them; who answers later has its tools then.
     #[must_use]
     pub fn ask_plugins(mut self, ask: AskPlugins) -> Self {
         self.ask = ask;
@@ -327,9 +341,10 @@ impl ToolwitBuilder {
         let known = registry.current();
         let names = known.packages().iter().map(|package| package.name.as_str());
         runtime.authorities.warn_of_strangers(names);
-        if self.ask == AskPlugins::WhenFound {
-            registry.take_tools(Ask::Unasked).await?;
-        }
+        let asking = match self.ask {
+            AskPlugins::WhenFound => ask(&registry).await?,
+            AskPlugins::Never => None,
+        };
         let watching = self.watch.map(|mut options| {
             if self.ask == AskPlugins::Never {
                 options.ask = AskPlugins::Never;
@@ -342,6 +357,23 @@ impl ToolwitBuilder {
             exposure: self.exposure,
             tools_visible_max: self.tools_visible_max.unwrap_or(TOOLS_VISIBLE_MAX),
             _watching: watching,
+            _asking: asking.map(Arc::new),
         })
+    }
+}
+
+/// Asks plugins for the tools that they tell only when they run, and waits for a while. Returns what goes on.
+async fn ask(registry: &LiveRegistry) -> Result<Option<JoinSet<Result<Vec<Asked>, Error>>>, Error> {
+    let mut asking = JoinSet::new();
+    let live = registry.clone();
+    asking.spawn(async move { live.take_tools(Ask::Unasked).await });
+    match tokio::time::timeout(ASKED_WALL_MAX, asking.join_next()).await {
+        Err(_) => Ok(Some(asking)),
+        Ok(None | Some(Ok(Ok(_)))) => Ok(None),
+        Ok(Some(Ok(Err(error)))) => Err(error),
+        Ok(Some(Err(error))) => {
+            let message = "asking the plugins for their tools failed unexpectedly";
+            Err(Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error))
+        }
     }
 }

@@ -93,8 +93,13 @@ impl Add {
         }
         let awaiting = source.packages().iter().filter(|package| package.unasked().is_some());
         let awaiting: Vec<_> = awaiting.map(|package| package.name.clone()).collect();
-        if !awaiting.is_empty() {
-            self.ask(&awaiting, &mut added, printer).await?;
+        if !awaiting.is_empty()
+            && let Err(error) = self.ask(&awaiting, &mut added, printer).await
+        {
+            // The files are there, whatever else is wrong.
+            for one in added.iter_mut().filter(|one| awaiting.contains(&one.name)) {
+                one.unasked = Some(error.message.clone());
+            }
         }
         tell(printer, &added)?;
         Ok(Exit::Success)

@@ -1,5 +1,6 @@
 //! A plugin as `list` and `inspect` write it in JSON.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -20,7 +21,7 @@ pub(super) struct PackageDocument<'a> {
     version: Option<&'a str>,
     tier: Tier,
     status: Status,
-    reason: Option<&'a str>,
+    reason: Option<Cow<'a, str>>,
     /// How far its machine code is.
     code: &'static str,
     tools: &'a [ToolDefinition],
@@ -30,7 +31,7 @@ pub(super) struct PackageDocument<'a> {
 #[serde(rename_all = "kebab-case")]
 enum Status {
     Ready,
-    /// It tells tools when it runs, and was not asked for them yet.
+    /// It tells tools when it runs, and was not asked for them yet or told none that can be used.
     Unasked,
     Broken,
 }
@@ -40,11 +41,16 @@ impl<'a> PackageDocument<'a> {
     pub(super) fn of(package: &'a Package, code: &CodeStates) -> Self {
         let inspection = package.plugin().map(|plugin| &**plugin.inspection());
         let manifest = package.manifest.as_deref();
+        let document = Self::new(&package.name, &package.path, inspection, manifest, package.reason());
         Self {
             code: package
                 .plugin()
                 .map_or(CompileStatus::NotAsked.word(), |plugin| code.of(plugin)),
-            ..Self::new(&package.name, &package.path, inspection, manifest, package.reason())
+            reason: match package.unasked() {
+                Some(unasked) => Some(Cow::Owned(unasked.message.clone())),
+                None => document.reason,
+            },
+            ..document
         }
     }
 
@@ -57,8 +63,8 @@ impl<'a> PackageDocument<'a> {
         reason: Option<&'a Error>,
     ) -> Self {
         let (status, reason) = match (reason, inspection) {
-            (Some(error), _) => (Status::Broken, Some(error.message.as_str())),
-            (None, Some(inspection)) if inspection.awaits_tools() => (Status::Unasked, Some(UNASKED)),
+            (Some(error), _) => (Status::Broken, Some(Cow::Borrowed(error.message.as_str()))),
+            (None, Some(inspection)) if inspection.awaits_tools() => (Status::Unasked, Some(Cow::Borrowed(UNASKED))),
             (None, _) => (Status::Ready, None),
         };
         Self {

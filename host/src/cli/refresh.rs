@@ -16,7 +16,7 @@ use crate::registry::{Ask, AskPlugins, Asked};
 /// Ask plugins for the tools that they tell only when they run
 ///
 /// Most plugins have their tools in their types; some know them only when they run, such as those of an API that a setting names.
-/// They are asked once, when they are added or a conversation starts, and what they tell is kept. This asks them again: after a
+/// They are asked once, when they are added or a host starts that may use them, and what they tell is kept. This asks them again: after a
 /// setting or a grant has changed, or when they failed.
 #[derive(Debug, clap::Args)]
 pub(super) struct Refresh {
@@ -42,11 +42,11 @@ impl Refresh {
                 .with_suggestion("`toolwit list` shows those that there are")
                 .into());
         }
-        let names = match self.names.is_empty() {
-            true => registry.packages().iter().map(|package| package.name.clone()).collect(),
-            false => self.names,
+        let wanted = match self.names.as_slice() {
+            [] => Ask::All,
+            names => Ask::Anew(names),
         };
-        let asked = ask(&host, Ask::Anew(&names), printer).await?;
+        let asked = ask(&host, wanted, printer).await?;
         tell(&asked, printer)?;
         let failed = asked.iter().find_map(|asked| asked.tools.as_ref().err());
         Ok(failed.map_or(Exit::Success, Exit::of))

@@ -13,7 +13,7 @@ pub(super) struct Follower {
     known: Mutex<Registry>,
     /// Where the resources of its tools live.
     scope: Scope,
-    may_use: Box<dyn Fn(&str) -> bool + Send + Sync>,
+    may_use: Arc<dyn Fn(&str) -> bool + Send + Sync>,
 }
 
 impl Follower {
@@ -22,11 +22,13 @@ impl Follower {
         scope: Scope,
         may_use: impl Fn(&str) -> bool + Send + Sync + 'static,
     ) -> Self {
+        let may_use = Arc::new(may_use);
+        let of_methods = may_use.clone();
         Self {
             known: Mutex::new(live.current()),
             live,
-            scope,
-            may_use: Box::new(may_use),
+            scope: scope.among(move |id| of_methods(id)),
+            may_use,
         }
     }
 

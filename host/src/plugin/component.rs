@@ -210,7 +210,7 @@ impl Plugin {
             .map(|(definition, function)| {
                 PluginTool::free(
                     self.clone(),
-                    scope.conversation(),
+                    scope.confines().clone(),
                     session.clone(),
                     *function,
                     definition.clone(),
@@ -293,14 +293,22 @@ impl Plugin {
         if let Some(linked) = self.linked.made_before() {
             return Ok(linked);
         }
+        // Apart, as all that seldom waits: it would make the future of every call larger.
+        Box::pin(self.linked_within(context, self.runtime.engines.limits.load_wall_max)).await
+    }
+
+    /// Returns the compiled component as [`Plugin::linked`] does, and waits no longer than that; compiling goes on.
+    pub(crate) async fn linked_within(
+        &self,
+        context: &ToolContext,
+        wall_max: std::time::Duration,
+    ) -> Result<Arc<Linked>, Error> {
         let wait = Wait {
-            wall_max: self.runtime.engines.limits.load_wall_max,
+            wall_max: wall_max.min(self.runtime.engines.limits.load_wall_max),
             cancel: context.cancel(),
         };
-        // Apart, as all that seldom waits: it would make the future of every call larger.
-        Box::pin(self.linked.get(|| self.linking(), wait))
-            .await
-            .map_err(|error| error.with_plugin(&*self.name))
+        let linked = self.linked.get(|| self.linking(), wait).await;
+        linked.map_err(|error| error.with_plugin(&*self.name))
     }
 
     fn linking(&self) -> impl Future<Output = Result<Arc<Linked>, Error>> + Send + 'static {

@@ -12,7 +12,7 @@ use super::inspection::{define, define_shared_method};
 use super::session::{Session, Target};
 use super::tool::PluginTool;
 use super::types::{Function, FunctionKind, Resource, ResourceIndex, Shape, WitType};
-use crate::tool::{AVAILABLE_TOOLS, Rebinding, Tool, ToolDefinition, ToolProvider, entity_tool_names, snake_case};
+use crate::tool::{AVAILABLE_TOOLS, Rebinding, Tool, ToolDefinition, ToolId, ToolProvider, entity_tool_names, snake_case};
 
 /// The longest id that a guest may give, in bytes.
 pub(crate) const ID_BYTES_MAX: usize = 256;
@@ -203,10 +203,21 @@ fn tool_methods(resource: &Resource) -> impl Iterator<Item = usize> {
         .filter(|method| resource.id != Some(*method))
 }
 
+/// Lists the methods that the conversation may use as tools.
+fn usable_methods(session: &Session, resource: &Resource) -> impl Iterator<Item = usize> {
+    let plugin = session.plugin();
+    tool_methods(resource).filter(move |method| {
+        let function = &plugin.inspection().shape.functions[*method];
+        let id = || ToolId::plugin(plugin.name(), function.interface.as_deref(), &function.export);
+        session.confines().may_use(id)
+    })
+}
+
 /// Names the tools of an entity as they will be called unless the names are taken; whoever takes them in writes the names
 /// that they were given.
-pub(crate) fn bound_tool_names(shape: &Shape, resource: &Resource, id: &str) -> Vec<String> {
-    tool_methods(resource)
+pub(crate) fn bound_tool_names(session: &Session, resource: &Resource, id: &str) -> Vec<String> {
+    let shape = &session.plugin().inspection().shape;
+    usable_methods(session, resource)
         .filter_map(|method| {
             entity_tool_names(&resource.json_name(), id, &snake_case(&shape.functions[method].name))
                 .into_iter()
@@ -216,8 +227,9 @@ pub(crate) fn bound_tool_names(shape: &Shape, resource: &Resource, id: &str) -> 
 }
 
 /// Names the tools that serve all entities of a type.
-pub(crate) fn shared_tool_names(shape: &Shape, resource: &Resource) -> Vec<String> {
-    tool_methods(resource)
+pub(crate) fn shared_tool_names(session: &Session, resource: &Resource) -> Vec<String> {
+    let shape = &session.plugin().inspection().shape;
+    usable_methods(session, resource)
         .map(|method| format!("{}_{}", resource.json_name(), snake_case(&shape.functions[method].name)))
         .collect()
 }
@@ -298,7 +310,7 @@ impl ToolProvider for PluginEntity {
         let plugin = self.session.plugin();
         let shape = &plugin.inspection().shape;
         let resource = &shape.resources[self.resource.0];
-        tool_methods(resource)
+        usable_methods(&self.session, resource)
             .map(|method| {
                 let function = &shape.functions[method];
                 let (definition, target) = match &self.id {

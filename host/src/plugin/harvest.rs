@@ -82,9 +82,9 @@ impl Harvest<'_> {
             };
             let tools = match is_shared {
                 // Told once for each type: it is the same for all of them.
-                true if told.insert(handle.resource) => shared_tool_names(shape, resource),
+                true if told.insert(handle.resource) => shared_tool_names(self.session, resource),
                 true => Vec::new(),
-                false => bound_tool_names(shape, resource, &id),
+                false => bound_tool_names(self.session, resource, &id),
             };
             gathered.values.push(entity_json(resource, &id, description, &tools));
             gathered.provide(self.session, handle.resource, (!is_shared).then_some(id), kept.depth);

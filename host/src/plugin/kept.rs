@@ -45,6 +45,12 @@ impl Inspection {
     }
 }
 
+/// Tells whether what [`Inspection::keep`] wrote is of a component that tells tools when it runs, without reading all of it.
+/// Within a text of the author's, there is a backslash before each quotation mark.
+pub(super) fn tells_tools(kept: &str) -> bool {
+    kept.contains("\"dynamic\":{\"tools\":")
+}
+
 impl Shape {
     /// Whether every index in it leads somewhere, so that damaged text is no panic later.
     fn is_sound(&self) -> bool {
@@ -126,6 +132,12 @@ mod tests {
             serde_json::to_value(&inspection.tools).unwrap()
         );
         assert_eq!(restored.digest, inspection.digest);
+        assert!(!tells_tools(&kept));
+        let mut shape = Shape::clone(&inspection.shape);
+        shape.functions[0].docs = Some(r#""dynamic":{"tools":0,"call":0}"#.to_owned());
+        assert!(!tells_tools(&Inspection::assemble(inspection.facts(), shape.clone(), "sum").keep()));
+        shape.dynamic = Some(crate::plugin::dynamic::DynamicExport::at(0, 0));
+        assert!(tells_tools(&Inspection::assemble(inspection.facts(), shape, "sum").keep()));
         assert!(Inspection::restore(&kept.replacen("\"version\":3", "\"version\":0", 1), "sum").is_none());
         for length in (0..kept.len()).filter(|at| kept.is_char_boundary(*at)) {
             assert!(Inspection::restore(&kept[..length], "sum").is_none());

@@ -6,6 +6,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use super::engine::Profile;
 use super::footprint::Footprint;
 use super::inspection::{Facts, Inspection};
+use super::kept::tells_tools;
 use super::types::Shape;
 use crate::capability::Declared;
 
@@ -78,6 +79,19 @@ impl Known {
 
     pub(super) fn awaits_tools(&self) -> bool {
         self.awaits_tools
+    }
+
+    /// Tells whether the component tells tools when it runs. What was kept is not taken apart for that.
+    pub(super) fn has_dynamic_tools(&self) -> bool {
+        if let Some(inspection) = self.inspection.get() {
+            return inspection.has_dynamic_tools();
+        }
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*kept {
+            Some(text) => tells_tools(text),
+            // It is being read at this moment, which takes microseconds.
+            None => self.inspection.wait().has_dynamic_tools(),
+        }
     }
 
     /// Returns the inspection, for a plugin of this name. Takes tens of microseconds when it is the first time.

@@ -25,7 +25,7 @@ use super::host_api::CallStack;
 use super::inspection::id_parameter;
 use super::instance::{CallClock, Instance};
 use super::link_once::cancelled_before;
-use super::scope::ConversationNumber;
+use super::scope::{Confines, ConversationNumber};
 use super::tool::invalid;
 use super::types::ResourceIndex;
 use super::wasi::Stdio;
@@ -47,7 +47,7 @@ pub(crate) enum Target {
 /// One plugin's instance in one conversation.
 pub(crate) struct Session {
     number: u64,
-    conversation: ConversationNumber,
+    confines: Confines,
     plugin: Arc<Plugin>,
     state: Mutex<State>,
     is_alive: AtomicBool,
@@ -65,11 +65,11 @@ struct State {
 }
 
 impl Session {
-    pub(crate) fn new(plugin: Arc<Plugin>, conversation: ConversationNumber) -> Self {
+    pub(crate) fn new(plugin: Arc<Plugin>, confines: Confines) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Self {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
-            conversation,
+            confines,
             plugin,
             state: Mutex::default(),
             is_alive: AtomicBool::new(false),
@@ -83,7 +83,11 @@ impl Session {
     }
 
     pub(crate) fn conversation(&self) -> ConversationNumber {
-        self.conversation
+        self.confines.conversation()
+    }
+
+    pub(crate) fn confines(&self) -> &Confines {
+        &self.confines
     }
 
     pub(crate) fn plugin(&self) -> &Arc<Plugin> {

@@ -11,7 +11,7 @@ use super::component::Plugin;
 use super::decode::{DecodeError, NoHandles, decode_arguments};
 use super::dynamic::{self, DynamicCall};
 use super::instance::{CallClock, Instance};
-use super::scope::ConversationNumber;
+use super::scope::Confines;
 use super::session::{Session, Target};
 use super::types::{Function, FunctionKind};
 use super::wasi::Stdio;
@@ -22,7 +22,7 @@ use crate::tool::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolR
 /// A function of a plugin, or a method of one of its entities.
 pub(crate) struct PluginTool {
     plugin: Arc<Plugin>,
-    conversation: ConversationNumber,
+    confines: Confines,
     /// The instance that a conversation's calls share; `None` for a plugin without resources.
     session: Option<Arc<Session>>,
     function: usize,
@@ -36,14 +36,14 @@ impl PluginTool {
     /// A function that needs no entity of its own.
     pub(crate) fn free(
         plugin: Arc<Plugin>,
-        conversation: ConversationNumber,
+        confines: Confines,
         session: Option<Arc<Session>>,
         function: usize,
         definition: ToolDefinition,
     ) -> Arc<Self> {
         Arc::new(Self {
             plugin,
-            conversation,
+            confines,
             session,
             function,
             target: Target::None,
@@ -61,7 +61,7 @@ impl PluginTool {
     ) -> Arc<Self> {
         Arc::new(Self {
             plugin: session.plugin().clone(),
-            conversation: session.conversation(),
+            confines: session.confines().clone(),
             session: Some(session),
             function,
             target,
@@ -86,7 +86,7 @@ impl PluginTool {
             true => self.dynamic.arguments(&self.definition, arguments)?,
             false => arguments,
         };
-        let authority = self.plugin.authority(self.conversation, context).await?;
+        let authority = self.plugin.authority(self.confines.conversation(), context).await?;
         let called = match &self.session {
             _ if function.kind == FunctionKind::Command => {
                 Box::pin(command::run(
@@ -168,10 +168,11 @@ impl PluginTool {
         let mut functions = inspection.tools.iter().zip(&inspection.tool_functions);
         let (definition, function) = functions
             .find(|(definition, _)| definition.id.as_str() == wanted || definition.name() == wanted)
-            .ok_or_else(|| handed_over_wrongly(wanted, "the plugin has no such function"))?;
+            .filter(|(definition, _)| self.confines.may_use(|| definition.id.clone()))
+            .ok_or_else(|| handed_over_wrongly(wanted, "the plugin has no such function for this conversation"))?;
         Ok(Self {
             plugin: self.plugin.clone(),
-            conversation: self.conversation,
+            confines: self.confines.clone(),
             session: self.session.clone(),
             function: *function,
             target: Target::None,

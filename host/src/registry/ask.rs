@@ -1,10 +1,13 @@
 //! Asking plugins for the tools that they tell only when they run: the one place of the registry in which guest code runs.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::StreamExt;
+use tokio::time::Instant;
 
 use super::catalog::TermReader;
 use super::live::LiveRegistry;
@@ -14,10 +17,13 @@ use super::scan::{SeenFiles, blocking, republish, warned};
 use super::view::Registry;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::plugin::Plugin;
-use crate::store::{PackageRecord, Store};
+use crate::store::{PackageRecord, Store, ToldRecord};
 
 /// How many plugins are asked at once. Each may compile first, which takes processors.
 const AT_ONCE: usize = 4;
+
+/// How many answers are published at once when many came: each publication makes a new view of all packages.
+const ANSWERS_AT_ONCE_MAX: usize = 256;
 
 /// After this long, a plugin that told nothing usable is asked again without being named. A hostile one costs seconds each time.
 const AGAIN_AFTER: Duration = Duration::from_secs(300);
@@ -33,6 +39,8 @@ pub enum Ask<'a> {
     Unasked,
     /// Those of these names that have such tools, whatever they told before.
     Anew(&'a [String]),
+    /// All that have such tools, whatever they told before.
+    All,
 }
 
 /// Whether plugins are asked for the tools that they tell only when they run.
@@ -64,54 +72,76 @@ struct Answer {
 }
 
 impl Package {
-    /// Says why its tools are not all known and what helps: it tells them when it runs, and was not asked yet.
+    /// Says why its tools are not all known and what helps: it tells them when it runs, and was not asked yet or told nothing
+    /// that can be used. The others work.
     #[must_use]
     pub fn unasked(&self) -> Option<Error> {
         self.plugin().filter(|plugin| plugin.awaits_tools())?;
-        let hint = format!(
-            "`toolwit refresh {}` asks it now; a conversation does when it starts",
-            self.name
-        );
-        let error = Error::new(ErrorKind::ToolUnavailable, Phase::Registry, UNASKED);
-        Some(error.with_suggestion(hint).with_plugin(&*self.name))
+        let asks = format!("`toolwit refresh {}` asks it", self.name);
+        let error = match &self.untold {
+            Some(error) => {
+                let hint = match &error.suggestion {
+                    Some(helps) => format!("{helps}; then {asks} again"),
+                    None => format!("{asks} again"),
+                };
+                Error::clone(error).with_suggestion(hint)
+            }
+            None => Error::new(ErrorKind::ToolUnavailable, Phase::Registry, UNASKED)
+                .with_suggestion(format!("{asks} now; a host does when it starts")),
+        };
+        Some(error.with_plugin(&*self.name))
     }
 }
 
 impl LiveRegistry {
-    /// Asks plugins for the tools that they tell only when they run, and publishes what they told. It is kept in the store, by
-    /// the plugin's name and the digest of its component, so that nobody asks twice.
+    /// Asks plugins for the tools that they tell only when they run, and publishes what each told as it comes. It is kept in
+    /// the store, by the plugin's name and the digest of its component, so that nobody asks twice.
     ///
-    /// One that tells nothing usable is broken, with the reason, until it is asked again; what it told before stays. A
-    /// registry that never changes asks nobody.
+    /// One that tells nothing usable says why ([`Package::unasked`]) until it is asked again; its other tools work, and what it
+    /// told before stays. Only one that cannot run at all is broken. A registry that never changes asks nobody.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`] when a task of the host fails. How each plugin answered is no error here.
     pub async fn take_tools(&self, ask: Ask<'_>) -> Result<Vec<Asked>, Error> {
-        let _one_at_a_time = self.inner.asking.lock().await;
-        let wanted = wanted(&self.current(), &*self.inner.seen.lock().await, ask);
-        if wanted.is_empty() {
+        if self.is_fixed() {
             return Ok(Vec::new());
         }
+        let _one_at_a_time = self.inner.asking.lock().await;
+        let wanted = wanted(&self.current(), &*self.inner.seen.lock().await, ask);
         let store = self.current().store().clone();
-        let answers: Vec<Answer> = futures::stream::iter(wanted)
+        let answers = futures::stream::iter(wanted)
             .map(|(path, plugin)| asked(&store, path, plugin, ask))
             .buffer_unordered(AT_ONCE)
-            .collect()
-            .await;
-        let mut asked: Vec<_> = answers.iter().map(Answer::report).collect();
+            .ready_chunks(ANSWERS_AT_ONCE_MAX);
+        let mut answers = pin!(answers);
+        let mut asked: Vec<Asked> = Vec::new();
+        while let Some(round) = answers.next().await {
+            asked.extend(round.iter().map(Answer::report));
+            self.publish(round).await?;
+        }
         asked.sort_by(|one, other| one.plugin.cmp(&other.plugin));
+        Ok(asked)
+    }
+
+    /// Takes over what plugins answered.
+    async fn publish(&self, answers: Vec<Answer>) -> Result<(), Error> {
         let mut seen = self.inner.seen.lock().await;
         let (earlier, mut now) = (self.current(), seen.clone());
         let store = earlier.store().clone();
-        let (registry, now) = blocking(move || {
-            let changed = take_over(&mut now, answers, &*store);
-            warned(store.update_packages(&changed, &[]));
-            Ok((republish(&earlier, &now, store), now))
-        })
-        .await?;
-        *seen = now;
-        self.inner.current.send_replace(registry);
-        Ok(asked)
+        let taken = blocking(move || {
+            let taken = take_over(&mut now, answers);
+            if taken.is_nothing {
+                return Ok(None);
+            }
+            warned(store.keep_told_tools(&taken.told));
+            warned(store.update_packages(&taken.packages, &[]));
+            Ok(Some((republish(&earlier, &now, store), now)))
+        });
+        if let Some((registry, now)) = taken.await? {
+            *seen = now;
+            self.inner.current.send_replace(registry);
+        }
+        Ok(())
     }
 }
 
@@ -130,24 +160,24 @@ impl Answer {
 
 /// Chooses whom to ask.
 fn wanted(registry: &Registry, seen: &SeenFiles, ask: Ask<'_>) -> Vec<(PathBuf, Arc<Plugin>)> {
-    let silent = |package: &Package| {
-        let silent = seen.get(&package.path)?.silent.as_ref()?;
-        let is_due = match ask {
-            Ask::Unasked => silent.since.elapsed() >= AGAIN_AFTER,
-            Ask::Anew(names) => names.contains(&package.name),
-        };
-        is_due.then(|| silent.plugin.clone())
-    };
-    let is_wanted = |plugin: &&Arc<Plugin>| match ask {
-        Ask::Unasked => plugin.awaits_tools(),
-        Ask::Anew(names) => names.iter().any(|name| name == plugin.name()) && plugin.inspection().has_dynamic_tools(),
+    let names: HashSet<&str> = match ask {
+        Ask::Anew(names) => names.iter().map(String::as_str).collect(),
+        Ask::Unasked | Ask::All => HashSet::new(),
     };
     let choose = |package: &Package| {
-        let plugin = match package.plugin() {
-            Some(plugin) => Some(plugin).filter(is_wanted).cloned(),
-            None => silent(package),
+        let seen = seen.get(&package.path);
+        let silent = seen.and_then(|seen| seen.silent.as_ref());
+        // One that is broken because nobody may say whose its name is, is none to ask.
+        let broken = || silent.filter(|_| seen.is_some_and(|seen| seen.package.plugin().is_none()));
+        let plugin = package.plugin().or_else(|| broken().map(|silent| &silent.plugin))?;
+        let is_wanted = match ask {
+            Ask::Unasked => {
+                plugin.awaits_tools() && silent.is_none_or(|silent| silent.since.elapsed() >= AGAIN_AFTER)
+            }
+            Ask::Anew(_) => names.contains(&*package.name) && plugin.has_dynamic_tools(),
+            Ask::All => plugin.has_dynamic_tools(),
         };
-        Some((package.path.clone(), plugin?))
+        is_wanted.then(|| (package.path.clone(), plugin.clone()))
     };
     registry.packages().iter().filter_map(choose).collect()
 }
@@ -159,7 +189,7 @@ async fn asked(store: &Arc<dyn Store>, path: PathBuf, plugin: Arc<Plugin>, ask: 
     let look_up = move || Ok(warned(store.told_tools(&name, &digest)));
     let kept = match ask {
         Ask::Unasked => blocking(look_up).await.ok().flatten(),
-        Ask::Anew(_) => None,
+        Ask::Anew(_) | Ask::All => None,
     };
     let told = match kept.and_then(|kept| plugin.with_told(&kept)) {
         Some(plugin) => Ok(plugin),
@@ -171,21 +201,34 @@ async fn asked(store: &Arc<dyn Store>, path: PathBuf, plugin: Arc<Plugin>, ask: 
     Answer { path, plugin, told }
 }
 
-/// Puts answers into what was seen, unless their file is another one by now. Returns what is to be remembered.
-fn take_over(seen: &mut SeenFiles, answers: Vec<Answer>, store: &dyn Store) -> Vec<PackageRecord> {
+/// What is to be remembered of answers.
+struct Taken {
+    packages: Vec<PackageRecord>,
+    told: Vec<ToldRecord>,
+    is_nothing: bool,
+}
+
+/// Puts answers into what was seen, unless their file is another one by now.
+fn take_over(seen: &mut SeenFiles, answers: Vec<Answer>) -> Taken {
     let mut terms = TermReader::new();
-    let mut changed = Vec::new();
+    let mut taken = Taken {
+        packages: Vec::new(),
+        told: Vec::new(),
+        is_nothing: true,
+    };
     for Answer { path, plugin, told } in answers {
         let Some(before) = seen.get(&path).filter(|seen| is_of(seen, &plugin)) else {
             continue;
         };
         let now = match told {
             Ok(told) => {
-                if let Some(text) = told.inspection().told() {
-                    warned(store.keep_told_tools(told.name(), told.digest(), &text));
-                }
+                taken.told.extend(told.inspection().told().map(|text| ToldRecord {
+                    plugin: told.name().to_owned(),
+                    digest: told.digest().to_owned(),
+                    told: text,
+                }));
                 let (now, record) = before.telling(&path, told, &mut terms);
-                changed.push(record);
+                taken.packages.push(record);
                 now
             }
             // What it told before still holds.
@@ -193,8 +236,17 @@ fn take_over(seen: &mut SeenFiles, answers: Vec<Answer>, store: &dyn Store) -> V
             Err(error) => before.silenced(plugin, error),
         };
         seen.insert(path, Arc::new(now));
+        taken.is_nothing = false;
     }
-    changed
+    taken
+}
+
+/// Whether a component can do nothing at all, whoever asks.
+fn is_unusable(error: &Error) -> bool {
+    matches!(
+        error.kind,
+        ErrorKind::MalformedComponent | ErrorKind::Unsupported | ErrorKind::UnknownImport
+    )
 }
 
 fn is_of(seen: &Seen, plugin: &Arc<Plugin>) -> bool {
@@ -216,6 +268,7 @@ impl Seen {
         let seen = Self {
             package: Package {
                 status: PackageStatus::Ready(plugin),
+                untold: None,
                 ..self.package.clone()
             },
             stamp: self.stamp.clone(),
@@ -226,19 +279,30 @@ impl Seen {
         (seen, record)
     }
 
-    /// The same files, with a plugin that told nothing usable.
+    /// The same files, with a plugin that told nothing usable. The tools of its types stay.
     fn silenced(&self, plugin: Arc<Plugin>, error: Error) -> Self {
-        let package = Package {
-            status: PackageStatus::Broken(error),
-            ..self.package.clone()
+        let is_unusable = is_unusable(&error);
+        let package = self.package.clone();
+        let package = match is_unusable {
+            true => Package {
+                status: PackageStatus::Broken(error),
+                ..package
+            },
+            false => Package {
+                status: PackageStatus::Ready(plugin.clone()),
+                untold: Some(Arc::new(error)),
+                ..package
+            },
         };
-        let since = Instant::now();
         Self {
             package,
             stamp: self.stamp.clone(),
             content: self.content,
-            tools: Arc::from([]),
-            silent: Some(Silent { plugin, since }),
+            tools: self.tools.clone(),
+            silent: Some(Silent {
+                plugin,
+                since: Instant::now(),
+            }),
         }
     }
 }

@@ -103,6 +103,11 @@ impl LiveRegistry {
         })
     }
 
+    /// Tells whether it stays as it is.
+    pub(super) fn is_fixed(&self) -> bool {
+        self.inner.scan.is_none()
+    }
+
     /// Returns the directories and files that it looks at.
     #[must_use]
     pub fn places(&self) -> &[PathBuf] {

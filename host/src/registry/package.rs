@@ -26,6 +26,8 @@ pub struct Package {
     pub manifest: Option<Arc<Manifest>>,
     /// Whether it can be used.
     pub status: PackageStatus,
+    /// Why it told no tools when it was asked last.
+    pub(super) untold: Option<Arc<Error>>,
 }
 
 /// Whether a package can be used.
@@ -71,6 +73,7 @@ impl Package {
             path: path.to_owned(),
             manifest: None,
             status: PackageStatus::Broken(error.with_plugin(name)),
+            untold: None,
         }
     }
 }

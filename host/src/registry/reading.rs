@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::time::Instant;
 
 use super::catalog::{Indexed, TermReader, Terms};
 use super::document::{document, quality_percent};
@@ -36,7 +38,7 @@ pub(super) struct Seen {
     pub(super) content: blake3::Hash,
     /// Its tools, for the index.
     pub(super) tools: Arc<[Indexed]>,
-    /// The plugin that is broken because it told no tools when it was asked.
+    /// The plugin that told no tools that can be used when it was asked.
     pub(super) silent: Option<Silent>,
 }
 
@@ -267,6 +269,7 @@ fn restore(runtime: &Arc<Runtime>, name: &str, path: &Path, known: &PackageRecor
         path: path.to_owned(),
         manifest: manifest.map(Arc::new),
         status: PackageStatus::Ready(plugin),
+        untold: None,
     };
     Some((package, content))
 }
@@ -344,6 +347,7 @@ fn package(
             path,
             manifest,
             status: PackageStatus::Ready(plugin),
+            untold: None,
         },
         Err(error) => Package {
             manifest,

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use super::*;
 use crate::plugin::{CodeCachePlace, Runtime, RuntimeOptions, Scope};
 use crate::store::{
-    CheckOutcome, CheckStage, MemoryStore, PackageRecord, Store, StoreError, ToldTools, ToolHealth, ToolKey,
+    CheckOutcome, CheckStage, MemoryStore, PackageRecord, Store, StoreError, ToldRecord, ToldTools, ToolHealth, ToolKey,
 };
 
 fn runtime() -> Arc<Runtime> {
@@ -77,8 +77,8 @@ impl ToldTools for Counting {
         self.store.told_tools(plugin, digest)
     }
 
-    fn keep_told_tools(&self, plugin: &str, digest: &str, told: &str) -> Result<(), StoreError> {
-        self.store.keep_told_tools(plugin, digest, told)
+    fn keep_told_tools(&self, told: &[ToldRecord]) -> Result<(), StoreError> {
+        self.store.keep_told_tools(told)
     }
 }
 

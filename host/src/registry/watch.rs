@@ -6,12 +6,13 @@
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 use super::ask::{Ask, AskPlugins};
 use super::live::LiveRegistry;
 #[cfg(feature = "store")]
 use super::notices::Notices;
+use crate::error::Error;
 
 /// How it is found out that something changed.
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +119,9 @@ async fn follow(live: LiveRegistry, options: WatchOptions) {
             }
             Err(error) => tracing::warn!(%error, "the plugins could not be read again"),
         }
-        while asks.try_join_next().is_some() {}
+        while let Some(asked) = asks.try_join_next() {
+            told(asked);
+        }
         if options.ask == AskPlugins::WhenFound && asks.is_empty() {
             // Beside the looks: a plugin may take its time to answer.
             let live = live.clone();
@@ -128,6 +131,18 @@ async fn follow(live: LiveRegistry, options: WatchOptions) {
             true => options.poll_every,
             false => options.poll_every.max(started.elapsed().saturating_mul(POLL_SHARE)),
         };
+    }
+}
+
+/// Says why plugins could not be asked. How each answered was said before.
+fn told(asked: Result<Result<(), Error>, JoinError>) {
+    match asked {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(%error, "the plugins could not be asked for their tools"),
+        Err(error) => tracing::error!(
+            error = &error as &dyn std::error::Error,
+            "asking the plugins for their tools failed unexpectedly"
+        ),
     }
 }
 

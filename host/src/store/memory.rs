@@ -1,10 +1,10 @@
 //! A store that lasts as long as the process.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::record::{CheckOutcome, CheckStage, PackageRecord, ToolHealth, ToolKey};
-use super::{KeyValueStore, Store, StoreError, ToldTools};
+use super::{KeyValueStore, Store, StoreError, ToldRecord, ToldTools};
 
 /// Remembers in memory, for embedders who want no file.
 #[derive(Debug, Default)]
@@ -47,6 +47,17 @@ impl Content {
         self.health
             .retain(|key, _| packages.values().any(|package| has(package, key)));
     }
+
+    /// Drops what plugins told that no package is of any more.
+    fn forget_told(&mut self) {
+        if self.told.is_empty() {
+            return;
+        }
+        let packages = self.packages.values();
+        let there: HashSet<_> = packages.map(|package| (&*package.name, &*package.digest)).collect();
+        self.told
+            .retain(|(name, digest), _| there.contains(&(name.as_str(), digest.as_str())));
+    }
 }
 
 fn has(package: &PackageRecord, tool: &ToolKey) -> bool {
@@ -67,6 +78,7 @@ impl Store for MemoryStore {
             content.packages.insert(package.path.clone(), package.clone());
         }
         content.forget_health();
+        content.forget_told();
         Ok(())
     }
 
@@ -99,18 +111,12 @@ impl ToldTools for MemoryStore {
         Ok(self.content().told.get(&key).cloned())
     }
 
-    fn keep_told_tools(&self, plugin: &str, digest: &str, told: &str) -> Result<(), StoreError> {
+    fn keep_told_tools(&self, told: &[ToldRecord]) -> Result<(), StoreError> {
         let mut content = self.content();
-        let Content {
-            packages, told: kept, ..
-        } = &mut *content;
-        let is_there = |name: &str, digest: &str| {
-            packages
-                .values()
-                .any(|package| package.name == name && package.digest == digest)
-        };
-        kept.retain(|(name, digest), _| is_there(name, digest));
-        kept.insert((plugin.to_owned(), digest.to_owned()), told.to_owned());
+        for record in told {
+            let key = (record.plugin.clone(), record.digest.clone());
+            content.told.insert(key, record.told.clone());
+        }
         Ok(())
     }
 }

@@ -18,7 +18,7 @@ pub use memory::MemoryStore;
 pub use record::{CheckOutcome, CheckStage, HealthState, PackageRecord, ToolHealth, ToolKey, ToolRecord};
 #[cfg(feature = "store")]
 pub use sqlite::SqliteStore;
-pub use told::ToldTools;
+pub use told::{ToldRecord, ToldTools};
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,8 @@ pub trait Store: ToldTools {
 
     /// Puts packages in the place of those at their paths, and forgets those at `gone`, all or nothing.
     ///
-    /// A tool keeps its health as long as the bytes of its package stay the same.
+    /// A tool keeps its health as long as the bytes of its package stay the same. What plugins told that no package is of any
+    /// more is forgotten.
     ///
     /// # Errors
     /// When the store cannot be written.

@@ -126,17 +126,25 @@ fn values_are_apart_by_owner_and_bounded(store: &dyn KeyValueStore) {
     );
 }
 
+fn keep_told(store: &dyn Store, plugin: &str, digest: &str, told: &str) -> Result<(), StoreError> {
+    store.keep_told_tools(&[ToldRecord {
+        plugin: plugin.to_owned(),
+        digest: digest.to_owned(),
+        told: told.to_owned(),
+    }])
+}
+
 fn what_a_plugin_told_belongs_to_its_name_and_bytes(store: &dyn Store) {
     store.update_packages(&[package("/a.wasm", "d1", &[])], &[]).unwrap();
     assert_eq!(store.told_tools("p", "d1").unwrap(), None);
-    store.keep_told_tools("p", "d1", "first").unwrap();
-    store.keep_told_tools("p", "d1", "second").unwrap();
+    keep_told(store, "p", "d1", "first").unwrap();
+    keep_told(store, "p", "d1", "second").unwrap();
     assert_eq!(store.told_tools("p", "d1").unwrap().as_deref(), Some("second"));
     for (plugin, digest) in [("p", "d2"), ("q", "d1")] {
         assert_eq!(store.told_tools(plugin, digest).unwrap(), None, "{plugin} {digest}");
     }
     store.update_packages(&[package("/a.wasm", "d2", &[])], &[]).unwrap();
-    store.keep_told_tools("p", "d2", "third").unwrap();
+    keep_told(store, "p", "d2", "third").unwrap();
     assert_eq!(
         store.told_tools("p", "d1").unwrap(),
         None,

@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use toolwit::limits::LimitRequest;
+use toolwit::plugin::Scope;
 use toolwit::{ErrorKind, MemoryBlackboard, NativeTool, NoArguments, OutputSink, ToolCaller, ToolContext, ToolSet};
+use toolwit_tests::Guests;
 
 use crate::host::{Setup, TestHost};
 
@@ -279,6 +281,21 @@ async fn a_function_can_hand_over_work_to_the_background_once() {
         assert_eq!(error.kind, ErrorKind::Tool, "{error}");
         assert!(error.message.contains(why), "{error}");
     }
+}
+
+#[tokio::test]
+async fn work_is_handed_over_to_no_function_that_the_conversation_may_not_use() {
+    let courier = Guests::new().rust("courier").await;
+    let begun = async |scope: Scope| {
+        let tools = courier.tools(&scope);
+        let begin = tools.iter().find(|tool| tool.definition().name() == "begin").unwrap();
+        let arguments = json!({"tool": "burn", "arguments": "{\"rounds\": 0}"});
+        let called = begin.call(serde_json::from_value(arguments).unwrap(), &ToolContext::new()).await;
+        called.map(|result| result.for_llm).map_err(toolwit::Error::from)
+    };
+    assert_eq!(begun(Scope::new()).await.unwrap(), "begun\n1");
+    let refused = begun(Scope::new().among(|id| !id.ends_with("#burn"))).await.unwrap_err();
+    assert!(refused.message.contains("no such function for this conversation"), "{refused}");
 }
 
 // attack: C20

@@ -8,7 +8,7 @@ use tokio::sync::OnceCell;
 use toolwit::build::{Build, Silent};
 use toolwit::model::Scripted;
 use toolwit::plugin::{Plugin, Scope};
-use toolwit::{ErrorKind, OutputSink, RunOutcome};
+use toolwit::{ErrorKind, OutputSink, RunOutcome, ToolContext};
 use toolwit_tests::{Conversation, Guests};
 
 /// Builds the plugin once for all tests of this file.
@@ -106,6 +106,27 @@ async fn a_cart_keeps_its_items_until_it_is_checked_out() {
 }
 
 #[tokio::test]
+async fn a_method_that_a_scope_leaves_out_is_a_tool_of_no_customer() {
+    const SPEND: &str = "customers/toolwit-demo:customers/customers@0.1.0#[method]customer.get-average-spend";
+    let guests = Guests::new();
+    let plugin = customers(&guests).await;
+    let names = async |scope: Scope| {
+        let tools = plugin.tools(&scope);
+        let search = tools.iter().find(|tool| tool.definition().name() == "search_customer").unwrap();
+        let arguments = serde_json::from_value(json!({"name": "John Smith"})).unwrap();
+        let found = search.call(arguments, &ToolContext::new()).await.unwrap();
+        let methods = found.providers.iter().flat_map(|provider| provider.tools());
+        let names: Vec<_> = methods.map(|tool| tool.definition().name().to_owned()).collect();
+        assert_eq!(found.value.unwrap()["available_tools"], json!(names), "what is listed is what there is");
+        names
+    };
+    let (all, some) = (names(Scope::new()).await, names(Scope::new().among(|id| id != SPEND)).await);
+    let spend = |names: &[String]| names.iter().any(|name| name == "customer_c123_get_average_spend");
+    assert!(spend(&all) && !spend(&some), "{some:?}");
+    assert_eq!(all.len(), some.len() + 1);
+}
+
+#[tokio::test]
 async fn two_conversations_never_see_each_others_carts() {
     let guests = Guests::new();
     let (mut mine, mut yours) = (with_john(&guests).await, with_john(&guests).await);
@@ -163,7 +184,7 @@ async fn bought(guests: &Guests) -> (RunOutcome, Vec<String>) {
     let outcome = toolwit::Conversation::builder()
         .model(Arc::new(model))
         .tools(customers(guests).await.tools(&scope))
-        .context(toolwit::ToolContext::new().with("tenant", "acme"))
+        .context(ToolContext::new().with("tenant", "acme"))
         .output(screen.clone())
         .build()
         .unwrap()

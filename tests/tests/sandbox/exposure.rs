@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 use tempfile::TempDir;
 use toolwit::plugin::CodeCachePlace;
-use toolwit::{RunOutcome, Scripted, Toolwit};
+use toolwit::{Exposure, RunOutcome, Scripted, Toolwit};
 
 /// An interface of two functions, beside a function of the world.
 const CALC: &str = r#"(component
@@ -118,4 +118,45 @@ async fn five_hundred_entities_of_a_plugin_cost_as_many_tools_as_one() {
     let (outcome, shown) = played("token", &token(), "", model).await;
     assert_eq!(answers(&outcome)[1], "1");
     assert_eq!(shown[1].len(), shown[0].len() + 3, "its three methods");
+}
+
+#[tokio::test]
+async fn what_a_conversation_may_use_holds_for_methods_of_entities_however_they_are_shown() {
+    for manifest in ["", "chain = [\"token\"]"] {
+        for exposure in [Exposure::Flat, Exposure::Search] {
+            let place = TempDir::new().unwrap();
+            std::fs::write(place.path().join("token.wasm"), wat::parse_str(token()).unwrap()).unwrap();
+            std::fs::write(place.path().join("token.toml"), manifest).unwrap();
+            let host = Toolwit::builder().plugins(place.path()).code_cache(CodeCachePlace::Off);
+            let host = host.exposure(exposure).build().await.unwrap();
+            let model = || {
+                let arguments = match manifest {
+                    "" => json!({"token_id": "1"}),
+                    _ => json!({}),
+                };
+                let model = Scripted::new().call("make", json!({}));
+                model.call("token_bump", arguments.clone()).call("token_explode", arguments).answer("ok")
+            };
+            let all = host.conversation().model(Arc::new(model())).run("make a token").await.unwrap();
+            let told = answers(&all);
+            assert!(told[0].contains("token_explode"), "{exposure:?} {manifest}: {}", told[0]);
+            assert_eq!(told[1], "1");
+            assert!(told[2].contains("unreachable"), "it runs: {}", told[2]);
+
+            let scripted = Arc::new(model());
+            let some = host.conversation_among(|id| id != "token#[method]token.explode");
+            let some = some.model(scripted.clone()).run("make a token").await.unwrap();
+            let told = answers(&some);
+            assert!(
+                told[0].contains("token_bump") && !told[0].contains("token_explode"),
+                "{exposure:?} {manifest}: {}",
+                told[0]
+            );
+            assert_eq!(told[1], "1");
+            assert!(told[2].contains("token_explode") && !told[2].contains("unreachable"), "{}", told[2]);
+            let shown = scripted.requests();
+            let mut names = shown.iter().flat_map(|request| &request.tools);
+            assert!(names.all(|name| name.as_str() != "token_explode"), "{exposure:?} {manifest}");
+        }
+    }
 }

@@ -12,6 +12,9 @@ use crate::tool::{Arguments, InputCheck, ToolDefinition, ToolError, ToolResult};
 /// The cases of `tool-error`, as WIT writes them.
 pub(super) const ERRORS: [&str; 5] = ["invalid-arguments", "unavailable", "denied", "limit", "failed"];
 
+/// How much of a failed tool's own words is told, in characters. They are an error's message, not a result that can be read on.
+const REASON_CHARS_MAX: usize = 2_000;
+
 /// How a dynamic tool is called.
 #[derive(Default)]
 pub(crate) struct DynamicCall {
@@ -60,7 +63,8 @@ pub(crate) fn answered(result: ToolResult) -> Result<ToolResult, Error> {
             });
         }
     };
-    let message = match printable(text) {
+    let message: String = printable(text).chars().take(REASON_CHARS_MAX).collect();
+    let message = match message {
         text if text.trim().is_empty() => "the tool says no more than that".to_owned(),
         text => text,
     };

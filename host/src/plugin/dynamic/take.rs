@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::told::{self, ToldTool, Written};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::limits::CallLimits;
@@ -14,7 +16,7 @@ use crate::plugin::scope::Scope;
 use crate::plugin::wasi::Stdio;
 use crate::tool::{ToolContext, ToolResult};
 
-/// How long a component may think about its tools: a conversation waits for it. Those that ask a server need seconds.
+/// How long it may take to have a component's tools, all in all: somebody waits for them. Those that ask a server need seconds.
 const ASK_WALL_MAX: Duration = Duration::from_secs(10);
 
 /// How much of the guest's own reason is told, in characters.
@@ -27,11 +29,17 @@ impl Plugin {
         self.known().awaits_tools()
     }
 
+    /// Tells whether the component tells tools when it runs. Nothing that was kept of it is read for that.
+    #[must_use]
+    pub fn has_dynamic_tools(&self) -> bool {
+        self.known().has_dynamic_tools()
+    }
+
     /// Asks the component for the tools that it tells when it runs, and returns a plugin that has them; without such, or when
     /// they are known, the plugin itself.
     ///
-    /// It runs as a call does, under the bounds of a call and in ten seconds, with what is granted to the plugin. Machine code
-    /// is shared between both plugins.
+    /// It runs as a call does, under the bounds of a call and with what is granted to the plugin. All in all it takes at most ten
+    /// seconds, compiling included, which goes on by itself. Machine code is shared between both plugins.
     ///
     /// # Errors
     /// Those of a call; [`ErrorKind::Tool`] with the reason that the component gave; [`ErrorKind::InvalidProvider`] for tools
@@ -48,10 +56,10 @@ impl Plugin {
     /// # Errors
     /// Those of [`Plugin::take_tools`].
     pub async fn take_tools_anew(self: &Arc<Self>) -> Result<Arc<Self>, Error> {
-        if !self.inspection().has_dynamic_tools() {
+        if !self.has_dynamic_tools() {
             return Ok(self.clone());
         }
-        let told = self.ask().await.map_err(|error| error.with_plugin(self.name()))?;
+        let told = self.ask(Instant::now() + ASK_WALL_MAX).await.map_err(|error| error.with_plugin(self.name()))?;
         Ok(self.telling(self.inspection().telling(told, self.name())))
     }
 
@@ -63,20 +71,17 @@ impl Plugin {
         Some(self.telling(self.inspection().telling(told, self.name())))
     }
 
-    async fn ask(&self) -> Result<Vec<ToldTool>, Error> {
+    async fn ask(&self, until: Instant) -> Result<Vec<ToldTool>, Error> {
         let inspection = self.inspection();
         let Some(dynamic) = &inspection.shape.dynamic else {
             return Ok(Vec::new());
         };
         let context = ToolContext::new();
-        let authority = self.authority(Scope::new().conversation(), &context).await?;
+        let authority = self.authority(Scope::new().confines().conversation(), &context).await?;
         let limits = self.limits_for(&context)?;
-        let limits = CallLimits {
-            wall_max: limits.wall_max.min(ASK_WALL_MAX),
-            ..limits
-        };
-        let linked = self.linked(&context).await?;
-        let _permit = self.permit(&context, &limits).await?;
+        let linked = self.linked_within(&context, left(until)).await.map_err(not_yet)?;
+        let _permit = self.permit(&context, &within(&limits, until)).await?;
+        let limits = within(&limits, until);
         let _running = self.runtime().engines.ticker.run();
         let clock = CallClock::start(&limits, &context);
         let network = &self.runtime().network;
@@ -94,7 +99,33 @@ impl Plugin {
             answer(function, value?, &mut std::iter::empty(), &limits)
         };
         let told = Box::pin(run).await;
-        checked(authority.conclude(told).map_err(in_vain)?)
+        let told = authority.conclude(told).map_err(in_vain)?;
+        tokio::task::spawn_blocking(move || checked(told, until))
+            .await
+            .unwrap_or_else(|error| Err(unreadable().with_source(error)))
+    }
+}
+
+fn left(until: Instant) -> Duration {
+    until.saturating_duration_since(Instant::now())
+}
+
+/// The bounds of a call that must be over by then.
+fn within(limits: &CallLimits, until: Instant) -> CallLimits {
+    CallLimits {
+        wall_max: limits.wall_max.min(left(until)),
+        ..limits.clone()
+    }
+}
+
+/// Says that it was not asked at all.
+fn not_yet(error: Error) -> Error {
+    match error.kind {
+        ErrorKind::Timeout => {
+            let message = "it is still compiling, and was not asked for its tools";
+            Error::new(ErrorKind::Timeout, Phase::Load, message).with_suggestion("ask again later: compiling goes on")
+        }
+        _ => error,
     }
 }
 
@@ -112,22 +143,16 @@ fn in_vain(error: Error) -> Error {
     }
 }
 
-/// Takes what was told, or why nothing was.
-fn checked(answered: ToolResult) -> Result<Vec<ToldTool>, Error> {
+/// Takes what was told, or why nothing was. Blocks.
+fn checked(answered: ToolResult, until: Instant) -> Result<Vec<ToldTool>, Error> {
     if answered.is_error {
         let reason: String = printable(&answered.for_llm).chars().take(REASON_CHARS_MAX).collect();
         let message = format!("it could not tell its tools: {reason}");
         return Err(Error::new(ErrorKind::Tool, Phase::Load, message));
     }
-    let written: Vec<Written> = serde_json::from_value(answered.value.unwrap_or_default()).map_err(|error| {
-        Error::new(
-            ErrorKind::Internal,
-            Phase::Load,
-            "what it told of its tools could not be read",
-        )
-        .with_source(error)
-    })?;
-    told::check(written).map_err(|why| {
+    let written: Vec<Written> = serde_json::from_value(answered.value.unwrap_or_default())
+        .map_err(|error| unreadable().with_source(error))?;
+    told::check(written, until).map_err(|why| {
         Error::new(
             ErrorKind::InvalidProvider,
             Phase::Load,
@@ -135,4 +160,9 @@ fn checked(answered: ToolResult) -> Result<Vec<ToldTool>, Error> {
         )
         .with_suggestion("tell its author")
     })
+}
+
+fn unreadable() -> Error {
+    let message = "what it told of its tools could not be read";
+    Error::new(ErrorKind::Internal, Phase::Load, message)
 }

@@ -1,8 +1,11 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use serde_json::json;
+use std::time::Duration;
 
-use super::told::{TOOLS_MAX, Written, check};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::told::{TOOLS_MAX, ToldTool, Written};
 use super::*;
 
 fn tool(name: &str, schema: impl ToString) -> Written {
@@ -12,6 +15,10 @@ fn tool(name: &str, schema: impl ToString) -> Written {
         input_schema: schema.to_string(),
         output_schema: None,
     }
+}
+
+fn check(tools: Vec<Written>) -> Result<Vec<ToldTool>, String> {
+    told::check(tools, Instant::now() + Duration::from_secs(60))
 }
 
 fn refused(tools: Vec<Written>) -> String {
@@ -61,7 +68,7 @@ fn names_are_refused_that_no_model_may_be_shown_or_that_are_alike() {
 
 #[test]
 fn schemas_are_refused_that_lead_out_or_turn_in_circles() {
-    let property = |schema: serde_json::Value| json!({"type": "object", "properties": {"a": schema}});
+    let property = |schema: Value| json!({"type": "object", "properties": {"a": schema}});
     for outside in [
         "https://example.com/schema.json",
         "file:///etc/passwd",
@@ -108,11 +115,92 @@ fn schemas_are_refused_that_are_none_or_too_much() {
         let schema = json!({"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}});
         assert!(refused_schema(schema).contains("not valid"), "{pattern}");
     }
-    let patterns: serde_json::Map<_, _> = (0..65).map(|at| (format!("^{at}$"), json!({}))).collect();
-    assert!(refused_schema(json!({"type": "object", "patternProperties": patterns})).contains("64 patterns"));
+    let patterns: serde_json::Map<_, _> = (0..257).map(|at| (format!("^{at}$"), json!({}))).collect();
+    assert!(refused_schema(json!({"type": "object", "patternProperties": patterns})).contains("256 patterns"));
     let mut output = tool("t", json!({"type": "object"}));
     output.output_schema = Some("{\"$ref\": \"http://a\"}".to_owned());
     assert!(refused(vec![output]).contains("its output schema refers to"));
+}
+
+// attack: B4
+#[test]
+fn keywords_that_double_the_work_at_each_step_are_refused() {
+    let nested = |keyword: &str| {
+        (0..30).fold(json!({}), |schema, _| json!({"if": schema, "then": {}, keyword: {}}))
+    };
+    for keyword in ["unevaluatedProperties", "unevaluatedItems"] {
+        let mut schema = nested(keyword);
+        schema["type"] = json!("object");
+        assert!(refused_schema(&schema).contains(&format!("uses `{keyword}`")));
+        for value in [json!(false), json!({"type": "string"})] {
+            let schema = json!({"type": "object", "properties": {"a": {keyword: value}}});
+            assert!(refused_schema(schema).contains(&format!("uses `{keyword}`")));
+        }
+        let hidden = json!({"type": "object", "$ref": "#/default", "default": {keyword: {}}});
+        assert!(refused_schema(hidden).contains(&format!("uses `{keyword}`")));
+        let named = json!({"type": "object", "properties": {keyword: {"type": "string"}}});
+        check(vec![tool("t", named)]).unwrap();
+    }
+    let plain = (0..14).fold(json!({}), |schema, _| {
+        json!({"if": schema, "then": {"not": {}}, "else": {"oneOf": [{}, {"contains": {}}]}})
+    });
+    let started = std::time::Instant::now();
+    check(vec![tool("t", json!({"type": "object", "allOf": [plain]}))]).unwrap();
+    // One pattern is plain text, so that the compiler begins with it, and goes back for the other.
+    let patterns = |levels| {
+        (0..levels).fold(json!({}), |schema, _| json!({"patternProperties": {"^a": schema, "b+c*d$": {}}}))
+    };
+    let mut shallow: Value = patterns(4);
+    shallow["type"] = json!("object");
+    check(vec![tool("t", shallow)]).unwrap();
+    let mut doubling: Value = patterns(15);
+    doubling["type"] = json!("object");
+    assert!(refused_schema(doubling).contains("8192 parts"));
+    assert!(started.elapsed() < Duration::from_secs(30));
+}
+
+#[test]
+fn what_is_data_in_a_schema_means_nothing() {
+    let data = json!({"id": "42", "$ref": "http://a", "$schema": "b", "unevaluatedProperties": 1, "pattern": "("});
+    for schema in [
+        json!({"type": "object", "examples": [data]}),
+        json!({"type": "object", "properties": {"a": {"default": data, "enum": [data]}, "b": {"const": data}}}),
+        json!({"type": "object", "properties": {"default": {"type": "string"}, "id": {"type": "string"}}}),
+    ] {
+        check(vec![tool("t", schema)]).unwrap();
+    }
+    let deep = (0..40).fold(json!(1), |value, _| json!([value]));
+    assert!(refused_schema(json!({"type": "object", "default": deep})).contains("deeper than 32"));
+    assert!(refused_schema(json!({"type": "object", "enum": vec![1; 9_000]})).contains("8192 parts"));
+    let away = json!({"type": "object", "$ref": "#/default/a", "default": {"$id": "http://a", "a": {}}});
+    assert!(refused_schema(away).contains("`$id`"));
+}
+
+#[test]
+fn all_that_one_answer_holds_is_counted_together() {
+    let patterns: serde_json::Map<_, _> = (0..60).map(|at| (format!("^{at}$"), json!({}))).collect();
+    let schema = json!({"type": "object", "patternProperties": patterns});
+    let tools = |count, schema: &Value| (0..count).map(|at| tool(&format!("t{at}"), schema)).collect();
+    check(tools(4, &schema)).unwrap();
+    assert!(refused(tools(5, &schema)).contains("together have more than 256 patterns"));
+    let schema = json!({"type": "object", "properties": {"a": {"enum": (0..8_000).collect::<Vec<_>>()}}});
+    check(tools(8, &schema)).unwrap();
+    assert!(refused(tools(9, &schema)).contains("together have more than 65536 parts"));
+    let late = told::check(tools(1, &json!({"type": "object"})), Instant::now());
+    assert!(late.unwrap_err().contains("too long"));
+}
+
+#[test]
+fn why_a_schema_is_refused_is_short_and_plain() {
+    let long = format!("\u{1b}[2J{}", "x".repeat(10_000));
+    for schema in [
+        json!({"type": "object", "required": long}).to_string(),
+        format!("{{{0}: 1, {0}: 2}}", json!(long)),
+        json!({"type": "object", "properties": {"a": {"$ref": long}}}).to_string(),
+    ] {
+        let why = refused_schema(schema);
+        assert!(why.len() < 400 && !why.contains('\u{1b}'), "{why}");
+    }
 }
 
 #[test]

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::time::Instant;
 
-use super::schema;
+use super::schema::{self, Spent};
 use crate::plugin::annotations::DESCRIPTION_CHARS_MAX;
 use crate::plugin::log::printable;
 use crate::plugin::types::Shape;
@@ -33,15 +34,19 @@ pub(super) struct Written {
     pub(super) output_schema: Option<String>,
 }
 
-/// Checks all that a component told. The error says which tool is wrong, and how.
-pub(super) fn check(written: Vec<Written>) -> Result<Vec<ToldTool>, String> {
+/// Checks all that a component told, which may take until then. The error says which tool is wrong, and how. Blocks.
+pub(super) fn check(written: Vec<Written>, until: Instant) -> Result<Vec<ToldTool>, String> {
     if written.len() > TOOLS_MAX {
         let count = written.len();
         return Err(format!("it tells {count} tools; at most {TOOLS_MAX} are taken"));
     }
     let mut names: HashMap<String, String> = HashMap::new();
     let mut told = Vec::with_capacity(written.len());
+    let mut spent = Spent::default();
     for tool in written {
+        if Instant::now() >= until {
+            return Err("their schemas take too long to check".to_owned());
+        }
         let name = ToolName::parse(&tool.name).ok_or_else(|| {
             let name: String = printable(&tool.name).chars().take(100).collect();
             format!("`{name}` cannot be the name of a tool")
@@ -49,14 +54,14 @@ pub(super) fn check(written: Vec<Written>) -> Result<Vec<ToldTool>, String> {
         if let Some(other) = names.insert(snake_case(name.as_str()), tool.name.clone()) {
             return Err(format!("it tells `{name}` and `{other}`, which are one name"));
         }
-        told.push(ToldTool::read(tool).map_err(|why| format!("the tool `{name}` cannot be used: {why}"))?);
+        told.push(ToldTool::read(tool, &mut spent).map_err(|why| format!("the tool `{name}` cannot be used: {why}"))?);
     }
     Ok(told)
 }
 
 impl ToldTool {
-    fn read(written: Written) -> Result<Self, String> {
-        let input_schema = schema::read(&written.input_schema).map_err(|why| format!("its input schema {why}"))?;
+    fn read(written: Written, spent: &mut Spent) -> Result<Self, String> {
+        let input_schema = schema::read(&written.input_schema, spent).map_err(|why| format!("its input schema {why}"))?;
         if input_schema.get("type").and_then(Value::as_str) != Some("object") {
             return Err("its input schema must have `\"type\": \"object\"`".to_owned());
         }
@@ -64,7 +69,7 @@ impl ToldTool {
         let output_schema = written
             .output_schema
             .map(|text| {
-                let schema = schema::read(&text)?;
+                let schema = schema::read(&text, spent)?;
                 schema::compile(&schema).map(|_| schema)
             })
             .transpose()

@@ -47,6 +47,7 @@ impl Store for SqliteStore {
         for package in changed {
             put_package(&transaction, package)?;
         }
+        super::told::forget_told(&transaction)?;
         Ok(transaction.commit()?)
     }
 

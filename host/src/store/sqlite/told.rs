@@ -1,9 +1,9 @@
 //! What plugins told of their tools, in SQLite.
 
-use rusqlite::{OptionalExtension, TransactionBehavior, params};
+use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::SqliteStore;
-use crate::store::{StoreError, ToldTools};
+use crate::store::{StoreError, ToldRecord, ToldTools};
 
 impl ToldTools for SqliteStore {
     fn told_tools(&self, plugin: &str, digest: &str) -> Result<Option<String>, StoreError> {
@@ -13,19 +13,27 @@ impl ToldTools for SqliteStore {
         Ok(statement.query_row([plugin, digest], |row| row.get(0)).optional()?)
     }
 
-    fn keep_told_tools(&self, plugin: &str, digest: &str, told: &str) -> Result<(), StoreError> {
+    fn keep_told_tools(&self, told: &[ToldRecord]) -> Result<(), StoreError> {
         let mut connection = self.connection();
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        transaction.execute(
-            "DELETE FROM told_tools WHERE NOT EXISTS
-             (SELECT 1 FROM packages WHERE name = told_tools.plugin AND packages.digest = told_tools.digest)",
-            [],
-        )?;
-        transaction.execute(
-            "INSERT INTO told_tools (plugin, digest, told) VALUES (?1, ?2, ?3)
-             ON CONFLICT (plugin, digest) DO UPDATE SET told = ?3",
-            params![plugin, digest, told],
-        )?;
+        for record in told {
+            transaction
+                .prepare_cached(
+                    "INSERT INTO told_tools (plugin, digest, told) VALUES (?1, ?2, ?3)
+                     ON CONFLICT (plugin, digest) DO UPDATE SET told = ?3",
+                )?
+                .execute(params![record.plugin, record.digest, record.told])?;
+        }
         Ok(transaction.commit()?)
     }
+}
+
+/// Forgets what plugins told that no package is of any more.
+pub(super) fn forget_told(transaction: &Transaction<'_>) -> Result<(), StoreError> {
+    transaction.execute(
+        "DELETE FROM told_tools WHERE NOT EXISTS
+         (SELECT 1 FROM packages WHERE name = told_tools.plugin AND packages.digest = told_tools.digest)",
+        [],
+    )?;
+    Ok(())
 }

@@ -43,6 +43,10 @@ impl Guest for Menu {
             Some("endless") => loop {
                 std::hint::black_box(());
             },
+            Some("sleep") => {
+                std::thread::sleep(std::time::Duration::from_secs(3_600));
+                Vec::new()
+            }
             Some("trap") => panic!("the kitchen burns"),
             Some("many") => (0..1_000_000).map(|at| dish(&format!("d{at}"))).collect(),
             Some("crowd") => (0..1_000).map(|at| dish(&format!("d{at}"))).collect(),
