@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
@@ -219,7 +220,7 @@ impl Plugin {
     /// # Errors
     /// [`ErrorKind::Unsupported`], [`ErrorKind::UnknownImport`], or [`ErrorKind::Timeout`] when compiling takes longer
     /// than the host waits; it goes on then, and a later call finds it done.
-    pub async fn prepare(&self) -> Result<std::time::Duration, Error> {
+    pub async fn prepare(&self) -> Result<Duration, Error> {
         let started = Instant::now();
         self.linked(&ToolContext::new()).await?;
         Ok(started.elapsed())
@@ -288,11 +289,7 @@ impl Plugin {
     }
 
     /// Returns the compiled component as [`Plugin::linked`] does, and waits no longer than that; compiling goes on.
-    pub(crate) async fn linked_within(
-        &self,
-        context: &ToolContext,
-        wall_max: std::time::Duration,
-    ) -> Result<Arc<Linked>, Error> {
+    pub(crate) async fn linked_within(&self, context: &ToolContext, wall_max: Duration) -> Result<Arc<Linked>, Error> {
         let wait = Wait {
             wall_max: wall_max.min(self.runtime.engines.limits.load_wall_max),
             cancel: context.cancel(),
