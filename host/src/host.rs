@@ -36,8 +36,11 @@ pub struct Toolwit {
     tools_visible_max: usize,
     _watching: Option<Arc<Watching>>,
     /// Ends with the host.
-    _asking: Option<Arc<JoinSet<Result<Vec<Asked>, Error>>>>,
+    _asking: Option<Arc<Asking>>,
 }
+
+/// Plugins that are being asked for their tools. It ends when it is dropped.
+type Asking = JoinSet<Result<Vec<Asked>, Error>>;
 
 /// Which tools of plugins a conversation shows its model. It is decided once, when the conversation is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -363,8 +366,11 @@ impl ToolwitBuilder {
 }
 
 /// Asks plugins for the tools that they tell only when they run, and waits for a while. Returns what goes on.
-async fn ask(registry: &LiveRegistry) -> Result<Option<JoinSet<Result<Vec<Asked>, Error>>>, Error> {
-    let mut asking = JoinSet::new();
+async fn ask(registry: &LiveRegistry) -> Result<Option<Asking>, Error> {
+    if !registry.current().plugins().any(|plugin| plugin.awaits_tools()) {
+        return Ok(None);
+    }
+    let mut asking = Asking::new();
     let live = registry.clone();
     asking.spawn(async move { live.take_tools(Ask::Unasked).await });
     match tokio::time::timeout(ASKED_WALL_MAX, asking.join_next()).await {

@@ -298,11 +298,7 @@ impl Plugin {
     }
 
     /// Returns the compiled component as [`Plugin::linked`] does, and waits no longer than that; compiling goes on.
-    pub(crate) async fn linked_within(
-        &self,
-        context: &ToolContext,
-        wall_max: std::time::Duration,
-    ) -> Result<Arc<Linked>, Error> {
+    pub(crate) async fn linked_within(&self, context: &ToolContext, wall_max: Duration) -> Result<Arc<Linked>, Error> {
         let wait = Wait {
             wall_max: wall_max.min(self.runtime.engines.limits.load_wall_max),
             cancel: context.cancel(),

@@ -12,7 +12,9 @@ use super::inspection::{define, define_shared_method};
 use super::session::{Session, Target};
 use super::tool::PluginTool;
 use super::types::{Function, FunctionKind, Resource, ResourceIndex, Shape, WitType};
-use crate::tool::{AVAILABLE_TOOLS, Rebinding, Tool, ToolDefinition, ToolId, ToolProvider, entity_tool_names, snake_case};
+use crate::tool::{
+    AVAILABLE_TOOLS, Rebinding, Tool, ToolDefinition, ToolId, ToolProvider, entity_tool_names, snake_case,
+};
 
 /// The longest id that a guest may give, in bytes.
 pub(crate) const ID_BYTES_MAX: usize = 256;

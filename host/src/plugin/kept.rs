@@ -135,9 +135,13 @@ mod tests {
         assert!(!tells_tools(&kept));
         let mut shape = Shape::clone(&inspection.shape);
         shape.functions[0].docs = Some(r#""dynamic":{"tools":0,"call":0}"#.to_owned());
-        assert!(!tells_tools(&Inspection::assemble(inspection.facts(), shape.clone(), "sum").keep()));
+        assert!(!tells_tools(
+            &Inspection::assemble(inspection.facts(), shape.clone(), "sum").keep()
+        ));
         shape.dynamic = Some(crate::plugin::dynamic::DynamicExport::at(0, 0));
-        assert!(tells_tools(&Inspection::assemble(inspection.facts(), shape, "sum").keep()));
+        assert!(tells_tools(
+            &Inspection::assemble(inspection.facts(), shape, "sum").keep()
+        ));
         assert!(Inspection::restore(&kept.replacen("\"version\":3", "\"version\":0", 1), "sum").is_none());
         for length in (0..kept.len()).filter(|at| kept.is_char_boundary(*at)) {
             assert!(Inspection::restore(&kept[..length], "sum").is_none());

@@ -149,7 +149,10 @@ impl<'a> Reader<'a> {
     /// Reads `toolwit:plugin/dynamic`, whose functions stand for tools and are none.
     fn read_dynamic(&mut self, name: &str, interface: ComponentInstanceTypeId) {
         if self.shape.dynamic.is_some() {
-            return self.skip(name, "another version of `toolwit:plugin/dynamic` tells the tools already");
+            return self.skip(
+                name,
+                "another version of `toolwit:plugin/dynamic` tells the tools already",
+            );
         }
         let first = self.shape.functions.len();
         let exports = &self.reader.types[interface].exports;

@@ -43,9 +43,7 @@ impl Confines {
 
     /// Tells whether the conversation may use a tool. A method of an entity has one id, whichever instance it acts on.
     pub(crate) fn may_use(&self, tool: impl FnOnce() -> ToolId) -> bool {
-        self.may_use
-            .as_ref()
-            .is_none_or(|may_use| may_use(tool().as_str()))
+        self.may_use.as_ref().is_none_or(|may_use| may_use(tool().as_str()))
     }
 }
 

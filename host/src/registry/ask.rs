@@ -171,9 +171,7 @@ fn wanted(registry: &Registry, seen: &SeenFiles, ask: Ask<'_>) -> Vec<(PathBuf, 
         let broken = || silent.filter(|_| seen.is_some_and(|seen| seen.package.plugin().is_none()));
         let plugin = package.plugin().or_else(|| broken().map(|silent| &silent.plugin))?;
         let is_wanted = match ask {
-            Ask::Unasked => {
-                plugin.awaits_tools() && silent.is_none_or(|silent| silent.since.elapsed() >= AGAIN_AFTER)
-            }
+            Ask::Unasked => plugin.awaits_tools() && silent.is_none_or(|silent| silent.since.elapsed() >= AGAIN_AFTER),
             Ask::Anew(_) => names.contains(&*package.name) && plugin.has_dynamic_tools(),
             Ask::All => plugin.has_dynamic_tools(),
         };

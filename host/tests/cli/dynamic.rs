@@ -159,3 +159,24 @@ fn a_plugin_that_tells_nothing_is_added_and_says_why() {
         "the failure was not kept"
     );
 }
+
+#[test]
+fn a_plugin_that_cannot_be_asked_is_added_all_the_same_and_its_other_tools_work() {
+    let workspace = Workspace::new()
+        .file("menu.wasm", menu())
+        .file("grants.toml", "no grants at all");
+    let file = workspace.path().join("grants.toml").display().to_string();
+    let workspace = workspace.variable("TOOLWIT_GRANTS", file);
+    let (code, added) = workspace.json(&["add", "menu.wasm", "--json"]);
+    assert_eq!((code, &added["added"][0]["name"]), (Some(0), &json!("menu")), "{added}");
+    assert!(added["added"][0]["unasked"].is_string(), "{added}");
+
+    let workspace = granted(workspace, "mode = \"closed\"");
+    let refused = workspace.run(&["refresh"]);
+    assert!(
+        refused.code == Some(3) && refused.stdout.contains("the kitchen is closed"),
+        "{refused}"
+    );
+    let counted = workspace.run(&["call", "count"]);
+    assert_eq!((counted.code, counted.stdout.as_str()), (Some(0), "0\n"), "{counted}");
+}

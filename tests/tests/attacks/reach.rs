@@ -290,12 +290,19 @@ async fn work_is_handed_over_to_no_function_that_the_conversation_may_not_use() 
         let tools = courier.tools(&scope);
         let begin = tools.iter().find(|tool| tool.definition().name() == "begin").unwrap();
         let arguments = json!({"tool": "burn", "arguments": "{\"rounds\": 0}"});
-        let called = begin.call(serde_json::from_value(arguments).unwrap(), &ToolContext::new()).await;
+        let called = begin
+            .call(serde_json::from_value(arguments).unwrap(), &ToolContext::new())
+            .await;
         called.map(|result| result.for_llm).map_err(toolwit::Error::from)
     };
     assert_eq!(begun(Scope::new()).await.unwrap(), "begun\n1");
-    let refused = begun(Scope::new().among(|id| !id.ends_with("#burn"))).await.unwrap_err();
-    assert!(refused.message.contains("no such function for this conversation"), "{refused}");
+    let refused = begun(Scope::new().among(|id| !id.ends_with("#burn")))
+        .await
+        .unwrap_err();
+    assert!(
+        refused.message.contains("no such function for this conversation"),
+        "{refused}"
+    );
 }
 
 // attack: C20

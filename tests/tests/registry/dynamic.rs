@@ -7,7 +7,7 @@ use serde_json::json;
 use toolwit::limits::LimitRequest;
 use toolwit::model::Scripted;
 use toolwit::plugin::Scope;
-use toolwit::registry::{Ask, AskPlugins, LiveRegistry, Query, WatchOptions};
+use toolwit::registry::{Ask, AskPlugins, Query, WatchOptions};
 use toolwit::store::MemoryStore;
 use toolwit::{Arguments, Error, ErrorKind, ToolContext, ToolResult, Toolwit, ToolwitBuilder};
 use toolwit_tests::Guests;
@@ -17,14 +17,14 @@ use crate::place::{Place, until};
 const SOUP: &str = "menu/toolwit:plugin/dynamic@0.1.0#soup";
 
 /// A directory with the guest `menu`, which finds these settings.
-async fn menu(settings: &[(&str, &str)]) -> Place {
+pub(crate) async fn menu(settings: &[(&str, &str)]) -> Place {
     let place = Place::new();
     place.put_bytes("menu.wasm", &Guests::rust_bytes("menu").await);
     set(&place, settings);
     place
 }
 
-fn set(place: &Place, settings: &[(&str, &str)]) {
+pub(crate) fn set(place: &Place, settings: &[(&str, &str)]) {
     let settings: Vec<_> = settings
         .iter()
         .map(|(key, value)| format!("{key} = \"{value}\""))
@@ -36,27 +36,31 @@ fn set(place: &Place, settings: &[(&str, &str)]) {
     place.put_bytes("grants.toml", grants.as_bytes());
 }
 
-fn host(place: &Place) -> ToolwitBuilder {
+pub(crate) fn host(place: &Place) -> ToolwitBuilder {
     place.host().grants(place.path().join("grants.toml"))
 }
 
-fn names(host: &Toolwit) -> Vec<String> {
+pub(crate) fn names(host: &Toolwit) -> Vec<String> {
     let registry = host.registry();
     let tools = registry.plugins().flat_map(|plugin| &plugin.inspection().tools);
     tools.map(|tool| tool.name().to_owned()).collect()
 }
 
-async fn call(host: &Toolwit, tool: &str, arguments: serde_json::Value) -> Result<ToolResult, Error> {
+pub(crate) async fn call(host: &Toolwit, tool: &str, arguments: serde_json::Value) -> Result<ToolResult, Error> {
     let tool = host.find(&host.tools(&Scope::new()), tool)?;
     let arguments: Arguments = serde_json::from_value(arguments).unwrap();
     tool.call(arguments, &ToolContext::new()).await.map_err(Error::from)
 }
 
 /// Why the plugin told no tools when it was asked.
-fn untold(host: &Toolwit) -> Error {
+pub(crate) fn untold(host: &Toolwit) -> Error {
     let registry = host.registry();
     let package = registry.package("menu").unwrap();
-    assert!(package.reason().is_none(), "its other tools work: {:?}", package.reason());
+    assert!(
+        package.reason().is_none(),
+        "its other tools work: {:?}",
+        package.reason()
+    );
     package.unasked().unwrap()
 }
 
@@ -172,46 +176,6 @@ async fn whoever_only_looks_runs_nothing_and_what_was_told_is_kept_by_digest() {
     assert_eq!(names(&look().await), ["count"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_plugin_that_tells_nothing_usable_says_why_keeps_its_other_tools_and_is_asked_again() {
-    let place = menu(&[("mode", "closed")]).await;
-    let store = Arc::new(MemoryStore::new());
-    let closed = host(&place).store(store.clone()).build().await.unwrap();
-    let reason = untold(&closed);
-    assert_eq!(reason.kind, ErrorKind::Tool);
-    assert!(reason.message.contains("the kitchen is closed"), "{reason}");
-    assert!(
-        reason.suggestion.as_deref().unwrap().contains("toolwit refresh menu"),
-        "{reason:?}"
-    );
-    assert_eq!(call(&closed, "count", json!({})).await.unwrap().for_llm, "0");
-    closed.live_registry().refresh().await.unwrap();
-    assert_eq!(untold(&closed).kind, ErrorKind::Tool, "a look does not heal it");
-    set(&place, &[]);
-    assert!(
-        closed
-            .live_registry()
-            .take_tools(Ask::Unasked)
-            .await
-            .unwrap()
-            .is_empty(),
-        "not at once"
-    );
-    closed
-        .live_registry()
-        .take_tools(Ask::Anew(&["menu".to_owned()]))
-        .await
-        .unwrap();
-    assert_eq!(names(&closed), ["count", "soup", "tea"]);
-
-    set(&place, &[("mode", "closed")]);
-    let other = Arc::new(MemoryStore::new());
-    host(&place).store(other.clone()).build().await.unwrap();
-    set(&place, &[]);
-    let open = host(&place).store(other).build().await.unwrap();
-    assert_eq!(names(&open), ["count", "soup", "tea"], "the failure was kept nowhere");
-}
-
 // attack: B4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hostile_answer_is_bounded_and_refused_with_its_reason() {
@@ -291,78 +255,6 @@ async fn an_embedder_without_a_directory_asks_for_himself() {
     assert!(plugin.with_told("damage").is_none());
 }
 
-// attack: B8
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_plugin_that_sleeps_is_woken_by_the_deadline_and_holds_up_no_other() {
-    let place = menu(&[("mode", "sleep")]).await;
-    let short = host(&place).limits(LimitRequest::none().wall(Duration::from_millis(200)));
-    let started = Instant::now();
-    let asleep = short.build().await.unwrap();
-    assert!(started.elapsed() < Duration::from_secs(60));
-    assert_eq!(untold(&asleep).kind, ErrorKind::Timeout);
-    assert_eq!(call(&asleep, "count", json!({})).await.unwrap().for_llm, "0");
-
-    // Without a grant it has no mode.
-    place.put_bytes("other.wasm", &Guests::rust_bytes("menu").await);
-    let both = host(&place).ask_plugins(AskPlugins::Never).build().await.unwrap();
-    let live = both.live_registry().clone();
-    let asking = tokio::spawn(async move { live.take_tools(Ask::All).await });
-    until(both.live_registry(), |registry| {
-        registry.definition("other/toolwit:plugin/dynamic@0.1.0#soup").is_some()
-    })
-    .await;
-    assert!(!asking.is_finished(), "the other one still sleeps");
-    asking.abort();
-}
-
-#[tokio::test]
-async fn a_plugin_that_told_nothing_is_asked_again_after_a_pause() {
-    let place = menu(&[("mode", "closed")]).await;
-    let host = host(&place).build().await.unwrap();
-    let ask = || host.live_registry().take_tools(Ask::Unasked);
-    set(&place, &[]);
-    tokio::time::pause();
-    tokio::time::advance(Duration::from_secs(290)).await;
-    tokio::time::resume();
-    assert!(ask().await.unwrap().is_empty(), "too early");
-    tokio::time::pause();
-    tokio::time::advance(Duration::from_secs(20)).await;
-    tokio::time::resume();
-    let asked = ask().await.unwrap();
-    assert_eq!((asked.len(), asked[0].tools.as_ref().unwrap()), (1, &3));
-    assert_eq!(names(&host), ["count", "soup", "tea"]);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_registry_that_never_changes_asks_nobody_and_stays_as_it_is() {
-    let place = menu(&[]).await;
-    let host = host(&place).ask_plugins(AskPlugins::Never).build().await.unwrap();
-    let fixed = LiveRegistry::from(host.registry());
-    for ask in [Ask::Unasked, Ask::All] {
-        assert!(fixed.take_tools(ask).await.unwrap().is_empty());
-    }
-    assert!(fixed.current().is_same(&host.registry()));
-    assert_eq!(fixed.current().packages().len(), 1);
-    assert_eq!(host.live_registry().take_tools(Ask::All).await.unwrap().len(), 1);
-    assert_eq!(names(&host).len(), 3);
-}
-
-// accept: 136
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_missing_key_leaves_out_what_a_plugin_tells_and_nothing_else() {
-    let manifest = "[[environment]]\nname = \"stove-key\"\ndescription = \"of the stove\"\nrequired = true\n";
-    let place = menu(&[]).await;
-    place.put_bytes("menu.toml", manifest.as_bytes());
-    let without = host(&place).build().await.unwrap();
-    let error = untold(&without);
-    assert_eq!(error.kind, ErrorKind::MissingKey);
-    assert!(error.message.contains("stove-key"), "{error}");
-    assert_eq!(names(&without), ["count"]);
-    set(&place, &[("stove-key", "7")]);
-    let with = host(&place).build().await.unwrap();
-    assert_eq!(names(&with), ["count", "soup", "tea"]);
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_plugin_calls_a_told_tool_where_its_grant_names_it() {
     let place = menu(&[]).await;
@@ -376,7 +268,10 @@ async fn another_plugin_calls_a_told_tool_where_its_grant_names_it() {
         outcome.text().to_owned()
     };
     let refused = relayed("").await;
-    assert!(refused.contains("may not call") && !refused.contains("soup {"), "{refused}");
+    assert!(
+        refused.contains("may not call") && !refused.contains("soup {"),
+        "{refused}"
+    );
     let grant = format!("[[grant]]\nplugin = \"courier\"\nany-version = true\ntools = [\"{SOUP}\"]\n");
     let cooked = relayed(&grant).await;
     assert!(cooked.contains(r#"soup {"guests":2} 1"#), "{cooked}");

@@ -112,15 +112,25 @@ async fn a_method_that_a_scope_leaves_out_is_a_tool_of_no_customer() {
     let plugin = customers(&guests).await;
     let names = async |scope: Scope| {
         let tools = plugin.tools(&scope);
-        let search = tools.iter().find(|tool| tool.definition().name() == "search_customer").unwrap();
+        let search = tools
+            .iter()
+            .find(|tool| tool.definition().name() == "search_customer")
+            .unwrap();
         let arguments = serde_json::from_value(json!({"name": "John Smith"})).unwrap();
         let found = search.call(arguments, &ToolContext::new()).await.unwrap();
         let methods = found.providers.iter().flat_map(|provider| provider.tools());
         let names: Vec<_> = methods.map(|tool| tool.definition().name().to_owned()).collect();
-        assert_eq!(found.value.unwrap()["available_tools"], json!(names), "what is listed is what there is");
+        assert_eq!(
+            found.value.unwrap()["available_tools"],
+            json!(names),
+            "what is listed is what there is"
+        );
         names
     };
-    let (all, some) = (names(Scope::new()).await, names(Scope::new().among(|id| id != SPEND)).await);
+    let (all, some) = (
+        names(Scope::new()).await,
+        names(Scope::new().among(|id| id != SPEND)).await,
+    );
     let spend = |names: &[String]| names.iter().any(|name| name == "customer_c123_get_average_spend");
     assert!(spend(&all) && !spend(&some), "{some:?}");
     assert_eq!(all.len(), some.len() + 1);

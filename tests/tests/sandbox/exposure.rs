@@ -135,11 +135,23 @@ async fn what_a_conversation_may_use_holds_for_methods_of_entities_however_they_
                     _ => json!({}),
                 };
                 let model = Scripted::new().call("make", json!({}));
-                model.call("token_bump", arguments.clone()).call("token_explode", arguments).answer("ok")
+                model
+                    .call("token_bump", arguments.clone())
+                    .call("token_explode", arguments)
+                    .answer("ok")
             };
-            let all = host.conversation().model(Arc::new(model())).run("make a token").await.unwrap();
+            let all = host
+                .conversation()
+                .model(Arc::new(model()))
+                .run("make a token")
+                .await
+                .unwrap();
             let told = answers(&all);
-            assert!(told[0].contains("token_explode"), "{exposure:?} {manifest}: {}", told[0]);
+            assert!(
+                told[0].contains("token_explode"),
+                "{exposure:?} {manifest}: {}",
+                told[0]
+            );
             assert_eq!(told[1], "1");
             assert!(told[2].contains("unreachable"), "it runs: {}", told[2]);
 
@@ -153,10 +165,17 @@ async fn what_a_conversation_may_use_holds_for_methods_of_entities_however_they_
                 told[0]
             );
             assert_eq!(told[1], "1");
-            assert!(told[2].contains("token_explode") && !told[2].contains("unreachable"), "{}", told[2]);
+            assert!(
+                told[2].contains("token_explode") && !told[2].contains("unreachable"),
+                "{}",
+                told[2]
+            );
             let shown = scripted.requests();
             let mut names = shown.iter().flat_map(|request| &request.tools);
-            assert!(names.all(|name| name.as_str() != "token_explode"), "{exposure:?} {manifest}");
+            assert!(
+                names.all(|name| name.as_str() != "token_explode"),
+                "{exposure:?} {manifest}"
+            );
         }
     }
 }

@@ -22,6 +22,10 @@ const VALUES_SUM_MAX: usize = 64 << 10;
 const PATTERNS_MAX: usize = 256;
 const PATTERN_BYTES_MAX: usize = 256 << 10;
 
+/// How many times a schema behind a pattern may be compiled: for `additionalProperties` beside it, for patterns that are plain
+/// text, and for all of them when one is not.
+const PATTERN_TIMES: usize = 3;
+
 /// How much of a text that a guest chose is told, in characters.
 const TOLD_CHARS_MAX: usize = 200;
 
@@ -141,10 +145,9 @@ impl<'a> Walk<'a> {
     /// Visits schemas that have names.
     fn named(&mut self, keyword: &str, named: &'a Map<String, Value>, place: Place) -> Result<(), String> {
         self.count(place)?;
-        // The compiler takes patterns for plain text first. When one of several is none, it has compiled others in vain.
-        let times = match keyword == "patternProperties" && named.len() > 1 {
-            true => 2,
-            false => 1,
+        let times = match keyword {
+            "patternProperties" => PATTERN_TIMES,
+            _ => 1,
         };
         let place = Place {
             times: place.times.saturating_mul(times),
@@ -173,7 +176,9 @@ impl<'a> Walk<'a> {
         }
         self.spent.values = self.spent.values.saturating_add(place.times);
         if self.spent.values > VALUES_SUM_MAX {
-            return Err(format!("is too much: all schemas together have more than {VALUES_SUM_MAX} parts"));
+            return Err(format!(
+                "is too much: all schemas together have more than {VALUES_SUM_MAX} parts"
+            ));
         }
         Ok(())
     }
@@ -195,7 +200,9 @@ impl<'a> Walk<'a> {
             _ => {}
         }
         if self.spent.patterns > PATTERNS_MAX {
-            return Err(format!("is too much: all schemas together have more than {PATTERNS_MAX} patterns"));
+            return Err(format!(
+                "is too much: all schemas together have more than {PATTERNS_MAX} patterns"
+            ));
         }
         Ok(())
     }
@@ -226,5 +233,8 @@ fn unsupported(keyword: &str) -> String {
 }
 
 fn short(text: &str) -> String {
-    crate::plugin::log::printable(text).chars().take(TOLD_CHARS_MAX).collect()
+    crate::plugin::log::printable(text)
+        .chars()
+        .take(TOLD_CHARS_MAX)
+        .collect()
 }

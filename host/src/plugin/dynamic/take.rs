@@ -59,7 +59,10 @@ impl Plugin {
         if !self.has_dynamic_tools() {
             return Ok(self.clone());
         }
-        let told = self.ask(Instant::now() + ASK_WALL_MAX).await.map_err(|error| error.with_plugin(self.name()))?;
+        let told = self
+            .ask(Instant::now() + ASK_WALL_MAX)
+            .await
+            .map_err(|error| error.with_plugin(self.name()))?;
         Ok(self.telling(self.inspection().telling(told, self.name())))
     }
 
@@ -150,8 +153,8 @@ fn checked(answered: ToolResult, until: Instant) -> Result<Vec<ToldTool>, Error>
         let message = format!("it could not tell its tools: {reason}");
         return Err(Error::new(ErrorKind::Tool, Phase::Load, message));
     }
-    let written: Vec<Written> = serde_json::from_value(answered.value.unwrap_or_default())
-        .map_err(|error| unreadable().with_source(error))?;
+    let written: Vec<Written> =
+        serde_json::from_value(answered.value.unwrap_or_default()).map_err(|error| unreadable().with_source(error))?;
     told::check(written, until).map_err(|why| {
         Error::new(
             ErrorKind::InvalidProvider,

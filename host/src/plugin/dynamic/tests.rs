@@ -125,9 +125,7 @@ fn schemas_are_refused_that_are_none_or_too_much() {
 // attack: B4
 #[test]
 fn keywords_that_double_the_work_at_each_step_are_refused() {
-    let nested = |keyword: &str| {
-        (0..30).fold(json!({}), |schema, _| json!({"if": schema, "then": {}, keyword: {}}))
-    };
+    let nested = |keyword: &str| (0..30).fold(json!({}), |schema, _| json!({"if": schema, "then": {}, keyword: {}}));
     for keyword in ["unevaluatedProperties", "unevaluatedItems"] {
         let mut schema = nested(keyword);
         schema["type"] = json!("object");
@@ -141,21 +139,74 @@ fn keywords_that_double_the_work_at_each_step_are_refused() {
         let named = json!({"type": "object", "properties": {keyword: {"type": "string"}}});
         check(vec![tool("t", named)]).unwrap();
     }
-    let plain = (0..14).fold(json!({}), |schema, _| {
-        json!({"if": schema, "then": {"not": {}}, "else": {"oneOf": [{}, {"contains": {}}]}})
-    });
+}
+
+// attack: B4
+#[test]
+fn no_keyword_takes_more_time_than_a_schema_has_parts() {
+    type Nest = fn(Value) -> Value;
+    let keywords: [(usize, Nest); 16] = [
+        (26, |schema| json!({"not": schema})),
+        (13, |schema| json!({"allOf": [schema, {"type": ["object", "array"]}]})),
+        (13, |schema| json!({"anyOf": [schema, false]})),
+        (13, |schema| json!({"oneOf": [schema, false]})),
+        (
+            26,
+            |schema| json!({"if": schema, "then": {"minProperties": 1}, "else": {"not": {}}}),
+        ),
+        (26, |schema| json!({"if": {}, "then": schema, "else": {}})),
+        (
+            13,
+            |schema| json!({"properties": {"a": schema}, "required": ["a"], "additionalProperties": false}),
+        ),
+        (
+            13,
+            |schema| json!({"properties": {"a": schema}, "additionalProperties": true}),
+        ),
+        (26, |schema| json!({"additionalProperties": schema})),
+        (
+            26,
+            |schema| json!({"type": "array", "items": schema, "minItems": 1, "uniqueItems": true}),
+        ),
+        (13, |schema| json!({"prefixItems": [schema], "items": {}})),
+        (
+            26,
+            |schema| json!({"contains": schema, "minContains": 1, "maxContains": 3}),
+        ),
+        (26, |schema| json!({"propertyNames": schema})),
+        (13, |schema| json!({"dependentSchemas": {"a": schema}})),
+        (
+            13,
+            |schema| json!({"patternProperties": {"^a": schema}, "additionalProperties": true}),
+        ),
+        (13, |schema| json!({"patternProperties": {"^a": schema, "b+c*d$": {}}})),
+    ];
     let started = std::time::Instant::now();
-    check(vec![tool("t", json!({"type": "object", "allOf": [plain]}))]).unwrap();
-    // One pattern is plain text, so that the compiler begins with it, and goes back for the other.
+    for (levels, nest) in keywords {
+        let leaf = json!({"properties": {"b": {"type": "string"}}});
+        let schema = (0..levels).fold(leaf, |schema, _| nest(schema));
+        let schema = json!({"type": "object", "allOf": [schema]});
+        if let Err(why) = check(vec![tool("t", &schema)]) {
+            assert!(why.contains("8192 parts"), "{why}");
+            continue;
+        }
+        let validator = schema::compile(&schema).unwrap();
+        for instance in [
+            json!({}),
+            (0..40).fold(json!(1), |value, _| json!({"a": value})),
+            (0..40).fold(json!(1), |value, _| json!([value])),
+        ] {
+            let _ = validator.iter_errors(&instance).count();
+        }
+    }
     let patterns = |levels| {
-        (0..levels).fold(json!({}), |schema, _| json!({"patternProperties": {"^a": schema, "b+c*d$": {}}}))
+        (0..levels).fold(
+            json!({}),
+            |schema, _| json!({"patternProperties": {"^a": schema, "b+c*d$": {}}}),
+        )
     };
-    let mut shallow: Value = patterns(4);
-    shallow["type"] = json!("object");
-    check(vec![tool("t", shallow)]).unwrap();
-    let mut doubling: Value = patterns(15);
-    doubling["type"] = json!("object");
-    assert!(refused_schema(doubling).contains("8192 parts"));
+    check(vec![tool("t", json!({"type": "object", "not": patterns(5)}))]).unwrap();
+    assert!(refused_schema(json!({"type": "object", "not": patterns(14)})).contains("8192 parts"));
     assert!(started.elapsed() < Duration::from_secs(30));
 }
 

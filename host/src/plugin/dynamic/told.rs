@@ -61,7 +61,8 @@ pub(super) fn check(written: Vec<Written>, until: Instant) -> Result<Vec<ToldToo
 
 impl ToldTool {
     fn read(written: Written, spent: &mut Spent) -> Result<Self, String> {
-        let input_schema = schema::read(&written.input_schema, spent).map_err(|why| format!("its input schema {why}"))?;
+        let input_schema =
+            schema::read(&written.input_schema, spent).map_err(|why| format!("its input schema {why}"))?;
         if input_schema.get("type").and_then(Value::as_str) != Some("object") {
             return Err("its input schema must have `\"type\": \"object\"`".to_owned());
         }
