@@ -28,7 +28,7 @@ pub(crate) async fn run(
     let (args, stdin) = decode(arguments, plugin.name()).map_err(invalid)?;
     let limits = plugin.limits_for(context)?;
     let linked = plugin.linked(context).await?;
-    let place = plugin.permit(context, &limits).await?;
+    let place = plugin.place(context, &limits).await?;
     let _running = plugin.runtime().engines.ticker.run();
     let clock = CallClock::start(&limits, context);
     // One byte over the bound shows that there was more.

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use wasmtime::component::Component;
 
@@ -12,11 +11,12 @@ use super::annotations::{Annotations, Need};
 use super::authority::{Applicant, Authority, Granted, nothing};
 use super::compile_status::{CompileStatus, Progress};
 use super::engine::Engine;
-use super::host_api::{CallStack, FuelMeter};
+use super::host_api::FuelMeter;
 use super::inspection::{Inspection, Origin};
 use super::known::{KeptInspection, Known};
-use super::link_once::{LinkOnce, Wait, cancelled_before};
+use super::link_once::{LinkOnce, Wait};
 use super::linked::Linked;
+use super::place::{Place, Places};
 use super::runtime::Runtime;
 use super::scope::{ConversationNumber, Scope};
 use super::source::{self, Source};
@@ -43,7 +43,7 @@ pub struct Plugin {
     usual_limits: OnceLock<CallLimits>,
     runtime: Arc<Runtime>,
     linked: Arc<LinkOnce>,
-    permits: Arc<Semaphore>,
+    places: Places,
 }
 
 impl Plugin {
@@ -151,7 +151,7 @@ impl Plugin {
             usual_limits: OnceLock::new(),
             runtime: runtime.clone(),
             linked: Arc::default(),
-            permits: Arc::new(Semaphore::new(runtime.engines.limits.calls_per_plugin_max)),
+            places: Places::new(runtime.engines.limits.calls_per_plugin_max),
         })
     }
 
@@ -167,7 +167,7 @@ impl Plugin {
             usual_limits: OnceLock::new(),
             runtime: self.runtime.clone(),
             linked: self.linked.clone(),
-            permits: self.permits.clone(),
+            places: self.places.clone(),
         })
     }
 
@@ -313,56 +313,10 @@ impl Plugin {
         link(runtime, source, inspection, progress)
     }
 
-    /// Waits for a free place to run in. A call inside another runs in the place of the outermost: to wait for one while
-    /// holding another could wait for ever.
-    pub(crate) async fn permit(&self, context: &ToolContext, limits: &CallLimits) -> Result<Place, Error> {
-        if context.cancel().is_cancelled() {
-            return Err(cancelled_before());
-        }
-        if CallStack::of(context).is_some() {
-            return Ok(Place::default());
-        }
-        if let Ok(permit) = self.permits.clone().try_acquire_owned() {
-            return Ok(Place {
-                _permit: Some(permit),
-                queued: Duration::ZERO,
-            });
-        }
-        let waiting = Instant::now();
-        let permit = Box::pin(self.permit_in_turn(context, limits)).await?;
-        Ok(Place {
-            _permit: Some(permit),
-            queued: waiting.elapsed(),
-        })
+    /// Waits for a free place to run in.
+    pub(crate) async fn place(&self, context: &ToolContext, limits: &CallLimits) -> Result<Place, Error> {
+        self.places.enter(context, limits).await
     }
-
-    async fn permit_in_turn(&self, context: &ToolContext, limits: &CallLimits) -> Result<OwnedSemaphorePermit, Error> {
-        let queue = self.permits.clone();
-        tokio::select! {
-            biased;
-            () = context.cancel().cancelled() => Err(cancelled_before()),
-            permit = queue.acquire_owned() => permit.map_err(|_| busy()),
-            () = tokio::time::sleep(limits.wall_max) => Err(busy()),
-        }
-    }
-}
-
-/// A place to run in, until it is dropped.
-#[derive(Default)]
-pub(crate) struct Place {
-    /// How long it was waited for.
-    pub(crate) queued: Duration,
-    /// `None` for a call inside another, which has its place already.
-    _permit: Option<OwnedSemaphorePermit>,
-}
-
-fn busy() -> Error {
-    Error::new(
-        ErrorKind::Busy,
-        Phase::Execute,
-        "too many calls of this plugin are running",
-    )
-    .with_suggestion("call again when other calls have ended")
 }
 
 /// Maps cached machine code, or compiles and caches it; then links. Takes up to minutes.

@@ -53,6 +53,7 @@ mod log;
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 mod mapping_tests;
 mod package_docs;
+mod place;
 mod precompiled;
 pub(crate) mod private_file;
 mod reflect;

@@ -133,7 +133,7 @@ impl Session {
         }
         let key = self.target_key(function, target, &mut arguments)?;
         let (params, given) = self.decode(&state, function, target, key.as_ref(), &arguments)?;
-        let place = self.plugin.permit(context, &limits).await?;
+        let place = self.plugin.place(context, &limits).await?;
         let _running = self.plugin.runtime().engines.ticker.run();
         let clock = CallClock::start(&limits, context);
         let alive = Alive::until_dropped(&self.is_alive);

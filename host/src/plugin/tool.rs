@@ -192,7 +192,7 @@ impl PluginTool {
         let params = decode_arguments(&function.params, &arguments, &mut NoHandles).map_err(invalid)?;
         let limits = self.plugin.limits_for(context)?;
         let linked = self.plugin.linked(context).await?;
-        let place = self.plugin.permit(context, &limits).await?;
+        let place = self.plugin.place(context, &limits).await?;
         let _running = self.plugin.runtime().engines.ticker.run();
         let clock = CallClock::start(&limits, context);
         let network = &self.plugin.runtime().network;

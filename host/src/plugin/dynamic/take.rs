@@ -83,7 +83,7 @@ impl Plugin {
         let authority = self.authority(Scope::new().confines().conversation(), &context).await?;
         let limits = self.limits_for(&context)?;
         let linked = self.linked_within(&context, left(until)).await.map_err(not_yet)?;
-        let _permit = self.permit(&context, &within(&limits, until)).await?;
+        let _place = self.place(&context, &within(&limits, until)).await?;
         let limits = within(&limits, until);
         let _running = self.runtime().engines.ticker.run();
         let clock = CallClock::start(&limits, &context);
