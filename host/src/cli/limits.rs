@@ -29,7 +29,7 @@ pub(super) struct LimitFlags {
     #[arg(long, value_name = "N")]
     nested_calls: Option<u32>,
     /// Calls inside each other, the first included [default: 4; at most 16]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
     nested_depth: Option<u32>,
 }
 

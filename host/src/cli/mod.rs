@@ -116,7 +116,7 @@ async fn dispatch(command: Command, printer: Printer, cancel: &CancellationToken
         Command::Grant(grant) => grant.run(printer).await,
         Command::Revoke(revoke) => revoke.run(printer),
         Command::Explain(explain) => explain.run(printer).await,
-        Command::Secret(secret) => secret.run(printer),
+        Command::Secret(secret) => secret.run(printer, cancel).await,
         Command::Add(add) => add.run(printer).await,
         Command::Remove(remove) => remove.run(printer).await,
         Command::Refresh(refresh) => refresh.run(printer).await,

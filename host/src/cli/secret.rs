@@ -1,15 +1,16 @@
 //! `toolwit secret`: the store of secrets.
 
-use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Subcommand;
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 use zeroize::Zeroizing;
 
 use super::exit::Exit;
 use super::failure::Failure;
 use super::grant::settings_file;
+use super::input::read_text;
 use super::page::Page;
 use super::printer::{Form, Printer};
 use crate::error::{Error, ErrorKind, Phase};
@@ -68,11 +69,11 @@ enum Action {
 }
 
 impl Secret {
-    pub(super) fn run(self, printer: Printer) -> Result<Exit, Failure> {
+    pub(super) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         let store = SecretStore::new(self.secrets.path()?);
         match self.action {
             Action::Set { name } => {
-                let value = read_value()?;
+                let value = Zeroizing::new(read_text("-".to_owned(), VALUE_BYTES_MAX, cancel).await?);
                 store.set(&name, value.trim_end_matches(['\r', '\n'])).map_err(told)?;
                 said(printer, "set", &name)?;
             }
@@ -105,19 +106,6 @@ fn said(printer: Printer, done: &str, name: &str) -> Result<(), Failure> {
     page.text(name).text(": ").text(done).end();
     printer.say(&page);
     Ok(())
-}
-
-fn read_value() -> Result<Zeroizing<String>, Error> {
-    let refused = |why: String| Error::new(ErrorKind::Configuration, Phase::Registry, format!("the value {why}"));
-    let mut value = Zeroizing::new(String::new());
-    std::io::stdin()
-        .take(VALUE_BYTES_MAX + 1)
-        .read_to_string(&mut value)
-        .map_err(|error| refused(format!("could not be read: {error}")))?;
-    if value.len() as u64 > VALUE_BYTES_MAX {
-        return Err(refused("is longer than 64 KiB".to_owned()));
-    }
-    Ok(value)
 }
 
 fn told(error: SecretError) -> Error {

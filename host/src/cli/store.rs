@@ -86,6 +86,7 @@ pub(super) fn open(path: &Path) -> Result<Arc<SqliteStore>, Error> {
     };
     opened.map(Arc::new).map_err(|error| {
         let suggestion = match &error {
+            StoreError::Foreign => "name another file with `--store FILE`, or a new one",
             StoreError::Newer { .. } => "use the newer program, or name another file with `--store FILE`",
             _ => "see to the file and its directory, or name another one with `--store FILE`",
         };

@@ -20,6 +20,9 @@ pub enum StoreError {
         /// The newest version that this program knows.
         known: i64,
     },
+    /// The file is another program's, or was never a store.
+    #[error("it is no store of Toolwit, and was left as it is")]
+    Foreign,
     /// The store's directory could not be made.
     #[error("the directory of the store could not be made")]
     Directory(#[source] std::io::Error),

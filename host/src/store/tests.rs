@@ -213,13 +213,7 @@ mod sqlite {
     fn a_damaged_file_is_put_aside_and_made_anew() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("store.db");
-        std::fs::write(
-            &path,
-            b"this is no database, and longer than its heading would be: ".repeat(99),
-        )
-        .unwrap();
         let store = SqliteStore::open(&path).unwrap();
-        assert!(store.packages().unwrap().is_empty());
         let many: Vec<_> = (0..300)
             .map(|at| package(&format!("/{at}.wasm"), "d", &["f", "g"]))
             .collect();
@@ -236,6 +230,30 @@ mod sqlite {
         assert!(store.packages().unwrap().is_empty());
         store.update_packages(&many, &[]).unwrap();
         assert!(path.with_extension("db.damaged").exists());
+    }
+
+    #[test]
+    fn a_file_that_is_no_store_is_refused_and_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let text = directory.path().join("notes.txt");
+        let notes = b"these are notes, and longer than the heading of a database would be: ".repeat(99);
+        std::fs::write(&text, &notes).unwrap();
+        let other = directory.path().join("other.db");
+        let database = rusqlite::Connection::open(&other).unwrap();
+        database.execute_batch("CREATE TABLE packages (name TEXT)").unwrap();
+        drop(database);
+        let before = std::fs::read(&other).unwrap();
+        for path in [&text, &other] {
+            let error = SqliteStore::open(path).unwrap_err();
+            assert!(matches!(error, StoreError::Foreign), "{error}");
+        }
+        assert_eq!(std::fs::read(&text).unwrap(), notes);
+        assert_eq!(std::fs::read(&other).unwrap(), before);
+        assert_eq!(
+            std::fs::read_dir(directory.path()).unwrap().count(),
+            2,
+            "nothing is left beside them"
+        );
     }
 
     #[test]

@@ -70,14 +70,10 @@ fn a_plugin_is_shown_with_what_its_manifest_needs_and_with_all_that_it_has() {
         shown.contains("needs: accent, which nothing gives it; it can do without\n"),
         "{shown}"
     );
-    workspace.run(&[
-        "grant",
-        "settings",
-        "--config",
-        "greeting=hello",
-        "--http",
-        "example.com",
-    ]);
+    let granted = workspace.run(&["grant", "settings", "--config", "greeting=hello", "--keyvalue", "1MiB"]);
+    let idle = "warning: settings does not import keyvalue: that has no effect\n";
+    assert_eq!(granted.stderr.matches("no effect").count(), 1, "{granted}");
+    assert!(granted.stderr.contains(idle), "{granted}");
     let shown = workspace.run(&["grant", "settings"]).stdout;
     assert!(
         shown.contains("needs: greeting (what to say), which it has\n"),

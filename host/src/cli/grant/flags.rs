@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use toml_edit::{Array, InlineTable, Table, Value};
 
+use crate::capability::Capability;
 use crate::error::{Error, ErrorKind, Phase};
 
 /// What is granted.
@@ -55,6 +56,27 @@ pub(super) struct AllowanceFlags {
 }
 
 impl AllowanceFlags {
+    /// Lists what is granted, by kind: a plugin that does not import one has nothing of it.
+    pub(super) fn kinds(&self) -> Vec<(&'static str, &'static [Capability])> {
+        let granted = [
+            (!self.http.is_empty(), "http", &[Capability::Http][..]),
+            (
+                !(self.read.is_empty() && self.write.is_empty()),
+                "files",
+                &[Capability::Files],
+            ),
+            (!self.env.is_empty(), "env", &[Capability::Env]),
+            (!self.config.is_empty(), "config", &[Capability::Config]),
+            (self.keyvalue.is_some(), "keyvalue", &[Capability::Keyvalue]),
+            (!self.tool.is_empty(), "tools", &[Capability::Tools]),
+            (!self.context.is_empty(), "context", &[Capability::Context]),
+            (self.blackboard.is_some(), "blackboard", &[Capability::Blackboard]),
+            (self.secret.is_some(), "secret", &[Capability::Http, Capability::Env]),
+        ];
+        let granted = granted.into_iter().filter(|(is_granted, ..)| *is_granted);
+        granted.map(|(_, kind, capabilities)| (kind, capabilities)).collect()
+    }
+
     /// Tells each in a line, for people and for the log.
     pub(super) fn told(&self) -> Vec<String> {
         let mut told: Vec<String> = self.http.iter().map(|rule| format!("http {rule}")).collect();

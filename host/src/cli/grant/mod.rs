@@ -15,9 +15,11 @@ use self::flags::AllowanceFlags;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::limits::LimitFlags;
-use super::page::{Page, TITLE, counted};
+use super::page::{Page, TITLE, WARN, counted};
+
 use super::plugins::PluginFlags;
 use super::printer::{Form, Printer};
+use crate::capability::Capability;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::host::Toolwit;
 use crate::plugin::Plugin;
@@ -83,10 +85,27 @@ impl Grant {
         self.allowance.write(&mut table)?;
         file.add(table)?;
         file.save("grant", plugin.name(), &what)?;
+        let has_effect = |capabilities: &[Capability]| capabilities.iter().any(|one| plugin.declared().has(*one));
+        let kinds = self.allowance.kinds().into_iter();
+        let idle: Vec<_> = kinds
+            .filter(|(_, imports)| !has_effect(imports))
+            .map(|(kind, _)| kind)
+            .collect();
         match printer.form() {
-            Form::Json => printer.document(&serde_json::json!({"plugin": plugin.name(), "granted": what}))?,
+            Form::Json => {
+                let document = serde_json::json!({"plugin": plugin.name(), "granted": what, "without_effect": idle});
+                printer.document(&document)?;
+            }
             Form::Human => {
                 let mut page = Page::new();
+                for kind in &idle {
+                    page.styled(WARN, "warning:")
+                        .text(format_args!(
+                            " {} does not import {kind}: that has no effect",
+                            plugin.name()
+                        ))
+                        .end();
+                }
                 for line in &what {
                     page.text("granted to ")
                         .styled(TITLE, plugin.name())

@@ -19,10 +19,10 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the store, and makes it when it is new. A file that is damaged is put aside with a warning, and a new one made.
+    /// Opens the store, and makes it when it is new. A store that is damaged is put aside with a warning, and a new one made.
     ///
     /// # Errors
-    /// [`StoreError::Newer`], [`StoreError::Directory`], or the database's own.
+    /// [`StoreError::Foreign`] for a file that is no store, which stays as it is; [`StoreError::Newer`], [`StoreError::Directory`], or the database's own.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         Ok(Self {
             connection: Mutex::new(open::open(path)?),

@@ -1,6 +1,7 @@
 //! Opening a store: settings, versions, repair.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,6 +12,9 @@ use crate::store::StoreError;
 /// How long to wait for another process to finish writing.
 const BUSY_WALL_MAX: Duration = Duration::from_secs(5);
 
+/// Marks a file as a store of Toolwit: "Tlwt".
+const APPLICATION_ID: u32 = 0x546c_7774;
+
 /// The steps from each version of the schema to the next.
 const STEPS: &[&str] = &[include_str!("schema.sql"), include_str!("told.sql")];
 
@@ -19,6 +23,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
         create_private(directory).map_err(StoreError::Directory)?;
     }
     match prepare(Connection::open(path)?) {
+        Err(StoreError::Database(error)) if is_damage(&error) && !has_our_heading(path) => Err(StoreError::Foreign),
         Err(StoreError::Database(error)) if is_damage(&error) => {
             tracing::warn!(store = %path.display(), %error, "the store is damaged; it is put aside and made anew");
             put_aside(path).map_err(StoreError::Directory)?;
@@ -34,6 +39,10 @@ pub(super) fn in_memory() -> Result<Connection, StoreError> {
 
 fn prepare(mut connection: Connection) -> Result<Connection, StoreError> {
     connection.busy_timeout(BUSY_WALL_MAX)?;
+    // Before anything is changed: a file that was named by mistake is somebody's data.
+    if !is_ours(&connection)? {
+        return Err(StoreError::Foreign);
+    }
     connection.pragma_update(None, "journal_mode", "wal")?;
     // With a write-ahead log this survives the end of the process at any moment, and costs no wait for the disk.
     connection.pragma_update(None, "synchronous", "normal")?;
@@ -61,8 +70,29 @@ fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     }
     if !steps.is_empty() {
         transaction.pragma_update(None, "user_version", known)?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     }
     Ok(transaction.commit()?)
+}
+
+/// Whether a database is a store, or is empty and can become one.
+fn is_ours(connection: &Connection) -> Result<bool, StoreError> {
+    let application_id: u32 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    let ours = "SELECT count(*) = 2 OR (SELECT count(*) FROM sqlite_schema) = 0
+         FROM sqlite_schema WHERE type = 'table' AND name IN ('packages', 'key_values')";
+    let (none, looks_like_one) = (application_id == 0, connection.query_row(ours, [], |row| row.get(0))?);
+    // Stores of the first version bear no mark.
+    Ok(application_id == APPLICATION_ID || (none && looks_like_one))
+}
+
+/// Whether a file begins as a store does, so that one which is damaged may be put aside.
+fn has_our_heading(path: &Path) -> bool {
+    const MAGIC: &[u8] = b"SQLite format 3\0";
+    /// Where the file format has the application's id.
+    const APPLICATION_ID_AT: usize = 68;
+    let mut heading = [0; APPLICATION_ID_AT + 4];
+    let is_read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut heading));
+    is_read.is_ok() && heading.starts_with(MAGIC) && heading[APPLICATION_ID_AT..] == APPLICATION_ID.to_be_bytes()
 }
 
 fn is_damage(error: &rusqlite::Error) -> bool {
