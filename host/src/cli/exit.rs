@@ -28,6 +28,8 @@ impl Exit {
         match (error.kind, error.phase) {
             (ErrorKind::Cancelled, _) => Self::Interrupted,
             (ErrorKind::Internal, _) => Self::Failed,
+            // What is wrong with a package names its plugin; what is wrong with the command's own settings does not.
+            (ErrorKind::Configuration, Phase::Registry) if error.plugin.is_some() => Self::NotLoaded,
             (ErrorKind::Configuration, _) | (ErrorKind::Io, Phase::Registry) => Self::Usage,
             (ErrorKind::InvalidArguments | ErrorKind::UnknownTool | ErrorKind::MissingKey, _) => Self::Usage,
             (ErrorKind::AmbiguousTool | ErrorKind::ToolUnavailable, _) => Self::Usage,
@@ -69,6 +71,8 @@ mod tests {
             (ErrorKind::Denied, Phase::Execute, 4),
             (ErrorKind::Cancelled, Phase::Execute, 130),
         ];
+        let of_package = Error::new(ErrorKind::Configuration, Phase::Registry, "it failed").with_plugin("a");
+        assert_eq!(Exit::of(&of_package) as u8, 3);
         for (kind, phase, number) in cases {
             let exit = Exit::of(&Error::new(kind, phase, "it failed"));
             assert_eq!(exit as u8, number, "{kind} in {phase}");

@@ -60,8 +60,8 @@ pub(super) fn with_reason(unknown: Error, host: &Toolwit, wanted: &str) -> Error
     let Some((_, first)) = broken.first() else {
         return unknown;
     };
-    // An id begins with its plugin's name.
-    let owner = wanted.contains('#').then(|| wanted.split(['/', '#']).next()).flatten();
+    // An id begins with its plugin's name, and a plugin of one function is often called by its own.
+    let owner = wanted.split(['/', '#']).next();
     if let Some((_, reason)) = broken.iter().find(|(name, _)| Some(*name) == owner) {
         return Error::clone(reason);
     }

@@ -64,6 +64,7 @@ impl Pack {
                 page.styled(FAINT, format_args!("packed: {}", size(bytes))).end();
                 printer.say(&page);
                 printer.data(Page::new().text(out.display()).end())?;
+                printer.hint("its digest is another now: what was granted to it is to be granted anew");
             }
         }
         Ok(Exit::Success)

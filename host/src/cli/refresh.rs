@@ -86,7 +86,7 @@ fn tell(asked: &[Asked], printer: Printer) -> Result<(), Failure> {
     }
     printer.data(&page)?;
     if asked.is_empty() {
-        printer.hint("no plugin here has tools that it tells only when it runs");
+        printer.hint("none of the plugins has tools that it tells only when it runs");
     }
     Ok(())
 }

@@ -98,7 +98,7 @@ fn a_packed_component_is_a_package_in_one_file() {
     );
     let workspace = workspace.file("plain.toml", "[[tools]]\nexport = \"subtract\"\n");
     let wrong = workspace.run(&["pack", "plain.wasm"]);
-    assert_eq!(wrong.code, Some(2), "{wrong}");
+    assert_eq!(wrong.code, Some(3), "{wrong}");
     assert!(
         wrong.stderr.contains("`subtract`") && wrong.stderr.contains("`add`"),
         "{wrong}"
@@ -242,4 +242,15 @@ fn a_second_command_takes_from_the_store_what_the_first_one_read() {
     let wrong = workspace.run(&["list", "--store", "tools"]);
     assert_eq!(wrong.code, Some(2), "{wrong}");
     assert!(wrong.stderr.contains("hint:"), "{wrong}");
+}
+
+#[test]
+fn a_call_that_names_a_broken_plugin_is_told_what_broke_it() {
+    let workspace = Workspace::with("plain", PLAIN).file("tools/plain.toml", "colour = \"red\"\n");
+    let called = workspace.run(&["call", "plain"]);
+    assert_eq!(called.code, Some(3), "{called}");
+    assert!(
+        called.stderr.contains("plain.toml:1:1: unknown field `colour`"),
+        "{called}"
+    );
 }
