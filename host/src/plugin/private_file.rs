@@ -23,6 +23,14 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
+/// Waits until nobody else holds the lock of this name. It is held until the file is dropped, or its process ends.
+#[cfg(feature = "cli")]
+pub(crate) fn lock(path: &Path) -> io::Result<std::fs::File> {
+    let file = private().create(true).append(true).open(path)?;
+    file.lock()?;
+    Ok(file)
+}
+
 /// Adds a line to a file.
 pub(crate) fn append_line(path: &Path, line: &str) -> io::Result<()> {
     let mut file = private().create(true).append(true).open(path)?;

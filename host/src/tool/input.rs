@@ -7,6 +7,9 @@ use super::definition::ToolDefinition;
 use super::error::ToolError;
 use crate::error::{Error, ErrorKind, Phase};
 
+/// How much of each is told, in characters.
+const COMPLAINT_CHARS_MAX: usize = 500;
+
 /// How many complaints about one call's arguments are told; the rest repeats them.
 const COMPLAINTS_MAX: usize = 3;
 
@@ -51,6 +54,8 @@ impl InputCheck {
                 "" => error.to_string(),
                 path => format!("{path}: {error}"),
             })
+            // It shows the value that does not fit, whatever its size.
+            .map(|told| told.chars().take(COMPLAINT_CHARS_MAX).collect::<String>())
             .collect();
         match value {
             Value::Object(arguments) if told.is_empty() => Ok(arguments),

@@ -174,3 +174,22 @@ fn a_secret_is_kept_and_never_shown() {
     assert_eq!(secret(&["remove", "weather-key"], "").code, Some(0));
     assert_eq!(secret(&["list"], "").stdout, "");
 }
+
+// attack: D7
+#[test]
+fn of_changes_at_once_none_is_lost() {
+    const CHANGES: usize = 12;
+    let workspace = workspace();
+    std::thread::scope(|threads| {
+        for number in 0..CHANGES {
+            let config = format!("key{number}=value");
+            let workspace = &workspace;
+            threads.spawn(move || {
+                let granted = workspace.run(&["grant", "settings", "--config", &config]);
+                assert_eq!(granted.code, Some(0), "{granted}");
+            });
+        }
+    });
+    let (_, shown) = workspace.json(&["grant", "settings", "--json"]);
+    assert_eq!(shown["has"].as_array().unwrap().len(), CHANGES, "{shown}");
+}

@@ -45,7 +45,7 @@ impl GrantFlags {
             return Ok(Grants::default());
         };
         let wrong = |why: String| failed(&file, format!("grant nothing: {why}"));
-        let bytes = fs::read(&file).map_err(|error| wrong(error.to_string()))?;
+        let bytes = read_grants(&file).map_err(|error| wrong(error.to_string()))?;
         Grants::parse(&bytes).map_err(|error| wrong(error.to_string()))
     }
 
@@ -76,13 +76,27 @@ pub(super) struct GrantsFile {
     path: PathBuf,
     document: DocumentMut,
     pub(super) grants: Grants,
+    /// Held until the change is written: of two changes at once, none is lost.
+    _lock: Option<fs::File>,
 }
 
 impl GrantsFile {
-    /// Reads the file, or begins one.
+    /// Reads the file, to be looked at.
     pub(super) fn open(path: PathBuf) -> Result<Self, Error> {
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
+        Self::read(path, None)
+    }
+
+    /// Reads the file, or begins one, to be changed: nobody else changes it meanwhile.
+    pub(super) fn open_to_change(path: PathBuf) -> Result<Self, Error> {
+        let unlocked = |error: io::Error| failed(&path, format!("could not be locked: {error}"));
+        make_directory(&path).map_err(unlocked)?;
+        let lock = private_file::lock(&beside(&path, ".lock")).map_err(unlocked)?;
+        Self::read(path, Some(lock))
+    }
+
+    fn read(path: PathBuf, lock: Option<fs::File>) -> Result<Self, Error> {
+        let text = match read_grants(&path) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => "version = 1\n".to_owned(),
             Err(error) => return Err(failed(&path, format!("could not be read: {error}"))),
         };
@@ -90,7 +104,12 @@ impl GrantsFile {
         let document = text
             .parse()
             .map_err(|error| failed(&path, format!("is wrong: {error}")))?;
-        Ok(Self { path, document, grants })
+        Ok(Self {
+            path,
+            document,
+            grants,
+            _lock: lock,
+        })
     }
 
     /// Adds a grant at the end.
@@ -129,23 +148,34 @@ impl GrantsFile {
             )
         })?;
         let unwritable = |error: io::Error| failed(&self.path, format!("could not be written: {error}"));
-        if let Some(directory) = self.path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-            fs::create_dir_all(directory).map_err(unwritable)?;
-        }
+        make_directory(&self.path).map_err(unwritable)?;
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map_or(0, |time| time.as_secs());
         let line: Json = json!({"time": now, "action": action, "plugin": plugin, "what": what});
         // What could not be noted is not done.
-        private_file::append_line(&log_of(&self.path), &line.to_string()).map_err(unwritable)?;
+        private_file::append_line(&beside(&self.path, ".log"), &line.to_string()).map_err(unwritable)?;
         private_file::replace(&self.path, text.as_bytes()).map_err(unwritable)
     }
 }
 
-/// The log of changes lies beside the grants.
-fn log_of(path: &Path) -> PathBuf {
+/// Reads a file of grants. A pipe would block, and a device has no end.
+fn read_grants(path: &Path) -> io::Result<Vec<u8>> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    fs::read(path)
+}
+
+fn make_directory(path: &Path) -> io::Result<()> {
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    directory.map_or(Ok(()), fs::create_dir_all)
+}
+
+/// The log of changes, and the lock, lie beside the grants.
+fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".log");
+    name.push(ending);
     path.with_file_name(name)
 }
 

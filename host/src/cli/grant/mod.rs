@@ -62,14 +62,15 @@ impl Grant {
         let host = self.plugins.load(&LimitFlags::default()).await?;
         let plugin = find(&host, &self.plugin)?;
         let digest = &plugin.inspection().digest;
-        let mut file = GrantsFile::open(self.grants.path()?)?;
         let what = self.allowance.told();
         if what.is_empty() {
+            let file = GrantsFile::open(self.grants.path()?)?;
             let package = host.registry().package(plugin.name()).cloned();
             let manifest = package.and_then(|package| package.manifest);
             show::print(printer, &plugin, manifest.as_deref(), &file.grants)?;
             return Ok(Exit::Success);
         }
+        let mut file = GrantsFile::open_to_change(self.grants.path()?)?;
         let mut table = toml_edit::Table::new();
         table["plugin"] = toml_edit::value(plugin.name());
         if self.any_version {
@@ -156,7 +157,7 @@ pub(super) struct Revoke {
 
 impl Revoke {
     pub(super) fn run(self, printer: Printer) -> Result<Exit, Failure> {
-        let mut file = GrantsFile::open(self.grants.path()?)?;
+        let mut file = GrantsFile::open_to_change(self.grants.path()?)?;
         let removed = file.remove(&self.plugin)?;
         if removed > 0 {
             file.save("revoke", &self.plugin, &[])?;

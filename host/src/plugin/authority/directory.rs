@@ -8,6 +8,9 @@ use std::sync::Arc;
 use super::quota::Quota;
 use crate::capability::{FileAccess, FsRule};
 
+/// What the kernel shows as files: the environment of processes, their memory, devices.
+const KERNELS: [&str; 3] = ["/proc", "/sys", "/dev"];
+
 /// A directory of the host that a guest sees. It stays this directory, whatever its path comes to mean later.
 #[derive(Debug)]
 pub(crate) struct OpenDirectory {
@@ -34,6 +37,10 @@ impl OpenDirectory {
         }
         if path.parent().is_none() {
             return Err(io::Error::other("it is the whole file system"));
+        }
+        if let Some(kernel) = KERNELS.iter().find(|kernel| path.starts_with(kernel)) {
+            let why = format!("{kernel} shows and changes processes and devices, not files");
+            return Err(io::Error::other(why));
         }
         if let Some(own) = protected
             .iter()

@@ -11,6 +11,7 @@ mod quota;
 mod redact;
 mod secret;
 
+use std::borrow::Cow;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -153,6 +154,17 @@ impl Authorities {
     }
 }
 
+/// Writes a word so that a shell takes it as it is: people copy the commands that they are told, and a guest chooses what it
+/// asks for.
+fn shell_word(word: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,#".contains(c);
+    // A `#` begins a comment where a word does.
+    match !word.is_empty() && !word.starts_with('#') && word.chars().all(is_plain) {
+        true => Cow::Borrowed(word),
+        false => Cow::Owned(format!("'{}'", word.replace('\'', r"'\''"))),
+    }
+}
+
 impl CallAuthority {
     /// Refuses a call that another plugin makes, to an instance that was made with more than that plugin has.
     ///
@@ -183,11 +195,15 @@ impl CallAuthority {
     }
 
     /// Notes what a rule denied.
-    pub(crate) fn deny(&self, wanted: String, denial: &Denial, grant_flags: &str) {
+    pub(crate) fn deny(&self, wanted: String, denial: &Denial, flag: &str, value: &str) {
         self.refuse(Refusal {
             wanted,
             why: denial.to_string(),
-            suggestion: format!("toolwit grant {} {grant_flags}", self.plugin),
+            suggestion: format!(
+                "toolwit grant {} {flag} {}",
+                shell_word(&self.plugin),
+                shell_word(value)
+            ),
         });
     }
 
@@ -312,5 +328,21 @@ impl Refusal {
             format!("it may not {}: {}", self.wanted, self.why),
         )
         .with_suggestion(self.suggestion)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // attack: C21
+    #[test]
+    fn a_command_to_copy_runs_nothing_of_what_it_names() {
+        assert_eq!(shell_word("text#slugify"), "text#slugify");
+        assert_eq!(shell_word("x; touch /tmp/y #"), "'x; touch /tmp/y #'");
+        assert_eq!(shell_word("GET http://h/$(id)\""), "'GET http://h/$(id)\"'");
+        assert_eq!(shell_word("it's `id`"), r"'it'\''s `id`'");
+        assert_eq!(shell_word(""), "''");
+        assert_eq!(shell_word("# gone"), "'# gone'");
     }
 }

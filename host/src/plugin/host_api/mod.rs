@@ -68,7 +68,9 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
         let [name, artifact] = arguments else {
             return Err(values::mismatch());
         };
-        let (name, artifact) = (values::read_optional_text(name)?, values::read_artifact(artifact)?);
+        let name = values::read_optional_text(name)?;
+        // Read when it is known that it may go there.
+        let artifact = || values::read_artifact(artifact).unwrap_or_else(|error| Err(error.to_string()));
         let put = store.data_mut().reach()?.blackboard_put(name, artifact);
         values::answer(results, values::unit_or_text(put))
     })?;

@@ -109,9 +109,7 @@ pub(super) async fn call(
     let reach = store.data_mut().reach()?;
     let effective = &reach.authority.granted.effective;
     if let Decision::Denied(denial) = decide(effective, &Access::Tool(tool)) {
-        reach
-            .authority
-            .deny(format!("call `{tool}`"), &denial, &format!("--tool {tool}"));
+        reach.authority.deny(format!("call `{tool}`"), &denial, "--tool", tool);
         let message = format!("it may not call `{tool}`: {denial}");
         return Ok(Err(ToolError::Model(Error::new(
             ErrorKind::Denied,

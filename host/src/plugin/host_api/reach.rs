@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::time::Instant;
 
 use super::nesting::CallStack;
+use super::values::weight;
 use crate::capability::{Access, Decision, FileAccess, decide};
 use crate::limits::{ByteCount, CallLimits};
 use crate::plugin::authority::Authority;
@@ -101,7 +102,7 @@ impl Reach {
     /// Takes an object for the result of the call.
     pub(super) fn hand_over(&mut self, artifact: Result<Artifact, String>) -> Result<(), String> {
         let artifact = artifact?;
-        let bytes = (artifact.kind.len() + artifact.value.to_string().len()) as u64;
+        let bytes = (artifact.kind.len() + weight(&artifact.value.to_string())) as u64;
         let max = self.limits.artifact_bytes_max;
         if self.artifact_bytes.saturating_add(bytes) > max {
             return Err(format!("a call may hand over {} of artifacts", ByteCount(max)));
@@ -120,10 +121,10 @@ impl Reach {
     pub(super) fn blackboard_put(
         &self,
         name: Option<String>,
-        artifact: Result<Artifact, String>,
+        artifact: impl FnOnce() -> Result<Artifact, String>,
     ) -> Result<(), String> {
         self.may_use_blackboard(FileAccess::ReadWrite)?;
-        let mut artifact = artifact?;
+        let mut artifact = artifact()?;
         // What lies there is read by others, who know nothing of this plugin's secrets.
         let redactor = &self.authority.redactor;
         artifact.kind = redactor.text(&artifact.kind).into_owned();
@@ -152,7 +153,7 @@ impl Reach {
                     _ => "write to the blackboard",
                 };
                 self.authority
-                    .deny(what.to_owned(), &denial, &format!("--blackboard {wanted}"));
+                    .deny(what.to_owned(), &denial, "--blackboard", &wanted.to_string());
                 Err(format!("it may not {what}: {denial}"))
             }
         }

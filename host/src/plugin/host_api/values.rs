@@ -8,6 +8,9 @@ use crate::plugin::log::printable;
 use crate::plugin::types::{Field, WitType};
 use crate::tool::{Artifact, BlackboardEntry, FollowUp, ToolError, ToolResult, parse_json};
 
+/// What the artifacts of one result may weigh as values; see [`weight`].
+const ARTIFACT_WEIGHT_MAX: usize = 16 << 20;
+
 /// The type checker lets nothing else through; this is for the compiler.
 pub(super) fn mismatch() -> wasmtime::Error {
     wasmtime::Error::msg("a value is not of the type that the interface says")
@@ -67,8 +70,28 @@ pub(super) fn read_artifact(value: &Val) -> wasmtime::Result<Result<Artifact, St
     let [(_, Val::String(kind)), (_, Val::String(value))] = fields.as_slice() else {
         return Err(mismatch());
     };
+    if weight(value) > ARTIFACT_WEIGHT_MAX {
+        return Ok(Err("the value of the artifact has too many parts".to_owned()));
+    }
     let parsed = parse_json(value).map_err(|error| format!("the value of the artifact is no JSON: {error}"));
     Ok(parsed.map(|value| Artifact::new(kind, value)))
+}
+
+/// What a text costs the host as a value, in bytes and roughly: a number of one digit takes a value as a whole text does.
+pub(super) fn weight(json: &str) -> usize {
+    /// What the host holds for each value beside its text.
+    const VALUE_BYTES: usize = 32;
+    let (mut values, mut is_text, mut is_escaped) = (1, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_text,
+            b'"' => is_text = !is_text,
+            b',' | b'[' | b'{' if !is_text => values += 1,
+            _ => {}
+        }
+    }
+    json.len().saturating_add(VALUE_BYTES * values)
 }
 
 pub(super) fn entry(entry: &BlackboardEntry) -> Val {
@@ -127,7 +150,7 @@ pub(crate) fn is_tool_result(ty: &WitType) -> bool {
     })
 }
 
-/// Reads a `tool-result` from the JSON of its record. An artifact whose value is no JSON is its text.
+/// Reads a `tool-result` from the JSON of its record. An artifact whose value is no JSON, or has too many parts, is its text.
 pub(crate) fn read_tool_result(record: &Value) -> ToolResult {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let mut result = ToolResult::text(text(&record["for_llm"]).unwrap_or_default());
@@ -139,10 +162,15 @@ pub(crate) fn read_tool_result(record: &Value) -> ToolResult {
         arguments: text(&record["background"]["arguments"]).unwrap_or_default(),
     });
     let artifacts = record["artifacts"].as_array().into_iter().flatten();
+    let mut weighed: usize = 0;
     result.artifacts = artifacts
         .map(|artifact| {
             let value = text(&artifact["value"]).unwrap_or_default();
-            let value = parse_json(&value).unwrap_or(Value::String(value));
+            weighed = weighed.saturating_add(weight(&value));
+            let parsed = (weighed <= ARTIFACT_WEIGHT_MAX)
+                .then(|| parse_json(&value).ok())
+                .flatten();
+            let value = parsed.unwrap_or(Value::String(value));
             Artifact::new(text(&artifact["kind"]).unwrap_or_default(), value)
         })
         .collect();

@@ -154,8 +154,9 @@ impl Gate {
         let rule = match decide(effective, &Access::Request(&target)) {
             Decision::Allowed { rule } => effective.http.get(rule - 1).cloned().ok_or(Error::HttpRequestDenied)?,
             Decision::Denied(denial) => {
-                let flags = format!("--http \"{target}\"");
-                call.authority.deny(format!("send `{target}`"), &denial, &flags);
+                let wanted = target.to_string();
+                call.authority
+                    .deny(format!("send `{target}`"), &denial, "--http", &wanted);
                 return Err(Error::HttpRequestDenied);
             }
         };
