@@ -13,6 +13,6 @@ impl OutputSink for Heard {
     }
 
     fn communicate(&self, text: &str) {
-        self.0.say(Page::new().text(text).end());
+        self.0.say(Page::new().text("says     ").quoted(text).end());
     }
 }

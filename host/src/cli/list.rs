@@ -80,7 +80,7 @@ fn page(registry: &Registry) -> Page {
                     page.indent(2)
                         .styled(WARN, "unasked:")
                         .text(" ")
-                        .text(&unasked.message)
+                        .quoted(&unasked.message)
                         .end();
                     hint(&mut page, &unasked);
                 } else if plugin.inspection().tools.is_empty() {
@@ -111,7 +111,7 @@ fn broken(page: &mut Page, package: &Package) {
     page.indent(2)
         .styled(BAD, "broken:")
         .text(" ")
-        .text(&reason.message)
+        .quoted(&reason.message)
         .end();
     hint(page, reason);
 }

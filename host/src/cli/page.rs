@@ -37,6 +37,13 @@ impl Page {
         self
     }
 
+    /// Adds text that may have come from outside: what follows a line break in it is indented, so that it begins no line that
+    /// looks like the host's own.
+    pub(super) fn quoted(&mut self, text: impl Display) -> &mut Self {
+        self.0.push_str(&printable(&text.to_string()).replace('\n', "\n    "));
+        self
+    }
+
     /// Adds text in a style.
     pub(super) fn styled(&mut self, style: Style, text: impl Display) -> &mut Self {
         // Writing to a string does not fail.
@@ -126,6 +133,13 @@ mod tests {
             .styled(NAME, "a\x1b]0;title\x07b\u{202e}c");
         let stripped = anstream::adapter::strip_str(&page.to_string()).to_string();
         assert_eq!(stripped, "[2Jclean31ma]0;titlebc");
+    }
+
+    #[test]
+    fn text_that_is_quoted_begins_no_line() {
+        let mut page = Page::new();
+        page.text("error: ").quoted("oops\nok       all is well").end();
+        assert_eq!(page.to_string(), "error: oops\n    ok       all is well\n");
     }
 
     #[test]

@@ -112,7 +112,7 @@ impl Printer {
     /// Tells people what went wrong.
     pub(super) fn complain(self, error: &Error) {
         let mut page = Page::new();
-        page.styled(BAD, "error:").text(" ").text(error).end();
+        page.styled(BAD, "error:").text(" ").quoted(error).end();
         if let Some(met) = &error.limit {
             let LimitUse { limit, max, used, .. } = met;
             let flag = flag_for(error).map(|flag| format!(" (`{flag}`)")).unwrap_or_default();
@@ -130,7 +130,7 @@ impl Printer {
             }
         }
         if let Some(suggestion) = &error.suggestion {
-            page.styled(GOOD, "hint:").text(" ").text(suggestion).end();
+            page.styled(GOOD, "hint:").text(" ").quoted(suggestion).end();
         }
         write_talk(&page);
     }

@@ -80,7 +80,7 @@ fn tell(asked: &[Asked], printer: Printer) -> Result<(), Failure> {
                 .text("  ")
                 .styled(BAD, "failed:")
                 .text(" ")
-                .text(&error.message),
+                .quoted(&error.message),
         };
         page.end();
     }

@@ -197,6 +197,11 @@ impl AllowanceFlags {
         let (host, guest) = rule.split_once("::").ok_or_else(|| unclear(rule, "DIR::GUEST"))?;
         // The shell's directory is where the operator is now; the grant must not depend on it.
         let host: PathBuf = std::path::absolute(host).map_err(|_| unclear(rule, "DIR::GUEST"))?;
+        if !host.is_dir() {
+            // A rule that cannot be enforced would make the whole file wrong.
+            let message = format!("{} is no directory", host.display());
+            return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message));
+        }
         let host = host.to_str().ok_or_else(|| unclear(rule, "DIR::GUEST"))?.to_owned();
         let mut table = InlineTable::new();
         table.insert("host", host.into());
