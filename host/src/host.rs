@@ -40,7 +40,7 @@ pub struct Toolwit {
 }
 
 /// Plugins that are being asked for their tools. It ends when it is dropped.
-type Asking = JoinSet<Result<Vec<Asked>, Error>>;
+pub(crate) type Asking = JoinSet<Result<Vec<Asked>, Error>>;
 
 /// Which tools of plugins a conversation shows its model. It is decided once, when the conversation is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -145,6 +145,12 @@ impl Toolwit {
             Exposure::Auto => Exposure::Search,
             said => said,
         }
+    }
+
+    /// Asks the plugins that were never asked for their tools, and waits for them as [`ToolwitBuilder::build`] does. Returns
+    /// what goes on; it ends when that is dropped.
+    pub(crate) async fn ask_plugins(&self) -> Result<Option<Asking>, Error> {
+        ask(&self.registry).await
     }
 
     /// Finds a tool by its id, or by its name where only one tool has it.

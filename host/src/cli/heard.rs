@@ -2,6 +2,7 @@
 
 use super::page::Page;
 use super::printer::Printer;
+use super::story;
 use crate::tool::OutputSink;
 
 /// Prints what stays, and what passes where details are wanted.
@@ -13,6 +14,8 @@ impl OutputSink for Heard {
     }
 
     fn communicate(&self, text: &str) {
-        self.0.say(Page::new().text("says     ").quoted(text).end());
+        let mut page = Page::new();
+        story::message(&mut page, text);
+        self.0.say(&page);
     }
 }

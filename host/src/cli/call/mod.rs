@@ -18,11 +18,9 @@ use super::lookup::find_tool;
 use super::plugins::{AuthorityFlags, PluginFlags};
 use super::printer::Printer;
 use super::progress::shown;
-use super::refresh::ask;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::host::Toolwit;
 use crate::plugin::Scope;
-use crate::registry::Ask;
 use crate::tool::{Arguments, Tool, ToolContext, ToolSet};
 
 const EXAMPLES: &str = "\
@@ -105,13 +103,11 @@ async fn call(
     let tool = match find_tool(host, &tools, wanted) {
         Ok(tool) => tool,
         // It may be one that a plugin tells only when it runs.
-        Err(unknown) => match ask(host, Ask::Unasked, printer).await?.is_empty() {
-            true => return Err(unknown.into()),
-            false => {
-                tools = host.tools(&Scope::new());
-                find_tool(host, &tools, wanted)?
-            }
-        },
+        Err(_) => {
+            let _asking = shown(printer, "asking plugins for their tools", host.ask_plugins()).await?;
+            tools = host.tools(&Scope::new());
+            find_tool(host, &tools, wanted)?
+        }
     };
     prepare(host, &*tool, printer, cancel).await?;
     tracing::info!(tool = %tool.definition().id, "calling");
