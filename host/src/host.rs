@@ -149,6 +149,7 @@ impl Toolwit {
 
     /// Asks the plugins that were never asked for their tools, and waits for them as [`ToolwitBuilder::build`] does. Returns
     /// what goes on; it ends when that is dropped.
+    #[cfg(feature = "cli")]
     pub(crate) async fn ask_plugins(&self) -> Result<Option<Asking>, Error> {
         ask(&self.registry).await
     }
