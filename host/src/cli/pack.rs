@@ -1,7 +1,5 @@
 //! `toolwit pack`: a component that carries its manifest.
 
-use std::fs;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -13,15 +11,9 @@ use super::printer::{Form, Printer};
 use super::whole_file::write_whole;
 use crate::build::{ResolvedWit, embed_wit};
 use crate::error::{Error, ErrorKind, Phase};
-use crate::limits::{ByteCount, EngineLimits};
-use crate::plugin::read_component;
-use crate::registry::pack;
-
-/// The largest manifest that a host reads, in bytes.
-const MANIFEST_BYTES_MAX: u64 = 256 << 10;
-
-/// The largest text of WIT that is read beside a component, in bytes.
-const WIT_BYTES_MAX: u64 = 4 << 20;
+use crate::limits::EngineLimits;
+use crate::plugin::{WIT_BYTES_MAX, read_component};
+use crate::registry::{MANIFEST_BYTES_MAX, pack};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -87,9 +79,9 @@ impl Pack {
             .manifest
             .clone()
             .unwrap_or_else(|| self.file.with_extension("toml"));
-        let text = read_bounded(&manifest, MANIFEST_BYTES_MAX).map_err(|error| {
-            let message = format!("the manifest {} could not be read: {error}", manifest.display());
-            Error::new(ErrorKind::Io, Phase::Registry, message)
+        let text = read_text(&manifest, MANIFEST_BYTES_MAX).map_err(|error| {
+            let message = format!("the manifest {} cannot be used: {}", manifest.display(), error.message);
+            Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 .with_suggestion("write one beside the component, or name it with `--manifest FILE`")
         })?;
         let name = self.file.file_stem().unwrap_or_default().to_string_lossy();
@@ -98,23 +90,18 @@ impl Pack {
     }
 }
 
-/// Reads a text that is a regular file and no larger than that: a device has no end, and a pipe may never begin.
-fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<String> {
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
-    }
-    let mut text = String::new();
-    fs::File::open(path)?.take(bytes_max + 1).read_to_string(&mut text)?;
-    match text.len() as u64 > bytes_max {
-        true => Err(io::Error::other(format!("it is larger than {}", ByteCount(bytes_max)))),
-        false => Ok(text),
-    }
+/// Reads a text within its bound, where it is a regular file: a device has no end, and a pipe may never begin.
+fn read_text(path: &Path, bytes_max: u64) -> Result<String, Error> {
+    String::from_utf8(read_component(path, bytes_max)?).map_err(|error| {
+        let message = format!("{} is no UTF-8 text", path.display());
+        Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
+    })
 }
 
 fn with_wit(component: &[u8], path: &Path) -> Result<Vec<u8>, Error> {
     let failed = |message: String| Error::new(ErrorKind::Build, Phase::Build, message);
     if path.is_file() {
-        read_bounded(path, WIT_BYTES_MAX).map_err(|error| failed(format!("{}: {error}", path.display())))?;
+        read_text(path, WIT_BYTES_MAX)?;
     } else if !path.is_dir() {
         return Err(failed(format!("{} is no file and no directory", path.display())));
     }

@@ -79,6 +79,8 @@ mod wit_text;
 mod workers;
 
 pub use annotations::{Annotations, EntityOptions, Need, ToolText};
+#[cfg(feature = "cli")]
+pub(crate) use authority::read_grants;
 pub use authority::{SecretError, SecretStore};
 pub use code_cache::CodeCache;
 pub use code_entries::{CODE_CACHE_BYTES_MAX, CodeCacheUse};
@@ -100,6 +102,8 @@ pub use sections::{SectionError, replace_custom_sections};
 pub use stored_values::StoredKeyValue;
 pub use types::Skipped;
 
+#[cfg(feature = "cli")]
+pub(crate) use docs::WIT_BYTES_MAX;
 #[cfg(feature = "cli")]
 pub(crate) use log::printable;
 pub(crate) use source::{read_component, read_wit};

@@ -34,6 +34,8 @@ pub use catalog::{
 pub use health::verdict;
 pub use listing::Absent;
 pub use live::{LiveRegistry, Refreshed};
+#[cfg(feature = "cli")]
+pub(crate) use manifest::MANIFEST_BYTES_MAX;
 pub use manifest::{
     EntitySettings, EnvironmentNeed, Hints, LimitSettings, MANIFEST_SECTION, Manifest, RebindSetting, Tier,
     ToolSettings,

@@ -96,6 +96,10 @@ fn a_packed_component_is_a_package_in_one_file() {
         plain["tools"][0]["description"].as_str().unwrap().contains("For sums"),
         "{plain}"
     );
+    let workspace = workspace.file("plain.toml", format!("use_case = \"{}\"", "x".repeat(300 << 10)));
+    let large = workspace.run(&["pack", "plain.wasm"]);
+    assert_ne!(large.code, Some(0), "no host would read it: {large}");
+    assert!(large.stderr.contains("plain.toml"), "{large}");
     let workspace = workspace.file("plain.toml", "[[tools]]\nexport = \"subtract\"\n");
     let wrong = workspace.run(&["pack", "plain.wasm"]);
     assert_eq!(wrong.code, Some(3), "{wrong}");

@@ -11,7 +11,7 @@ use toml_edit::{ArrayOfTables, DocumentMut, Item, Table};
 use crate::capability::Grants;
 use crate::cli::environment::variable;
 use crate::error::{Error, ErrorKind, Phase};
-use crate::plugin::private_file;
+use crate::plugin::{private_file, read_grants};
 
 /// Names the file for commands that are not told one.
 const VARIABLE: &str = "TOOLWIT_GRANTS";
@@ -157,14 +157,6 @@ impl GrantsFile {
         private_file::append_line(&beside(&self.path, ".log"), &line.to_string()).map_err(unwritable)?;
         private_file::replace(&self.path, text.as_bytes()).map_err(unwritable)
     }
-}
-
-/// Reads a file of grants. A pipe would block, and a device has no end.
-fn read_grants(path: &Path) -> io::Result<Vec<u8>> {
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
-    }
-    fs::read(path)
 }
 
 fn make_directory(path: &Path) -> io::Result<()> {

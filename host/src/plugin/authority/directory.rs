@@ -84,3 +84,25 @@ fn open_directory(path: &Path) -> io::Result<File> {
         Err(io::Error::other("it is no directory"))
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    // attack: C3
+    #[test]
+    fn what_the_kernel_shows_as_files_cannot_be_granted() {
+        let open = |host: &str| {
+            let rule: FsRule = toml::from_str(&format!("host = {host:?}\nguest = \"/w\"")).unwrap();
+            OpenDirectory::open(&rule, &[], |path, bytes_max| {
+                Arc::new(Quota::new(path.to_owned(), bytes_max))
+            })
+        };
+        for host in ["/proc", "/proc/self", "/dev"] {
+            let error = open(host).unwrap_err();
+            assert!(error.to_string().contains("processes and devices"), "{host}: {error}");
+        }
+        open(tempfile::tempdir().unwrap().path().to_str().unwrap()).unwrap();
+    }
+}

@@ -17,6 +17,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub(crate) use directory::OpenDirectory;
+#[cfg(feature = "cli")]
+pub(crate) use policy::read_grants;
 pub(crate) use policy::{Applicant, Granted, Policy, nothing};
 pub(crate) use quota::{ENTRY_BYTES, Quota, full};
 pub(crate) use redact::Redactor;

@@ -195,7 +195,7 @@ impl Policy {
     }
 
     fn load(&self, file: &Path, quotas: &mut HashMap<PathBuf, Arc<Quota>>) -> Result<Loaded, Error> {
-        let bytes = read_bounded(file).map_err(|error| unreadable(file, &error))?;
+        let bytes = read_grants(file).map_err(|error| unreadable(file, &error))?;
         let grants = Grants::parse(&bytes).map_err(|error| wrong(file, &error))?;
         let mut directories = Vec::with_capacity(grants.grants.len());
         for grant in &grants.grants {
@@ -328,7 +328,7 @@ fn identity(_: &fs::Metadata) -> (u64, i64, i64) {
 }
 
 /// Reads a regular file up to its bound. A pipe would block, and a device has no end.
-fn read_bounded(file: &Path) -> io::Result<Vec<u8>> {
+pub(crate) fn read_grants(file: &Path) -> io::Result<Vec<u8>> {
     let metadata = fs::metadata(file)?;
     if !metadata.is_file() {
         return Err(io::Error::other("it is no regular file"));

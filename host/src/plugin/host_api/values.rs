@@ -176,3 +176,18 @@ pub(crate) fn read_tool_result(record: &Value) -> ToolResult {
         .collect();
     result
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_artifact_of_too_many_parts_is_refused_before_it_is_read_and_a_long_text_is_not() {
+        let artifact = |value: String| record([("kind", text("k")), ("value", text(value))]);
+        let wide = format!("[{}1]", "1,".repeat(1 << 20));
+        assert!(read_artifact(&artifact(wide)).unwrap().is_err());
+        let long = format!("\"{}\"", "1,[{\\\"".repeat(1 << 20));
+        assert!(read_artifact(&artifact(long)).unwrap().is_ok());
+    }
+}

@@ -10,6 +10,9 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "cli")]
+pub(crate) use parse::MANIFEST_BYTES_MAX;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;

@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind, Phase};
 use crate::plugin::custom_section;
 
 /// The largest manifest that is read, in bytes.
-pub(in crate::registry) const MANIFEST_BYTES_MAX: u64 = 256 << 10;
+pub(crate) const MANIFEST_BYTES_MAX: u64 = 256 << 10;
 
 impl Manifest {
     /// Reads a manifest from TOML. `place` says in errors where it stands.
