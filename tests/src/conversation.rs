@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolwit::limits::LimitRequest;
-use toolwit::plugin::{Plugin, Scope};
+use toolwit::sandbox::{Plugin, Scope};
 use toolwit::{Error, Lookup, Tool, ToolContext, ToolResult, ToolSet, name_available_tools};
 
 /// One conversation over some plugins.

@@ -3,13 +3,13 @@
 //! The fuzzers of `fuzz/` steer them by coverage for as long as one likes; `tests/fuzz` runs a bounded number of mutants of the
 //! seeds in every test run.
 
-use toolwit::capability::{Access, Decision, Declared, Effective, Grants, RequestTarget, decide};
-use toolwit::plugin::{Inspection, Origin};
+use toolwit::grants::{Access, Decision, Declared, Effective, Grants, RequestTarget, decide};
 use toolwit::registry::Manifest;
+use toolwit::sandbox::{Inspection, Origin};
 
 /// JSON to WIT values and back: refused, or the same afterwards.
 pub fn values(data: &[u8]) {
-    toolwit::plugin::fuzz::values(data);
+    toolwit::sandbox::fuzz::values(data);
 }
 
 /// A stranger's bytes as a component: what is known of it is kept and restored as the same, or it is refused.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::sync::Mutex;
 use toolwit::Error;
 use toolwit::build::{Build, Silent};
-use toolwit::plugin::{CodeCachePlace, Plugin, Runtime, RuntimeOptions};
+use toolwit::sandbox::{CodeCachePlace, Plugin, Runtime, RuntimeOptions};
 
 /// A runtime and the ways to put guests into it.
 pub struct Guests {

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use tokio::sync::OnceCell;
 use toolwit::build::{Build, BuildEvent};
 use toolwit::limits::LimitRequest;
-use toolwit::plugin::{CodeCachePlace, Resolve, Scope};
+use toolwit::sandbox::{CodeCachePlace, Resolve, Scope};
 use toolwit::{Error, ErrorKind, Tool, ToolContext, ToolResult, Toolwit, ToolwitBuilder};
 
 /// The guests, all of which have what a test grants.
@@ -122,7 +122,7 @@ impl Setup {
             builder = builder.grants(file);
         }
         if !self.secrets.is_empty() {
-            let store = toolwit::plugin::SecretStore::new(directory.path().join("own/secrets.toml"));
+            let store = toolwit::sandbox::SecretStore::new(directory.path().join("own/secrets.toml"));
             for (name, value) in &self.secrets {
                 store.set(name, value).unwrap();
             }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use toolwit::limits::LimitRequest;
-use toolwit::plugin::Scope;
+use toolwit::sandbox::Scope;
 use toolwit::{ErrorKind, MemoryBlackboard, NativeTool, NoArguments, OutputSink, ToolCaller, ToolContext, ToolSet};
 use toolwit_tests::Guests;
 

@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
-use toolwit::plugin::{Resolve, Resolving};
+use toolwit::sandbox::{Resolve, Resolving};
 
 /// A server that answers every request in the same way, and remembers what it was sent.
 pub(crate) struct Server {

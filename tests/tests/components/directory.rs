@@ -7,8 +7,8 @@ use std::path::Path;
 
 use super::*;
 use toolwit::Toolwit;
-use toolwit::plugin::CodeCachePlace;
 use toolwit::registry::Registry;
+use toolwit::sandbox::CodeCachePlace;
 
 async fn scan(place: &Path) -> Registry {
     let host = Toolwit::builder()

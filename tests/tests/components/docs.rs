@@ -1,7 +1,7 @@
 //! The WIT that a component carries, or that lies beside it: best effort, whatever it holds.
 
 use super::*;
-use toolwit::plugin::{WIT_SECTION, component_wit};
+use toolwit::sandbox::{WIT_SECTION, component_wit};
 use wasm_encoder::{ComponentSection, CustomSection};
 
 fn with_section(mut bytes: Vec<u8>, data: &[u8]) -> Vec<u8> {

@@ -13,7 +13,7 @@ mod malformed;
 mod names;
 mod types;
 
-use toolwit::plugin::{Inspection, Origin};
+use toolwit::sandbox::{Inspection, Origin};
 use toolwit::{Error, ErrorKind};
 use toolwit_tests::component_of;
 

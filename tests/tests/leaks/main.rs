@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use futures::poll;
 use toolwit::limits::LimitRequest;
-use toolwit::plugin::{Plugin, Scope};
+use toolwit::sandbox::{Plugin, Scope};
 use toolwit::{Arguments, ErrorKind, Tool, ToolContext};
 use toolwit_tests::{Guests, component_of};
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolwit::limits::LimitRequest;
-use toolwit::plugin::{CodeCachePlace, Plugin};
+use toolwit::sandbox::{CodeCachePlace, Plugin};
 use toolwit::{Error, ErrorKind, ToolResult};
 use toolwit_tests::{Conversation, Guests};
 

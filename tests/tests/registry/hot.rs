@@ -9,7 +9,7 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 use toolwit::limits::LimitRequest;
 use toolwit::model::Scripted;
-use toolwit::plugin::Scope;
+use toolwit::sandbox::Scope;
 use toolwit::{Arguments, ErrorKind, ToolContext};
 
 use crate::place::{Place, adder};

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 use toolwit::model::Scripted;
-use toolwit::plugin::Scope;
+use toolwit::sandbox::Scope;
 use toolwit::store::HealthState;
 use toolwit::{Arguments, ErrorKind, Phase, ToolContext};
 

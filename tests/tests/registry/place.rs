@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use toolwit::plugin::CodeCachePlace;
 use toolwit::registry::{LiveRegistry, Registry};
+use toolwit::sandbox::CodeCachePlace;
 use toolwit::{Toolwit, ToolwitBuilder};
 use toolwit_tests::component_of;
 

@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::sync::OnceCell;
 use toolwit::build::{Build, Silent};
 use toolwit::model::Scripted;
-use toolwit::plugin::{Plugin, Scope};
+use toolwit::sandbox::{Plugin, Scope};
 use toolwit::{ErrorKind, OutputSink, RunOutcome, ToolContext};
 use toolwit_tests::{Conversation, Guests};
 

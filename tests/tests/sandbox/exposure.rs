@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tempfile::TempDir;
-use toolwit::plugin::CodeCachePlace;
+use toolwit::sandbox::CodeCachePlace;
 use toolwit::{Exposure, RunOutcome, Scripted, Toolwit};
 
 /// An interface of two functions, beside a function of the world.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use toolwit::limits::LimitRequest;
-use toolwit::plugin::Plugin;
+use toolwit::sandbox::Plugin;
 use toolwit::{Error, ErrorKind, ToolContext};
 use toolwit_tests::{Conversation, Guests};
 

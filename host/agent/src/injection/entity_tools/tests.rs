@@ -1,0 +1,265 @@
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::*;
+use crate::injection::Entities;
+use toolwit_core::{Arguments, CallUsage, NativeTool, ToolDefinition, ToolName, ToolResult, ToolSet};
+
+/// An entity whose every part is set by the test.
+#[derive(Clone)]
+struct Thing {
+    prefix: &'static str,
+    namespace: &'static str,
+    id: Option<String>,
+    ids: Vec<ToolId>,
+    rebinding: Rebinding,
+    depth: u32,
+}
+
+fn thing(prefix: &'static str, id: &str) -> Thing {
+    Thing {
+        prefix,
+        namespace: "native",
+        id: Some(id.to_owned()),
+        ids: vec![ToolId::native(&format!("{prefix}.get")).bound_to(id)],
+        rebinding: Rebinding::Keep,
+        depth: 1,
+    }
+}
+
+impl ToolProvider for Thing {
+    fn prefix(&self) -> &str {
+        self.prefix
+    }
+
+    fn instance_id(&self) -> Option<String> {
+        self.id.clone()
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.ids.iter().map(tool).collect()
+    }
+
+    fn rebinding(&self) -> Rebinding {
+        self.rebinding
+    }
+
+    fn namespace(&self) -> &str {
+        self.namespace
+    }
+
+    fn depth(&self) -> u32 {
+        self.depth
+    }
+}
+
+fn tool(id: &ToolId) -> Arc<dyn Tool> {
+    let definition = ToolDefinition::new(id.clone(), "get", "gets", json!({"type": "object"}));
+    Arc::new(NativeTool::from_definition(definition, |_, _| async { Ok(ToolResult::text("")) }).unwrap())
+}
+
+/// A conversation that applies what the strategy wants, as the loop does.
+#[derive(Default)]
+struct Scene {
+    tools: ToolSet,
+    entities: Entities,
+}
+
+impl Scene {
+    fn returned(&mut self, things: impl IntoIterator<Item = Thing>) -> Injection {
+        self.returned_by(&ToolId::native("search"), things)
+    }
+
+    fn returned_by(&mut self, caller: &ToolId, things: impl IntoIterator<Item = Thing>) -> Injection {
+        let mut result = ToolResult::text("");
+        for thing in things {
+            result = result.with_provider(Arc::new(thing));
+        }
+        let name = ToolName::parse("search").unwrap();
+        let call = CompletedCall::new("1", name, Arguments::new(), tool(caller), result);
+        let context = InjectionContext::new(&[], &self.tools, &self.entities, &call, 1);
+        let injection = EntityTools.evaluate(&context);
+        for tool in injection.add.clone() {
+            self.tools.add(tool);
+        }
+        for discovery in &injection.discovered {
+            self.entities.record(discovery);
+        }
+        injection
+    }
+}
+
+use crate::injection::CompletedCall;
+
+fn bindings(injection: &Injection) -> Vec<Binding> {
+    injection.discovered.iter().map(|found| found.binding).collect()
+}
+
+// accept: 29
+#[test]
+fn each_entity_of_a_list_brings_its_tools() {
+    let injection = Scene::default().returned(["c-1", "c-2", "c-3"].map(|id| thing("customer", id)));
+    assert_eq!(injection.add.len(), 3);
+    assert_eq!(bindings(&injection), [Binding::New; 3]);
+}
+
+// accept: 37, accept: 38
+#[test]
+fn the_same_entity_again_adds_nothing() {
+    let mut scene = Scene::default();
+    scene.returned([thing("customer", "c-1")]);
+    let again = scene.returned([thing("customer", "c-1"), thing("customer", "c-2")]);
+    assert_eq!(bindings(&again), [Binding::Kept, Binding::New]);
+    assert_eq!(again.add.len(), 1);
+    assert_eq!(scene.entities.len(), 2);
+}
+
+// accept: 37
+#[test]
+fn the_newest_instance_is_bound_where_the_type_says_so() {
+    let mut scene = Scene::default();
+    let newest = Thing {
+        rebinding: Rebinding::Latest,
+        ..thing("quote", "q-1")
+    };
+    scene.returned([newest.clone()]);
+    let again = scene.returned([newest]);
+    assert_eq!(bindings(&again), [Binding::Rebound]);
+    assert_eq!(again.add.len(), 1);
+    assert_eq!(scene.tools.len(), 1, "rebinding makes no second tool");
+}
+
+#[test]
+fn an_entity_that_is_twice_in_one_result_is_one() {
+    let mut scene = Scene::default();
+    let injection = scene.returned([thing("customer", "c-1"), thing("customer", "c-1")]);
+    assert_eq!(bindings(&injection), [Binding::New, Binding::Kept]);
+    assert_eq!(injection.add.len(), 1);
+}
+
+// accept: 37
+#[test]
+fn an_entity_keeps_its_tools_when_another_type_uses_the_same_identities() {
+    let mut scene = Scene::default();
+    let careless = |namespace, prefix, id| Thing {
+        namespace,
+        ids: vec![ToolId::native("get")],
+        ..thing(prefix, id)
+    };
+    scene.returned([careless("native", "customer", "1"), careless("native", "order", "1")]);
+    scene.returned([careless("other", "customer", "1")]);
+    assert_eq!(scene.tools.len(), 3);
+    let again = scene.returned([careless("native", "order", "1"), careless("native", "customer", "1")]);
+    assert!(again.add.is_empty(), "{again:?}");
+    assert_eq!(scene.tools.len(), 3);
+}
+
+// accept: 31
+#[test]
+fn an_id_that_is_empty_or_too_long_is_rejected_with_the_reason() {
+    let long = "x".repeat(ENTITY_ID_BYTES_MAX + 1);
+    let injection =
+        Scene::default().returned([thing("customer", ""), thing("customer", &long), thing("customer", "ok")]);
+    assert_eq!(injection.add.len(), 1);
+    let reasons: Vec<_> = injection.rejected.iter().map(|r| r.reason.as_str()).collect();
+    assert_eq!(
+        reasons,
+        ["its id is empty", "its id has 257 bytes; at most 256 are taken"]
+    );
+    assert_eq!(injection.rejected[0].prefix, "customer");
+}
+
+// accept: 31, accept: 35, accept: 48
+#[test]
+fn an_object_without_tools_and_a_result_without_objects_change_nothing() {
+    let bare = Thing {
+        ids: Vec::new(),
+        ..thing("note", "n-1")
+    };
+    assert!(Scene::default().returned([bare]).is_none());
+    assert!(Scene::default().returned([]).is_none());
+}
+
+#[test]
+fn an_object_without_an_id_is_told_by_its_tools() {
+    let mut scene = Scene::default();
+    let unnamed = |tool: &str| Thing {
+        id: None,
+        ids: vec![ToolId::native(tool)],
+        ..thing("cursor", "")
+    };
+    assert_eq!(bindings(&scene.returned([unnamed("cursor.next(#1)")])), [Binding::New]);
+    assert_eq!(bindings(&scene.returned([unnamed("cursor.next(#2)")])), [Binding::New]);
+    assert_eq!(bindings(&scene.returned([unnamed("cursor.next(#1)")])), [Binding::Kept]);
+    assert_eq!((scene.tools.len(), scene.entities.len()), (2, 2));
+}
+
+// accept: 34, accept: 40
+#[test]
+fn entities_nest_to_a_depth_and_no_further() {
+    let mut scene = Scene::default();
+    let mut caller = ToolId::native("search");
+    for level in 1..=ENTITY_DEPTH_MAX {
+        let next = thing("node", &level.to_string());
+        let injection = scene.returned_by(&caller, [next.clone()]);
+        assert_eq!(injection.discovered[0].depth, level);
+        caller = next.ids[0].clone();
+    }
+    let injection = scene.returned_by(&caller, [thing("node", "9"), thing("node", "1")]);
+    assert_eq!(injection.rejected.len(), 1);
+    assert!(injection.rejected[0].reason.contains("at most 8"), "{injection:?}");
+    assert_eq!(
+        bindings(&injection),
+        [Binding::Kept],
+        "a cycle back to a known entity is fine"
+    );
+    let from_plugin = Thing {
+        depth: 9,
+        ..thing("node", "far")
+    };
+    assert_eq!(scene.returned([from_plugin]).rejected.len(), 1);
+}
+
+// accept: 20, accept: 26
+#[test]
+fn the_value_of_a_call_is_the_tools_own_or_its_text_as_json() {
+    let call = |result| {
+        CompletedCall::new(
+            "1",
+            ToolName::parse("x").unwrap(),
+            Arguments::new(),
+            tool(&ToolId::native("x")),
+            result,
+        )
+    };
+    let mut typed = ToolResult::value(json!({"a": 1}));
+    typed.usage = Some(CallUsage::default());
+    assert_eq!(call(typed).value().unwrap().into_owned(), json!({"a": 1}));
+    assert_eq!(
+        call(ToolResult::text("[1, 2]")).value().unwrap().into_owned(),
+        json!([1, 2])
+    );
+    assert_eq!(call(ToolResult::text("plain words")).value(), None);
+}
+
+// accept: 27
+#[test]
+fn what_a_tool_decorates_is_found_behind_it() {
+    let inner = tool(&ToolId::native("x"));
+    let outer: Arc<dyn Tool> = Arc::new(Rebranded::new(
+        ToolId::native("outer"),
+        Arc::new(Rebranded::new(ToolId::native("inner"), inner.clone())),
+    ));
+    let call = CompletedCall::new(
+        "1",
+        ToolName::parse("x").unwrap(),
+        Arguments::new(),
+        outer,
+        ToolResult::text(""),
+    );
+    assert_eq!(call.layers().count(), 3);
+    assert!(Arc::ptr_eq(call.layers().last().unwrap(), &inner));
+}

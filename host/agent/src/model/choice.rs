@@ -1,0 +1,247 @@
+//! The models of an application, chosen by name, by role, or automatically.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::error::ModelError;
+use super::port::ChatModel;
+
+type Selector = dyn Fn(&Task<'_>) -> Option<String> + Send + Sync;
+
+/// What a model is chosen for.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Task<'a> {
+    /// The agent or conversation, in the words that describe it.
+    pub description: &'a str,
+    /// How many tools it has.
+    pub tools: usize,
+}
+
+impl<'a> Task<'a> {
+    /// Describes a task.
+    #[must_use]
+    pub fn new(description: &'a str, tools: usize) -> Self {
+        Self { description, tools }
+    }
+}
+
+/// Says which model it shall be.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub enum ModelChoice {
+    /// The default one.
+    #[default]
+    Default,
+    /// The one of this name.
+    Name(String),
+    /// The one that has this role: `smart`, `fast`.
+    Role(String),
+    /// Whichever the application's rule takes for the task, else the default one.
+    Auto,
+    /// This one.
+    Model(Arc<dyn ChatModel>),
+}
+
+impl ModelChoice {
+    /// Asks for the model that has this role.
+    #[must_use]
+    pub fn role(role: impl Into<String>) -> Self {
+        Self::Role(role.into())
+    }
+}
+
+/// A text is a model's name.
+impl From<&str> for ModelChoice {
+    fn from(name: &str) -> Self {
+        Self::Name(name.to_owned())
+    }
+}
+
+impl From<String> for ModelChoice {
+    fn from(name: String) -> Self {
+        Self::Name(name)
+    }
+}
+
+impl From<Arc<dyn ChatModel>> for ModelChoice {
+    fn from(model: Arc<dyn ChatModel>) -> Self {
+        Self::Model(model)
+    }
+}
+
+impl fmt::Debug for ModelChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("Default"),
+            Self::Name(name) => f.debug_tuple("Name").field(name).finish(),
+            Self::Role(role) => f.debug_tuple("Role").field(role).finish(),
+            Self::Auto => f.write_str("Auto"),
+            Self::Model(model) => f.debug_tuple("Model").field(&model.name()).finish(),
+        }
+    }
+}
+
+/// The models of an application.
+///
+/// ```
+/// use toolwit_agent::model::{ModelChoice, Models, Scripted, Task};
+///
+/// # fn example(small: Scripted, large: Scripted) -> Result<(), toolwit_agent::model::ModelError> {
+/// let models = Models::new()
+///     .with("small", small)
+///     .with("large", large)
+///     .with_role("smart", "large")
+///     .with_default("small")
+///     .with_auto(|task| (task.tools > 10).then(|| "large".to_owned()));
+/// let smart = models.choose(&ModelChoice::role("smart"), &Task::default())?;
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Default)]
+pub struct Models {
+    named: BTreeMap<String, Arc<dyn ChatModel>>,
+    roles: BTreeMap<String, String>,
+    default: Option<String>,
+    auto: Option<Arc<Selector>>,
+}
+
+impl Models {
+    /// Makes an empty collection.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a model under a name. The first one is the default until [`with_default`](Self::with_default) says otherwise.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, model: impl ChatModel + 'static) -> Self {
+        let name = name.into();
+        self.default.get_or_insert_with(|| name.clone());
+        self.named.insert(name, Arc::new(model));
+        self
+    }
+
+    /// Gives a role to a model.
+    #[must_use]
+    pub fn with_role(mut self, role: impl Into<String>, name: impl Into<String>) -> Self {
+        self.roles.insert(role.into(), name.into());
+        self
+    }
+
+    /// Names the model that is taken unless somebody asks for another.
+    #[must_use]
+    pub fn with_default(mut self, name: impl Into<String>) -> Self {
+        self.default = Some(name.into());
+        self
+    }
+
+    /// Sets the rule that names a model for a task; for a task without one the default model is taken.
+    #[must_use]
+    pub fn with_auto(mut self, rule: impl Fn(&Task<'_>) -> Option<String> + Send + Sync + 'static) -> Self {
+        self.auto = Some(Arc::new(rule));
+        self
+    }
+
+    /// Returns the model of a choice.
+    ///
+    /// # Errors
+    /// [`ModelError::Configuration`] for a name or role that nothing has; it lists those there are.
+    pub fn choose(&self, choice: &ModelChoice, task: &Task<'_>) -> Result<Arc<dyn ChatModel>, ModelError> {
+        match choice {
+            ModelChoice::Model(model) => Ok(model.clone()),
+            ModelChoice::Name(name) => self.named(name),
+            ModelChoice::Role(role) => match self.roles.get(role) {
+                Some(name) => self.named(name),
+                None => Err(unknown("no model has the role", role, "roles", self.roles.keys())),
+            },
+            ModelChoice::Auto => match self.auto.as_ref().and_then(|rule| rule(task)) {
+                Some(name) => self.named(&name),
+                None => self.default_model(),
+            },
+            ModelChoice::Default => self.default_model(),
+        }
+    }
+
+    fn default_model(&self) -> Result<Arc<dyn ChatModel>, ModelError> {
+        match &self.default {
+            Some(name) => self.named(name),
+            None => Err(ModelError::Configuration {
+                message: "there is no default model".to_owned(),
+                suggestion: "add a model with `Models::with`".to_owned(),
+            }),
+        }
+    }
+
+    fn named(&self, name: &str) -> Result<Arc<dyn ChatModel>, ModelError> {
+        let model = self.named.get(name).cloned();
+        model.ok_or_else(|| unknown("no model is named", name, "models", self.named.keys()))
+    }
+}
+
+impl fmt::Debug for Models {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Models")
+            .field("named", &self.named.keys().collect::<Vec<_>>())
+            .field("roles", &self.roles)
+            .field("default", &self.default)
+            .finish_non_exhaustive()
+    }
+}
+
+fn unknown<'a>(what: &str, wanted: &str, kind: &str, known: impl Iterator<Item = &'a String>) -> ModelError {
+    let known: Vec<_> = known.map(|name| format!("`{name}`")).collect();
+    let suggestion = match known.is_empty() {
+        true => format!("there are no {kind}; add one to the `Models`"),
+        false => format!("the {kind} are {}", known.join(", ")),
+    };
+    ModelError::Configuration {
+        message: format!("{what} `{wanted}`"),
+        suggestion,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::model::Scripted;
+
+    fn models() -> Models {
+        let model = |name: &str| Scripted::new().named(name);
+        Models::new()
+            .with("small", model("small-1"))
+            .with("large", model("large-9"))
+            .with_role("smart", "large")
+            .with_role("broken", "gone")
+            .with_auto(|task| (task.tools > 10).then(|| "large".to_owned()))
+    }
+
+    fn chosen(choice: impl Into<ModelChoice>, tools: usize) -> Result<String, ModelError> {
+        let task = Task::new("sorts mail", tools);
+        models()
+            .choose(&choice.into(), &task)
+            .map(|model| model.name().to_owned())
+    }
+
+    // accept: 141
+    #[test]
+    fn a_model_is_chosen_by_name_by_role_as_the_default_or_automatically() {
+        assert_eq!(chosen("large", 0).unwrap(), "large-9");
+        assert_eq!(chosen(ModelChoice::role("smart"), 0).unwrap(), "large-9");
+        assert_eq!(chosen(ModelChoice::Default, 0).unwrap(), "small-1");
+        assert_eq!(chosen(ModelChoice::Auto, 3).unwrap(), "small-1");
+        assert_eq!(chosen(ModelChoice::Auto, 30).unwrap(), "large-9");
+    }
+
+    // accept: 141
+    #[test]
+    fn an_unknown_name_or_role_is_told_which_there_are() {
+        let error = chosen("huge", 0).unwrap_err();
+        assert_eq!(error.suggestion().unwrap(), "the models are `large`, `small`");
+        let error = chosen(ModelChoice::role("cheap"), 0).unwrap_err();
+        assert_eq!(error.suggestion().unwrap(), "the roles are `broken`, `smart`");
+        assert!(chosen(ModelChoice::role("broken"), 0).is_err());
+        assert!(Models::new().choose(&ModelChoice::Default, &Task::default()).is_err());
+    }
+}

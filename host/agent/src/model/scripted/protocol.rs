@@ -1,0 +1,96 @@
+//! The rules of a history that every provider insists on.
+
+use std::collections::{HashSet, VecDeque};
+
+use crate::model::ChatRequest;
+use toolwit_core::Role;
+
+/// Says why a provider would refuse the request: a call that is not answered, or answered twice or out of order, two
+/// calls with one id, two tools with one name, nothing said at all.
+///
+/// A scripted model is stricter than most providers, so that a loop that passes its tests passes theirs.
+pub(super) fn flaw(request: ChatRequest<'_>) -> Option<String> {
+    if request.messages.is_empty() {
+        return Some("the history is empty".to_owned());
+    }
+    let mut names = HashSet::new();
+    if let Some(tool) = request.tools.iter().find(|tool| !names.insert(&tool.name)) {
+        return Some(format!("the tool `{}` is declared twice", tool.name));
+    }
+    let mut open: VecDeque<&str> = VecDeque::new();
+    for message in request.messages {
+        if let Role::Tool { tool_call_id, .. } = &message.role {
+            match open.pop_front() {
+                Some(id) if id == tool_call_id => continue,
+                Some(id) => {
+                    return Some(format!(
+                        "a result for the call `{tool_call_id}` stands where `{id}` is to be answered"
+                    ));
+                }
+                None => return Some(format!("a result for the call `{tool_call_id}` answers no call")),
+            }
+        }
+        if let Some(id) = open.front() {
+            return Some(format!("the call `{id}` is not answered"));
+        }
+        let mut ids = HashSet::new();
+        for call in message.tool_calls() {
+            if !ids.insert(call.id.as_str()) {
+                return Some(format!("two calls share the id `{}`", call.id));
+            }
+            open.push_back(&call.id);
+        }
+    }
+    open.front().map(|id| format!("the call `{id}` is not answered"))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::model::ChatOptions;
+    use toolwit_core::{Message, ToolCall};
+
+    fn flaw_of(messages: &[Message]) -> Option<String> {
+        let (options, cancel) = (ChatOptions::default(), CancellationToken::new());
+        flaw(ChatRequest::new(messages, &[], &options, &cancel))
+    }
+
+    // accept: 133
+    #[test]
+    fn a_history_that_a_provider_would_refuse_is_refused() {
+        let [a, b] = ["a", "b"].map(|id| ToolCall {
+            id: id.into(),
+            name: "f".into(),
+            arguments: "{}".into(),
+        });
+        let (user, result) = (Message::user("hi"), |call: &ToolCall| Message::tool(call, "1", false));
+        let both = Message::assistant("", vec![a.clone(), b.clone()]);
+        let valid = [
+            user.clone(),
+            both.clone(),
+            result(&a),
+            result(&b),
+            Message::assistant("done", vec![]),
+        ];
+        assert_eq!(flaw_of(&valid), None);
+        let invalid = [
+            vec![],
+            vec![user.clone(), both.clone(), result(&a)],
+            vec![user.clone(), both.clone(), result(&a), user.clone()],
+            vec![user.clone(), both.clone(), result(&b), result(&a)],
+            vec![user.clone(), both.clone(), result(&a), result(&a)],
+            vec![user.clone(), result(&a)],
+            vec![
+                user,
+                Message::assistant("", vec![a.clone(), a.clone()]),
+                result(&a),
+                result(&a),
+            ],
+        ];
+        for history in invalid {
+            assert!(flaw_of(&history).is_some(), "{history:?}");
+        }
+    }
+}

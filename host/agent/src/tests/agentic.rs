@@ -1,0 +1,268 @@
+//! Tools with a loop of their own.
+
+use super::*;
+use toolwit_core::{Artifact, Blackboard, MemoryBlackboard, NoArguments, Parameter, ToolMethod, ToolMethods};
+use toolwit_core::{Error, ErrorKind, Phase};
+
+fn agent(name: &str, steps: impl IntoIterator<Item = Step>) -> (AgenticTool, Stage) {
+    let (_, stage) = Stage::set(steps);
+    (
+        AgenticTool::new(name, "Works out sums.").with_model(stage.clone()),
+        stage,
+    )
+}
+
+async fn call_with(tool: &AgenticTool, arguments: Value, context: &ToolContext) -> Result<ToolResult, ToolError> {
+    tool.call(arguments.as_object().unwrap().clone(), context).await
+}
+
+fn handing_over(name: &str, kind: &'static str) -> Arc<dyn Tool> {
+    tool(name, move |_, _| {
+        Ok(ToolResult::text(kind).with_artifact(Artifact::new(kind, json!({}))))
+    })
+}
+
+fn kinds(result: &ToolResult) -> Vec<&str> {
+    result.artifacts.iter().map(|artifact| artifact.kind.as_str()).collect()
+}
+
+// accept: 65, accept: 127
+#[tokio::test]
+async fn an_agentic_tool_runs_a_loop_of_its_own_behind_one_tool() {
+    let (tool, stage) = agent(
+        "calculator",
+        [call([("add", json!({})), ("multiply", json!({}))]), say("11")],
+    );
+    let tool = tool.with_tools([echo("add"), echo("multiply")]);
+    let result = call_with(&tool, json!({"task": "5 + 3 * 2"}), &ToolContext::new())
+        .await
+        .unwrap();
+    assert_eq!(result.for_llm, "11");
+    let shown = stage.shown(0);
+    assert_eq!(shown.names, ["add", "multiply"], "all inner tools are visible");
+    assert!(
+        shown.messages[0].content().contains("Works out sums."),
+        "{}",
+        shown.messages[0].content()
+    );
+    assert_eq!(shown.messages[1].content(), "5 + 3 * 2");
+}
+
+// accept: 70
+#[tokio::test]
+async fn options_are_set_on_copies() {
+    let (base, stage) = agent("base", [say("a"), say("b"), say("c")]);
+    let fixed = base.with_system_prompt("Be brief.");
+    let made = base.with_system_prompt_from(|context, input| {
+        format!("For {}: {input}", context.text("tenant").unwrap_or("nobody"))
+    });
+    let more = base
+        .with_parameter(Parameter::string("topic", "What about"))
+        .with_parameter(Parameter::integer("depth", "How deep").optional())
+        .with_parameter(Parameter::number("share", "How much").optional());
+    assert_eq!(more.definition().input_schema["required"], json!(["topic"]));
+    assert_eq!(base.definition().input_schema["required"], json!(["task"]));
+    let context = ToolContext::new().with("tenant", "acme");
+    call_with(&fixed, json!({"task": "x"}), &context).await.unwrap();
+    call_with(&made, json!({"task": "x"}), &context).await.unwrap();
+    call_with(&more, json!({"topic": "tea", "depth": 2}), &context)
+        .await
+        .unwrap();
+    let said = |at: usize, message: usize| stage.shown(at).messages[message].content().to_owned();
+    assert_eq!(
+        (said(0, 0), said(1, 0)),
+        ("Be brief.".to_owned(), "For acme: x".to_owned())
+    );
+    assert_eq!(said(2, 1), r#"{"topic":"tea","depth":2}"#);
+    let refused = call_with(&more, json!({"depth": 2.5, "topic": "tea"}), &context)
+        .await
+        .unwrap_err();
+    assert_eq!(refused.report().kind, ErrorKind::InvalidArguments);
+}
+
+struct Search;
+
+impl ToolMethods for Search {
+    fn tool_methods() -> Vec<ToolMethod<Self>> {
+        vec![ToolMethod::new("search", "Searches.", |_, _: NoArguments, _| async {
+            Ok::<_, String>("found")
+        })]
+    }
+}
+
+// accept: 70, accept: 6
+#[tokio::test]
+async fn tool_objects_are_inner_tools_and_iterations_have_a_limit() {
+    let step = || call([("search", json!({}))]);
+    let (tool, stage) = agent("searcher", [step(), step()]);
+    let tool = tool.with_tool_object(Search).with_iterations_max(2);
+    let result = call_with(&tool, json!({"task": "x"}), &ToolContext::new())
+        .await
+        .unwrap();
+    assert!(result.is_error);
+    assert!(result.for_llm.contains("limit of 2 iterations"), "{}", result.for_llm);
+    assert_eq!(stage.shown(1).messages.last().unwrap().content(), "found");
+}
+
+// accept: 71
+#[tokio::test]
+async fn artifacts_of_nested_agents_stay_inside_unless_they_are_captured() {
+    for (captured, expected) in [(false, vec!["Concert"]), (true, vec!["Performance", "Concert"])] {
+        let (finder, _) = agent("finder", [call([("perform", json!({}))]), say("found")]);
+        let finder = finder.with_tool(handing_over("perform", "Performance"));
+        let (assembler, _) = agent(
+            "assembler",
+            [
+                call([("finder", json!({"task": "x"})), ("create", json!({}))]),
+                say("assembled"),
+            ],
+        );
+        let assembler = assembler
+            .with_tool(toolwit_core::ToolExt::with_note(finder, "A decorator changes nothing."))
+            .with_tool(handing_over("create", "Concert"))
+            .with_nested_artifacts(captured);
+        let result = call_with(&assembler, json!({"task": "x"}), &ToolContext::new())
+            .await
+            .unwrap();
+        assert_eq!(kinds(&result), expected);
+        let (builder, _) = Stage::set([call([("finder", json!({"task": "x"}))]), say("Done.")]);
+        let (finder, _) = agent("finder", [call([("perform", json!({}))]), say("found")]);
+        let finder = finder.with_tool(handing_over("perform", "Performance"));
+        let outcome = builder.tool(finder).build().unwrap().run("go").await.unwrap();
+        assert_eq!(
+            outcome.artifacts[0].kind, "Performance",
+            "the outermost agent's come out"
+        );
+    }
+}
+
+// accept: 87, accept: 13
+#[tokio::test]
+async fn context_user_and_blackboard_reach_the_tools_inside() {
+    let look = tool("look", |_, context| {
+        context
+            .blackboard()?
+            .put(Artifact::new("Seen", json!(context.channel())))
+            .map_err(ToolError::Model)?;
+        let loop_id = context.loop_id().unwrap_or_default();
+        Ok(ToolResult::text(format!(
+            "{loop_id} {}",
+            context.chat_id().unwrap_or("none")
+        )))
+    });
+    let (inner, stage) = agent("agent", [call([("look", json!({}))]), say("ok")]);
+    let board: Arc<dyn Blackboard> = Arc::new(MemoryBlackboard::new());
+    let (builder, outer) = Stage::set([
+        call([("look", json!({})), ("agent", json!({"task": "x"}))]),
+        say("Done."),
+    ]);
+    let mut conversation = builder
+        .tools([look.clone()])
+        .tool(inner.with_tool(look))
+        .blackboard(board.clone())
+        .build()
+        .unwrap();
+    let context = ToolContext::new().with("channel", "mail").with("chat_id", "7");
+    conversation.turn("go").context(context).run().await.unwrap();
+    let seen: Vec<_> = board.entries().iter().map(|entry| entry.value().clone()).collect();
+    assert_eq!(seen, [json!("mail"), json!("mail")]);
+    let (inside, around) = (stage.shown(1).messages, outer.shown(1).messages);
+    let (inside, around) = (answers(&inside)[0], answers(&around)[0]);
+    assert!(inside.ends_with(" 7") && around.ends_with(" 7"), "{inside}, {around}");
+    assert_ne!(inside, around, "each loop has an id of its own");
+}
+
+// accept: 65
+#[tokio::test]
+async fn agents_call_agents_to_a_depth_and_no_deeper() {
+    let mut steps = Vec::new();
+    let mut tool: Option<AgenticTool> = None;
+    for level in (0..=AGENT_DEPTH_MAX).rev() {
+        let name = format!("level{level}");
+        let step: Vec<Step> = match &tool {
+            Some(inner) => {
+                let called = inner.definition().name().to_owned();
+                vec![raw(vec![(called, r#"{"task":"x"}"#.to_owned())]), say("ok")]
+            }
+            None => Vec::new(),
+        };
+        let (made, stage) = agent(&name, step);
+        let made = match tool.take() {
+            Some(inner) => made.with_tool(inner),
+            None => made,
+        };
+        steps.push(stage);
+        tool = Some(made);
+    }
+    let (builder, _) = Stage::set([call([("level0", json!({"task": "x"}))]), say("Done.")]);
+    builder.tool(tool.unwrap()).build().unwrap().run("go").await.unwrap();
+    assert_eq!(steps[0].times_asked(), 0, "the deepest is refused");
+    let refused = steps[1].shown(1).messages;
+    assert!(
+        answers(&refused)[0].contains("agents may call agents"),
+        "{}",
+        answers(&refused)[0]
+    );
+}
+
+// accept: 133, accept: 93
+#[tokio::test]
+async fn what_only_the_operator_can_mend_stops_every_agent() {
+    let broken = tool("db", |_, _| {
+        Err(ToolError::Operator(Error::new(
+            ErrorKind::Configuration,
+            Phase::Execute,
+            "the database is down",
+        )))
+    });
+    let (inner, _) = agent("agent", [call([("db", json!({}))])]);
+    let (builder, _) = Stage::set([call([("agent", json!({"task": "x"}))])]);
+    let error = builder
+        .tool(inner.with_tool(broken))
+        .build()
+        .unwrap()
+        .run("go")
+        .await
+        .unwrap_err();
+    assert_eq!(error.outcome.stop, StopReason::ToolFailed);
+    assert_valid(&error.outcome.history);
+}
+
+// accept: 85
+#[tokio::test]
+async fn an_agent_waits_for_what_it_began_in_the_background() {
+    let slow = tool("slow", |_, context| {
+        context.completion()?.spawn(async { Ok(ToolResult::text("42")) });
+        Ok(ToolResult::background("started"))
+    });
+    let quick = |step: Step| step;
+    let (inner, stage) = agent(
+        "agent",
+        [call([("slow", json!({}))]), quick(say("Not yet.")), say("It is 42.")],
+    );
+    let result = call_with(&inner.with_tool(slow), json!({"task": "x"}), &ToolContext::new())
+        .await
+        .unwrap();
+    assert!(
+        ["It is 42.", "Not yet."].contains(&result.for_llm.as_str()),
+        "{}",
+        result.for_llm
+    );
+    let last = stage.shown(stage.times_asked() - 1).messages;
+    assert!(
+        last.iter().any(|message| message.content().ends_with("\n42")),
+        "the late result was told"
+    );
+}
+
+// accept: 65
+#[tokio::test]
+async fn without_a_conversation_or_a_model_an_agent_says_what_it_lacks() {
+    let error = call_with(
+        &AgenticTool::new("agent", "Works."),
+        json!({"task": "x"}),
+        &ToolContext::new(),
+    )
+    .await;
+    assert!(error.unwrap_err().to_string().contains("no model"));
+}

@@ -1,0 +1,228 @@
+//! Calls that go on after they were answered.
+
+use tokio::sync::oneshot;
+
+use super::*;
+use toolwit_core::{Artifact, Completion, NativeEntity, NoArguments, Signal};
+
+/// A tool that answers at once, and delivers when the test sends a result. Each call takes one receiver.
+fn slow(results: Vec<oneshot::Receiver<ToolResult>>) -> Arc<dyn Tool> {
+    let results = Arc::new(Mutex::new(VecDeque::from(results)));
+    tool("slow", move |_, context| {
+        let result = results.lock().unwrap().pop_front().unwrap();
+        let completion = context.completion()?;
+        completion.spawn(async move { Ok(result.await.unwrap_or_else(|_| ToolResult::error("the test gave up"))) });
+        Ok(ToolResult::background("started"))
+    })
+}
+
+fn roles(history: &[Message]) -> Vec<&'static str> {
+    let role = |message: &Message| match message.role {
+        Role::System { .. } => "system",
+        Role::User { .. } => "user",
+        Role::Assistant { .. } => "assistant",
+        Role::Tool { .. } => "tool",
+        #[allow(unreachable_patterns)]
+        _ => "other",
+    };
+    history.iter().map(role).collect()
+}
+
+// accept: 85
+#[tokio::test]
+async fn an_async_tool_that_finishes_after_the_answer_wakes_the_conversation() {
+    let (done, result) = oneshot::channel();
+    let (builder, stage) = Stage::set([
+        call([("slow", json!({"n": 1}))]),
+        say("It is on its way."),
+        say("It is 42."),
+    ]);
+    let mut conversation = builder.tools([slow(vec![result])]).build().unwrap();
+    assert_eq!(conversation.run("go").await.unwrap().text(), "It is on its way.");
+    assert_eq!(conversation.outstanding(), 1);
+    done.send(ToolResult::text("42")).unwrap();
+    let woken = conversation.wake().await.unwrap().unwrap();
+    assert_eq!(woken.text(), "It is 42.");
+    let shown = stage.shown(2).messages;
+    assert_eq!(
+        roles(&shown),
+        ["user", "assistant", "tool", "assistant", "assistant", "tool"]
+    );
+    assert!(shown[5].content().ends_with("went on]\n42"), "{}", shown[5].content());
+    assert_eq!(shown[4].tool_calls()[0].arguments, shown[1].tool_calls()[0].arguments);
+    assert_valid(conversation.history());
+    let events = stage.events_named("late_result");
+    assert_eq!(
+        (&events[0]["call"], &events[0]["name"]),
+        (&json!("1-0"), &json!("slow"))
+    );
+    assert_eq!(conversation.outstanding(), 0);
+    assert!(conversation.wake().await.is_none(), "nothing more is to come");
+}
+
+// accept: 85
+#[tokio::test]
+async fn a_late_result_is_told_before_the_next_inference() {
+    let (done, result) = oneshot::channel();
+    let done = Mutex::new(Some(done));
+    let finish = tool("finish", move |_, _| {
+        done.lock()
+            .unwrap()
+            .take()
+            .unwrap()
+            .send(ToolResult::text("42"))
+            .unwrap();
+        Ok(ToolResult::text("finished"))
+    });
+    let wait = NativeTool::new("wait", "", json!({"type": "object"}), |_, _| async {
+        tokio::task::yield_now().await;
+        Ok(ToolResult::text("waited"))
+    });
+    let steps = [
+        call([("slow", json!({}))]),
+        call([("finish", json!({}))]),
+        call([("wait", json!({}))]),
+        say("Done."),
+    ];
+    let (builder, stage) = Stage::set(steps);
+    let tools = [slow(vec![result]), finish, Arc::new(wait.unwrap())];
+    let mut conversation = builder.tools(tools).build().unwrap();
+    conversation.run("go").await.unwrap();
+    let told = |at: usize| {
+        stage
+            .shown(at)
+            .messages
+            .iter()
+            .filter(|m| m.content().ends_with("\n42"))
+            .count()
+    };
+    assert_eq!(told(1), 0, "it was not there yet");
+    assert_eq!(told(3), 1, "it is told once");
+    assert!(conversation.wake().await.is_none());
+    assert_valid(conversation.history());
+}
+
+// accept: 85
+#[tokio::test]
+async fn what_a_late_result_brings_goes_the_way_of_every_result() {
+    struct Told(Mutex<Vec<String>>);
+    impl toolwit_core::OutputSink for Told {
+        fn progress(&self, _: &str) {}
+        fn communicate(&self, text: &str) {
+            self.0.lock().unwrap().push(text.to_owned());
+        }
+    }
+    let (done, result) = oneshot::channel();
+    let (builder, stage) = Stage::set([
+        call([("slow", json!({}))]),
+        say("Wait."),
+        call([("cart_c1_count", json!({}))]),
+        say("0."),
+    ]);
+    let user = Arc::new(Told(Mutex::default()));
+    let mut conversation = builder
+        .tools([slow(vec![result])])
+        .output(user.clone())
+        .build()
+        .unwrap();
+    conversation.run("go").await.unwrap();
+    let cart = NativeEntity::new("cart", Arc::new(())).with_id("c-1").method(
+        "count",
+        "Counts.",
+        |_, _: NoArguments, _| async { Ok::<_, String>(0) },
+    );
+    let late = ToolResult::text("a cart")
+        .with_user_text("Your cart is there.")
+        .with_artifact(Artifact::new("Cart", json!({"id": "c-1"})))
+        .with_provider(Arc::new(cart.unwrap()));
+    done.send(late).unwrap();
+    let woken = conversation.wake().await.unwrap().unwrap();
+    assert_eq!(woken.text(), "0.");
+    assert_eq!(
+        woken.injected.iter().map(|name| name.as_str()).collect::<Vec<_>>(),
+        ["cart_c1_count"]
+    );
+    assert_eq!(woken.artifacts[0].kind, "Cart");
+    assert_eq!(*user.0.lock().unwrap(), ["Your cart is there."]);
+    assert_eq!(stage.events_named("entity_discovered").len(), 1);
+}
+
+// accept: 85
+#[tokio::test]
+async fn every_promise_is_kept_or_told_to_be_broken() {
+    let kept: Arc<Mutex<Option<Completion>>> = Arc::default();
+    let store = kept.clone();
+    let forgetful = tool("forgetful", move |_, context| {
+        *store.lock().unwrap() = Some(context.completion()?);
+        assert!(context.completion().is_err(), "a call promises once");
+        Ok(ToolResult::background("started"))
+    });
+    let (builder, _) = Stage::set([call([("forgetful", json!({}))]), say("Wait."), say("It failed.")]);
+    let mut conversation = builder.tools([forgetful]).build().unwrap();
+    conversation.run("go").await.unwrap();
+    drop(kept.lock().unwrap().take());
+    let woken = conversation.wake().await.unwrap().unwrap();
+    assert!(answers(&woken.history)[1].contains("ended without a result"));
+}
+
+#[tokio::test]
+async fn a_tool_that_answers_after_all_takes_its_promise_back() {
+    let quick = tool("quick", |_, context| {
+        drop(context.completion()?);
+        Ok(ToolResult::text("here it is"))
+    });
+    let (builder, _) = Stage::set([call([("quick", json!({}))]), say("Fine.")]);
+    let mut conversation = builder.tools([quick]).build().unwrap();
+    conversation.run("go").await.unwrap();
+    assert_eq!(conversation.outstanding(), 0);
+    assert!(conversation.wake().await.is_none());
+}
+
+// accept: 85, accept: 127
+#[tokio::test]
+async fn outside_a_conversation_nothing_can_be_promised() {
+    let context = ToolContext::new();
+    let error = context.completion().err().unwrap();
+    assert!(error.to_string().contains("no conversation"), "{error}");
+}
+
+// accept: 133
+#[tokio::test]
+async fn background_work_ends_with_the_conversation_and_not_with_the_run() {
+    let (running, mut started) = tokio::sync::mpsc::unbounded_channel();
+    let (ended, end) = oneshot::channel::<()>();
+    let parts = Mutex::new(Some((running, ended)));
+    let long = tool("long", move |_, context| {
+        let (running, ended) = parts.lock().unwrap().take().unwrap();
+        let completion = context.completion()?;
+        let cancel = completion.context().cancel().clone();
+        completion.spawn(async move {
+            let _ended = ended;
+            running.send(cancel).ok();
+            std::future::pending().await
+        });
+        Ok(ToolResult::background("started"))
+    });
+    let (builder, _) = Stage::set([call([("long", json!({}))]), say("Wait.")]);
+    let mut conversation = builder.tools([long]).build().unwrap();
+    conversation.run("go").await.unwrap();
+    let cancel = started.recv().await.unwrap();
+    assert!(!cancel.is_cancelled(), "the run is over, the work goes on");
+    drop(conversation);
+    assert!(cancel.is_cancelled());
+    assert!(end.await.is_err(), "the task was dropped");
+}
+
+// accept: 85, accept: 86
+#[tokio::test]
+async fn a_late_result_may_stop_the_run() {
+    let (done, result) = oneshot::channel();
+    let (builder, stage) = Stage::set([call([("slow", json!({}))]), say("Wait.")]);
+    let mut conversation = builder.tools([slow(vec![result])]).build().unwrap();
+    conversation.run("go").await.unwrap();
+    done.send(ToolResult::from(Signal::ask_user("Which?"))).unwrap();
+    let woken = conversation.wake().await.unwrap().unwrap();
+    assert_eq!((woken.stop, woken.text()), (StopReason::UserInputRequired, "Which?"));
+    assert_eq!(stage.times_asked(), 2);
+    assert_valid(conversation.history());
+}

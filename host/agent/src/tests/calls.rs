@@ -1,0 +1,354 @@
+//! From one response's calls to their answers.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::Barrier;
+
+use super::*;
+use toolwit_core::ToolDefinition;
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// Runs one response with these calls, and returns the answers.
+async fn answered(tools: impl IntoIterator<Item = Arc<dyn Tool>>, step: Step) -> (Vec<String>, Stage) {
+    let (builder, stage) = Stage::set([step, say("ok")]);
+    let outcome = builder.tools(tools).run("go").await.unwrap();
+    assert_valid(&outcome.history);
+    (
+        answers(&outcome.history).into_iter().map(str::to_owned).collect(),
+        stage,
+    )
+}
+
+/// A tool whose future a test makes.
+fn tool_async<F, Fut>(name: &str, body: F) -> Arc<dyn Tool>
+where
+    F: Fn() -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = ToolResult> + Send + 'static,
+{
+    let made = NativeTool::new(name, "", json!({"type": "object"}), move |_, _| {
+        let running = body();
+        async move { Ok(running.await) }
+    });
+    Arc::new(made.unwrap())
+}
+
+// accept: 129
+#[tokio::test]
+async fn calls_run_together_and_are_answered_in_call_order() {
+    let barrier = Arc::new(Barrier::new(3));
+    let meet = |name: &'static str| {
+        let barrier = barrier.clone();
+        tool_async(name, move || {
+            let barrier = barrier.clone();
+            async move {
+                barrier.wait().await;
+                ToolResult::text(name)
+            }
+        })
+    };
+    let step = call([("c", json!({})), ("a", json!({})), ("b", json!({}))]);
+    let (answers, stage) = answered([meet("a"), meet("b"), meet("c")], step).await;
+    assert_eq!(answers, ["c", "a", "b"], "none could end before all had begun");
+    let started: Vec<_> = stage
+        .events()
+        .iter()
+        .map(|event| matches!(event, Event::ToolStarted { .. }))
+        .collect();
+    assert_eq!(started.iter().filter(|started| **started).count(), 3);
+}
+
+// accept: 129
+#[tokio::test]
+async fn the_first_call_is_answered_first_although_it_ends_last() {
+    let (release, gate) = tokio::sync::watch::channel(false);
+    let slow = tool_async("slow", move || {
+        let mut gate = gate.clone();
+        async move {
+            gate.wait_for(|open| *open).await.unwrap();
+            ToolResult::text("slow")
+        }
+    });
+    let release = Arc::new(release);
+    let fast = tool_async("fast", move || {
+        let release = release.clone();
+        async move {
+            release.send_replace(true);
+            ToolResult::text("fast")
+        }
+    });
+    let (answers, _) = answered([slow, fast], call([("slow", json!({})), ("fast", json!({}))])).await;
+    assert_eq!(answers, ["slow", "fast"]);
+}
+
+/// Puts a tool into a serial group.
+struct Serial(Arc<dyn Tool>);
+
+#[async_trait]
+impl Tool for Serial {
+    fn definition(&self) -> &ToolDefinition {
+        self.0.definition()
+    }
+
+    async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+        self.0.call(arguments, context).await
+    }
+
+    fn serial_group(&self) -> Option<u64> {
+        Some(7)
+    }
+}
+
+/// A tool that notes when it begins and yields before it ends.
+fn noting(name: &'static str, log: &Arc<Mutex<Vec<String>>>) -> Arc<dyn Tool> {
+    let log = log.clone();
+    tool_async(name, move || {
+        let log = log.clone();
+        async move {
+            log.lock().unwrap().push(format!("{name} begins"));
+            tokio::task::yield_now().await;
+            log.lock().unwrap().push(format!("{name} ends"));
+            ToolResult::text(name)
+        }
+    })
+}
+
+// accept: 129
+#[tokio::test]
+async fn calls_on_one_instance_run_one_after_the_other() {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let tools: [Arc<dyn Tool>; 3] = [
+        Arc::new(Serial(noting("add", &log))),
+        noting("free", &log),
+        Arc::new(Serial(noting("total", &log))),
+    ];
+    let (answers, _) = answered(
+        tools,
+        call([("add", json!({})), ("free", json!({})), ("total", json!({}))]),
+    )
+    .await;
+    assert_eq!(answers, ["add", "free", "total"]);
+    let log = log.lock().unwrap();
+    let at = |what: &str| log.iter().position(|entry| entry == what).unwrap();
+    assert!(at("add ends") < at("total begins"), "{log:?}");
+    assert!(
+        at("free begins") < at("add ends"),
+        "the free one does not wait: {log:?}"
+    );
+}
+
+// accept: 129, attack: E7
+#[tokio::test]
+async fn a_call_may_use_what_an_earlier_call_of_the_response_brings() {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let open = noting("open", &log);
+    let [late, serial] = ["late", "serial"].map(|name| Arc::new(Serial(noting(name, &log))) as Arc<dyn Tool>);
+    let strategy = move |context: &crate::injection::InjectionContext<'_>| match context.call().name.as_str() {
+        "open" => crate::injection::Injection::add(vec![late.clone()]),
+        _ => crate::injection::Injection::none(),
+    };
+    let (builder, _) = Stage::set([
+        call([
+            ("open", json!({})),
+            ("late", json!({})),
+            ("serial", json!({})),
+            ("never", json!({})),
+        ]),
+        say("ok"),
+    ]);
+    let outcome = builder
+        .tools([open, serial])
+        .strategy(strategy)
+        .run("go")
+        .await
+        .unwrap();
+    let answers = answers(&outcome.history);
+    assert_eq!(answers[..3], ["open", "late", "serial"]);
+    assert!(answers[3].contains("unknown-tool"), "{}", answers[3]);
+    let log = log.lock().unwrap();
+    let at = |what: &str| log.iter().position(|entry| entry == what).unwrap();
+    assert!(
+        at("late ends") < at("serial begins"),
+        "it might have been of the same instance: {log:?}"
+    );
+}
+
+// accept: 8, attack: E7
+#[tokio::test]
+async fn an_unknown_name_is_answered_with_the_nearest_ones() {
+    let names = ["serch_customers", "", "a b", "é", &"x".repeat(500), "search_customer\n"];
+    let calls = names.map(|name| (name.to_owned(), "{}".to_owned())).to_vec();
+    let (answers, stage) = answered([echo("search_customer"), echo("calc")], raw(calls)).await;
+    for answer in &answers {
+        let report: Value = serde_json::from_str(answer).unwrap();
+        assert_eq!(report["kind"], "unknown-tool");
+        assert!(answer.len() < 600, "{answer}");
+    }
+    assert!(answers[0].contains("did you mean `search_customer`?"), "{}", answers[0]);
+    assert!(
+        answers[1].contains("the tools are `search_customer`, `calc`"),
+        "{}",
+        answers[1]
+    );
+    assert_eq!(stage.events_named("call_refused").len(), names.len());
+}
+
+// accept: 15, attack: E1
+#[tokio::test]
+async fn arguments_that_cannot_be_read_are_answered_with_what_was_expected() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {}}, "required": ["a"]});
+    let ran = Arc::new(AtomicUsize::new(0));
+    let counter = ran.clone();
+    let add = NativeTool::new("add", "", schema, move |_, _| {
+        counter.fetch_add(1, Ordering::Relaxed);
+        async { Ok(ToolResult::text("added")) }
+    });
+    let deep = "[".repeat(100_000);
+    let bad = [
+        "null",
+        "[]",
+        "5",
+        "{",
+        "{'a':1}",
+        "{\"a\":1}x",
+        "{\"a\":\"one\"}",
+        "{}",
+        &deep,
+    ];
+    let calls = bad.map(|text| ("add".to_owned(), text.to_owned())).to_vec();
+    let (answers, _) = answered([Arc::new(add.unwrap()) as Arc<dyn Tool>], raw(calls)).await;
+    for answer in &answers {
+        let report: Value = serde_json::from_str(answer).unwrap();
+        assert_eq!(report["kind"], "invalid-arguments");
+        let expected = "send one JSON object with `a` (integer, required), `b` (see its schema, optional)";
+        assert_eq!(report["suggestion"], expected);
+        assert_eq!(report["tool"], "add");
+    }
+    assert_eq!(ran.load(Ordering::Relaxed), 0);
+}
+
+// accept: 15, attack: F3
+#[tokio::test]
+async fn the_history_holds_what_was_executed() {
+    let show = tool("show", |arguments, _| {
+        Ok(ToolResult::text(Value::Object(arguments).to_string()))
+    });
+    let texts = ["", "```json\n{\"a\": [1,],}\n```", "{\"a\" : 1}", "oops"];
+    let (builder, stage) = Stage::set([
+        raw(texts.map(|text| ("show".to_owned(), text.to_owned())).to_vec()),
+        say("ok"),
+    ]);
+    let outcome = builder.tools([show]).run("go").await.unwrap();
+    let calls: Vec<_> = outcome.history[1]
+        .tool_calls()
+        .iter()
+        .map(|call| call.arguments.as_str())
+        .collect();
+    assert_eq!(calls, ["{}", "{\"a\":[1]}", "{\"a\" : 1}", "{}"]);
+    assert_eq!(answers(&outcome.history)[..3], ["{}", "{\"a\":[1]}", "{\"a\":1}"]);
+    assert_eq!(stage.events_named("arguments_repaired").len(), 2);
+}
+
+// attack: F1
+#[tokio::test]
+async fn of_an_answer_that_was_cut_only_complete_calls_run() {
+    let show = tool("show", |arguments, _| {
+        Ok(ToolResult::text(Value::Object(arguments).to_string()))
+    });
+    let texts = ["{\"a\": 1}", "", "{\"a\": [1,]}", "{\"a\": \"the rest is miss"];
+    let calls = raw(texts.map(|text| ("show".to_owned(), text.to_owned())).to_vec());
+    let step = but(calls, |response| response.finish = FinishReason::Length);
+    let (answers, _) = answered([show], step).await;
+    assert_eq!(answers[0], "{\"a\":1}");
+    for answer in &answers[1..] {
+        assert!(
+            answer.contains("the answer was cut before this call was complete; it was not executed"),
+            "{answer}"
+        );
+    }
+}
+
+// attack: F9
+#[tokio::test]
+async fn calls_with_doubled_or_missing_ids_get_their_own() {
+    let ids = ["same", "same", "", "same"];
+    let step = || {
+        but(
+            call([("a", json!({})), ("b", json!({})), ("a", json!({})), ("b", json!({}))]),
+            move |response| {
+                for (call, id) in response.tool_calls.iter_mut().zip(ids) {
+                    call.id = id.to_owned();
+                }
+            },
+        )
+    };
+    let (builder, _) = Stage::set([step(), step(), say("ok")]);
+    let outcome = builder.tools([echo("a"), echo("b")]).run("go").await.unwrap();
+    assert_valid(&outcome.history);
+    assert_eq!(answers(&outcome.history), ["a", "b", "a", "b", "a", "b", "a", "b"]);
+}
+
+// accept: 93
+#[tokio::test]
+async fn what_the_model_can_mend_it_reads_as_json() {
+    let gone = tool("gone", |_, _| {
+        let error = Error::new(ErrorKind::EntityGone, Phase::Execute, "the customer is gone");
+        Err(ToolError::Model(error.with_suggestion("call `search_customer` again")))
+    });
+    let (answers, stage) = answered([gone], call([("gone", json!({}))])).await;
+    let report: Value = serde_json::from_str(&answers[0]).unwrap();
+    assert_eq!(
+        (report["kind"].as_str(), report["message"].as_str()),
+        (Some("entity-gone"), Some("the customer is gone"))
+    );
+    let finished = &stage.events_named("tool_finished")[0];
+    assert_eq!(
+        (&finished["is_error"], &finished["kind"]),
+        (&json!(true), &json!("entity-gone"))
+    );
+}
+
+// accept: 93
+#[tokio::test]
+async fn a_tool_that_panics_is_an_answer() {
+    let bomb = tool("bomb", |_, _| panic!("boom"));
+    let step = call([("bomb", json!({})), ("look", json!({}))]);
+    let (answers, _) = answered([bomb, echo("look")], step).await;
+    assert!(
+        answers[0].contains("broke inside the host") && !answers[0].contains("boom"),
+        "{}",
+        answers[0]
+    );
+    assert_eq!(answers[1], "look");
+}
+
+// attack: B5
+#[tokio::test]
+async fn a_long_result_is_cut_and_can_be_read_on() {
+    let whole: String = (0..20_000).map(|n| format!("{n} ")).collect();
+    let text = whole.clone();
+    let dump = tool("dump", move |_, _| Ok(ToolResult::text(text.clone())));
+    let (builder, stage) = Stage::set([
+        call([("dump", json!({}))]),
+        call([
+            ("read_result", json!({"result": "r1", "offset": 32_568})),
+            ("read_result", json!({"result": "r7", "offset": 0})),
+        ]),
+        say("ok"),
+    ]);
+    let outcome = builder.tools([dump, echo("read_result")]).run("go").await.unwrap();
+    let answers = answers(&outcome.history);
+    assert!(answers[0].len() <= 32 << 10 && answers[0].contains("read on with `read_result`"));
+    assert!(answers[1].starts_with(&whole[32_568..33_000]));
+    assert!(answers[2].contains("the results kept are: r1"), "{}", answers[2]);
+    let cut = &stage.events_named("result_cut")[0];
+    assert_eq!(
+        (&cut["result"], &cut["bytes"], &cut["shown_bytes"]),
+        (&json!("r1"), &json!(whole.len()), &json!(32_568))
+    );
+    assert_eq!(
+        outcome.injected.len(),
+        1,
+        "the tool that reads on comes in when it is needed"
+    );
+    assert_ne!(stage.shown(0).names[1], "read_result", "the name is the host's alone");
+}

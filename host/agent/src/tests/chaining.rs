@@ -1,0 +1,215 @@
+//! Tools that act on the object that was returned last.
+
+use super::*;
+use crate::injection::{Chaining, Playbook, StateMachine, Unlock};
+use toolwit_core::{EntityMethods, NativeEntity, NoArguments, ToolProvider};
+
+struct User {
+    name: String,
+    role: &'static str,
+}
+
+struct Order(String);
+
+fn users() -> EntityMethods<User> {
+    let methods = EntityMethods::<User>::new("user");
+    methods
+        .method("greet", "Greets.", |user, _: NoArguments, _| async move {
+            Ok::<_, String>(format!("hi {}", user.name))
+        })
+        .unwrap()
+}
+
+fn orders() -> EntityMethods<Order> {
+    let methods = EntityMethods::<Order>::new("order");
+    methods
+        .method("cancel", "Cancels.", |order, _: NoArguments, _| async move {
+            Ok::<_, String>(format!("{} is cancelled", order.0))
+        })
+        .unwrap()
+}
+
+fn user(name: &str) -> Arc<dyn ToolProvider> {
+    let role = if name == "root" { "admin" } else { "guest" };
+    let object = User {
+        name: name.to_owned(),
+        role,
+    };
+    Arc::new(users().entity(name, Arc::new(object)).unwrap())
+}
+
+/// Returns the users and orders that it is asked for.
+fn get() -> Arc<dyn Tool> {
+    tool("get", |arguments, _| {
+        let names = |key: &str| {
+            let list = arguments
+                .get(key)
+                .and_then(Value::as_array)
+                .cloned()
+                .unwrap_or_default();
+            list.into_iter().map(|name| name.as_str().unwrap().to_owned())
+        };
+        let mut result = ToolResult::text("found");
+        for name in names("users") {
+            result = result.with_provider(user(&name));
+        }
+        for name in names("orders") {
+            let order = orders().entity(&name, Arc::new(Order(name.clone()))).unwrap();
+            result = result.with_provider(Arc::new(order));
+        }
+        Ok(result)
+    })
+}
+
+fn get_users<const N: usize>(names: [&str; N]) -> Step {
+    call([("get", json!({"users": names.to_vec()}))])
+}
+
+fn greet() -> Step {
+    call([("user_greet", json!({}))])
+}
+
+async fn played(builder: ConversationBuilder) -> Vec<String> {
+    let outcome = builder.tools([get()]).run("go").await.unwrap();
+    assert_valid(&outcome.history);
+    answers(&outcome.history).into_iter().map(str::to_owned).collect()
+}
+
+// accept: 43, accept: 44, accept: 46
+#[tokio::test]
+async fn methods_are_declared_at_once_wait_for_an_object_and_follow_the_last_one() {
+    let steps = [
+        greet(),
+        get_users(["ada"]),
+        greet(),
+        get_users(["bob"]),
+        greet(),
+        say("ok"),
+    ];
+    let (builder, stage) = Stage::set(steps);
+    let told = played(builder.chain_from(&users())).await;
+    assert!(told[0].contains("`user_greet` is not available yet"), "{}", told[0]);
+    assert_eq!((told[2].as_str(), told[4].as_str()), ("hi ada", "hi bob"));
+    assert_eq!(stage.shown(0).names, ["get", "user_greet"]);
+    assert_eq!(
+        stage.shown(5).serialised,
+        stage.shown(0).serialised,
+        "one set of tools, whoever it acts on"
+    );
+    assert!(stage.shown(0).serialised[1].contains("Greets. It acts on the `user` that a tool returned last."));
+    let found = stage.events_named("entity_discovered");
+    assert_eq!(
+        (&found[0]["binding"], &found[1]["binding"]),
+        (&json!("new"), &json!("rebound"))
+    );
+}
+
+// accept: 45, accept: 48
+#[tokio::test]
+async fn collections_and_objects_without_methods_bind_nothing() {
+    let plain = tool("plain", |_, _| {
+        Ok(ToolResult::text("plain").with_provider(Arc::new(NativeEntity::new("user", Arc::new(())))))
+    });
+    let steps = [
+        get_users(["ada", "bob"]),
+        greet(),
+        call([("plain", json!({}))]),
+        greet(),
+        say("ok"),
+    ];
+    let (builder, stage) = Stage::set(steps);
+    let told = played(builder.chain_from(&users()).tools([plain])).await;
+    assert!(
+        told[1].contains("not available yet") && told[3].contains("not available yet"),
+        "{told:?}"
+    );
+    assert!(stage.events_named("tools_injected").is_empty());
+}
+
+// accept: 43
+#[tokio::test]
+async fn a_predicate_says_whose_tools_are_shown() {
+    let admins = Chaining::new().from_type_where(&users(), |user, scene| {
+        user.role == "admin" && scene.context().text("tenant") == Some("acme")
+    });
+    let steps = [
+        get_users(["ada"]),
+        greet(),
+        get_users(["root"]),
+        greet(),
+        get_users(["bob"]),
+        greet(),
+        say("ok"),
+    ];
+    let (builder, _) = Stage::set(steps);
+    let context = ToolContext::new().with("tenant", "acme");
+    let told = played(builder.chaining(admins).context(context)).await;
+    assert!(told[1].contains("not available yet"), "{}", told[1]);
+    assert_eq!(told[3], "hi root");
+    assert_eq!(told[5], "hi root", "one who does not pass changes nothing");
+}
+
+// accept: 43, accept: 46
+#[tokio::test]
+async fn any_object_takes_the_place_of_the_one_before() {
+    let get_order = || call([("get", json!({"orders": ["o-1"]}))]);
+    let cancel = || call([("order_cancel", json!({}))]);
+    let steps = [
+        get_users(["ada"]),
+        greet(),
+        get_order(),
+        greet(),
+        cancel(),
+        get_users(["bob"]),
+        cancel(),
+        greet(),
+        say("ok"),
+    ];
+    let (builder, stage) = Stage::set(steps);
+    let told = played(builder.chain_from_any()).await;
+    assert_eq!(told[1], "hi ada");
+    assert!(told[3].contains("has been removed"), "{}", told[3]);
+    assert_eq!(told[4], "o-1 is cancelled");
+    assert!(told[6].contains("has been removed"), "{}", told[6]);
+    assert_eq!(told[7], "hi bob");
+    assert_eq!(stage.shown(0).names, ["get"]);
+    assert_eq!(stage.shown(8).names, ["get", "user_greet", "order_cancel"]);
+}
+
+// accept: 47
+#[tokio::test]
+async fn chained_tools_are_subject_to_no_playbook_and_to_no_state() {
+    let playbook = Playbook::new().locked(echo("locked"), Unlock::by("nothing"));
+    let machine = StateMachine::builder()
+        .initial("a")
+        .in_state("a")
+        .tool(echo("x"))
+        .build()
+        .unwrap();
+    let (builder, _) = Stage::set([get_users(["ada"]), greet(), say("ok")]);
+    let told = played(builder.chain_from(&users()).playbook(playbook).state_machine(machine)).await;
+    assert_eq!(told[1], "hi ada");
+}
+
+// accept: 45, accept: 129
+#[tokio::test]
+async fn one_response_finds_and_asks_and_other_types_stay_entities() {
+    let steps = [
+        call([
+            ("get", json!({"users": ["ada"]})),
+            ("user_greet", json!({})),
+            ("get", json!({"users": ["bob"]})),
+            ("user_greet", json!({})),
+        ]),
+        call([("get", json!({"orders": ["o-1", "o-2"]}))]),
+        say("ok"),
+    ];
+    let (builder, stage) = Stage::set(steps);
+    let told = played(builder.chain_from(&users())).await;
+    assert_eq!(
+        (told[1].as_str(), told[3].as_str()),
+        ("hi ada", "hi bob"),
+        "each the one found before it"
+    );
+    assert_eq!(stage.shown(2).names[2..], ["order_o1_cancel", "order_o2_cancel"]);
+}

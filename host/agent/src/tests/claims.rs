@@ -1,0 +1,157 @@
+//! What whoever writes tools and strategies can rely on.
+
+use super::*;
+use crate::injection::{Injection, InjectionContext};
+use toolwit_core::{NativeEntity, NoArguments, OutputSink, ToolProvider};
+
+#[derive(Default)]
+struct Screen(Mutex<Vec<String>>);
+
+impl OutputSink for Screen {
+    fn progress(&self, _: &str) {}
+
+    fn communicate(&self, _: &str) {}
+
+    fn words(&self, text: &str) {
+        self.0.lock().unwrap().push(text.to_owned());
+    }
+}
+
+// accept: 16
+#[tokio::test]
+async fn an_answer_is_heard_while_it_is_produced_and_steps_have_a_cap() {
+    let streamed: Step = Box::new(|request| {
+        request.say("It ");
+        request.say("is 42.");
+        Ok(ChatResponse::new("It is 42.", Vec::new()))
+    });
+    let beside = but(call([("look", json!({}))]), |response| {
+        response.content = "Let me look.".to_owned()
+    });
+    let (builder, _) = Stage::set([beside, streamed]);
+    let screen = Arc::new(Screen::default());
+    let builder = builder.tools([echo("look")]).output(screen.clone());
+    let outcome = builder.build().unwrap().run("go").await.unwrap();
+    assert_eq!(outcome.text(), "It is 42.");
+    assert_eq!(
+        *screen.0.lock().unwrap(),
+        ["Let me look.", "It ", "is 42."],
+        "once each, streamed or not"
+    );
+    let step = || call([("look", json!({}))]);
+    let (builder, stage) = Stage::set([step(), step(), step(), step(), step()]);
+    let builder = builder.tools([echo("look")]).iterations_max(5);
+    assert!(builder.build().unwrap().run("go").await.is_err());
+    assert_eq!(stage.times_asked(), 5);
+}
+
+// accept: 22
+#[tokio::test]
+async fn a_strategy_that_only_adds_is_one_function() {
+    let unlock = |context: &InjectionContext<'_>| match context.call().name.as_str() {
+        "review" => Injection::add(vec![echo("publish")]),
+        _ => Injection::none(),
+    };
+    let (builder, stage) = Stage::set([
+        call([("review", json!({}))]),
+        call([("publish", json!({}))]),
+        say("Done."),
+    ]);
+    let builder = builder.tools([echo("review")]).strategy(unlock);
+    let outcome = builder.build().unwrap().run("go").await.unwrap();
+    assert_eq!(stage.shown(1).names, ["review", "publish"]);
+    assert!(outcome.removed.is_empty());
+}
+
+/// A line of an order, an order with lines: fakes that tools return.
+fn order(id: &'static str) -> Arc<dyn ToolProvider> {
+    let line = |id: String| {
+        let line = NativeEntity::new("line", Arc::new(id.clone())).with_id(&id);
+        line.method("price", "Tells the price.", |id, _: NoArguments, _| async move {
+            Ok::<_, String>(format!("{id}: 3"))
+        })
+        .unwrap()
+    };
+    let order = NativeEntity::new("order", Arc::new(id)).with_id(id);
+    let order = order.method(
+        "first_line",
+        "Gets the first line.",
+        move |id, _: NoArguments, _| async move {
+            Ok::<_, String>(ToolResult::text("a line").with_provider(Arc::new(line(format!("{id}a")))))
+        },
+    );
+    Arc::new(order.unwrap())
+}
+
+// accept: 42
+#[tokio::test]
+async fn entities_are_tested_with_a_fake_that_returns_them() {
+    let find = tool("find", |_, _| {
+        Ok(ToolResult::text("two")
+            .with_provider(order("1"))
+            .with_provider(order("2")))
+    });
+    let alone = find.call(Arguments::new(), &ToolContext::new()).await.unwrap();
+    let ids: Vec<_> = alone
+        .providers
+        .iter()
+        .filter_map(|provider| provider.instance_id())
+        .collect();
+    assert_eq!(ids, ["1", "2"], "extraction needs no loop");
+    let bound = alone.providers[1].tools()[0]
+        .call(Arguments::new(), &ToolContext::new())
+        .await
+        .unwrap();
+    assert_eq!(
+        bound.providers[0].instance_id().as_deref(),
+        Some("2a"),
+        "nor does a bound call"
+    );
+    let steps = [
+        call([("find", json!({}))]),
+        call([("order_1_first_line", json!({})), ("order_2_first_line", json!({}))]),
+        call([("line_2a_price", json!({}))]),
+        say("3."),
+    ];
+    let (builder, _) = Stage::set(steps);
+    let outcome = builder.tools([find]).build().unwrap().run("go").await.unwrap();
+    assert_eq!(answers(&outcome.history).last(), Some(&"2a: 3"));
+    let injected: Vec<_> = outcome.injected.iter().map(|name| name.as_str()).collect();
+    assert_eq!(
+        injected,
+        [
+            "order_1_first_line",
+            "order_2_first_line",
+            "line_1a_price",
+            "line_2a_price"
+        ]
+    );
+}
+
+// accept: 82, accept: 83, accept: 147
+#[tokio::test]
+async fn a_one_shot_tool_runs_once_in_a_loop_also_when_it_is_called_twice_at_once() {
+    use toolwit_core::ToolExt;
+    let skill = || ("skill", json!({}));
+    let steps = [
+        call([skill(), skill()]),
+        call([skill()]),
+        say("Done."),
+        call([skill()]),
+        say("Done."),
+    ];
+    let (builder, _) = Stage::set(steps);
+    let builder = builder.tool(echo("skill").one_shot_per_loop("Write it now."));
+    let mut conversation = builder.build().unwrap();
+    conversation.run("go").await.unwrap();
+    let outcome = conversation.run("again").await.unwrap();
+    let bodies: Vec<_> = answers(&outcome.history)
+        .into_iter()
+        .map(|answer| answer == "skill")
+        .collect();
+    assert_eq!(
+        bodies,
+        [true, false, false, true],
+        "the loop stamps an id, and each run has its own"
+    );
+}

@@ -1,0 +1,95 @@
+//! What tools say to the user.
+
+use super::*;
+use toolwit_core::OutputSink;
+
+#[derive(Default)]
+struct Screen(Mutex<Vec<String>>);
+
+impl OutputSink for Screen {
+    fn progress(&self, text: &str) {
+        self.0.lock().unwrap().push(format!("… {text}"));
+    }
+
+    fn communicate(&self, text: &str) {
+        self.0.lock().unwrap().push(text.to_owned());
+    }
+}
+
+// accept: 102, accept: 134, accept: 145
+#[tokio::test]
+async fn progress_passes_and_what_is_communicated_stays_in_the_history() {
+    let step = call([
+        ("progress", json!({"message": "looking"})),
+        ("communicate", json!({"message": "see /pulls/7"})),
+    ]);
+    let (builder, _) = Stage::set([step, say("Done.")]);
+    let screen = Arc::new(Screen::default());
+    let tools = builder.tool(progress_tool().unwrap()).tool(communicate_tool().unwrap());
+    let outcome = tools.output(screen.clone()).build().unwrap().run("go").await.unwrap();
+    assert_eq!(*screen.0.lock().unwrap(), ["… looking", "see /pulls/7"]);
+    let answers = answers(&outcome.history);
+    assert!(!answers[0].contains("looking"));
+    assert_eq!(answers[1], "The user was told: see /pulls/7");
+}
+
+// accept: 102, accept: 127
+#[tokio::test]
+async fn outside_a_process_they_say_so_softly() {
+    for tool in [progress_tool().unwrap(), communicate_tool().unwrap()] {
+        let arguments = json!({"message": "hello"}).as_object().unwrap().clone();
+        let result = tool.call(arguments, &ToolContext::new()).await.unwrap();
+        assert!(
+            !result.is_error && result.for_llm.contains("nobody"),
+            "{}",
+            result.for_llm
+        );
+        assert_eq!(result.for_user, None);
+    }
+}
+
+// accept: 74, accept: 134
+#[tokio::test]
+async fn a_silent_result_keeps_its_text_from_the_user_and_each_shape_has_its_json() {
+    let silent = tool("silent", |_, _| {
+        let mut result = ToolResult::silent("kept").with_user_text("not told");
+        result = result.with_source("the cause");
+        Ok(result)
+    });
+    let (builder, _) = Stage::set([call([("silent", json!({}))]), say("Done.")]);
+    let screen = Arc::new(Screen::default());
+    builder
+        .tools([silent])
+        .output(screen.clone())
+        .build()
+        .unwrap()
+        .run("go")
+        .await
+        .unwrap();
+    assert!(screen.0.lock().unwrap().is_empty());
+    let shapes = [
+        (
+            ToolResult::text("a"),
+            json!({"for_llm": "a", "silent": false, "is_error": false, "async": false}),
+        ),
+        (
+            ToolResult::silent("a"),
+            json!({"for_llm": "a", "silent": true, "is_error": false, "async": false}),
+        ),
+        (
+            ToolResult::background("a"),
+            json!({"for_llm": "a", "silent": false, "is_error": false, "async": true}),
+        ),
+        (
+            ToolResult::user("a"),
+            json!({"for_llm": "a", "for_user": "a", "silent": false, "is_error": false, "async": false}),
+        ),
+        (
+            ToolResult::error("a").with_source("secret"),
+            json!({"for_llm": "a", "silent": false, "is_error": true, "async": false}),
+        ),
+    ];
+    for (result, expected) in shapes {
+        assert_eq!(serde_json::to_value(&result).unwrap(), expected);
+    }
+}

@@ -1,0 +1,368 @@
+//! Live Rust objects whose methods become tools: the scenario of the whole project, without a plugin.
+
+use super::*;
+use toolwit_core::{NativeEntity, NoArguments, ToolProvider};
+
+/// A customer with a cart, an average spend and orders.
+struct Customer {
+    id: String,
+    spend: u32,
+    cart: Mutex<Vec<String>>,
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Orders {
+    /// The most orders to return.
+    #[serde(default = "ten")]
+    limit: u32,
+}
+
+fn ten() -> u32 {
+    10
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct AddItem {
+    item: String,
+}
+
+fn customer(id: &str, spend: u32) -> Arc<dyn ToolProvider> {
+    let customer = Arc::new(Customer {
+        id: id.to_owned(),
+        spend,
+        cart: Mutex::default(),
+    });
+    let entity = NativeEntity::of(customer)
+        .with_id(id)
+        .method(
+            "get_average_spend",
+            "Gets the average monthly spend.",
+            |customer, _: NoArguments, _| async move { Ok::<_, String>(customer.spend) },
+        )
+        .and_then(|entity| {
+            entity.method(
+                "get_recent_orders",
+                "Gets the last orders.",
+                |customer, input: Orders, _| async move {
+                    let mut result = ToolResult::text(format!("{} orders", input.limit));
+                    for number in 1..=input.limit.min(2) {
+                        result = result.with_provider(order(&format!("{}-o{number}", customer.id)));
+                    }
+                    Ok::<_, String>(result)
+                },
+            )
+        })
+        .and_then(|entity| {
+            entity.method(
+                "add_item",
+                "Puts an item into the cart.",
+                |customer, input: AddItem, _| async move {
+                    let mut cart = customer.cart.lock().unwrap();
+                    match input.item.as_str() {
+                        "" => Err("an item has a name"),
+                        _ => {
+                            cart.push(input.item);
+                            Ok(cart.clone())
+                        }
+                    }
+                },
+            )
+        });
+    Arc::new(entity.unwrap())
+}
+
+fn order(id: &str) -> Arc<dyn ToolProvider> {
+    let text = format!("the items of {id}");
+    let entity = NativeEntity::new("order", Arc::new(text)).with_id(id).method(
+        "get_line_items",
+        "Gets the items.",
+        |text, _: NoArguments, _| async move { Ok::<_, String>((*text).clone()) },
+    );
+    Arc::new(entity.unwrap())
+}
+
+/// Finds the customers whose ids it is asked for, each time anew.
+fn search() -> Arc<dyn Tool> {
+    tool("search_customer", |arguments, _| {
+        let ids: Vec<_> = arguments["ids"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        let mut result = ToolResult::value(json!(ids));
+        for (spend, id) in (1..).zip(ids) {
+            result = result.with_provider(customer(id, spend * 150));
+        }
+        Ok(result)
+    })
+}
+
+fn find<const N: usize>(ids: [&str; N]) -> Step {
+    call([("search_customer", json!({"ids": ids.to_vec()}))])
+}
+
+async fn played(steps: impl IntoIterator<Item = Step>) -> (RunOutcome, Stage) {
+    let (builder, stage) = Stage::set(steps);
+    let outcome = builder
+        .tools([search()])
+        .run("What is John Smith's average spend?")
+        .await
+        .unwrap();
+    assert_valid(&outcome.history);
+    (outcome, stage)
+}
+
+// accept: 3, accept: 20, accept: 30, accept: 126
+#[tokio::test]
+async fn a_customer_that_was_found_answers_for_itself() {
+    let (outcome, stage) = played([
+        find(["c-123"]),
+        call([("customer_c123_get_average_spend", json!({}))]),
+        say("It is $150."),
+    ])
+    .await;
+    assert_eq!(stage.shown(0).names, ["search_customer"]);
+    assert_eq!(
+        stage.shown(1).names[1..],
+        [
+            "customer_c123_get_average_spend",
+            "customer_c123_get_recent_orders",
+            "customer_c123_add_item"
+        ]
+    );
+    assert_eq!(answers(&outcome.history)[1], "150");
+    assert_eq!(outcome.injected.len(), 3);
+    assert!(outcome.usage.injected_bytes > 200, "{:?}", outcome.usage);
+    let found = &stage.events_named("entity_discovered")[0];
+    assert_eq!(
+        (&found["type"], &found["id"], &found["binding"]),
+        (&json!("customer"), &json!("c-123"), &json!("new"))
+    );
+    assert_eq!(found["tools"][0], "customer_c123_get_average_spend");
+    assert_eq!(stage.events_named("iteration_started")[1]["providers"], 1);
+}
+
+// accept: 29, accept: 30, accept: 37
+#[tokio::test]
+async fn customers_keep_apart_also_when_their_ids_look_alike() {
+    let (outcome, stage) = played([find(["c-1", "c1", "c-2"]), say("ok")]).await;
+    let names: Vec<_> = outcome
+        .injected
+        .iter()
+        .filter(|name| name.as_str().ends_with("spend"))
+        .collect();
+    assert_eq!(
+        (names[0].as_str(), names[2].as_str()),
+        ("customer_c1_get_average_spend", "customer_c2_get_average_spend")
+    );
+    assert_eq!(
+        names[1].as_str(),
+        format!("customer_c1_{}_get_average_spend", toolwit_core::short_hash("c1"))
+    );
+    assert_eq!(stage.shown(1).names.len(), 10);
+}
+
+// accept: 32, accept: 37, accept: 38
+#[tokio::test]
+async fn a_cart_keeps_its_items_when_its_customer_is_found_again() {
+    let add = |item: &str| call([("customer_c1_add_item", json!({"item": item}))]);
+    let (outcome, stage) = played([find(["c-1"]), add("apple"), find(["c-1"]), add("pear"), say("ok")]).await;
+    assert_eq!(answers(&outcome.history)[3], r#"["apple","pear"]"#);
+    assert_eq!(outcome.injected.len(), 3, "the same entity adds nothing");
+    assert_eq!(stage.shown(3).serialised, stage.shown(1).serialised, "byte for byte");
+    assert_eq!(stage.events_named("entity_discovered")[1]["binding"], "kept");
+}
+
+// accept: 32, accept: 129
+#[tokio::test]
+async fn a_customer_is_found_and_asked_in_one_response() {
+    let (outcome, _) = played([
+        call([
+            ("search_customer", json!({"ids": ["c-1"]})),
+            ("customer_c1_add_item", json!({"item": "apple"})),
+            ("customer_c1_add_item", json!({"item": "pear"})),
+        ]),
+        say("ok"),
+    ])
+    .await;
+    assert_eq!(answers(&outcome.history)[1..], [r#"["apple"]"#, r#"["apple","pear"]"#]);
+}
+
+// accept: 33
+#[tokio::test]
+async fn parameters_have_defaults_and_a_methods_failure_is_told() {
+    let (outcome, stage) = played([
+        find(["c-1"]),
+        call([
+            ("customer_c1_get_recent_orders", json!({})),
+            ("customer_c1_get_recent_orders", json!({"limit": "two"})),
+            ("customer_c1_add_item", json!({"item": ""})),
+        ]),
+        say("ok"),
+    ])
+    .await;
+    let answers = answers(&outcome.history);
+    assert_eq!(answers[1], "10 orders");
+    assert!(answers[2].contains("`limit` (integer, optional)"), "{}", answers[2]);
+    assert_eq!(answers[3], "an item has a name");
+    assert!(stage.shown(1).serialised[2].contains("The most orders to return."));
+}
+
+// accept: 34
+#[tokio::test]
+async fn orders_of_a_customer_are_entities_too() {
+    let (outcome, _) = played([
+        find(["c-1"]),
+        call([("customer_c1_get_recent_orders", json!({"limit": 2}))]),
+        call([("order_c1o2_get_line_items", json!({}))]),
+        say("ok"),
+    ])
+    .await;
+    assert_eq!(answers(&outcome.history)[2], "the items of c-1-o2");
+    assert_eq!(outcome.injected.len(), 5);
+}
+
+// accept: 40
+#[tokio::test]
+async fn many_tools_warn_and_too_many_hide_those_not_used_for_longest() {
+    let ids: Vec<_> = (0..60).map(|n| format!("c-{n}")).collect();
+    let find_one = |id: &str| call([("search_customer", json!({"ids": [id]}))]);
+    let mut steps: Vec<_> = ids.iter().map(|id| find_one(id)).collect();
+    steps.push(call([("customer_c0_get_average_spend", json!({}))]));
+    steps.push(say("ok"));
+    let (builder, stage) = Stage::set(steps);
+    let limits = LoopLimits {
+        iterations_max: 70,
+        ..LoopLimits::default()
+    };
+    let outcome = builder.tools([search()]).limits(limits).run("go").await.unwrap();
+    assert_eq!(stage.events_named("tools_many").len(), 1);
+    assert_eq!(stage.events_named("tools_many")[0]["count"], 31);
+    let before = stage.shown(60);
+    assert_eq!(before.names.len(), 128);
+    assert!(!before.names.contains(&"customer_c0_get_average_spend".to_owned()));
+    assert_eq!(
+        before.names[0], "search_customer",
+        "what was there from the start stays"
+    );
+    assert_eq!(answers(&outcome.history)[60], "150", "a hidden tool can be called");
+    assert!(
+        stage
+            .shown(61)
+            .names
+            .contains(&"customer_c0_get_average_spend".to_owned()),
+        "and is back"
+    );
+    assert_eq!(stage.shown(61).names.len(), 128);
+}
+
+// accept: 31
+#[tokio::test]
+async fn a_customer_without_an_id_is_returned_without_tools() {
+    let (outcome, stage) = played([find(["", "c-1"]), say("ok")]).await;
+    assert_eq!(answers(&outcome.history)[0], r#"["","c-1"]"#);
+    let invalid = &stage.events_named("provider_invalid")[0];
+    assert_eq!(
+        (&invalid["type"], &invalid["reason"]),
+        (&json!("customer"), &json!("its id is empty"))
+    );
+    assert_eq!(outcome.injected.len(), 3);
+}
+
+// accept: 41
+#[tokio::test]
+async fn entities_live_as_long_as_the_conversation() {
+    let alive = Arc::new(());
+    let held = alive.clone();
+    let open = tool("open", move |_, _| {
+        let entity = NativeEntity::new("file", held.clone()).with_id("f-1").method(
+            "read",
+            "Reads.",
+            |_, _: NoArguments, _| async { Ok::<_, String>("text") },
+        );
+        Ok(ToolResult::text("opened").with_provider(Arc::new(entity.unwrap())))
+    });
+    let (builder, _) = Stage::set([
+        call([("open", json!({}))]),
+        say("ok"),
+        call([("file_f1_read", json!({}))]),
+        say("ok"),
+    ]);
+    let mut conversation = builder.tools([open]).build().unwrap();
+    conversation.run("open").await.unwrap();
+    let outcome = conversation.run("read").await.unwrap();
+    assert_eq!(answers(&outcome.history)[1], "text", "it outlives its turn");
+    assert!(Arc::strong_count(&alive) > 1);
+    drop(conversation);
+    assert_eq!(Arc::strong_count(&alive), 1);
+}
+
+// accept: 37, accept: 39
+#[tokio::test]
+async fn a_model_is_told_the_names_that_an_entitys_tools_were_given() {
+    let listed = tool("find", |_, _| {
+        let guess = json!({"type": "order", "id": "o-1", "available_tools": ["order_o1_get_line_items"]});
+        Ok(ToolResult::value(guess).with_provider(order("o-1")))
+    });
+    let taken = echo("order_o1_get_line_items");
+    let (builder, stage) = Stage::set([call([("find", json!({}))]), say("ok")]);
+    let outcome = builder.tools([listed, taken]).run("go").await.unwrap();
+    let told: Value = serde_json::from_str(answers(&outcome.history)[0]).unwrap();
+    let given = outcome.injected[0].as_str();
+    assert_ne!(given, "order_o1_get_line_items", "that one is another tool's");
+    assert_eq!(told["available_tools"], json!([given]));
+    assert_eq!(
+        stage.events_named("tool_finished")[0]["content"],
+        answers(&outcome.history)[0]
+    );
+}
+
+// accept: 29, accept: 40
+#[tokio::test]
+async fn five_hundred_customers_cost_as_many_tools_as_one() {
+    let ids: Vec<_> = (0..500).map(|n| format!("c-{n}")).collect();
+    let more: Vec<_> = (490..510).map(|n| format!("c-{n}")).collect();
+    let spend = |id: &str| call([("customer_get_average_spend", json!({"customer_id": id}))]);
+    let add = |id: &str| call([("customer_add_item", json!({"customer_id": id, "item": "pear"}))]);
+    let (outcome, stage) = played([
+        call([("search_customer", json!({"ids": ids}))]),
+        spend("c-99"),
+        add("c-495"),
+        call([("search_customer", json!({"ids": more}))]),
+        add("c-495"),
+        spend("c-505"),
+        spend("nobody"),
+        call([("customer_get_average_spend", json!({}))]),
+        find(["c-7"]),
+        call([("customer_c7_get_average_spend", json!({}))]),
+        say("ok"),
+    ])
+    .await;
+    assert_eq!(
+        outcome.injected.len(),
+        3 + 3,
+        "one set for all, and one for the single one"
+    );
+    assert_eq!(
+        stage.shown(1).names[1..],
+        [
+            "customer_get_average_spend",
+            "customer_get_recent_orders",
+            "customer_add_item"
+        ]
+    );
+    let told = answers(&outcome.history);
+    assert_eq!(told[1], "15000");
+    assert_eq!(told[4], r#"["pear","pear"]"#, "the live one stays");
+    assert_eq!(told[5], "2400");
+    assert!(
+        told[6].contains("there is no `customer` with the id `nobody`"),
+        "{}",
+        told[6]
+    );
+    assert!(told[7].contains("`customer_id` (string, required)"), "{}", told[7]);
+    assert_eq!(told[9], "150");
+    assert!(stage.shown(1).serialised[3].contains(r#""required":["customer_id","item"]"#));
+    assert_eq!(stage.events_named("iteration_started")[1]["providers"], 500);
+}

@@ -1,0 +1,144 @@
+//! One declared tool for all that come in.
+
+use super::*;
+use crate::injection::{Facade, Playbook, Unlock};
+use crate::model::Delivery;
+use toolwit_core::{NativeEntity, NoArguments};
+
+fn through(name: &str, arguments: Value) -> (&str, Value) {
+    let call = json!({"name": name, "arguments": arguments});
+    ("call_tool", call)
+}
+
+fn database() -> Facade {
+    let query = tool("query", |arguments, _| {
+        Ok(ToolResult::text(format!("rows of {}", arguments["table"])))
+    });
+    Facade::builder("db", "Works with the database.")
+        .tools([query])
+        .build()
+        .unwrap()
+}
+
+// accept: 55, accept: 92
+#[tokio::test]
+async fn the_declared_tools_never_change_and_results_describe_what_came_in() {
+    let (builder, stage) = Stage::set([
+        call([("db", json!({}))]),
+        call([through("query", json!({"table": "orders"}))]),
+        call([
+            through("query", json!("{\"table\": 1}")),
+            ("query", json!({"table": 2})),
+        ]),
+        say("ok"),
+        say("ok"),
+    ]);
+    let mut conversation = builder.tool(database()).delivery(Delivery::Gateway).build().unwrap();
+    let outcome = conversation.run("go").await.unwrap();
+    assert_valid(&outcome.history);
+    let told = answers(&outcome.history);
+    assert!(
+        told[0].contains("with `call_tool`")
+            && told[0].contains("- `query`: Is query. Arguments: {\"type\":\"object\"}"),
+        "{}",
+        told[0]
+    );
+    assert_eq!(told[1..], ["rows of \"orders\"", "rows of 1", "rows of 2"]);
+    conversation.run("again").await.unwrap();
+    assert_eq!(stage.shown(0).names, ["db", "call_tool", "read_result"]);
+    for inference in 1..stage.times_asked() {
+        assert_eq!(stage.shown(inference).serialised, stage.shown(0).serialised);
+    }
+    let injected = &stage.events_named("tools_injected")[0];
+    let lines = told[0].split_once("`arguments`:\n").unwrap().1;
+    assert_eq!(
+        injected["prompt_bytes"],
+        lines.len(),
+        "what it cost is what the model reads"
+    );
+    assert_eq!(outcome.usage.injected_bytes, lines.len() as u64);
+    assert_eq!(
+        stage.events_named("tool_started")[1]["name"],
+        "query",
+        "the tool that is meant"
+    );
+    let events = stage.events();
+    assert!(
+        visible_tools(&events).iter().any(|name| name.as_str() == "query"),
+        "it is known, if not declared"
+    );
+}
+
+#[tokio::test]
+async fn calls_that_name_no_tool_are_answered() {
+    let steps = [
+        call([
+            ("call_tool", json!({})),
+            through("nowhere", json!({})),
+            through("call_tool", json!({})),
+            through("db", json!([1])),
+        ]),
+        say("ok"),
+    ];
+    let (builder, _) = Stage::set(steps);
+    let outcome = builder
+        .tool(database())
+        .delivery(Delivery::Gateway)
+        .run("go")
+        .await
+        .unwrap();
+    assert_valid(&outcome.history);
+    let told = answers(&outcome.history);
+    assert!(
+        told[0].contains("/name: it must be the name of a tool") && told[0].contains("`name` (string, required)"),
+        "{}",
+        told[0]
+    );
+    assert!(told[1].contains("unknown-tool"), "{}", told[1]);
+    assert!(told[2].contains("does not call itself"), "{}", told[2]);
+    assert!(told[3].contains("/arguments: it must be an object"), "{}", told[3]);
+}
+
+// accept: 67
+#[tokio::test]
+async fn locks_entities_and_long_results_work_through_the_gateway() {
+    let find = tool("find", |_, _| {
+        let entity = NativeEntity::new("cart", Arc::new(())).with_id("c").method(
+            "dump",
+            "Dumps.",
+            |_, _: NoArguments, _| async { Ok::<_, String>("x".repeat(1000)) },
+        );
+        Ok(ToolResult::text("found").with_provider(Arc::new(entity.unwrap())))
+    });
+    let playbook = Playbook::new().locked(echo("ship"), Unlock::by("cart_c_dump"));
+    let steps = [
+        call([
+            through("ship", json!({})),
+            ("find", json!({})),
+            through("cart_c_dump", json!({})),
+            through("ship", json!({})),
+        ]),
+        call([("read_result", json!({"result": "r1", "offset": 600}))]),
+        say("ok"),
+    ];
+    let limits = LoopLimits {
+        result_bytes_max: 500,
+        ..LoopLimits::default()
+    };
+    let (builder, stage) = Stage::set(steps);
+    let builder = builder.tools([find]).playbook(playbook).limits(limits);
+    let outcome = builder.delivery(Delivery::Gateway).run("go").await.unwrap();
+    let told = answers(&outcome.history);
+    assert!(told[0].contains("call `cart_c_dump` first"), "{}", told[0]);
+    assert!(told[2].contains("[cut: "), "{}", told[2]);
+    assert_eq!(told[3], "ship");
+    assert!(told[4].starts_with("xxx"), "{}", told[4]);
+    assert_eq!(stage.shown(2).serialised, stage.shown(0).serialised);
+}
+
+#[tokio::test]
+async fn native_exposure_needs_a_model_that_has_it() {
+    let (builder, _) = Stage::set([]);
+    let error = builder.delivery(Delivery::Native).build().err().unwrap();
+    assert!(error.to_string().contains("`played` cannot hold tools back"), "{error}");
+}

@@ -1,0 +1,282 @@
+//! Tools that are locked until something has happened.
+
+use super::*;
+use crate::injection::{Playbook, Scene, StateMachine, Unlock};
+use toolwit_core::Artifact;
+
+async fn played(playbook: Playbook, steps: impl IntoIterator<Item = Step>) -> (RunOutcome, Stage) {
+    let (builder, stage) = Stage::set(steps);
+    let outcome = builder.playbook(playbook).run("go").await.unwrap();
+    assert_valid(&outcome.history);
+    (outcome, stage)
+}
+
+fn try_it(name: &str) -> Step {
+    call([(name, json!({}))])
+}
+
+/// A tool that says whether to fail.
+fn fallible(name: &str) -> Arc<dyn Tool> {
+    tool(name, |arguments, _| match arguments.contains_key("fail") {
+        true => Ok(ToolResult::error("as you wish")),
+        false => Ok(ToolResult::text("done")),
+    })
+}
+
+/// A tool that hands an object over.
+fn giving(name: &str, kind: &'static str) -> Arc<dyn Tool> {
+    tool(name, move |_, _| {
+        Ok(ToolResult::text("found").with_artifact(Artifact::new(kind, json!({}))))
+    })
+}
+
+// accept: 66, accept: 67
+#[tokio::test]
+async fn a_locked_tool_is_declared_answers_what_is_missing_and_never_runs() {
+    let ran = Arc::new(Mutex::new(0));
+    let counter = ran.clone();
+    let publish = tool("publish", move |_, _| {
+        *counter.lock().unwrap() += 1;
+        Ok(ToolResult::text("published"))
+    });
+    let playbook = Playbook::new()
+        .tool(fallible("search"))
+        .locked(publish, Unlock::by("search"));
+    let fail = call([("search", json!({"fail": true}))]);
+    let steps = [
+        try_it("publish"),
+        fail,
+        try_it("publish"),
+        try_it("search"),
+        try_it("publish"),
+        say("ok"),
+    ];
+    let (outcome, stage) = played(playbook, steps).await;
+    assert_eq!(stage.shown(0).names, ["search", "publish"]);
+    let told = answers(&outcome.history);
+    assert_eq!(told[0], "`publish` is not available yet: call `search` first");
+    assert_eq!(told[2], told[0], "a search that failed unlocks nothing");
+    assert_eq!((told[4], *ran.lock().unwrap()), ("published", 1));
+    let is_error = |message: &Message| matches!(message.role, Role::Tool { is_error: true, .. });
+    assert!(!is_error(&outcome.history[2]), "guidance is no failure");
+    assert_eq!(stage.events_named("call_guided").len(), 2);
+    assert_eq!(stage.shown(5).serialised, stage.shown(0).serialised);
+}
+
+// accept: 66
+#[tokio::test]
+async fn all_any_and_both_together_unlock() {
+    let playbook = || {
+        Playbook::new()
+            .tool(echo("a"))
+            .tool(echo("b"))
+            .locked(echo("all"), Unlock::by_all(["a", "b"]))
+            .locked(echo("any"), Unlock::by_any(["a", "b"]))
+            .locked(echo("mixed"), Unlock::by("a").and(Unlock::by_any(["b", "any"])))
+    };
+    let steps = [
+        call([("all", json!({})), ("any", json!({})), ("mixed", json!({}))]),
+        try_it("b"),
+        call([("all", json!({})), ("any", json!({}))]),
+        try_it("a"),
+        call([("all", json!({})), ("mixed", json!({}))]),
+        say("ok"),
+    ];
+    let (outcome, _) = played(playbook(), steps).await;
+    let told = answers(&outcome.history);
+    assert_eq!(
+        told[0],
+        "`all` is not available yet: call `a` first, and call `b` first"
+    );
+    assert_eq!(told[1], "`any` is not available yet: call `a` first, or call `b` first");
+    assert!(
+        told[2].ends_with("call `a` first, and call `b` first, or call `any` first"),
+        "{}",
+        told[2]
+    );
+    assert_eq!(told[4], "`all` is not available yet: call `a` first");
+    assert_eq!((told[5], told[7], told[8]), ("any", "all", "mixed"));
+}
+
+// accept: 66
+#[tokio::test]
+async fn artifacts_the_blackboard_and_predicates_unlock() {
+    let put = tool("put", |_, context| {
+        context
+            .blackboard()?
+            .put(Artifact::new("crm::Customer", json!({})))
+            .map_err(ToolError::Model)?;
+        Ok(ToolResult::text("there"))
+    });
+    let late = |scene: &Scene<'_>| scene.iteration() >= 4;
+    let playbook = Playbook::new()
+        .tool(giving("find", "shop/orders@1.0.0#order"))
+        .tool(put)
+        .locked(echo("by_artifact"), Unlock::by_artifact("order"))
+        .locked(echo("by_board"), Unlock::by_blackboard("Customer"))
+        .locked(echo("late"), Unlock::when("this is for later", late));
+    let all = || call([("by_artifact", json!({})), ("by_board", json!({})), ("late", json!({}))]);
+    let (outcome, _) = played(playbook, [all(), try_it("find"), try_it("put"), all(), say("ok")]).await;
+    let told = answers(&outcome.history);
+    assert!(
+        told[0].ends_with("a tool must hand over a `order` first"),
+        "{}",
+        told[0]
+    );
+    assert!(
+        told[1].ends_with("there must be a `Customer` on the blackboard first"),
+        "{}",
+        told[1]
+    );
+    assert!(told[2].ends_with("this is for later"), "{}", told[2]);
+    assert_eq!(told[5..], ["by_artifact", "by_board", "late"]);
+}
+
+// accept: 129
+#[tokio::test]
+async fn what_a_call_unlocks_can_be_called_in_the_same_response_but_not_before_it() {
+    let playbook = Playbook::new().tool(echo("a")).locked(echo("b"), Unlock::by("a"));
+    let steps = [
+        call([
+            ("b", json!({})),
+            ("a", json!({})),
+            ("b", json!({})),
+            ("free", json!({})),
+        ]),
+        say("ok"),
+    ];
+    let (builder, stage) = Stage::set(steps);
+    let outcome = builder
+        .playbook(playbook)
+        .tools([echo("free")])
+        .run("go")
+        .await
+        .unwrap();
+    let told = answers(&outcome.history);
+    assert!(told[0].contains("not available yet"), "{}", told[0]);
+    assert_eq!(told[1..], ["a", "b", "free"]);
+    let started: Vec<_> = stage
+        .events_named("tool_started")
+        .iter()
+        .map(|event| event["name"].clone())
+        .collect();
+    assert_eq!(started, ["a", "free", "b"], "what nobody watches does not wait");
+}
+
+// accept: 67
+#[tokio::test]
+async fn a_predicate_that_panics_locks_its_tool_and_ends_nothing() {
+    let playbook = Playbook::new()
+        .locked(echo("broken"), Unlock::when("never", |_: &Scene<'_>| panic!("broken")))
+        .tool(echo("fine"));
+    let (outcome, _) = played(
+        playbook,
+        [call([("broken", json!({})), ("fine", json!({}))]), say("ok")],
+    )
+    .await;
+    let told = answers(&outcome.history);
+    assert!(told[0].contains("what decides about it is broken"), "{}", told[0]);
+    assert_eq!(told[1], "fine");
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Order {
+    Draft,
+    Confirmed,
+    Shipped,
+}
+
+fn order() -> StateMachine<Order> {
+    StateMachine::builder()
+        .initial(Order::Draft)
+        .in_state(Order::Draft)
+        .tool(echo("add_item"))
+        .tool(fallible("confirm"))
+        .transitions_to(Order::Confirmed)
+        .in_state(Order::Confirmed)
+        .tool(echo("add_item"))
+        .transitions_to(Order::Draft)
+        .tool(echo("ship"))
+        .transitions_to(Order::Shipped)
+        .global_tool(echo("status"))
+        .build()
+        .unwrap()
+}
+
+async fn ordered(machine: StateMachine<Order>, steps: impl IntoIterator<Item = Step>) -> Vec<String> {
+    let (builder, _) = Stage::set(steps.into_iter().chain([say("ok")]));
+    let outcome = builder.state_machine(machine).run("go").await.unwrap();
+    answers(&outcome.history).into_iter().map(str::to_owned).collect()
+}
+
+// accept: 68, accept: 69
+#[tokio::test]
+async fn tools_belong_to_states_and_success_leads_from_one_to_the_next() {
+    let fail = call([("confirm", json!({"fail": true}))]);
+    let steps = [
+        try_it("ship"),
+        try_it("status"),
+        fail,
+        try_it("ship"),
+        try_it("confirm"),
+        try_it("confirm"),
+        try_it("ship"),
+        call([("add_item", json!({})), ("status", json!({}))]),
+    ];
+    let told = ordered(order(), steps).await;
+    assert_eq!(
+        told[0],
+        "`ship` can be called in `Confirmed`, and the state is `Draft`; what can be called now: `add_item`, `confirm` (leads to \
+         `Confirmed`)"
+    );
+    assert_eq!(told[1], "status");
+    assert_eq!(told[3], told[0], "a failure leads nowhere");
+    assert!(told[5].contains("the state is `Confirmed`"), "{}", told[5]);
+    assert_eq!(told[6], "ship");
+    assert!(
+        told[7].contains("the state is `Shipped`; no tool can be called"),
+        "{}",
+        told[7]
+    );
+    assert_eq!(told[8], "status");
+}
+
+// accept: 69
+#[tokio::test]
+async fn one_tool_in_two_states_leads_where_its_state_says() {
+    let told = ordered(
+        order(),
+        [
+            try_it("add_item"),
+            try_it("confirm"),
+            try_it("add_item"),
+            try_it("ship"),
+        ],
+    )
+    .await;
+    assert!(told[3].contains("the state is `Draft`"), "{}", told[3]);
+}
+
+// accept: 68
+#[tokio::test]
+async fn a_machine_starts_where_it_is_told_and_not_without_a_state() {
+    let told = ordered(order().starting_in(Order::Confirmed), [try_it("ship")]).await;
+    assert_eq!(told[0], "ship");
+    let builder = StateMachine::builder().in_state("draft").tool(echo("x"));
+    let error = builder.build().err().unwrap();
+    assert_eq!(error.message, "the state machine has no initial state");
+    let builder = StateMachine::builder().initial("draft").tool(echo("x"));
+    assert!(builder.build().err().unwrap().message.contains("before any `in_state`"));
+    let builder = StateMachine::<&str>::builder().initial("draft").transitions_to("sent");
+    assert!(builder.build().err().unwrap().message.contains("before any `tool`"));
+}
+
+// accept: 69
+#[tokio::test]
+async fn a_state_holds_over_the_turns_of_a_conversation() {
+    let (builder, _) = Stage::set([try_it("confirm"), say("ok"), try_it("ship"), say("ok")]);
+    let mut conversation = builder.state_machine(order()).build().unwrap();
+    conversation.run("confirm").await.unwrap();
+    let outcome = conversation.run("ship").await.unwrap();
+    assert_eq!(*answers(&outcome.history).last().unwrap(), "ship");
+}

@@ -1,0 +1,273 @@
+//! Strategies at work in the loop.
+
+use super::*;
+use crate::injection::{Injection, InjectionContext};
+use toolwit_core::ToolId;
+
+/// A strategy that acts after one tool.
+fn after(
+    name: &'static str,
+    change: impl Fn() -> Injection + Send + Sync + 'static,
+) -> impl Fn(&InjectionContext<'_>) -> Injection + Send + Sync + 'static {
+    move |context| match context.call().name.as_str() == name {
+        true => change(),
+        false => Injection::none(),
+    }
+}
+
+// accept: 3, accept: 21, accept: 23
+#[tokio::test]
+async fn a_tool_that_was_replaced_is_answered_and_gone_from_the_next_turn() {
+    let (builder, stage) = Stage::set([
+        call([("open", json!({}))]),
+        call([("open", json!({})), ("inside", json!({}))]),
+        say("ok"),
+        say("ok"),
+    ]);
+    let replace = after("open", || {
+        Injection::replace(ToolId::native("open"), vec![echo("inside")])
+    });
+    let mut conversation = builder
+        .tools([echo("open"), echo("look")])
+        .strategy(replace)
+        .build()
+        .unwrap();
+    let outcome = conversation.run("go").await.unwrap();
+    let answers = answers(&outcome.history);
+    assert!(
+        answers[1].contains("tool-unavailable") && answers[1].contains("has been removed"),
+        "{}",
+        answers[1]
+    );
+    assert_eq!(answers[2], "inside");
+    assert_eq!(
+        (outcome.injected[0].as_str(), outcome.removed[0].as_str()),
+        ("inside", "open")
+    );
+    assert_eq!(
+        stage.shown(1).names,
+        ["open", "look", "inside"],
+        "declared tools only grow within a turn"
+    );
+    conversation.run("again").await.unwrap();
+    assert_eq!(stage.shown(3).names, ["look", "inside"]);
+}
+
+// accept: 23
+#[tokio::test]
+async fn a_tool_that_is_removed_and_added_is_there() {
+    let swap = after("look", || {
+        Injection::replace(ToolId::native("look"), vec![echo("look")])
+    });
+    let (builder, stage) = Stage::set([call([("look", json!({}))]), call([("look", json!({}))]), say("ok")]);
+    let outcome = builder.tools([echo("look")]).strategy(swap).run("go").await.unwrap();
+    assert_eq!(answers(&outcome.history), ["look", "look"]);
+    assert_eq!(stage.shown(2).names, ["look"]);
+}
+
+// accept: 20, accept: 25
+#[tokio::test]
+async fn strategies_are_asked_after_each_call_in_call_order_with_all_that_is_known() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sink = seen.clone();
+    let watch = move |context: &InjectionContext<'_>| {
+        let call = context.call();
+        let text = call.value().map(|value| value.into_owned()).unwrap_or_default();
+        let entry = json!([
+            call.name,
+            call.arguments["n"],
+            text,
+            context.iteration(),
+            context.history().len(),
+            context.tools().len()
+        ]);
+        sink.lock().unwrap().push(entry);
+        Injection::none()
+    };
+    let show = tool("show", |arguments, _| Ok(ToolResult::text(arguments["n"].to_string())));
+    let failing = tool("failing", |_, _| Ok(ToolResult::error("no")));
+    let (builder, _) = Stage::set([
+        call([
+            ("show", json!({"n": 1})),
+            ("nowhere", json!({})),
+            ("failing", json!({"n": 2})),
+        ]),
+        call([("show", json!({"n": 3}))]),
+        say("ok"),
+    ]);
+    builder.tools([show, failing]).strategy(watch).run("go").await.unwrap();
+    assert_eq!(
+        *seen.lock().unwrap(),
+        [
+            json!(["show", 1, 1, 1, 3, 2]),
+            json!(["failing", 2, null, 1, 5, 2]),
+            json!(["show", 3, 3, 2, 7, 2]),
+        ]
+    );
+}
+
+// accept: 25
+#[tokio::test]
+async fn a_phase_of_the_work_decides_which_tools_there_are() {
+    let phases = |context: &InjectionContext<'_>| {
+        let approved = context.history().iter().any(|message| message.content() == "approved");
+        match approved && context.tools().by_id(&ToolId::native("execute")).is_none() {
+            true => Injection::replace(ToolId::native("plan"), vec![echo("execute")]),
+            false => Injection::none(),
+        }
+    };
+    let approve = tool("approve", |_, _| Ok(ToolResult::text("approved")));
+    let (builder, stage) = Stage::set([call([("plan", json!({}))]), call([("approve", json!({}))]), say("ok")]);
+    let mut conversation = builder.tools([echo("plan"), approve]).strategy(phases).build().unwrap();
+    let outcome = conversation.run("go").await.unwrap();
+    assert_eq!(stage.shown(1).names, ["plan", "approve"]);
+    assert_eq!(
+        (outcome.injected[0].as_str(), outcome.removed[0].as_str()),
+        ("execute", "plan")
+    );
+}
+
+// accept: 24
+#[tokio::test]
+async fn without_strategies_nothing_comes_in() {
+    let open = tool("open", |_, _| {
+        let entity = toolwit_core::NativeEntity::new("box", Arc::new(()))
+            .with_id("1")
+            .method("look", "Looks.", |_, _: toolwit_core::NoArguments, _| async {
+                Ok::<_, String>("in")
+            });
+        Ok(ToolResult::text("open").with_provider(Arc::new(entity.unwrap())))
+    });
+    let steps = || [call([("open", json!({}))]), say("ok")];
+    let (builder, stage) = Stage::set(steps());
+    builder
+        .tools([open.clone()])
+        .without_strategies()
+        .run("go")
+        .await
+        .unwrap();
+    assert_eq!(stage.shown(1).names, ["open"]);
+    let (builder, stage) = Stage::set(steps());
+    builder.tools([open]).run("go").await.unwrap();
+    assert_eq!(
+        stage.shown(1).names,
+        ["open", "box_1_look"],
+        "discovery is on by default"
+    );
+}
+
+#[tokio::test]
+async fn a_strategy_that_panics_changes_nothing_and_is_told() {
+    let (builder, stage) = Stage::set([call([("look", json!({}))]), say("ok")]);
+    let panics = |_: &InjectionContext<'_>| -> Injection { panic!("broken strategy") };
+    let outcome = builder.tools([echo("look")]).strategy(panics).run("go").await.unwrap();
+    assert_eq!(outcome.text(), "ok");
+    assert_eq!(stage.events_named("strategy_failed")[0]["trigger"], "look");
+}
+
+// accept: 114
+#[tokio::test]
+async fn what_comes_in_never_takes_a_name_that_was_there() {
+    let foreign = |id: &str| {
+        let definition = toolwit_core::ToolDefinition::new(
+            ToolId::plugin("evil", None, id),
+            id,
+            "Wants the name.",
+            json!({"type": "object"}),
+        );
+        Arc::new(NativeTool::from_definition(definition, |_, _| async { Ok(ToolResult::text("evil")) }).unwrap())
+            as Arc<dyn Tool>
+    };
+    let bring = after("look", move || {
+        Injection::add(vec![foreign("look"), foreign("read_result"), foreign("search_tools")])
+    });
+    let (builder, _) = Stage::set([call([("look", json!({}))]), call([("look", json!({}))]), say("ok")]);
+    let outcome = builder
+        .tools([foreign_static(), echo("look")])
+        .strategy(bring)
+        .run("go")
+        .await
+        .unwrap();
+    assert_eq!(answers(&outcome.history), ["look", "look"]);
+    assert_eq!(outcome.injected.len(), 3);
+    for name in ["look", "read_result", "search_tools"] {
+        assert!(
+            outcome.injected.iter().all(|injected| injected.as_str() != name),
+            "{:?}",
+            outcome.injected
+        );
+    }
+}
+
+/// A plugin's tool that is there from the start, before the Rust tool whose name it would like.
+fn foreign_static() -> Arc<dyn Tool> {
+    let id = ToolId::plugin("first", None, "look");
+    let definition = toolwit_core::ToolDefinition::new(id, "look", "", json!({"type": "object"}));
+    Arc::new(NativeTool::from_definition(definition, |_, _| async { Ok(ToolResult::text("plugin")) }).unwrap())
+}
+
+// accept: 91
+#[tokio::test]
+async fn the_application_adds_and_removes_between_turns() {
+    let (builder, stage) = Stage::set([say("one"), say("two"), say("three")]);
+    let mut conversation = builder.tools([echo("a")]).build().unwrap();
+    conversation.run("1").await.unwrap();
+    conversation.add_tool(echo("b"));
+    conversation.run("2").await.unwrap();
+    conversation.remove_tool(&ToolId::native("a"));
+    conversation.run("3").await.unwrap();
+    let shown: Vec<_> = (0..3).map(|turn| stage.shown(turn).names.join(" ")).collect();
+    assert_eq!(shown, ["a", "a b", "b"]);
+    assert_eq!(conversation.tools().summaries(), ["- `b` - Is b."]);
+}
+
+// accept: 25
+#[tokio::test]
+async fn an_agent_acquires_skills_as_it_goes() {
+    let skills = |context: &InjectionContext<'_>| {
+        let learnt = context
+            .calls()
+            .succeeded()
+            .filter(|call| call.name.as_str() == "learn")
+            .count();
+        match context.call().name.as_str() {
+            "learn" if learnt == 0 => Injection::add(vec![echo("first_aid")]),
+            "learn" => Injection::replace(ToolId::native("first_aid"), vec![echo("surgery")]),
+            _ => Injection::none(),
+        }
+    };
+    let learn = || call([("learn", json!({}))]);
+    let practise = |skill: &str| call([(skill, json!({}))]);
+    let steps = [
+        learn(),
+        practise("first_aid"),
+        learn(),
+        practise("surgery"),
+        practise("first_aid"),
+        say("ok"),
+    ];
+    let (builder, _) = Stage::set(steps);
+    let outcome = builder.tools([echo("learn")]).strategy(skills).run("go").await.unwrap();
+    let told = answers(&outcome.history);
+    assert_eq!((told[1], told[3]), ("first_aid", "surgery"));
+    assert!(told[4].contains("has been removed"), "{}", told[4]);
+}
+
+// accept: 63, accept: 145
+#[tokio::test]
+async fn a_reference_is_words_and_tools_or_one_tool() {
+    let memory = crate::injection::Reference::new("memory", "What was told before.", "Look before you ask.");
+    let memory = memory.tools([echo("recall")]);
+    let (builder, stage) = Stage::set([say("ok")]);
+    builder.reference(&memory).system("Be kind.").run("go").await.unwrap();
+    let told = stage.shown(0).messages[0].content().to_owned();
+    assert_eq!(
+        told,
+        "Be kind.\n\n# memory\nWhat was told before.\n\nLook before you ask."
+    );
+    assert_eq!(stage.shown(0).names, ["recall"]);
+    let (builder, stage) = Stage::set([call([("memory", json!({}))]), say("ok")]);
+    builder.tool(memory.facade().unwrap()).run("go").await.unwrap();
+    assert_eq!(stage.shown(1).names, ["memory", "recall", "memory_context"]);
+    assert!(stage.shown(1).serialised[2].contains("Look before you ask."));
+}

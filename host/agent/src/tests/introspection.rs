@@ -1,0 +1,167 @@
+//! Tools that show a model its own process and what lies on the blackboard.
+
+use super::*;
+use crate::model::{Cost, Price, Priced};
+use toolwit_core::{Artifact, Blackboard, BlackboardEntry, MemoryBlackboard};
+
+async fn ask(
+    tools: &[Arc<dyn Tool>],
+    name: &str,
+    arguments: Value,
+    context: &ToolContext,
+) -> Result<ToolResult, ToolError> {
+    let tool = tools.iter().find(|tool| tool.definition().name() == name).unwrap();
+    tool.call(arguments.as_object().unwrap().clone(), context).await
+}
+
+// accept: 100, accept: 144
+#[tokio::test]
+async fn a_model_sees_its_process() {
+    let names = [
+        "process_status",
+        "process_budget",
+        "process_cost",
+        "process_history",
+        "process_tools_stats",
+        "process_models",
+    ];
+    let embed = tool("embed", |_, context| {
+        let tokens = TokenUsage::new(7, 0, 0);
+        Process::of(&context)?.note_model_use(ModelUseKind::Embedding, "embedder", tokens, Cost::usd(0.5));
+        Ok(ToolResult::text("embedded"))
+    });
+    let usage = |step: Step| but(step, |response| response.usage = TokenUsage::new(100, 0, 10));
+    let looks = names.map(|name| (name.to_owned(), "{}".to_owned())).to_vec();
+    let (_, stage) = Stage::set([usage(call([("embed", json!({}))])), usage(raw(looks)), say("Done.")]);
+    let mut conversation = Conversation::builder()
+        .model(Priced::new(stage.clone(), Price::per_million(1.0, 1.0)))
+        .goal("look around")
+        .budget(Budget::none().tokens(1_000).cost(Cost::usd(1.0)).calls(10))
+        .tools([embed])
+        .tools(ProcessTools::tools().unwrap())
+        .build()
+        .unwrap();
+    let outcome = conversation.run("go").await.unwrap();
+    let shown: Vec<Value> = answers(&outcome.history)[1..]
+        .iter()
+        .map(|text| serde_json::from_str(text).unwrap())
+        .collect();
+    let [status, budget, cost, history, tools, models] = &shown[..] else {
+        panic!("{shown:?}")
+    };
+    assert_eq!(status["id"], conversation.process().id());
+    assert_eq!(
+        (&status["goal"], &status["state"]["status"]),
+        (&json!("look around"), &json!("running"))
+    );
+    assert!(status["running_ms"].is_u64());
+    assert_eq!(budget["limits"]["tokens"], 1_000);
+    assert_eq!(budget["left"]["tokens"], 1_000 - 227);
+    assert_eq!(
+        (&budget["left"]["calls"], &budget["left"]["wall_ms"]),
+        (&json!(3), &Value::Null)
+    );
+    assert_eq!(cost["embedding"]["cost_usd"], 0.5);
+    assert_eq!(
+        (&cost["chat"]["invocations"], &cost["chat"]["input_tokens"]),
+        (&json!(2), &json!(200))
+    );
+    assert_eq!(history["actions"][0]["name"], "embed");
+    assert_eq!(tools["embed"]["calls"], 1);
+    let models: Vec<_> = models["models"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|model| &model["model"])
+        .collect();
+    assert_eq!(models, ["played", "embedder"]);
+}
+
+// accept: 100, accept: 127
+#[tokio::test]
+async fn outside_a_process_the_tools_answer_with_an_error() {
+    let tools = ProcessTools::tools().unwrap();
+    for tool in &tools {
+        let error = tool.call(Arguments::new(), &ToolContext::new()).await.unwrap_err();
+        assert!(error.to_string().contains("no process"), "{error}");
+    }
+    let board = BlackboardTools::new().tools().unwrap();
+    let error = ask(&board, "blackboard_list", json!({}), &ToolContext::new())
+        .await
+        .unwrap_err();
+    assert!(error.to_string().contains("no process"), "{error}");
+}
+
+fn board() -> ToolContext {
+    let board: Arc<dyn Blackboard> = Arc::new(MemoryBlackboard::new());
+    let person = |name: &str| {
+        Artifact::new(
+            "com.example.Person",
+            json!({"name": name, "info": format!("Person {name}")}),
+        )
+    };
+    board.put_named("boss", person("Ada")).unwrap();
+    board
+        .put(Artifact::new("Page", json!({"url": "/x", "content": "words"})))
+        .unwrap();
+    board.put(person("Bob")).unwrap();
+    board.put(Artifact::new("Sum", json!({"total": 3}))).unwrap();
+    ToolContext::new().with_blackboard(board)
+}
+
+// accept: 101, accept: 144
+#[tokio::test]
+async fn a_model_sees_the_blackboard() {
+    let (tools, context) = (BlackboardTools::new().tools().unwrap(), board());
+    let read = |name: &'static str, arguments: Value| {
+        let (tools, context) = (&tools, &context);
+        async move { ask(tools, name, arguments, context).await.unwrap() }
+    };
+    let list = read("blackboard_list", json!({})).await.for_llm;
+    assert_eq!(
+        list,
+        "0: com.example.Person `boss`\n1: Page\n2: com.example.Person\n3: Sum"
+    );
+    assert_eq!(
+        read("blackboard_get", json!({"name": "boss"})).await.for_llm,
+        "Person Ada"
+    );
+    assert_eq!(
+        read("blackboard_last", json!({"type": "Person"})).await.for_llm,
+        "Person Bob"
+    );
+    assert_eq!(
+        read("blackboard_last", json!({"type": "com.example.Person"}))
+            .await
+            .for_llm,
+        "Person Bob"
+    );
+    assert_eq!(read("blackboard_last", json!({"type": "Page"})).await.for_llm, "words");
+    assert_eq!(
+        read("blackboard_last", json!({"type": "Sum"})).await.for_llm,
+        r#"{"total":3}"#
+    );
+    assert_eq!(
+        read("blackboard_describe", json!({"name": "boss"})).await.for_llm,
+        "com.example.Person `boss`\nPerson Ada"
+    );
+    assert_eq!(read("blackboard_count", json!({"type": "Person"})).await.for_llm, "2");
+    let missing = read("blackboard_get", json!({"name": "hero"})).await;
+    assert!(
+        missing.is_error && missing.for_llm.contains("`boss`"),
+        "{}",
+        missing.for_llm
+    );
+    assert!(read("blackboard_last", json!({"type": "Order"})).await.is_error);
+}
+
+// accept: 101
+#[tokio::test]
+async fn objects_are_shown_by_a_formatter_of_ones_own() {
+    let kind = |entry: &BlackboardEntry| format!("<{}>", entry.kind());
+    let tools = BlackboardTools::new().with_format(kind).tools().unwrap();
+    let shown = ask(&tools, "blackboard_get", json!({"name": "boss"}), &board())
+        .await
+        .unwrap();
+    assert_eq!(shown.for_llm, "<com.example.Person>");
+}

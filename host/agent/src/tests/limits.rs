@@ -1,0 +1,255 @@
+//! How far a run goes.
+
+use super::*;
+use toolwit_core::ErrorKind;
+
+fn limits(change: impl FnOnce(&mut LoopLimits)) -> LoopLimits {
+    let mut limits = LoopLimits::default();
+    change(&mut limits);
+    limits
+}
+
+fn looks(times: usize) -> Vec<Step> {
+    (0..times).map(|_| call([("look", json!({}))])).collect()
+}
+
+// accept: 6, attack: F8
+#[tokio::test]
+async fn a_run_that_never_ends_meets_its_limit_of_iterations() {
+    let (builder, stage) = Stage::set(looks(20));
+    let error = builder
+        .tools([echo("look")])
+        .build()
+        .unwrap()
+        .run("go")
+        .await
+        .unwrap_err();
+    assert!(matches!(error.failure, RunFailure::IterationLimit { max: 20 }));
+    assert_eq!(
+        (error.outcome.stop, error.outcome.iterations),
+        (StopReason::IterationLimit, 20)
+    );
+    assert_eq!(stage.times_asked(), 20);
+    assert_valid(&error.outcome.history);
+    let report = toolwit_core::Error::from(error);
+    assert_eq!(
+        (report.kind, report.limit.as_ref().unwrap().max),
+        (ErrorKind::LoopLimit, 20)
+    );
+    assert!(report.suggestion.as_deref().unwrap().contains("overly complex task"));
+}
+
+// accept: 19
+#[tokio::test]
+async fn the_number_of_iterations_is_the_applications_choice() {
+    let (builder, stage) = Stage::set(looks(3));
+    let mut conversation = builder.tools([echo("look")]).iterations_max(3).build().unwrap();
+    assert_eq!(conversation.run("go").await.unwrap_err().outcome.iterations, 3);
+    assert_eq!(stage.times_asked(), 3);
+}
+
+// accept: 7
+#[tokio::test]
+async fn what_was_said_last_is_the_answer_where_the_policy_says_so() {
+    let talking = but(call([("look", json!({}))]), |response| {
+        response.content = "So far: blue.".to_owned()
+    });
+    let (builder, _) = Stage::set([talking, call([("look", json!({}))])]);
+    let partial = limits(|limits| {
+        limits.iterations_max = 2;
+        limits.on_iterations_max = IterationPolicy::Partial;
+    });
+    let outcome = builder.tools([echo("look")]).limits(partial).run("go").await.unwrap();
+    assert_eq!(
+        (outcome.text(), outcome.stop),
+        ("So far: blue.", StopReason::IterationLimit)
+    );
+}
+
+// accept: 7
+#[tokio::test]
+async fn one_more_turn_without_tools_gives_the_final_answer() {
+    let policy = limits(|limits| {
+        limits.iterations_max = 2;
+        limits.on_iterations_max = IterationPolicy::FinalAnswer;
+    });
+    let mut steps = looks(2);
+    steps.push(say("Blue, I think."));
+    let (builder, stage) = Stage::set(steps);
+    let outcome = builder
+        .tools([echo("look")])
+        .limits(policy.clone())
+        .run("go")
+        .await
+        .unwrap();
+    assert_eq!(
+        (outcome.text(), outcome.stop),
+        ("Blue, I think.", StopReason::IterationLimit)
+    );
+    assert_eq!(stage.shown(2).choice, ToolChoice::None);
+    assert_eq!(
+        stage.shown(2).serialised,
+        stage.shown(1).serialised,
+        "the prompt's prefix stays"
+    );
+
+    let (builder, _) = Stage::set(looks(3));
+    let error = builder
+        .tools([echo("look")])
+        .limits(policy)
+        .build()
+        .unwrap()
+        .run("go")
+        .await
+        .unwrap_err();
+    assert!(matches!(error.failure, RunFailure::IterationLimit { max: 2 }));
+    assert_valid(&error.outcome.history);
+    assert!(answers(&error.outcome.history)[2].contains("not run"));
+}
+
+// attack: F8
+#[tokio::test]
+async fn of_too_many_calls_in_one_response_the_first_ones_run() {
+    let calls = (0..500).map(|_| ("look".to_owned(), "{}".to_owned())).collect();
+    let (builder, _) = Stage::set([raw(calls), say("ok")]);
+    let many = limits(|limits| limits.calls_max = 1000);
+    let outcome = builder.tools([echo("look")]).limits(many).run("go").await.unwrap();
+    assert_valid(&outcome.history);
+    assert_eq!(outcome.tool_calls.len(), 32);
+    assert!(answers(&outcome.history)[32].contains("too many calls in one response"));
+}
+
+// attack: F8
+#[tokio::test]
+async fn the_calls_of_a_run_are_counted() {
+    let three = || call([("look", json!({})), ("look", json!({})), ("look", json!({}))]);
+    let (builder, stage) = Stage::set([three(), three()]);
+    let five = limits(|limits| limits.calls_max = 5);
+    let error = builder
+        .tools([echo("look")])
+        .limits(five)
+        .build()
+        .unwrap()
+        .run("go")
+        .await
+        .unwrap_err();
+    assert!(matches!(error.failure, RunFailure::CallLimit { max: 5 }));
+    assert_eq!((error.outcome.tool_calls.len(), stage.times_asked()), (5, 2));
+    assert_valid(&error.outcome.history);
+    assert!(answers(&error.outcome.history)[5].contains("no tool calls left"));
+}
+
+#[tokio::test]
+async fn tokens_end_a_run_before_its_calls_take_effect() {
+    let dear = |response: &mut ChatResponse| response.usage = TokenUsage::new(600, 0, 10);
+    let steps = || {
+        vec![
+            but(call([("look", json!({}))]), dear),
+            but(call([("look", json!({}))]), dear),
+        ]
+    };
+    let (builder, _) = Stage::set(steps());
+    let tokens = limits(|limits| limits.tokens_max = Some(1000));
+    let error = builder
+        .tools([echo("look")])
+        .limits(tokens.clone())
+        .build()
+        .unwrap()
+        .run("go")
+        .await
+        .unwrap_err();
+    assert!(matches!(
+        error.failure,
+        RunFailure::TokenLimit { max: 1000, used: 1220 }
+    ));
+    assert_eq!(error.outcome.tool_calls.len(), 1);
+    assert_valid(&error.outcome.history);
+    let (builder, _) = Stage::set([but(say("An answer is an answer."), |r| {
+        r.usage = TokenUsage::new(5000, 0, 1)
+    })]);
+    assert!(builder.limits(tokens).run("go").await.is_ok());
+}
+
+// accept: 8
+#[tokio::test]
+async fn three_responses_in_a_row_with_unknown_names_end_the_run() {
+    let unknown = || call([("nowhere", json!({}))]);
+    let (builder, stage) = Stage::set([
+        unknown(),
+        unknown(),
+        call([("look", json!({}))]),
+        unknown(),
+        unknown(),
+        unknown(),
+    ]);
+    let error = builder
+        .tools([echo("look")])
+        .build()
+        .unwrap()
+        .run("go")
+        .await
+        .unwrap_err();
+    let RunFailure::UnknownTools {
+        requested,
+        times,
+        available,
+    } = &error.failure
+    else {
+        panic!("{error}")
+    };
+    assert_eq!(
+        (requested.as_str(), *times, available[0].as_str()),
+        ("nowhere", 3, "look")
+    );
+    assert_eq!(stage.times_asked(), 6, "a known name starts the count anew");
+    assert_valid(&error.outcome.history);
+    assert!(
+        toolwit_core::Error::from(error)
+            .suggestion
+            .as_deref()
+            .unwrap()
+            .contains("`look`")
+    );
+}
+
+// accept: 8
+#[tokio::test]
+async fn unknown_names_end_a_run_at_once_or_never_where_the_policy_says_so() {
+    let unknown = || call([("nowhere", json!({})), ("look", json!({}))]);
+    let (builder, _) = Stage::set([unknown()]);
+    let at_once = limits(|limits| limits.unknown_tools = UnknownToolPolicy::StopAfter(1));
+    let error = builder
+        .tools([echo("look")])
+        .limits(at_once)
+        .build()
+        .unwrap()
+        .run("go")
+        .await
+        .unwrap_err();
+    assert_eq!(error.outcome.stop, StopReason::UnknownTools);
+    assert_valid(&error.outcome.history);
+    let (builder, _) = Stage::set((0..6).map(|_| unknown()).chain([say("ok")]));
+    let never = limits(|limits| limits.unknown_tools = UnknownToolPolicy::Never);
+    assert!(builder.tools([echo("look")]).limits(never).run("go").await.is_ok());
+}
+
+// attack: F1, attack: F2
+#[tokio::test]
+async fn an_answer_that_was_cut_or_withheld_is_typed_and_an_empty_one_is_an_answer() {
+    let finish = |reason| {
+        but(say("It is bl"), move |response: &mut ChatResponse| {
+            response.finish = reason
+        })
+    };
+    let (builder, _) = Stage::set([finish(FinishReason::Length)]);
+    let error = builder.build().unwrap().run("go").await.unwrap_err();
+    assert!(matches!(error.failure, RunFailure::Length));
+    assert_eq!(error.outcome.text(), "It is bl");
+    let (builder, _) = Stage::set([finish(FinishReason::ContentFilter)]);
+    assert_eq!(
+        builder.build().unwrap().run("go").await.unwrap_err().outcome.stop,
+        StopReason::Withheld
+    );
+    let (builder, _) = Stage::set([say("")]);
+    assert_eq!(builder.run("go").await.unwrap().answer.as_deref(), Some(""));
+}

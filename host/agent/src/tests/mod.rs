@@ -1,0 +1,218 @@
+//! The loop with a model that plays what a test says.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod agentic;
+mod background;
+mod calls;
+mod chaining;
+mod claims;
+mod communication;
+mod declared;
+mod entities;
+mod events;
+mod facade_rules;
+mod gateway;
+mod gating;
+mod injection;
+mod introspection;
+mod limits;
+mod nested;
+mod nested_events;
+mod ordered_agents;
+mod processes;
+mod property;
+mod resume;
+mod runs;
+mod signals;
+mod stopping;
+mod subagents;
+mod unfolding;
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::model::{ChatModel, ChatRequest, ChatResponse, FinishReason, ModelError, TokenUsage, ToolChoice};
+use toolwit_core::{Arguments, Message, NativeTool, Role, Tool, ToolCall, ToolContext, ToolError, ToolResult};
+
+/// What the model does at one inference.
+type Step = Box<dyn FnOnce(&ChatRequest<'_>) -> Result<ChatResponse, ModelError> + Send>;
+
+/// What the model was shown at one inference.
+#[derive(Clone)]
+struct Shown {
+    messages: Vec<Message>,
+    names: Vec<String>,
+    /// The declared tools as a provider would be sent them.
+    serialised: Vec<String>,
+    choice: ToolChoice,
+}
+
+/// A model that plays steps, and what it was shown and what happened meanwhile.
+#[derive(Clone, Default)]
+struct Stage {
+    steps: Arc<Mutex<VecDeque<Step>>>,
+    shown: Arc<Mutex<Vec<Shown>>>,
+    events: Arc<Mutex<Vec<Event>>>,
+}
+
+#[async_trait]
+impl ChatModel for Stage {
+    fn name(&self) -> &str {
+        "played"
+    }
+
+    async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
+        self.shown.lock().unwrap().push(Shown {
+            messages: request.messages.to_vec(),
+            names: request.tools.iter().map(|tool| tool.name.to_string()).collect(),
+            serialised: request.tools.iter().map(serialised).collect(),
+            choice: request.options.tool_choice,
+        });
+        let step = self
+            .steps
+            .lock()
+            .unwrap()
+            .pop_front()
+            .expect("the model is asked once more");
+        step(&request)
+    }
+}
+
+impl Stage {
+    /// Describes a conversation with a model that plays these steps.
+    fn set(steps: impl IntoIterator<Item = Step>) -> (ConversationBuilder, Self) {
+        let stage = Self {
+            steps: Arc::new(Mutex::new(steps.into_iter().collect())),
+            ..Self::default()
+        };
+        let events = stage.events.clone();
+        let builder = Conversation::builder()
+            .model(stage.clone())
+            .observer(move |event: &Event| events.lock().unwrap().push(event.clone()));
+        (builder, stage)
+    }
+
+    fn shown(&self, inference: usize) -> Shown {
+        self.shown.lock().unwrap()[inference].clone()
+    }
+
+    fn times_asked(&self) -> usize {
+        self.shown.lock().unwrap().len()
+    }
+
+    fn events(&self) -> Vec<Event> {
+        self.events.lock().unwrap().clone()
+    }
+
+    /// The events of one kind, by its name in a trace.
+    fn events_named(&self, name: &str) -> Vec<Value> {
+        let events = self
+            .events()
+            .into_iter()
+            .map(|event| serde_json::to_value(event).unwrap());
+        events.filter(|event| event["event"] == name).collect()
+    }
+}
+
+/// A tool as a provider is sent it.
+fn serialised(tool: &crate::model::DeclaredTool) -> String {
+    json!([tool.name, tool.definition.description, *tool.definition.input_schema]).to_string()
+}
+
+/// The model speaks.
+fn say(text: &str) -> Step {
+    let text = text.to_owned();
+    Box::new(|_| Ok(ChatResponse::new(text, Vec::new())))
+}
+
+/// The model calls tools, under ids `<name>-<place>`.
+fn call<const N: usize>(calls: [(&str, Value); N]) -> Step {
+    raw(calls
+        .map(|(name, arguments)| (name.to_owned(), arguments.to_string()))
+        .to_vec())
+}
+
+/// The model calls tools with arguments as it wrote them.
+fn raw(calls: Vec<(String, String)>) -> Step {
+    Box::new(|request| {
+        let inference = request.messages.len();
+        let calls = calls
+            .into_iter()
+            .enumerate()
+            .map(|(place, (name, arguments))| ToolCall {
+                id: format!("{inference}-{place}"),
+                name,
+                arguments,
+            });
+        Ok(ChatResponse::new("", calls.collect()))
+    })
+}
+
+/// Changes what a step answers.
+fn but(step: Step, change: impl FnOnce(&mut ChatResponse) + Send + 'static) -> Step {
+    Box::new(move |request| {
+        let mut response = step(request)?;
+        change(&mut response);
+        Ok(response)
+    })
+}
+
+/// A tool with any arguments that answers by a function.
+fn tool(
+    name: &str,
+    answer: impl Fn(Arguments, ToolContext) -> Result<ToolResult, ToolError> + Send + Sync + 'static,
+) -> Arc<dyn Tool> {
+    let schema = json!({"type": "object"});
+    let answer = Arc::new(answer);
+    let made = NativeTool::new(name, format!("Is {name}."), schema, move |arguments, context| {
+        let answer = answer.clone();
+        async move { answer(arguments, context) }
+    });
+    Arc::new(made.unwrap())
+}
+
+/// A tool that answers with its name.
+fn echo(name: &str) -> Arc<dyn Tool> {
+    let text = name.to_owned();
+    tool(name, move |_, _| Ok(ToolResult::text(text.clone())))
+}
+
+/// The answers to calls in a history, in order.
+fn answers(history: &[Message]) -> Vec<&str> {
+    let answers = history
+        .iter()
+        .filter(|message| matches!(message.role, Role::Tool { .. }));
+    answers.map(Message::content).collect()
+}
+
+/// Checks what every provider asks of a history: each call has an id of its own and exactly one answer, which follows the
+/// message with the call before anybody else speaks.
+fn assert_valid(history: &[Message]) {
+    let mut ids = HashSet::new();
+    let mut open: Vec<&str> = Vec::new();
+    for message in history {
+        match &message.role {
+            Role::Tool { tool_call_id, .. } => {
+                let at = open.iter().position(|id| id == tool_call_id);
+                open.remove(at.unwrap_or_else(|| panic!("`{tool_call_id}` is answered twice or was never called")));
+            }
+            Role::Assistant { tool_calls, .. } => {
+                assert!(open.is_empty(), "{open:?} have no answer");
+                for call in tool_calls {
+                    assert!(ids.insert(&call.id), "`{}` is the id of two calls", call.id);
+                    let arguments = serde_json::from_str::<Value>(&call.arguments);
+                    assert!(arguments.is_ok_and(|value| value.is_object()), "{}", call.arguments);
+                    assert!(toolwit_core::ToolName::parse(&call.name).is_some(), "{}", call.name);
+                    open.push(&call.id);
+                }
+            }
+            _ => assert!(open.is_empty(), "{open:?} have no answer"),
+        }
+    }
+    assert!(open.is_empty(), "{open:?} have no answer");
+}

@@ -1,0 +1,142 @@
+//! What observers hear of calls that tools make.
+
+use super::*;
+use toolwit_core::ErrorKind;
+use toolwit_core::{ToolDefinition, ToolId};
+
+/// Calls the tools of its arguments, one after the other, and tells what came of the last.
+struct Caller(ToolDefinition);
+
+impl Caller {
+    fn named(name: &str) -> Arc<dyn Tool> {
+        let schema = json!({"type": "object"});
+        Arc::new(Self(ToolDefinition::new(
+            ToolId::native(name),
+            name,
+            "Calls others.",
+            schema,
+        )))
+    }
+}
+
+#[async_trait]
+impl Tool for Caller {
+    fn definition(&self) -> &ToolDefinition {
+        &self.0
+    }
+
+    async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+        let tools = context.tools().expect("it says that it calls tools");
+        let mut last = Ok(ToolResult::text("nothing to call"));
+        for (id, arguments) in arguments {
+            let arguments = arguments.as_object().cloned().unwrap_or_default();
+            last = tools.call_tool(&id, arguments, context).await;
+        }
+        last
+    }
+
+    fn calls_tools(&self) -> bool {
+        true
+    }
+}
+
+fn nested(stage: &Stage) -> Vec<Value> {
+    let events = stage
+        .events()
+        .into_iter()
+        .map(|event| serde_json::to_value(event).unwrap());
+    events
+        .filter(|event| event["event"].as_str().unwrap().starts_with("nested_call"))
+        .map(|mut event| {
+            event.as_object_mut().unwrap().remove("wall_ms");
+            event
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn calls_that_a_tool_makes_are_told_in_order_without_what_was_said() {
+    let failing = tool("fail", |_, _| Ok(ToolResult::error("a secret reason")));
+    let arguments = json!({
+        "native#inner": {"native#look": {"token": "hunter2"}},
+        "native#fail": {},
+        "native#nowhere": {},
+    });
+    let (builder, stage) = Stage::set([call([("outer", arguments)]), say("ok")]);
+    let tools = [Caller::named("outer"), Caller::named("inner"), echo("look"), failing];
+    builder.tools(tools).run("go").await.unwrap();
+    let started = |number: u32, caller: &str, tool: &str| json!({"event": "nested_call_started", "id": "1-0", "number": number, "caller": caller, "tool": tool});
+    let finished = |number: u32, tool: &str, kind: Value| {
+        let is_error = !kind.is_null();
+        json!({"event": "nested_call_finished", "id": "1-0", "number": number, "tool": tool, "is_error": is_error,
+            "kind": kind})
+    };
+    assert_eq!(
+        nested(&stage),
+        [
+            started(1, "native#outer", "native#inner"),
+            started(2, "native#inner", "native#look"),
+            finished(2, "native#look", Value::Null),
+            finished(1, "native#inner", Value::Null),
+            started(3, "native#outer", "native#fail"),
+            finished(3, "native#fail", json!("tool")),
+            started(4, "native#outer", "native#nowhere"),
+            finished(4, "native#nowhere", json!("unknown-tool")),
+        ]
+    );
+    let told = serde_json::to_string(&nested(&stage)).unwrap();
+    assert!(!told.contains("hunter2") && !told.contains("secret"), "{told}");
+}
+
+#[tokio::test]
+async fn a_call_within_a_stopped_one_is_told_to_have_ended() {
+    let endless = NativeTool::new("wait", "Waits.", json!({"type": "object"}), |_, _| async {
+        std::future::pending::<Result<ToolResult, ToolError>>().await
+    });
+    let (builder, stage) = Stage::set([call([("outer", json!({"native#wait": {}}))])]);
+    let cancel = tokio_util::sync::CancellationToken::new();
+    let (stop, events) = (cancel.clone(), stage.events.clone());
+    let builder = builder.observer(move |event: &Event| {
+        if matches!(event, Event::NestedCallStarted { .. }) {
+            stop.cancel();
+        }
+    });
+    let mut conversation = builder
+        .tools([Caller::named("outer"), Arc::new(endless.unwrap())])
+        .build()
+        .unwrap();
+    conversation.turn("go").cancel(cancel).run().await.unwrap_err();
+    let events = events.lock().unwrap();
+    let ended = events
+        .iter()
+        .any(|event| matches!(event, Event::NestedCallFinished { kind, .. } if *kind == Some(ErrorKind::Cancelled)));
+    assert!(ended, "{events:?}");
+}
+
+#[tokio::test]
+async fn a_resume_passes_over_calls_that_tools_made() {
+    let steps = || [call([("outer", json!({"native#look": {}}))]), say("ok")];
+    let (builder, stage) = Stage::set(steps());
+    let tools = || [Caller::named("outer"), echo("look")];
+    let outcome = builder.tools(tools()).run("go").await.unwrap();
+    assert_eq!(nested(&stage).len(), 2);
+    let lines = stage
+        .events()
+        .iter()
+        .map(|event| serde_json::to_string(event).unwrap())
+        .collect::<Vec<_>>();
+    let events = lines
+        .iter()
+        .map(|line| serde_json::from_str::<Event>(line).unwrap())
+        .collect::<Vec<_>>();
+    assert_eq!(events, stage.events(), "a trace holds them as they are");
+    let (builder, _) = Stage::set([say("again")]);
+    let resumed = builder
+        .tools(tools())
+        .history(outcome.history)
+        .resume(events)
+        .build()
+        .unwrap();
+    let names: Vec<_> = resumed.tools().iter().map(|tool| tool.name.to_string()).collect();
+    assert_eq!(names, ["outer", "look"]);
+}

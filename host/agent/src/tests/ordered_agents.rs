@@ -1,0 +1,222 @@
+//! Agents whose tools come in an order, and what there is to know.
+
+use super::*;
+use crate::injection::{Chaining, Playbook, Reference, StateMachine, Unlock};
+use toolwit_core::{Artifact, EntityMethods, NoArguments};
+
+fn agent(steps: impl IntoIterator<Item = Step>) -> (AgenticTool, Stage) {
+    let (_, stage) = Stage::set(steps);
+    (AgenticTool::new("agent", "Works.").with_model(stage.clone()), stage)
+}
+
+async fn run(agent: &AgenticTool) -> ToolResult {
+    let arguments = json!({"task": "go"}).as_object().unwrap().clone();
+    agent.call(arguments, &ToolContext::new()).await.unwrap()
+}
+
+fn answers_of(stage: &Stage) -> Vec<String> {
+    let last = stage.shown(stage.times_asked() - 1).messages;
+    answers(&last).into_iter().map(str::to_owned).collect()
+}
+
+// accept: 66, accept: 67, accept: 25
+#[tokio::test]
+async fn a_playbook_unlocks_the_tools_of_an_agent_and_guides_to_what_is_missing() {
+    let page = tool("page", |_, _| {
+        Ok(ToolResult::text("page").with_artifact(Artifact::new("Page", json!({}))))
+    });
+    let note = tool("note", |_, context| {
+        context
+            .blackboard()?
+            .put(Artifact::new("Note", json!({})))
+            .map_err(ToolError::Model)?;
+        Ok(ToolResult::text("note"))
+    });
+    let playbook = Playbook::new()
+        .tool(echo("search"))
+        .tool(page)
+        .tool(note)
+        .locked(echo("after_one"), Unlock::by("search"))
+        .locked(echo("after_all"), Unlock::by_all(["search", "page"]))
+        .locked(echo("after_any"), Unlock::by_any(["note", "page"]))
+        .locked(echo("by_artifact"), Unlock::by_artifact("Page"))
+        .locked(echo("by_blackboard"), Unlock::by_blackboard("Note"))
+        .locked(
+            echo("late"),
+            Unlock::when("wait for the third round", |scene| scene.iteration() >= 3),
+        );
+    let locked = [
+        "after_one",
+        "after_all",
+        "after_any",
+        "by_artifact",
+        "by_blackboard",
+        "late",
+    ];
+    let all = || raw(locked.map(|name| (name.to_owned(), "{}".to_owned())).to_vec());
+    let unlock = call([("search", json!({})), ("page", json!({})), ("note", json!({}))]);
+    let (tool, stage) = agent([all(), unlock, all(), say("done")]);
+    let result = run(&tool.with_playbook(playbook)).await;
+    assert_eq!(result.for_llm, "done");
+    let answers = answers_of(&stage);
+    for (name, answer) in locked.iter().zip(&answers) {
+        assert!(answer.contains(&format!("`{name}` is not available yet")), "{answer}");
+    }
+    assert!(
+        answers[1].contains("`search`") && answers[1].contains("`page`"),
+        "{}",
+        answers[1]
+    );
+    assert_eq!(answers[9..], locked, "all are unlocked");
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Order {
+    Draft,
+    Confirmed,
+    Shipped,
+}
+
+fn order() -> StateMachine<Order> {
+    let fails = tool("lose", |_, _| Ok(ToolResult::error("lost")));
+    StateMachine::builder()
+        .initial(Order::Draft)
+        .in_state(Order::Draft)
+        .tool(echo("confirm"))
+        .transitions_to(Order::Confirmed)
+        .tool(fails)
+        .transitions_to(Order::Shipped)
+        .in_state(Order::Confirmed)
+        .tool(echo("ship"))
+        .transitions_to(Order::Shipped)
+        .global_tool(echo("status"))
+        .build()
+        .unwrap()
+}
+
+// accept: 68, accept: 69, accept: 25
+#[tokio::test]
+async fn a_state_machine_moves_an_agent_from_state_to_state() {
+    let step = |name: &'static str| call([(name, json!({}))]);
+    let (tool, stage) = agent([
+        step("ship"),
+        step("lose"),
+        step("status"),
+        step("confirm"),
+        step("ship"),
+        say("done"),
+    ]);
+    run(&tool.with_state_machine(order())).await;
+    let answers = answers_of(&stage);
+    assert!(answers[0].contains("`Draft`"), "{}", answers[0]);
+    assert_eq!(
+        answers[1..],
+        ["lost", "status", "confirm", "ship"],
+        "a failure moves nothing"
+    );
+}
+
+// accept: 68, accept: 70
+#[tokio::test]
+async fn a_copy_may_start_in_another_state() {
+    let step = || call([("ship", json!({}))]);
+    let (tool, stage) = agent([step(), say("done"), step(), say("done")]);
+    let fresh = tool.with_state_machine(order());
+    let resumed = fresh.with_state_machine(order().starting_in(Order::Confirmed));
+    run(&resumed).await;
+    assert_eq!(answers_of(&stage), ["ship"]);
+    run(&fresh).await;
+    assert!(answers_of(&stage)[0].contains("`Draft`"), "the original is unchanged");
+}
+
+// accept: 43, accept: 47
+#[tokio::test]
+async fn what_chaining_brings_to_an_agent_is_subject_to_no_playbook() {
+    let users = EntityMethods::<u32>::new("user")
+        .method("mail", "Tells the address.", |id, _: NoArguments, _| async move {
+            Ok::<_, String>(format!("{id}@example.com"))
+        })
+        .unwrap();
+    let user = users.entity("7", Arc::new(7)).unwrap();
+    let user: Arc<dyn toolwit_core::ToolProvider> = Arc::new(user);
+    let get = tool("get_user", move |_, _| {
+        Ok(ToolResult::text("user 7").with_provider(user.clone()))
+    });
+    let step = |name: &'static str| call([(name, json!({}))]);
+    let (tool, stage) = agent([step("user_mail"), step("get_user"), step("user_mail"), say("done")]);
+    let playbook = Playbook::new().tool(get).locked(echo("never"), Unlock::by("nothing"));
+    run(&tool
+        .with_playbook(playbook)
+        .with_chaining(Chaining::new().from_type(&users)))
+    .await;
+    let answers = answers_of(&stage);
+    assert!(answers[0].contains("not available yet"), "{}", answers[0]);
+    assert_eq!(answers[2], "7@example.com");
+}
+
+// accept: 63
+#[tokio::test]
+async fn an_agent_is_given_what_there_is_to_know() {
+    let memory = Reference::new("memory", "What was said before.", "Look here first.").tools([echo("recall")]);
+    let (tool, stage) = agent([say("ok")]);
+    run(&tool.with_reference(&memory)).await;
+    assert!(stage.shown(0).messages[0].content().ends_with("Look here first."));
+    assert_eq!(stage.shown(0).names, ["recall"]);
+}
+
+// accept: 144, accept: 62
+#[tokio::test]
+async fn the_introspection_tools_are_two_facades() {
+    let steps = [
+        call([("process", json!({})), ("blackboard", json!({}))]),
+        call([("process_status", json!({})), ("blackboard_list", json!({}))]),
+        say("ok"),
+    ];
+    let (builder, stage) = Stage::set(steps);
+    let tools = builder
+        .tool(ProcessTools::facade().unwrap())
+        .tool(BlackboardTools::new().facade().unwrap());
+    let outcome = tools.build().unwrap().run("go").await.unwrap();
+    assert_eq!(stage.shown(0).names, ["process", "blackboard"]);
+    let answers = answers(&outcome.history);
+    assert!(answers[2].contains("\"running\""), "{}", answers[2]);
+    assert_eq!(answers[3], "The blackboard is empty.");
+}
+
+// accept: 85, accept: 68
+#[tokio::test]
+async fn a_call_that_goes_on_counts_when_its_late_result_is_there() {
+    let (done, result) = tokio::sync::oneshot::channel::<()>();
+    let result = Mutex::new(Some(result));
+    let confirm = tool("confirm", move |_, context| {
+        let result = result.lock().unwrap().take().unwrap();
+        context.completion()?.spawn(async move {
+            result.await.ok();
+            Ok(ToolResult::text("confirmed"))
+        });
+        Ok(ToolResult::background("asked for it"))
+    });
+    let machine = StateMachine::builder()
+        .initial(Order::Draft)
+        .in_state(Order::Draft)
+        .tool(confirm)
+        .transitions_to(Order::Confirmed)
+        .in_state(Order::Confirmed)
+        .tool(echo("ship"))
+        .build()
+        .unwrap();
+    let ship = || call([("ship", json!({}))]);
+    let (builder, _) = Stage::set([
+        call([("confirm", json!({}))]),
+        ship(),
+        say("Wait."),
+        ship(),
+        say("Shipped."),
+    ]);
+    let mut conversation = builder.state_machine(machine).build().unwrap();
+    let first = conversation.run("go").await.unwrap();
+    assert!(answers(&first.history)[1].contains("`Draft`"));
+    done.send(()).unwrap();
+    let woken = conversation.wake().await.unwrap().unwrap();
+    assert_eq!(answers(&woken.history).last(), Some(&"ship"));
+}

@@ -1,0 +1,247 @@
+//! Processes, their budgets, and who pays.
+
+use super::*;
+use crate::model::{ChatModel, Cost, ModelChoice, Models, Price, Priced};
+use toolwit_core::ErrorKind;
+
+/// A step that costs tokens.
+fn costing(step: Step, input: u64, output: u64) -> Step {
+    but(step, move |response| response.usage = TokenUsage::new(input, 0, output))
+}
+
+/// A nested agent that plays steps.
+fn agent(name: &str, steps: impl IntoIterator<Item = Step>) -> (AgenticTool, Stage) {
+    let (_, stage) = Stage::set(steps);
+    (AgenticTool::new(name, "Works.").with_model(stage.clone()), stage)
+}
+
+fn task() -> Value {
+    json!({"task": "go"})
+}
+
+// accept: 100, accept: 140, accept: 144
+#[tokio::test]
+async fn a_tool_reaches_its_process_and_the_process_knows_what_was_done() {
+    let seen = Arc::new(Mutex::new(None));
+    let sink = seen.clone();
+    let ask = tool("ask", move |_, context| {
+        let process = Process::of(&context)?;
+        *sink.lock().unwrap() = Some((process.id().to_owned(), process.status(), process.goal()));
+        Ok(ToolResult::text("asked"))
+    });
+    let bad = tool("bad", |_, _| Ok(ToolResult::error("no")));
+    let steps = [
+        costing(call([("ask", json!({})), ("bad", json!({}))]), 10, 5),
+        costing(say("Done."), 20, 5),
+    ];
+    let (builder, _) = Stage::set(steps);
+    let mut conversation = builder.tools([ask, bad]).build().unwrap();
+    assert_eq!(conversation.process().status(), ProcessStatus::Ready);
+    conversation.run("find it").await.unwrap();
+    let process = conversation.process();
+    let (id, status, goal) = seen.lock().unwrap().take().unwrap();
+    assert_eq!(
+        (id.as_str(), status, goal.as_deref()),
+        (process.id(), ProcessStatus::Running, Some("find it"))
+    );
+    assert_eq!(process.status(), ProcessStatus::Stopped(StopReason::Answered));
+    assert_eq!(process.tokens(), TokenUsage::new(30, 0, 10));
+    let actions: Vec<_> = process
+        .actions()
+        .into_iter()
+        .map(|action| (action.name.to_string(), action.is_error))
+        .collect();
+    assert_eq!(actions, [("ask".to_owned(), false), ("bad".to_owned(), true)]);
+    assert_eq!(process.tool_use().values().map(|used| used.errors).sum::<u64>(), 1);
+    assert_eq!(
+        process.model_use()[&(ModelUseKind::Chat, "played".to_owned())].invocations,
+        2
+    );
+    let outside = Process::of(&ToolContext::new()).err().unwrap();
+    assert_eq!(outside.report().kind, ErrorKind::ToolUnavailable);
+}
+
+// accept: 100
+#[tokio::test]
+async fn a_budget_of_money_needs_a_price_and_ends_the_process_for_good() {
+    let steps = [
+        costing(call([("look", json!({}))]), 1_000_000, 0),
+        costing(say("Never."), 1, 1),
+    ];
+    let (_, stage) = Stage::set(steps);
+    let priced = Priced::new(stage.clone(), Price::per_million(2.0, 8.0));
+    let builder = Conversation::builder().model(priced).tools([echo("look")]);
+    let mut conversation = builder.budget(Budget::none().cost(Cost::usd(1.5))).build().unwrap();
+    let error = conversation.run("go").await.unwrap_err();
+    assert!(matches!(error.failure, RunFailure::CostLimit { used, .. } if used == Cost::usd(2.0)));
+    assert_eq!(error.outcome.usage.cost_usd, Cost::usd(2.0));
+    assert_eq!(
+        error.failure.report().limit.as_ref().unwrap().limit,
+        "cost_nano_usd_max"
+    );
+    assert_valid(&error.outcome.history);
+    let again = conversation.run("again").await.unwrap_err();
+    assert_eq!((again.outcome.stop, stage.times_asked()), (StopReason::CostLimit, 1));
+    assert_valid(conversation.history());
+}
+
+// accept: 65
+#[tokio::test]
+async fn a_nested_agents_own_limit_stops_it_alone() {
+    let (nested, inner) = agent("agent", [costing(call([("look", json!({}))]), 100, 0)]);
+    let nested = nested.with_budget(Budget::none().tokens(100)).with_tool(echo("look"));
+    let (builder, _) = Stage::set([call([("agent", task())]), say("It gave up.")]);
+    let outcome = builder.tool(nested).build().unwrap().run("go").await.unwrap();
+    assert_eq!(outcome.text(), "It gave up.");
+    assert!(answers(&outcome.history)[0].contains("`agent` came to no end: the run met its limit of 100 tokens"));
+    assert_eq!(inner.times_asked(), 1);
+    assert_eq!(
+        outcome.usage.tokens.input_tokens, 100,
+        "what it used is charged to the run around it"
+    );
+}
+
+// accept: 65, accept: 133
+#[tokio::test]
+async fn a_budget_that_runs_out_in_a_nested_agent_stops_it_and_every_agent_around_it() {
+    let (deepest, inner) = agent(
+        "deepest",
+        [
+            costing(call([("look", json!({}))]), 60, 0),
+            costing(call([("look", json!({}))]), 60, 0),
+        ],
+    );
+    let deepest = deepest.with_tool(echo("look"));
+    let (middle, between) = agent("middle", [call([("deepest", task())])]);
+    let middle = middle.with_tool(deepest);
+    let (builder, outer) = Stage::set([call([("middle", task()), ("look", json!({}))])]);
+    let mut conversation = builder
+        .tool(middle)
+        .tools([echo("look")])
+        .budget(Budget::none().tokens(100))
+        .build()
+        .unwrap();
+    let error = conversation.run("go").await.unwrap_err();
+    assert!(
+        matches!(error.failure, RunFailure::TokenLimit { max: 100, used: 120 }),
+        "{error}"
+    );
+    assert_eq!(
+        (inner.times_asked(), between.times_asked(), outer.times_asked()),
+        (2, 1, 1)
+    );
+    assert_eq!(answers(&error.outcome.history).len(), 2, "every call is answered");
+    assert_valid(&error.outcome.history);
+    assert_eq!(conversation.process().remaining().tokens, Some(0));
+}
+
+// accept: 65
+#[tokio::test]
+async fn a_runs_own_limit_counts_what_nested_agents_use() {
+    let (nested, _) = agent("agent", [costing(say("42"), 90, 20)]);
+    let (builder, stage) = Stage::set([call([("agent", task())])]);
+    let limits = LoopLimits {
+        tokens_max: Some(100),
+        ..LoopLimits::default()
+    };
+    let error = builder
+        .tool(nested)
+        .limits(limits)
+        .build()
+        .unwrap()
+        .run("go")
+        .await
+        .unwrap_err();
+    assert!(matches!(error.failure, RunFailure::TokenLimit { max: 100, used: 110 }));
+    assert_eq!(stage.times_asked(), 1);
+}
+
+// accept: 144
+#[tokio::test]
+async fn calls_are_taken_from_every_budget_around() {
+    let two = || call([("look", json!({})), ("look", json!({}))]);
+    let (nested, inner) = agent("agent", [two()]);
+    let nested = nested.with_tool(echo("look"));
+    let (builder, outer) = Stage::set([call([("agent", task())]), say("Enough."), call([("look", json!({}))])]);
+    let builder = builder.tool(nested).tools([echo("look")]);
+    let mut conversation = builder.budget(Budget::none().calls(2)).build().unwrap();
+    let outcome = conversation.run("go").await.unwrap();
+    assert!(answers(&outcome.history)[0].contains("limit of 2 tool calls"));
+    assert_eq!(
+        (outcome.text(), inner.times_asked()),
+        ("Enough.", 1),
+        "without calls, an answer is still possible"
+    );
+    assert_eq!(
+        conversation.process().calls(),
+        2,
+        "the agent itself, and one of its two"
+    );
+    let error = conversation.run("again").await.unwrap_err();
+    assert!(matches!(error.failure, RunFailure::CallLimit { max: 2 }), "{error}");
+    assert_eq!(outer.times_asked(), 3);
+    assert_valid(&error.outcome.history);
+}
+
+// accept: 133
+#[tokio::test(start_paused = true)]
+async fn the_time_of_a_process_ends_its_nested_agents() {
+    let wait = NativeTool::new(
+        "wait",
+        "",
+        json!({"type": "object"}),
+        |_, context: ToolContext| async move {
+            context.cancel().cancelled().await;
+            Ok(ToolResult::text("stopped"))
+        },
+    );
+    let (nested, _) = agent("agent", [call([("wait", json!({}))])]);
+    let nested = nested.with_tool(wait.unwrap());
+    let (builder, _) = Stage::set([call([("agent", task())])]);
+    let wall = std::time::Duration::from_secs(5);
+    let error = builder
+        .tool(nested)
+        .budget(Budget::none().wall(wall))
+        .build()
+        .unwrap()
+        .run("go")
+        .await;
+    let error = error.unwrap_err();
+    assert!(
+        matches!(error.failure, RunFailure::WallClockLimit { max } if max == wall),
+        "{error}"
+    );
+    assert_valid(&error.outcome.history);
+}
+
+// accept: 141
+#[tokio::test]
+async fn agents_choose_among_the_models_of_the_conversation_and_ask_its_own_by_default() {
+    let play = |step: Step| Stage::set([step]).1;
+    let (smart, plain) = (play(say("smart")), play(say("unused")));
+    let (builder, own) = Stage::set([
+        call([("thinker", task()), ("helper", task()), ("lost", task())]),
+        say("helped"),
+        say("Done."),
+    ]);
+    let models = Models::new()
+        .with("plain", plain.clone())
+        .with("large", smart.clone())
+        .with_role("smart", "large");
+    let outcome = builder
+        .models(models)
+        .tool(AgenticTool::new("thinker", "Thinks.").with_model_choice(ModelChoice::role("smart")))
+        .tool(AgenticTool::new("helper", "Helps."))
+        .build()
+        .unwrap()
+        .run("go")
+        .await
+        .unwrap();
+    assert_eq!(answers(&outcome.history)[..2], ["smart", "helped"]);
+    assert_eq!((smart.times_asked(), plain.times_asked(), own.times_asked()), (1, 0, 3));
+    let wrong = AgenticTool::new("lost", "Is lost.").with_model_choice("huge");
+    let arguments = task().as_object().unwrap().clone();
+    let error = wrong.call(arguments, &ToolContext::new()).await.unwrap_err();
+    assert!(error.to_string().contains("`huge`"), "{error}");
+    assert_eq!(own.name(), "played");
+}

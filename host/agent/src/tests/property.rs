@@ -1,0 +1,141 @@
+//! What holds whatever tools, strategies and models do.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::injection::{Injection, InjectionContext};
+use toolwit_core::ToolId;
+
+/// How many tools there are to come and go.
+const TOOLS: usize = 8;
+
+/// What a strategy does after each call, in order: tools to add, tools to remove.
+type Change = (Vec<usize>, Vec<usize>);
+
+/// The calls of one response: a tool's number (some of which never exist), the id, the arguments.
+type Response = Vec<(usize, String, &'static str)>;
+
+fn changes() -> impl Strategy<Value = Vec<Change>> {
+    let few = || prop::collection::vec(0..TOOLS, 0..3);
+    prop::collection::vec((few(), few()), 1..12)
+}
+
+fn turns() -> impl Strategy<Value = Vec<Vec<Response>>> {
+    let arguments = prop::sample::select(vec![
+        "{}",
+        "",
+        "{\"a\": 1}",
+        "{\"a\": [1,]}",
+        "{",
+        "null",
+        "{\"fail\": true}",
+    ]);
+    let wanted = (
+        0..TOOLS + 2,
+        prop::sample::select(vec!["", "a", "b", "call_1"]),
+        arguments,
+    );
+    let call = wanted.prop_map(|(tool, id, arguments)| (tool, id.to_owned(), arguments));
+    let response = prop::collection::vec(call, 1..5);
+    prop::collection::vec(prop::collection::vec(response, 0..4), 1..4)
+}
+
+fn name(number: usize) -> String {
+    format!("tool_{number}")
+}
+
+fn numbered(number: usize) -> Arc<dyn Tool> {
+    tool(&name(number), |arguments, _| match arguments.contains_key("fail") {
+        true => Ok(ToolResult::error("as you wish")),
+        false => Ok(ToolResult::text("done")),
+    })
+}
+
+/// A strategy that makes one change after the other, whatever happens.
+fn scripted(changes: Vec<Change>) -> impl Fn(&InjectionContext<'_>) -> Injection + Send + Sync + 'static {
+    let next = AtomicUsize::new(0);
+    move |_| {
+        let (add, remove) = &changes[next.fetch_add(1, Ordering::Relaxed) % changes.len()];
+        let mut injection = Injection::add(add.iter().map(|number| numbered(*number)).collect());
+        injection.merge(Injection::remove(
+            remove.iter().map(|number| ToolId::native(&name(*number))).collect(),
+        ));
+        injection
+    }
+}
+
+fn respond(response: Response) -> Step {
+    let calls = response
+        .iter()
+        .map(|(tool, _, arguments)| (name(*tool), (*arguments).to_owned()))
+        .collect();
+    but(raw(calls), move |answer| {
+        for (call, (_, id, _)) in answer.tool_calls.iter_mut().zip(response) {
+            call.id = id;
+        }
+    })
+}
+
+/// Checks that what the model is shown within a turn only grows at its end, and that the events tell exactly what it is.
+pub(super) fn assert_grows(stage: &Stage, tools_max: usize) {
+    let events = stage.events();
+    let mut asked_before = 0;
+    let asked = events
+        .iter()
+        .enumerate()
+        .filter(|(_, event)| matches!(event, Event::IterationStarted { .. }));
+    let mut before: Option<Shown> = None;
+    for (inference, (at, _)) in asked.enumerate() {
+        let shown = stage.shown(inference);
+        let told: Vec<_> = visible_tools(&events[..at]).iter().map(ToString::to_string).collect();
+        assert_eq!(shown.names, told, "the events tell what is visible");
+        assert!(shown.names.len() <= tools_max);
+        let may_shrink = |event: &Event| matches!(event, Event::TurnStarted { .. } | Event::ToolsEvicted { .. });
+        let shrinks = events[asked_before..at].iter().any(may_shrink);
+        if let Some(before) = before.filter(|_| !shrinks) {
+            let (before, now) = (before.serialised.join(","), shown.serialised.join(","));
+            assert!(now.starts_with(&before), "the prefix stays: {before} {now}");
+        }
+        asked_before = at;
+        before = Some(shown);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    // accept: 3, accept: 20, accept: 92, accept: 23, accept: 133, attack: F9
+    #[test]
+    fn the_history_is_always_valid_and_what_is_declared_only_grows(
+        changes in changes(),
+        turns in turns(),
+        tools_max in prop::sample::select(vec![4, 128]),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let steps = turns.iter().flat_map(|turn| {
+            turn.iter().cloned().map(respond).chain([say("ok")])
+        });
+        let (builder, stage) = Stage::set(steps.collect::<Vec<_>>());
+        let limits = LoopLimits {
+            tools_max,
+            unknown_tools: UnknownToolPolicy::Never,
+            ..LoopLimits::default()
+        };
+        let mut conversation = builder
+            .tools([numbered(0), numbered(1)])
+            .strategy(scripted(changes))
+            .limits(limits)
+            .build()
+            .unwrap();
+        for turn in &turns {
+            let outcome = runtime.block_on(conversation.run("go")).unwrap();
+            assert_valid(&outcome.history);
+            prop_assert_eq!(outcome.iterations as usize, turn.len() + 1);
+        }
+        let called: usize = turns.iter().flatten().map(Vec::len).sum();
+        prop_assert_eq!(answers(conversation.history()).len(), called);
+        assert_grows(&stage, tools_max);
+    }
+}

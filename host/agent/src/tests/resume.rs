@@ -1,0 +1,243 @@
+//! The events of a conversation say which tools there are: after a resume, in a replay, on a branch.
+
+use super::*;
+use crate::injection::{Facade, Injection, InjectionContext, Playbook, StateMachine, Unlock};
+use toolwit_core::{NativeEntity, NoArguments};
+
+/// A tool that returns a customer.
+fn find() -> Arc<dyn Tool> {
+    tool("find", |_, _| {
+        let entity = NativeEntity::new("customer", Arc::new(())).with_id("c-1");
+        let entity = entity.method("spend", "Gets the spend.", |_, _: NoArguments, _| async {
+            Ok::<_, String>(150)
+        });
+        Ok(ToolResult::text("found").with_provider(Arc::new(entity.unwrap())))
+    })
+}
+
+/// A facade whose tools are made of the arguments, with another one inside.
+fn database() -> Facade {
+    let admin = Facade::builder("admin", "Administers.")
+        .tools([echo("drop_table")])
+        .build()
+        .unwrap();
+    let admin: Arc<dyn Tool> = Arc::new(admin);
+    let schema = json!({"type": "object", "properties": {"connection": {"type": "string"}}});
+    let facade = Facade::builder("db", "Works with a database.").selectable(schema, move |arguments, _| {
+        let connection = arguments["connection"].as_str().unwrap_or("none").to_owned();
+        let query = tool("query", move |_, _| {
+            Ok(ToolResult::text(format!("rows of {connection}")))
+        });
+        Ok(vec![query, admin.clone()])
+    });
+    facade.build().unwrap()
+}
+
+fn machine() -> StateMachine<&'static str> {
+    StateMachine::builder()
+        .initial("draft")
+        .in_state("draft")
+        .tool(echo("confirm"))
+        .transitions_to("confirmed")
+        .in_state("confirmed")
+        .tool(echo("ship"))
+        .build()
+        .unwrap()
+}
+
+/// Everything that such a conversation has from the start.
+fn set(steps: impl IntoIterator<Item = Step>) -> (ConversationBuilder, Stage) {
+    let (builder, stage) = Stage::set(steps);
+    let unlock = |context: &InjectionContext<'_>| match context.call().name.as_str() {
+        "query" => Injection::add(vec![echo("own")]),
+        _ => Injection::none(),
+    };
+    let giving = tool("give", |_, _| {
+        Ok(ToolResult::text("given").with_artifact(toolwit_core::Artifact::new("Note", json!(1))))
+    });
+    let builder = builder
+        .tools([find(), giving])
+        .tool(database())
+        .playbook(Playbook::new().locked(echo("publish"), Unlock::by_artifact("Note")))
+        .state_machine(machine())
+        .strategy(unlock);
+    (builder, stage)
+}
+
+fn one(name: &str, arguments: Value) -> Step {
+    call([(name, arguments)])
+}
+
+/// Three turns: facades are opened twice, an entity is met, locks are opened, a tool is removed.
+fn story() -> Vec<Step> {
+    vec![
+        one("db", json!({"connection": "a"})),
+        one("find", json!({})),
+        say("one"),
+        call([("query", json!({})), ("confirm", json!({})), ("give", json!({}))]),
+        one("db", json!({"connection": "b"})),
+        one("admin", json!({})),
+        say("two"),
+    ]
+}
+
+async fn told() -> (Stage, Vec<Message>) {
+    let (builder, stage) = set(story());
+    let mut conversation = builder.build().unwrap();
+    conversation.run("one").await.unwrap();
+    let outcome = conversation.run("two").await.unwrap();
+    (stage, outcome.history)
+}
+
+/// What goes through JSON on its way to the other process.
+fn carried<T: serde::Serialize + serde::de::DeserializeOwned>(value: &T) -> T {
+    serde_json::from_str(&serde_json::to_string(value).unwrap()).unwrap()
+}
+
+// accept: 126, accept: 133
+#[tokio::test]
+async fn a_resumed_conversation_is_shown_the_same_tools_byte_for_byte() {
+    let (stage, history) = told().await;
+    let asked = [
+        call([
+            ("query", json!({})),
+            ("ship", json!({})),
+            ("publish", json!({})),
+            ("drop_table", json!({})),
+            ("own", json!({})),
+            ("customer_c1_spend", json!({})),
+        ]),
+        one("find", json!({})),
+        one("customer_c1_spend", json!({})),
+        say("three"),
+    ];
+    let (builder, resumed) = set(asked);
+    let mut conversation = builder
+        .history(carried(&history))
+        .resume(carried(&stage.events()))
+        .build()
+        .unwrap();
+    let outcome = conversation.run("three").await.unwrap();
+    assert_valid(&outcome.history);
+    let last = stage.shown(stage.times_asked() - 1);
+    assert_eq!(resumed.shown(0).serialised, last.serialised);
+    assert_eq!(
+        resumed.shown(3).serialised,
+        last.serialised,
+        "what is found again adds nothing"
+    );
+    let answers = answers(&outcome.history);
+    let answers = &answers[answers.len() - 8..];
+    assert_eq!(answers[..5], ["rows of b", "ship", "publish", "drop_table", "own"]);
+    assert!(
+        answers[5].contains("entity-gone") && answers[5].contains("call `find` again"),
+        "{}",
+        answers[5]
+    );
+    assert_eq!(answers[7], "150", "an object that is returned again is bound again");
+    assert_eq!(resumed.events_named("turn_started")[0]["turn"], 3);
+}
+
+// accept: 126
+#[tokio::test]
+async fn every_prefix_of_the_events_makes_a_branch_with_the_tools_of_that_moment() {
+    let (stage, history) = told().await;
+    let events = stage.events();
+    let ends = events
+        .iter()
+        .enumerate()
+        .filter(|(_, event)| matches!(event, Event::Finished { .. }));
+    let mut branches = 0;
+    for (at, _) in ends {
+        let (builder, branch) = set([say("ok")]);
+        let log = events[..=at].to_vec();
+        let expected: Vec<_> = visible_tools(&log).iter().map(ToString::to_string).collect();
+        let mut conversation = builder.history(history.clone()).resume(log).build().unwrap();
+        conversation.run("go on").await.unwrap();
+        assert_eq!(branch.shown(0).names, expected);
+        branches += 1;
+    }
+    assert_eq!(branches, 2);
+}
+
+// accept: 126
+#[tokio::test]
+async fn the_same_answers_of_the_model_give_the_same_events() {
+    let without_time = |stage: &Stage| -> Vec<Value> {
+        let events = stage
+            .events()
+            .into_iter()
+            .map(|event| serde_json::to_value(event).unwrap());
+        events
+            .map(|mut event| {
+                let fields = event.as_object_mut().unwrap();
+                fields.remove("wall_ms");
+                fields.remove("loop_id");
+                event
+            })
+            .collect()
+    };
+    let (first, _) = told().await;
+    let (second, _) = told().await;
+    assert_eq!(without_time(&first), without_time(&second));
+}
+
+// accept: 68
+#[tokio::test]
+async fn a_resumed_machine_is_in_the_state_that_it_was_in() {
+    let (builder, stage) = set([one("confirm", json!({})), say("ok")]);
+    let outcome = builder.run("confirm").await.unwrap();
+    let (builder, _) = set([one("confirm", json!({})), one("ship", json!({})), say("ok")]);
+    let builder = builder.history(outcome.history).resume(stage.events());
+    let outcome = builder.run("ship").await.unwrap();
+    let answers = answers(&outcome.history);
+    assert!(answers[1].contains("the state is `confirmed`"), "{}", answers[1]);
+    assert_eq!(answers[2], "ship");
+}
+
+// accept: 40
+#[tokio::test]
+async fn what_was_evicted_or_removed_stays_so() {
+    let limits = LoopLimits {
+        tools_max: 7,
+        ..LoopLimits::default()
+    };
+    let (builder, stage) = set(story());
+    let mut conversation = builder.limits(limits.clone()).build().unwrap();
+    conversation.run("one").await.unwrap();
+    let history = conversation.run("two").await.unwrap().history;
+    assert!(!stage.events_named("tools_evicted").is_empty());
+    let (builder, resumed) = set([say("ok")]);
+    let builder = builder.limits(limits).history(history).resume(stage.events());
+    builder.run("go on").await.unwrap();
+    assert_eq!(
+        resumed.shown(0).serialised,
+        stage.shown(stage.times_asked() - 1).serialised
+    );
+}
+
+#[test]
+fn events_that_make_no_sense_make_no_panic() {
+    let name = toolwit_core::ToolName::parse("ghost").unwrap();
+    let events = vec![
+        Event::ToolsInjected {
+            trigger: name.clone(),
+            names: vec![name.clone(), name.clone()],
+            definitions: Vec::new(),
+            prompt_bytes: 0,
+        },
+        Event::ToolsRestored {
+            names: vec![name.clone()],
+        },
+        Event::ToolsFolded {
+            names: vec![name.clone()],
+        },
+        Event::ToolsRebound {
+            trigger: name.clone(),
+            names: vec![name],
+        },
+    ];
+    let (builder, _) = set([]);
+    let conversation = builder.resume(events).build().unwrap();
+    assert!(conversation.tools().iter().all(|tool| tool.name.as_str() != "ghost"));
+}

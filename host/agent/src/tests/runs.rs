@@ -1,0 +1,275 @@
+//! What a run is and what it brings.
+
+use super::*;
+
+// accept: 1, accept: 2, accept: 4, accept: 126
+#[tokio::test]
+async fn the_model_calls_reads_and_answers() {
+    let (builder, stage) = Stage::set([call([("look", json!({"at": "sky"}))]), say("It is blue.")]);
+    let look = tool("look", |arguments, _| {
+        Ok(ToolResult::text(format!("{} is blue", arguments["at"])))
+    });
+    let mut conversation = builder.system("Be brief.").tools([look]).build().unwrap();
+    let outcome = conversation.run("What do you see?").await.unwrap();
+    assert_eq!((outcome.text(), outcome.stop), ("It is blue.", StopReason::Answered));
+    assert_eq!((outcome.iterations, outcome.tool_calls.len()), (2, 1));
+    assert_eq!(stage.shown(0).messages.len(), 2);
+    assert_eq!(answers(&stage.shown(1).messages), ["\"sky\" is blue"]);
+    assert_eq!(outcome.history.len(), 5, "system, user, call, result, answer");
+    assert_valid(&outcome.history);
+}
+
+// accept: 4
+#[tokio::test]
+async fn an_outcome_is_one_json_document() {
+    let usage = |response: &mut ChatResponse| response.usage = TokenUsage::new(10, 4, 2);
+    let (builder, _) = Stage::set([but(call([("look", json!({}))]), usage), but(say("Done."), usage)]);
+    let outcome = builder.tools([echo("look")]).build().unwrap().run("go").await.unwrap();
+    let mut document = serde_json::to_value(&outcome).unwrap();
+    document["history"].take();
+    document["tool_calls"][0]["wall_ms"].take();
+    assert_eq!(
+        document,
+        json!({
+            "answer": "Done.", "stop_reason": "answered", "iterations": 2,
+            "tool_calls": [{"id": "1-0", "name": "look", "tool": "native#look", "is_error": false, "wall_ms": null}],
+            "injected": [], "removed": [], "history": null,
+            "usage": {"input_tokens": 20, "cached_tokens": 8, "output_tokens": 4, "injected_bytes": 0},
+        })
+    );
+}
+
+// accept: 9, accept: 11
+#[tokio::test]
+async fn words_beside_a_call_stay_in_the_history() {
+    let step = but(call([("look", json!({}))]), |response| {
+        response.content = "Let me look.".to_owned()
+    });
+    let (builder, stage) = Stage::set([step, say("Seen.")]);
+    builder.tools([echo("look")]).build().unwrap().run("go").await.unwrap();
+    assert_eq!(stage.shown(1).messages[1].content(), "Let me look.");
+    assert_eq!(stage.shown(1).messages[1].tool_calls().len(), 1);
+}
+
+// accept: 12, accept: 128
+#[tokio::test]
+async fn a_conversation_without_tools_answers() {
+    let (builder, stage) = Stage::set([say("Hello.")]);
+    assert_eq!(builder.run("Hi").await.unwrap().text(), "Hello.");
+    assert!(stage.shown(0).names.is_empty());
+}
+
+#[tokio::test]
+async fn turns_follow_each_other_in_one_history() {
+    let (builder, stage) = Stage::set([say("One."), say("Two.")]);
+    let mut conversation = builder.build().unwrap();
+    conversation.run("first").await.unwrap();
+    let outcome = conversation.run("second").await.unwrap();
+    assert_eq!(stage.shown(1).messages.len(), 3);
+    assert_eq!(outcome.history.len(), 4);
+    assert_eq!(stage.events_named("turn_started")[1]["turn"], 2);
+}
+
+// accept: 133
+#[tokio::test]
+async fn a_history_from_before_is_continued_with_new_instructions() {
+    let call = ToolCall {
+        id: "1-0".to_owned(),
+        name: "look".to_owned(),
+        arguments: "{}".to_owned(),
+    };
+    let before = vec![
+        Message::system("old"),
+        Message::user("hi"),
+        Message::assistant("", vec![call]),
+    ];
+    let (builder, stage) = Stage::set([super::call([("look", json!({}))]), say("Fine.")]);
+    let mut conversation = builder
+        .system("new")
+        .history(before)
+        .tools([echo("look")])
+        .build()
+        .unwrap();
+    let outcome = conversation.run("again").await.unwrap();
+    assert_eq!(stage.shown(0).messages[0].content(), "new");
+    assert_valid(&outcome.history);
+}
+
+// accept: 74, accept: 134, accept: 14
+#[tokio::test]
+async fn the_user_hears_what_a_tool_says_unless_it_is_silent() {
+    let loud = tool("loud", |_, _| Ok(ToolResult::user("ready")));
+    let quiet = tool("quiet", |_, _| {
+        let mut result = ToolResult::user("hush");
+        result.silent = true;
+        Ok(result)
+    });
+    let failing = tool("failing", |_, _| Ok(ToolResult::error("").with_source("disk full")));
+    let (builder, _) = Stage::set([
+        call([("loud", json!({})), ("quiet", json!({})), ("failing", json!({}))]),
+        say("ok"),
+    ]);
+    let heard = Arc::new(Heard::default());
+    let outcome = builder
+        .tools([loud, quiet, failing])
+        .output(heard.clone())
+        .run("go")
+        .await
+        .unwrap();
+    assert_eq!(*heard.0.lock().unwrap(), ["ready"]);
+    assert_eq!(answers(&outcome.history), ["ready", "hush", "disk full"]);
+}
+
+#[derive(Default)]
+struct Heard(Mutex<Vec<String>>);
+
+impl toolwit_core::OutputSink for Heard {
+    fn progress(&self, _text: &str) {}
+
+    fn communicate(&self, text: &str) {
+        self.0.lock().unwrap().push(text.to_owned());
+        assert_ne!(text, "poison");
+    }
+}
+
+#[tokio::test]
+async fn an_output_that_panics_loses_a_message_and_no_more() {
+    let poison = tool("poison", |_, _| Ok(ToolResult::user("poison")));
+    let (builder, _) = Stage::set([call([("poison", json!({}))]), say("ok")]);
+    let outcome = builder
+        .tools([poison])
+        .output(Arc::new(Heard::default()))
+        .run("go")
+        .await
+        .unwrap();
+    assert_eq!(outcome.text(), "ok");
+}
+
+// accept: 75
+#[tokio::test]
+async fn a_direct_result_is_the_answer_and_failing_ones_are_not() {
+    let direct = |is_error| {
+        move |_: Arguments, _: ToolContext| {
+            let mut result = ToolResult::text("the report");
+            result.return_direct = true;
+            result.is_error = is_error;
+            Ok(result)
+        }
+    };
+    let tools = [
+        tool("broken_report", direct(true)),
+        tool("report", direct(false)),
+        echo("look"),
+    ];
+    let (builder, stage) = Stage::set([
+        call([("broken_report", json!({}))]),
+        call([("look", json!({})), ("report", json!({})), ("look", json!({}))]),
+        say("You are welcome."),
+    ]);
+    let mut conversation = builder.tools(tools).build().unwrap();
+    let outcome = conversation.run("go").await.unwrap();
+    assert_eq!((outcome.text(), outcome.stop), ("the report", StopReason::ReturnDirect));
+    assert_eq!(stage.times_asked(), 2);
+    assert_valid(&outcome.history);
+    conversation.run("thanks").await.unwrap();
+    assert_valid(conversation.history());
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema, PartialEq, Debug)]
+struct Weather {
+    /// Degrees Celsius.
+    degrees: i32,
+}
+
+// accept: 5
+#[tokio::test]
+async fn an_answer_is_read_as_a_type() {
+    let (builder, stage) = Stage::set([say("```json\n{\"degrees\": 21}\n```")]);
+    let typed = builder
+        .build()
+        .unwrap()
+        .run_typed::<Weather>("How warm?")
+        .await
+        .unwrap();
+    assert_eq!(typed.value, Weather { degrees: 21 });
+    assert!(stage.shown(0).messages[0].content().contains("Degrees Celsius."));
+}
+
+// accept: 5
+#[tokio::test]
+async fn an_answer_of_another_type_is_an_error_that_keeps_the_run() {
+    let (builder, _) = Stage::set([say("It is warm.")]);
+    let error = builder
+        .build()
+        .unwrap()
+        .run_typed::<Weather>("How warm?")
+        .await
+        .unwrap_err();
+    assert!(matches!(error.failure, RunFailure::AnswerMalformed { .. }));
+    assert_eq!(
+        (error.outcome.text(), error.outcome.stop),
+        ("It is warm.", StopReason::Answered)
+    );
+}
+
+// accept: 13, accept: 84, accept: 88, accept: 147
+#[tokio::test]
+async fn the_context_of_process_and_turn_reaches_tools_and_never_the_model() {
+    let tell = tool("tell", |_, context| {
+        let values = ["tenant", "channel", "chat_id"].map(|key| context.text(key).unwrap_or("-").to_owned());
+        let loop_id = context.loop_id().unwrap().to_owned();
+        Ok(ToolResult::text(values.join(" ")).with_artifact(toolwit_core::Artifact::new("loop", loop_id.into())))
+    });
+    let (builder, stage) = Stage::set([
+        call([("tell", json!({}))]),
+        say("ok"),
+        call([("tell", json!({}))]),
+        say("ok"),
+    ]);
+    let process = ToolContext::new()
+        .with("tenant", "acme")
+        .with("channel", "mail")
+        .with("key", "hunter2");
+    let mut conversation = builder.tools([tell]).context(process).build().unwrap();
+    let turn = ToolContext::new().with("channel", "chat").with("chat_id", "42");
+    conversation.turn("go").context(turn).run().await.unwrap();
+    conversation.run("go").await.unwrap();
+    assert_eq!(
+        answers(conversation.history()),
+        ["acme chat 42", "acme mail -"],
+        "the turn's is gone with it"
+    );
+    let ids: Vec<_> = stage
+        .events_named("turn_started")
+        .iter()
+        .map(|event| event["loop_id"].clone())
+        .collect();
+    assert_ne!(ids[0], ids[1], "each run has an id of its own");
+    let everything = format!("{:?}", stage.shown(3).messages);
+    assert!(!everything.contains("hunter2"), "{everything}");
+}
+
+#[tokio::test]
+async fn a_model_that_must_call_must_do_so_once() {
+    let (builder, stage) = Stage::set([call([("look", json!({}))]), say("ok")]);
+    let options = crate::model::ChatOptions {
+        tool_choice: ToolChoice::Required,
+        ..Default::default()
+    };
+    builder.tools([echo("look")]).options(options).run("go").await.unwrap();
+    assert_eq!(
+        [stage.shown(0).choice, stage.shown(1).choice],
+        [ToolChoice::Required, ToolChoice::Auto]
+    );
+}
+
+#[tokio::test]
+async fn what_cannot_be_built_says_why() {
+    let error = Conversation::builder().build().err().unwrap();
+    assert!(error.suggestion.as_deref().unwrap().contains("`model`"));
+    let limits = LoopLimits {
+        iterations_max: 0,
+        ..LoopLimits::default()
+    };
+    assert!(Stage::set([]).0.limits(limits).build().is_err());
+}

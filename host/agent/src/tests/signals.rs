@@ -1,0 +1,120 @@
+//! What a tool asks of the run that calls it.
+
+use super::*;
+use toolwit_core::{NoArguments, Signal, ToolExt};
+
+fn signalling(name: &str, signal: Signal) -> Arc<dyn Tool> {
+    let made = NativeTool::typed(name, "Signals.", move |_: NoArguments, _| {
+        let signal = signal.clone();
+        async move { Err::<(), _>(signal) }
+    });
+    Arc::new(made.unwrap())
+}
+
+// accept: 86
+#[tokio::test]
+async fn a_signal_stops_the_run_for_its_reason_and_leaves_a_history_to_go_on_with() {
+    let signals = [
+        (Signal::replan("prices changed"), StopReason::ReplanRequested, None),
+        (
+            Signal::ask_user("Which one?"),
+            StopReason::UserInputRequired,
+            Some("Which one?"),
+        ),
+        (
+            Signal::terminate("all is done"),
+            StopReason::Terminated,
+            Some("all is done"),
+        ),
+    ];
+    for (signal, stop, answer) in signals {
+        let step = call([("look", json!({})), ("signal", json!({})), ("late", json!({}))]);
+        let (builder, stage) = Stage::set([step, say("Back.")]);
+        let tools = [echo("look"), signalling("signal", signal.clone())];
+        let mut conversation = builder.tools(tools).build().unwrap();
+        let outcome = conversation.run("go").await.unwrap();
+        assert_eq!((outcome.stop, outcome.answer.as_deref()), (stop, answer));
+        assert_eq!(outcome.signal, Some(signal.clone()));
+        let answers = answers(&outcome.history);
+        assert_eq!(answers[..2], ["look", &signal.to_string()]);
+        assert_valid(&outcome.history);
+        assert_eq!(stage.times_asked(), 1);
+        assert_eq!(conversation.run("go on").await.unwrap().text(), "Back.");
+        assert_valid(conversation.history());
+    }
+}
+
+// accept: 86
+#[tokio::test]
+async fn what_was_not_begun_when_a_tool_signals_is_not_run() {
+    let bring = |context: &crate::injection::InjectionContext<'_>| match context.call().name.as_str() {
+        "signal" => crate::injection::Injection::add(vec![echo("late")]),
+        _ => crate::injection::Injection::none(),
+    };
+    let (builder, _) = Stage::set([call([("signal", json!({})), ("late", json!({}))])]);
+    let tools = [signalling("signal", Signal::terminate("enough"))];
+    let outcome = builder
+        .tools(tools)
+        .strategy(bring)
+        .build()
+        .unwrap()
+        .run("go")
+        .await
+        .unwrap();
+    assert!(
+        answers(&outcome.history)[1].contains("stopped the run"),
+        "{:?}",
+        outcome.history
+    );
+    assert_eq!(outcome.tool_calls.len(), 1);
+}
+
+// accept: 86, accept: 147
+#[tokio::test]
+async fn a_replanning_decorator_stops_the_run_after_the_tool_and_keeps_its_result() {
+    let found = echo("find").replanning(|result, _| (result.for_llm == "find").then(|| "it is there".to_owned()));
+    let (builder, _) = Stage::set([call([("find", json!({}))])]);
+    let outcome = builder.tool(found).build().unwrap().run("go").await.unwrap();
+    assert_eq!(outcome.stop, StopReason::ReplanRequested);
+    assert_eq!(answers(&outcome.history), ["find"]);
+}
+
+// accept: 76, accept: 86
+#[tokio::test]
+async fn a_signal_passes_decorators_and_nested_loops_on_its_way_up() {
+    let (nested, inner) = Stage::set([call([("deep", json!({}))])]);
+    drop(nested);
+    let deep = signalling("deep", Signal::ask_user("Really?"))
+        .publishing()
+        .with_timeout(std::time::Duration::from_secs(60))
+        .one_shot_per_loop("Go on.");
+    let agent = AgenticTool::new("agent", "Works.")
+        .with_model(inner.clone())
+        .with_tool(deep);
+    let (builder, outer) = Stage::set([call([("agent", json!({"task": "go"}))])]);
+    let outcome = builder
+        .tool(agent.with_note("Careful."))
+        .build()
+        .unwrap()
+        .run("go")
+        .await
+        .unwrap();
+    assert_eq!(outcome.stop, StopReason::UserInputRequired);
+    assert_eq!(outcome.text(), "Really?");
+    assert_eq!((inner.times_asked(), outer.times_asked()), (1, 1));
+    assert_valid(&outcome.history);
+}
+
+// accept: 75
+#[tokio::test]
+async fn a_tool_that_returns_direct_ends_the_loop_unless_it_fails() {
+    let (builder, stage) = Stage::set([call([("bad", json!({}))]), call([("look", json!({}))])]);
+    let bad = tool("bad", |_, _| Ok(ToolResult::error("no")));
+    let tools = [
+        Arc::new(bad.return_direct()) as Arc<dyn Tool>,
+        Arc::new(echo("look").return_direct()),
+    ];
+    let outcome = builder.tools(tools).build().unwrap().run("go").await.unwrap();
+    assert_eq!((outcome.stop, outcome.text()), (StopReason::ReturnDirect, "look"));
+    assert_eq!(stage.times_asked(), 2);
+}

@@ -1,0 +1,226 @@
+//! What ends a run from outside, or from a tool.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// A tool that says when it runs and then waits for ever, listening to the cancel token or not.
+fn stuck(name: &str, listens: bool) -> (Arc<dyn Tool>, tokio::sync::mpsc::UnboundedReceiver<()>) {
+    let (running, started) = tokio::sync::mpsc::unbounded_channel();
+    let made = NativeTool::new(name, "", json!({"type": "object"}), move |_, context: ToolContext| {
+        let running = running.clone();
+        async move {
+            running.send(()).ok();
+            if listens {
+                context.cancel().cancelled().await;
+                return Ok(ToolResult::error("stopped half-way"));
+            }
+            std::future::pending().await
+        }
+    });
+    (Arc::new(made.unwrap()), started)
+}
+
+// accept: 133
+#[tokio::test(start_paused = true)]
+async fn cancelling_reaches_running_tools_and_leaves_a_valid_history() {
+    let (listening, mut first) = stuck("listening", true);
+    let (deaf, mut second) = stuck("deaf", false);
+    let step = call([
+        ("listening", json!({})),
+        ("deaf", json!({})),
+        ("look", json!({})),
+        ("later", json!({})),
+    ]);
+    let (builder, _) = Stage::set([step, say("Welcome back.")]);
+    let cancel = CancellationToken::new();
+    let mut conversation = builder.tools([listening, deaf, echo("look")]).build().unwrap();
+    let run = conversation.turn("go").cancel(cancel.clone()).run();
+    let canceller = async {
+        first.recv().await;
+        second.recv().await;
+        cancel.cancel();
+    };
+    let (ended, ()) = tokio::join!(run, canceller);
+    let error = ended.unwrap_err();
+    assert!(matches!(error.failure, RunFailure::Cancelled));
+    let answers = answers(&error.outcome.history);
+    assert_eq!(answers[0], "stopped half-way");
+    assert!(
+        answers[1].contains("cancelled; it may have taken effect"),
+        "{}",
+        answers[1]
+    );
+    assert_eq!(answers[2], "look");
+    assert!(answers[3].contains("unknown-tool"), "{}", answers[3]);
+    assert_valid(&error.outcome.history);
+    assert_eq!(conversation.run("again").await.unwrap().text(), "Welcome back.");
+    assert_valid(conversation.history());
+}
+
+// accept: 133
+#[tokio::test]
+async fn cancelling_while_the_model_thinks_ends_the_run() {
+    let cancel = CancellationToken::new();
+    let token = cancel.clone();
+    let step: Step = Box::new(move |request| {
+        token.cancel();
+        assert!(request.cancel.is_cancelled(), "the model hears it too");
+        Err(ModelError::Cancelled)
+    });
+    let (builder, stage) = Stage::set([step]);
+    let process = ToolContext::new().with_cancel(cancel);
+    let error = builder.context(process).build().unwrap().run("go").await.unwrap_err();
+    assert_eq!(error.outcome.stop, StopReason::Cancelled);
+    assert_eq!(stage.events_named("finished")[0]["stop"], "cancelled");
+}
+
+#[tokio::test]
+async fn the_conversations_token_ends_a_turn_that_has_its_own() {
+    let (listening, mut started) = stuck("listening", true);
+    let (builder, _) = Stage::set([call([("listening", json!({}))])]);
+    let process = CancellationToken::new();
+    let context = ToolContext::new().with_cancel(process.clone());
+    let mut conversation = builder.tools([listening]).context(context).build().unwrap();
+    let run = conversation.turn("go").cancel(CancellationToken::new()).run();
+    let canceller = async {
+        started.recv().await;
+        process.cancel();
+    };
+    let (ended, ()) = tokio::join!(run, canceller);
+    assert_eq!(ended.unwrap_err().outcome.stop, StopReason::Cancelled);
+}
+
+// accept: 133
+#[tokio::test]
+async fn a_run_whose_future_is_dropped_leaves_a_valid_history() {
+    let (deaf, mut started) = stuck("deaf", false);
+    let (builder, stage) = Stage::set([call([("look", json!({})), ("deaf", json!({}))]), say("Still here.")]);
+    let mut conversation = builder.tools([echo("look"), deaf]).build().unwrap();
+    tokio::select! {
+        _ = conversation.run("go") => panic!("it cannot end"),
+        _ = started.recv() => {}
+    }
+    assert_valid(conversation.history());
+    assert!(answers(conversation.history())[1].contains("may have taken effect"));
+    assert_eq!(stage.events_named("finished")[0]["stop"], "cancelled");
+    assert_eq!(conversation.run("again").await.unwrap().text(), "Still here.");
+}
+
+// accept: 133
+#[tokio::test(start_paused = true)]
+async fn the_clock_ends_a_run_that_takes_too_long() {
+    let (listening, _started) = stuck("listening", true);
+    let (builder, _) = Stage::set([call([("listening", json!({}))])]);
+    let limits = LoopLimits {
+        wall_ms_max: 5_000,
+        ..LoopLimits::default()
+    };
+    let error = builder
+        .tools([listening])
+        .limits(limits)
+        .build()
+        .unwrap()
+        .run("go")
+        .await
+        .unwrap_err();
+    assert!(matches!(error.failure, RunFailure::WallClockLimit { max } if max == Duration::from_secs(5)));
+    assert_eq!(answers(&error.outcome.history), ["stopped half-way"]);
+    assert_valid(&error.outcome.history);
+}
+
+// accept: 133
+#[tokio::test]
+async fn a_model_that_fails_ends_the_run_with_its_error() {
+    let failed: Step = Box::new(|_| {
+        Err(ModelError::Refused {
+            status: 401,
+            message: "no such key".to_owned(),
+        })
+    });
+    let (builder, _) = Stage::set([call([("look", json!({}))]), failed, say("Back.")]);
+    let mut conversation = builder.tools([echo("look")]).build().unwrap();
+    let error = conversation.run("go").await.unwrap_err();
+    assert!(matches!(
+        error.failure,
+        RunFailure::Model(ModelError::Refused { status: 401, .. })
+    ));
+    assert_eq!(error.outcome.stop, StopReason::ModelFailed);
+    assert_valid(&error.outcome.history);
+    let report = Error::from(error);
+    assert_eq!((report.kind, report.phase), (ErrorKind::Model, Phase::Model));
+    assert!(report.message.contains("no such key"), "{report}");
+    assert_eq!(conversation.run("again").await.unwrap().text(), "Back.");
+}
+
+fn fails_for_its_operator(name: &str) -> Arc<dyn Tool> {
+    tool(name, |_, _| {
+        let error = Error::new(
+            ErrorKind::Configuration,
+            Phase::Execute,
+            "the database at db.internal is down",
+        );
+        Err(ToolError::Operator(error))
+    })
+}
+
+// accept: 93
+#[tokio::test]
+async fn a_failure_for_the_operator_stops_the_run_and_answers_every_call() {
+    let step = call([
+        ("look", json!({})),
+        ("db", json!({})),
+        ("unborn", json!({})),
+        ("look", json!({})),
+    ]);
+    let (builder, _) = Stage::set([step]);
+    let outcome = builder
+        .tools([echo("look"), fails_for_its_operator("db")])
+        .build()
+        .unwrap()
+        .run("go")
+        .await;
+    let error = outcome.unwrap_err();
+    let RunFailure::Tool(report) = &error.failure else {
+        panic!("{error}")
+    };
+    assert_eq!(
+        (report.tool.as_deref(), report.kind),
+        (Some("db"), ErrorKind::Configuration)
+    );
+    assert_eq!(error.outcome.stop, StopReason::ToolFailed);
+    assert_valid(&error.outcome.history);
+    let answers = answers(&error.outcome.history);
+    assert_eq!(
+        (answers[0], answers[3]),
+        ("look", "look"),
+        "what was begun is answered as it ended"
+    );
+    assert!(
+        answers[1].contains("not run") && !answers[1].contains("db.internal"),
+        "{}",
+        answers[1]
+    );
+}
+
+// accept: 93
+#[tokio::test]
+async fn what_would_have_come_after_a_failure_is_not_run() {
+    let bring = |context: &crate::injection::InjectionContext<'_>| match context.call().name.as_str() {
+        "db" => crate::injection::Injection::add(vec![echo("late")]),
+        _ => crate::injection::Injection::none(),
+    };
+    let (builder, _) = Stage::set([call([("db", json!({})), ("late", json!({}))])]);
+    let mut conversation = builder
+        .tools([fails_for_its_operator("db")])
+        .strategy(bring)
+        .build()
+        .unwrap();
+    let error = conversation.run("go").await.unwrap_err();
+    assert_valid(&error.outcome.history);
+    assert!(answers(&error.outcome.history)[1].contains("not run: another tool"));
+    assert_eq!(error.outcome.tool_calls.len(), 1);
+}

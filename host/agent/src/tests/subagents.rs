@@ -1,0 +1,135 @@
+//! Agents as tools.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::*;
+use toolwit_core::ErrorKind;
+use toolwit_core::{Artifact, Blackboard, MemoryBlackboard, Sharing};
+
+#[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only the schema is used")]
+struct WorksToFind {
+    /// Whose works.
+    composers: Vec<String>,
+    max: Option<u8>,
+}
+
+/// An agent that is no model: it reads the board and puts down what it finds.
+#[derive(Default)]
+struct Finder;
+
+#[async_trait]
+impl Agent for Finder {
+    fn name(&self) -> &str {
+        "finder"
+    }
+
+    fn description(&self) -> &str {
+        "Finds performances."
+    }
+
+    async fn run(&self, task: Value, context: &ToolContext) -> Result<ToolResult, ToolError> {
+        let board = context.blackboard()?;
+        let known = board.entries().len();
+        board
+            .put(Artifact::new("Performance", task["composers"][0].clone()))
+            .map_err(ToolError::Model)?;
+        board
+            .put(Artifact::new("Note", json!("hm")))
+            .map_err(ToolError::Model)?;
+        Ok(ToolResult::value(json!({ "known": known })))
+    }
+}
+
+fn arguments(value: Value) -> Arguments {
+    value.as_object().unwrap().clone()
+}
+
+fn board() -> (Arc<dyn Blackboard>, ToolContext) {
+    let board: Arc<dyn Blackboard> = Arc::new(MemoryBlackboard::new());
+    board.put(Artifact::new("Venue", json!("hall"))).unwrap();
+    let context = ToolContext::new().with_blackboard(board.clone());
+    (board, context)
+}
+
+fn kinds(board: &dyn Blackboard) -> Vec<String> {
+    board.entries().iter().map(|entry| entry.kind().to_owned()).collect()
+}
+
+// accept: 72, accept: 142
+#[tokio::test]
+async fn a_subagent_takes_a_typed_task_on_a_board_of_its_own_and_shares_back() {
+    let agents = Agents::new().with(Finder);
+    let by_name = Subagent::by_name(&agents, "finder")
+        .unwrap()
+        .consuming::<WorksToFind>()
+        .unwrap();
+    let by_type = Subagent::of_type::<Finder>().consuming::<WorksToFind>().unwrap();
+    let instance = Subagent::of(Finder).consuming::<WorksToFind>().unwrap();
+    for subagent in [by_name, by_type, instance] {
+        let definition = subagent.definition();
+        assert_eq!(
+            (definition.name(), definition.description.as_str()),
+            ("finder", "Finds performances.")
+        );
+        assert_eq!(definition.input_schema["required"], json!(["composers"]));
+        let (board, context) = board();
+        let result = subagent
+            .call(arguments(json!({"composers": ["Bach"]})), &context)
+            .await
+            .unwrap();
+        assert_eq!(
+            result.artifacts,
+            [Artifact::new("finder", json!({"known": 2}))],
+            "the venue and the task"
+        );
+        assert_eq!(kinds(&*board), ["Venue", "Performance", "Note"]);
+    }
+}
+
+// accept: 72
+#[tokio::test]
+async fn what_is_shared_back_follows_the_rule_and_a_wrong_task_is_refused() {
+    let subagent = Subagent::of(Finder)
+        .consuming::<WorksToFind>()
+        .unwrap()
+        .with_sharing(Sharing::Kinds(vec!["Performance".to_owned()]));
+    let (board, context) = board();
+    subagent
+        .call(arguments(json!({"composers": ["Bach"]})), &context)
+        .await
+        .unwrap();
+    assert_eq!(kinds(&*board), ["Venue", "Performance"]);
+    let refused = subagent
+        .call(arguments(json!({"composers": "Bach"})), &context)
+        .await
+        .unwrap_err();
+    assert_eq!(refused.report().kind, ErrorKind::InvalidArguments);
+}
+
+// accept: 142
+#[test]
+fn an_unknown_agent_is_answered_with_the_known_ones() {
+    let agents = Agents::new()
+        .with(Finder)
+        .with(AgenticTool::new("assembler", "Assembles."));
+    let error = Subagent::by_name(&agents, "planner").err().unwrap();
+    assert_eq!(
+        error.suggestion.as_deref(),
+        Some("the agents are `assembler`, `finder`")
+    );
+    assert!(Subagent::by_name(&Agents::new(), "planner").is_err());
+}
+
+// accept: 72, accept: 12
+#[tokio::test]
+async fn an_agentic_tool_is_an_agent_and_its_answer_an_artifact() {
+    let (_, inner) = Stage::set([say(r#"{"works": 3}"#)]);
+    let agent = AgenticTool::new("assembler", "Assembles.").with_model(inner.clone());
+    let subagent = Subagent::of(agent).consuming::<WorksToFind>().unwrap();
+    let (builder, _) = Stage::set([call([("assembler", json!({"composers": ["Bach"]}))]), say("Done.")]);
+    let outcome = builder.tool(subagent).build().unwrap().run("go").await.unwrap();
+    assert_eq!(outcome.artifacts, [Artifact::new("assembler", json!({"works": 3}))]);
+    assert_eq!(inner.shown(0).messages[1].content(), r#"{"composers":["Bach"]}"#);
+}

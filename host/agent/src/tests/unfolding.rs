@@ -1,0 +1,382 @@
+//! Facades: one tool that stands for others until it is called.
+
+use super::*;
+use crate::injection::{Chain, Facade};
+use toolwit_core::{NativeEntity, NoArguments, ToolDefinition, ToolId, ToolProvider};
+
+/// A facade over tools that answer with their names.
+pub(super) fn facade(name: &str, tools: &[&str]) -> Facade {
+    let tools = tools.iter().map(|tool| echo(tool));
+    let facade = Facade::builder(name, format!("Works with {name}.")).tools(tools);
+    facade.build().unwrap()
+}
+
+pub(super) fn database() -> Facade {
+    facade("db", &["query", "insert"])
+}
+
+pub(super) async fn played(
+    facades: impl IntoIterator<Item = Facade>,
+    steps: impl IntoIterator<Item = Step>,
+) -> (RunOutcome, Stage) {
+    let (builder, stage) = Stage::set(steps);
+    let tools = facades.into_iter().map(|facade| Arc::new(facade) as Arc<dyn Tool>);
+    let outcome = builder.tools(tools).run("go").await.unwrap();
+    assert_valid(&outcome.history);
+    (outcome, stage)
+}
+
+pub(super) fn open(name: &str) -> Step {
+    call([(name, json!({}))])
+}
+
+pub(super) fn read(answer: &str) -> Value {
+    serde_json::from_str(answer).unwrap()
+}
+
+// accept: 49, accept: 53, accept: 54
+#[tokio::test]
+async fn a_facade_opens_when_it_is_called_and_stays_as_the_guide() {
+    let (outcome, stage) = played(
+        [database()],
+        [open("db"), open("db"), call([("query", json!({}))]), say("ok")],
+    )
+    .await;
+    assert_eq!(stage.shown(0).names, ["db"]);
+    assert_eq!(stage.shown(1).names, ["db", "query", "insert", "db_context"]);
+    assert_eq!(
+        stage.shown(1).serialised[0],
+        stage.shown(0).serialised[0],
+        "byte for byte"
+    );
+    assert_eq!(
+        stage.shown(2).serialised,
+        stage.shown(1).serialised,
+        "the guide adds nothing"
+    );
+    let answers = answers(&outcome.history);
+    assert_eq!(read(answers[0])["available_tools"], json!(["query", "insert"]));
+    assert_eq!(answers[1], answers[0], "called again it lists its tools");
+    assert_eq!(answers[2], "query");
+    assert!(outcome.removed.is_empty());
+}
+
+// accept: 54, accept: 60, accept: 148
+#[tokio::test]
+async fn the_context_tool_tells_why_and_how_once() {
+    let facade = Facade::builder("music", "Searches music.")
+        .tools([echo("vector_search"), echo("text_search")])
+        .usage_notes("Try vector search first.")
+        .build()
+        .unwrap();
+    let (outcome, stage) = played([facade], [open("music"), open("music_context"), say("ok")]).await;
+    let declared = stage.shown(1).serialised.concat();
+    assert_eq!(declared.matches("Try vector search first.").count(), 1);
+    assert!(stage.shown(1).serialised[3].contains("`vector_search`, `text_search`. Searches music."));
+    let told = read(answers(&outcome.history)[1]);
+    assert_eq!(told["about"], "Searches music.");
+    assert_eq!(told["usage_notes"], "Try vector search first.");
+    assert_eq!(
+        told["tools"][1],
+        json!({"name": "text_search", "description": "Is text_search.", "input_schema": {"type": "object"}})
+    );
+}
+
+fn files() -> Facade {
+    Facade::builder("files", "Reads and writes files.")
+        .category("read", [echo("read_file"), echo("list_directory")])
+        .category("write", [echo("write_file")])
+        .build()
+        .unwrap()
+}
+
+// accept: 50, accept: 51, accept: 132
+#[tokio::test]
+async fn a_category_opens_its_tools_and_another_one_adds_to_them() {
+    let ask = |category: &str| call([("files", json!({"category": category}))]);
+    let (outcome, stage) = played([files()], [ask("read"), ask("write"), ask("read"), say("ok")]).await;
+    assert!(stage.shown(0).serialised[0].contains(r#""enum":["read","write"]"#));
+    assert_eq!(
+        stage.shown(1).names,
+        ["files", "read_file", "list_directory", "files_context"]
+    );
+    assert_eq!(stage.shown(2).names[4..], ["write_file"]);
+    assert_eq!(stage.shown(3).serialised, stage.shown(2).serialised);
+    assert_eq!(
+        read(answers(&outcome.history)[2])["available_tools"],
+        json!(["read_file", "list_directory"])
+    );
+}
+
+// accept: 50, accept: 52
+#[tokio::test]
+async fn an_unknown_category_is_refused_with_those_that_there_are_and_opens_nothing() {
+    let (outcome, stage) = played(
+        [files()],
+        [
+            call([("files", json!({"category": "execute"})), ("files", json!({}))]),
+            say("ok"),
+        ],
+    )
+    .await;
+    for answer in answers(&outcome.history) {
+        assert!(answer.contains("invalid-arguments"), "{answer}");
+    }
+    assert!(
+        answers(&outcome.history)[0].contains(r#"\"read\""#),
+        "{:?}",
+        answers(&outcome.history)
+    );
+    assert_eq!(stage.shown(1).names, ["files"]);
+}
+
+// accept: 59
+#[tokio::test]
+async fn a_tool_without_a_category_is_in_each_and_all_are_in_all() {
+    let made = |name: &str, category: &str| {
+        let definition = ToolDefinition::new(ToolId::native(name), name, "", json!({"type": "object"}));
+        let tool = NativeTool::from_definition(definition.with_category(category), |_, _| async {
+            Ok(ToolResult::text(""))
+        });
+        Arc::new(tool.unwrap()) as Arc<dyn Tool>
+    };
+    let facade = || {
+        Facade::builder("files", "")
+            .tools([made("read", "r"), made("write", "w"), echo("status")])
+            .category_parameter("kind")
+            .build()
+            .unwrap()
+    };
+    let (_, stage) = played([facade()], [call([("files", json!({"kind": "w"}))]), say("ok")]).await;
+    assert_eq!(stage.shown(1).names, ["files", "write", "status", "files_context"]);
+    let (_, stage) = played([facade()], [call([("files", json!({"kind": "all"}))]), say("ok")]).await;
+    assert_eq!(
+        stage.shown(1).names,
+        ["files", "read", "write", "status", "files_context"]
+    );
+}
+
+/// A facade that makes tools for the cart that it is asked for; the two share its items.
+fn carts() -> Facade {
+    let schema = json!({
+        "type": "object",
+        "properties": {"cart_id": {"type": "string"}},
+        "required": ["cart_id"],
+    });
+    let made = Facade::builder("cart", "Opens a cart.").selectable(schema, |arguments, context| {
+        let id = arguments["cart_id"].as_str().unwrap_or_default().to_owned();
+        let owner = context.text("tenant").unwrap_or("nobody").to_owned();
+        let items = Arc::new(Mutex::new(Vec::<String>::new()));
+        let shared = items.clone();
+        let add = tool("add_item", move |arguments, _| {
+            let mut items = items.lock().unwrap();
+            items.push(arguments["item"].as_str().unwrap_or_default().to_owned());
+            Ok(ToolResult::text("added"))
+        });
+        let view = tool("view_cart", move |_, _| {
+            let items = shared.lock().unwrap();
+            Ok(ToolResult::text(format!("{owner} has {} in {id}", items.join(","))))
+        });
+        Ok(vec![add, view])
+    });
+    made.build().unwrap()
+}
+
+// accept: 52, accept: 61, accept: 62, accept: 132
+#[tokio::test]
+async fn tools_are_made_of_the_arguments_share_state_and_are_bound_anew() {
+    let cart = |id: &str| call([("cart", json!({"cart_id": id}))]);
+    let add = |item: &str| call([("add_item", json!({"item": item}))]);
+    let view = || call([("view_cart", json!({}))]);
+    let steps = [
+        cart("a"),
+        add("apple"),
+        cart("a"),
+        view(),
+        cart("b"),
+        add("pear"),
+        view(),
+        call([("cart", json!({"cart_id": 7}))]),
+        say("ok"),
+    ];
+    let (builder, stage) = Stage::set(steps);
+    let context = ToolContext::new().with("tenant", "acme");
+    let outcome = builder.tool(carts()).context(context).run("go").await.unwrap();
+    let answers = answers(&outcome.history);
+    assert_eq!(
+        answers[3], "acme has apple in a",
+        "the same arguments again change nothing"
+    );
+    assert_eq!(answers[6], "acme has pear in b");
+    assert!(answers[7].contains("/cart_id"), "{}", answers[7]);
+    assert_eq!(
+        stage.shown(8).serialised,
+        stage.shown(1).serialised,
+        "never a second name"
+    );
+    assert_eq!(stage.events_named("tools_rebound").len(), 1);
+}
+
+/// An object with a facade among its members.
+struct Workshop;
+
+impl ToolProvider for Workshop {
+    fn prefix(&self) -> &str {
+        "workshop"
+    }
+
+    fn instance_id(&self) -> Option<String> {
+        None
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        vec![echo("sweep"), Arc::new(facade("box", &["hammer"]))]
+    }
+}
+
+// accept: 56, accept: 58, accept: 143
+#[tokio::test]
+async fn an_object_becomes_one_facade() {
+    let object = NativeEntity::new("clock", Arc::new(7)).with_id("c").method(
+        "now",
+        "Tells the time.",
+        |hour, _: NoArguments, _| async move { Ok::<_, String>(*hour) },
+    );
+    let object = object.unwrap();
+    let made = Facade::of_object("time", "Tells times.", &object).unwrap();
+    let (outcome, _) = played([made], [open("time"), open("clock_c_now"), say("ok")]).await;
+    assert_eq!(answers(&outcome.history)[1], "7");
+    let made = Facade::of_object("workshop", "Has a box.", &Workshop).unwrap();
+    let (outcome, _) = played([made], [open("workshop"), open("box"), open("hammer"), say("ok")]).await;
+    assert_eq!(
+        answers(&outcome.history)[2],
+        "hammer",
+        "a facade among its members is found by itself"
+    );
+    let nothing: &dyn ToolProvider = &NativeEntity::new("nothing", Arc::new(()));
+    let error = Facade::of_object("none", "", nothing).err().unwrap();
+    assert!(
+        error
+            .to_string()
+            .contains("`nothing` behind the facade `none` has no tools"),
+        "{error}"
+    );
+    assert!(Facade::of_object_if_any("none", "", nothing).is_none());
+}
+
+#[test]
+fn categories_and_a_selection_are_refused_together() {
+    let both = Facade::builder("both", "")
+        .category("a", [echo("x")])
+        .selectable(json!({"type": "object"}), |_, _| Ok(Vec::new()));
+    assert!(both.build().err().unwrap().to_string().contains("a selection"));
+}
+
+/// A tool around another.
+struct Wrapped(Arc<dyn Tool>);
+
+#[async_trait]
+impl Tool for Wrapped {
+    fn definition(&self) -> &ToolDefinition {
+        self.0.definition()
+    }
+
+    async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+        self.0.call(arguments, context).await
+    }
+
+    fn decorated(&self) -> Option<&Arc<dyn Tool>> {
+        Some(&self.0)
+    }
+}
+
+// accept: 27
+#[tokio::test]
+async fn a_decorated_facade_opens_all_the_same() {
+    let exclusive = facade("outer", &[]);
+    let inner = Facade::builder("mood", "")
+        .tools([echo("formal")])
+        .exclusive()
+        .build()
+        .unwrap();
+    let wrapped = Wrapped(Arc::new(Wrapped(Arc::new(inner))));
+    let (builder, stage) = Stage::set([open("mood"), open("outer"), say("ok")]);
+    let outcome = builder.tool(wrapped).tool(exclusive).run("go").await.unwrap();
+    assert_eq!(stage.shown(1).names, ["mood", "outer", "formal", "mood_context"]);
+    assert!(
+        answers(&outcome.history)[1].contains("set aside"),
+        "its exclusiveness is seen too"
+    );
+}
+
+// accept: 129, accept: 132
+#[tokio::test]
+async fn two_facades_of_one_response_open_in_call_order_and_share_no_names() {
+    let both = [facade("prod", &["query", "status"]), facade("test", &["query"])];
+    let (outcome, stage) = played(
+        both,
+        [
+            call([("test", json!({})), ("prod", json!({})), ("query", json!({}))]),
+            say("ok"),
+        ],
+    )
+    .await;
+    assert_eq!(
+        stage.shown(1).names,
+        [
+            "prod",
+            "test",
+            "query",
+            "test_context",
+            "prod_query",
+            "status",
+            "prod_context"
+        ]
+    );
+    let answers = answers(&outcome.history);
+    assert_eq!(read(answers[0])["available_tools"], json!(["query"]));
+    assert_eq!(
+        read(answers[1])["available_tools"],
+        json!(["prod_query", "status"]),
+        "as it is really named"
+    );
+    assert_eq!(answers[2], "query", "which its response brought");
+}
+
+// accept: 64
+#[tokio::test]
+async fn a_hundred_tools_behind_five_facades_are_two_calls_away() {
+    let shelf = |number: usize| {
+        let names: Vec<_> = (0..20).map(|tool| format!("tool_{number}_{tool}")).collect();
+        facade(
+            &format!("shelf_{number}"),
+            &names.iter().map(String::as_str).collect::<Vec<_>>(),
+        )
+    };
+    for (number, tool) in [(0, 0), (2, 19), (4, 7)] {
+        let name = format!("tool_{number}_{tool}");
+        let steps = [open(&format!("shelf_{number}")), open(&name), say("ok")];
+        let (outcome, stage) = played((0..5).map(shelf), steps).await;
+        assert_eq!(stage.shown(0).names.len(), 5);
+        assert_eq!(answers(&outcome.history)[1], name);
+        assert_eq!(outcome.tool_calls.len(), 2);
+    }
+    let steps = [call([("shelf_3", json!({})), ("tool_3_5", json!({}))]), say("ok")];
+    let (outcome, _) = played((0..5).map(shelf), steps).await;
+    assert_eq!(answers(&outcome.history)[1], "tool_3_5", "or one response");
+}
+
+// accept: 19, accept: 22, accept: 24
+#[tokio::test]
+async fn unfolding_is_on_by_default_and_stands_before_the_callers_own() {
+    let (builder, stage) = Stage::set([open("db"), say("ok")]);
+    builder.tool(database()).without_strategies().run("go").await.unwrap();
+    assert_eq!(stage.shown(1).names, ["db"]);
+    let own = Chain::with_unfolding().then(|context: &crate::injection::InjectionContext<'_>| {
+        assert_eq!(context.call().name.as_str(), "db");
+        crate::injection::Injection::add(vec![echo("own")])
+    });
+    let (builder, stage) = Stage::set([open("db"), say("ok")]);
+    builder.tool(database()).strategies(own).run("go").await.unwrap();
+    assert_eq!(stage.shown(1).names, ["db", "query", "insert", "db_context", "own"]);
+}

@@ -1,0 +1,86 @@
+//! What a build says while it runs.
+
+use std::fmt;
+
+/// Something that happened during a build.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BuildEvent<'a> {
+    /// A step began; the one before it is over.
+    Step(&'a Step),
+    /// A tool wrote this line: a compiler's diagnostic, a package manager's progress.
+    Output(&'a str),
+}
+
+/// A part of a build that may take long enough to be worth a line.
+///
+/// Its `Display` is a phrase for a person, such as `compiling customers`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Step {
+    /// `rustup` downloads the WebAssembly target.
+    AddTarget,
+    /// Another build prepares the compiler; this one waits for it.
+    WaitForCompiler,
+    /// The system's package manager installs these packages.
+    InstallPackages(Vec<String>),
+    /// Rust's standard library is compiled for WebAssembly, once per compiler version.
+    BuildStd,
+    /// The named package is compiled.
+    Compile(String),
+    /// The author's own build command runs.
+    RunCommand(String),
+    /// A core module is wrapped into a component.
+    Componentize,
+    /// The WIT with its docs is appended.
+    EmbedWit,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AddTarget => f.write_str("adding the wasm32-wasip2 target with rustup"),
+            Self::WaitForCompiler => f.write_str("waiting for another build that prepares the WebAssembly compiler"),
+            Self::InstallPackages(packages) => write!(f, "installing {}", packages.join(", ")),
+            Self::BuildStd => {
+                f.write_str("compiling Rust's standard library for WebAssembly (once, about two minutes)")
+            }
+            Self::Compile(package) => write!(f, "compiling {package}"),
+            Self::RunCommand(command) => write!(f, "running `{command}`"),
+            Self::Componentize => f.write_str("making a component of the core module"),
+            Self::EmbedWit => f.write_str("embedding the WIT"),
+        }
+    }
+}
+
+/// Receives what a build says; every `Fn(BuildEvent)` is one.
+///
+/// It is called from the task that runs the build and must not block.
+pub trait Progress: Send + Sync {
+    /// Takes note of one event.
+    fn event(&self, event: BuildEvent<'_>);
+}
+
+impl<F> Progress for F
+where
+    F: Fn(BuildEvent<'_>) + Send + Sync,
+{
+    fn event(&self, event: BuildEvent<'_>) {
+        self(event);
+    }
+}
+
+/// A [`Progress`] that ignores everything.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Progress for Silent {
+    fn event(&self, _event: BuildEvent<'_>) {}
+}
+
+impl dyn Progress + '_ {
+    /// Announces a step.
+    pub(super) fn step(&self, step: Step) {
+        tracing::debug!(%step, "build step");
+        self.event(BuildEvent::Step(&step));
+    }
+}

@@ -1,0 +1,93 @@
+//! One process at a time prepares the compiler.
+
+use std::{
+    fs::{self, File, TryLockError},
+    path::Path,
+    time::Duration,
+};
+
+use tokio::time::{Instant, sleep};
+
+use crate::blocking::blocking;
+use crate::{BuildError, Progress, Step};
+
+/// How long the work of another build may take, which is that of installing packages and compiling a library.
+const LIMIT: Duration = Duration::from_secs(60 * 60);
+
+/// How often a waiting build looks again.
+const POLL: Duration = Duration::from_millis(200);
+
+/// Exclusive use of the cache directory, given back when it is dropped or its process ends in whatever way.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock, or waits for it; the wait can be cancelled.
+    pub(crate) async fn take(cache_dir: &Path, progress: &dyn Progress) -> Result<Self, BuildError> {
+        let path = cache_dir.join("lock");
+        let file = {
+            let (dir, path) = (cache_dir.to_owned(), path.clone());
+            let open = move || {
+                fs::create_dir_all(&dir)?;
+                File::options().create(true).truncate(false).write(true).open(path)
+            };
+            let path = cache_dir.to_owned();
+            blocking(move || open().map_err(BuildError::file("write", path))).await?
+        };
+        let deadline = Instant::now() + LIMIT;
+        let mut waiting = false;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self { _file: file }),
+                Err(TryLockError::Error(source)) => {
+                    return Err(BuildError::File {
+                        action: "lock",
+                        path,
+                        source,
+                    });
+                }
+                Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
+                    return Err(BuildError::TimedOut {
+                        command: format!("waiting for `{}`", path.display()),
+                        limit_s: LIMIT.as_secs(),
+                    });
+                }
+                Err(TryLockError::WouldBlock) => {}
+            }
+            if !waiting {
+                progress.step(Step::WaitForCompiler);
+                waiting = true;
+            }
+            sleep(POLL).await;
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+    use crate::{BuildEvent, Silent};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_second_build_waits_and_says_so_until_the_first_is_done() {
+        let dir = tempfile::tempdir().unwrap();
+        let waits = AtomicU32::new(0);
+        let count = |event: BuildEvent<'_>| {
+            assert_eq!(event, BuildEvent::Step(&Step::WaitForCompiler));
+            waits.fetch_add(1, Ordering::Relaxed);
+        };
+        let first = Lock::take(dir.path(), &Silent).await.unwrap();
+        let refused = Lock::take(dir.path(), &count).await.unwrap_err();
+        assert!(matches!(refused, BuildError::TimedOut { .. }), "{refused:?}");
+        assert_eq!(waits.load(Ordering::Relaxed), 1);
+
+        drop(first);
+        Lock::take(dir.path(), &count).await.unwrap();
+        assert_eq!(waits.load(Ordering::Relaxed), 1, "a free lock is taken without a word");
+    }
+}

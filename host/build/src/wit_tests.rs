@@ -1,0 +1,188 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+
+use tempfile::TempDir;
+use wasmparser::{Parser, Payload};
+use wit_component::DecodedWasm;
+
+use super::*;
+
+const ROOT: &str = "
+    /// Counts words.
+    package demo:words@0.2.0;
+
+    /// What can be counted.
+    interface counting {
+        use demo:shared/types@1.0.0.{span};
+
+        /// Counts the words of a text.
+        count: func(
+            text: string,
+        ) -> span;
+    }
+
+    world plugin {
+        export counting;
+    }
+";
+
+const SHARED: &str = "
+    package demo:shared@1.0.0;
+
+    interface types {
+        /// A part of a text.
+        record span {
+            /// The first byte.
+            start: u32,
+        }
+    }
+";
+
+/// A component that exports what [`ROOT`] promises, made without any compiler.
+const COMPONENT: &str = r#"(component
+    (core module $m
+        (func (export "count") (param i32 i32) (result i32) i32.const 7)
+        (memory (export "memory") 1)
+        (func (export "realloc") (param i32 i32 i32 i32) (result i32) i32.const 16))
+    (core instance $i (instantiate $m))
+    (func $count (param "text" string) (result u32)
+        (canon lift (core func $i "count") (memory (core memory $i "memory")) (realloc (core func $i "realloc"))))
+    (instance $counting (export "count" (func $count)))
+    (export "demo:words/counting@0.2.0" (instance $counting)))"#;
+
+fn project(files: &[(&str, &str)]) -> TempDir {
+    let dir = TempDir::new().unwrap();
+    for (path, text) in files {
+        let path = dir.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    dir
+}
+
+fn words() -> ResolvedWit {
+    let dir = project(&[("wit/words.wit", ROOT), ("wit/deps/shared/types.wit", SHARED)]);
+    ResolvedWit::read(&dir.path().join("wit")).unwrap()
+}
+
+/// The contents of a component's own `toolwit:wit` sections, in order.
+fn embedded(component: &[u8]) -> Vec<Vec<u8>> {
+    let mut depth = 0;
+    let mut found = Vec::new();
+    for payload in Parser::new(0).parse_all(component) {
+        match payload.unwrap() {
+            Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+            Payload::End(_) if depth > 0 => depth -= 1,
+            Payload::CustomSection(section) if depth == 0 && section.name() == WIT_SECTION => {
+                found.push(section.data().to_vec());
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn decoded_package(bytes: &[u8]) -> (Resolve, PackageId) {
+    match wit_component::decode(bytes).unwrap() {
+        DecodedWasm::WitPackage(resolve, package) => (resolve, package),
+        DecodedWasm::Component(..) => panic!("a component where a package was expected"),
+    }
+}
+
+#[test]
+fn docs_come_back_from_the_component() {
+    let component = embed_wit(&wat::parse_str(COMPONENT).unwrap(), &words()).unwrap();
+    let sections = embedded(&component);
+    assert_eq!(sections.len(), 2);
+
+    let (resolve, package) = decoded_package(&sections[1]);
+    let package = &resolve.packages[package];
+    assert_eq!(package.name.to_string(), "demo:words@0.2.0");
+    assert_eq!(package.docs.contents.as_deref(), Some("Counts words."));
+    let counting = &resolve.interfaces[package.interfaces["counting"]];
+    assert_eq!(counting.docs.contents.as_deref(), Some("What can be counted."));
+    let count = &counting.functions["count"];
+    assert_eq!(count.docs.contents.as_deref(), Some("Counts the words of a text."));
+    assert_eq!(count.params[0].name, "text");
+}
+
+#[test]
+fn docs_of_packages_it_builds_upon_come_back_too() {
+    let component = embed_wit(&wat::parse_str(COMPONENT).unwrap(), &words()).unwrap();
+    let (resolve, package) = decoded_package(&embedded(&component)[0]);
+    let types = &resolve.interfaces[resolve.packages[package].interfaces["types"]];
+    let span = &resolve.types[types.types["span"]];
+    assert_eq!(span.docs.contents.as_deref(), Some("A part of a text."));
+    let wit_parser::TypeDefKind::Record(record) = &span.kind else {
+        panic!("no record")
+    };
+    assert_eq!(record.fields[0].docs.contents.as_deref(), Some("The first byte."));
+}
+
+#[test]
+fn docs_of_all_packages_are_put_together() {
+    let component = embed_wit(&wat::parse_str(COMPONENT).unwrap(), &words()).unwrap();
+    let printed = toolwit_sandbox::component_wit(&component).unwrap();
+    for told in [
+        "/// Counts the words of a text.",
+        "/// A part of a text.",
+        "/// The first byte.",
+    ] {
+        assert!(printed.contains(told), "{told} in {printed}");
+    }
+}
+
+#[test]
+fn other_tools_decode_the_component_as_before() {
+    let plain = wat::parse_str(COMPONENT).unwrap();
+    let with_wit = embed_wit(&plain, &words()).unwrap();
+    let exports = |bytes: &[u8]| match wit_component::decode(bytes).unwrap() {
+        DecodedWasm::Component(resolve, world) => resolve.worlds[world]
+            .exports
+            .keys()
+            .map(|key| resolve.name_world_key(key))
+            .collect::<Vec<_>>(),
+        DecodedWasm::WitPackage(..) => panic!("a package where a component was expected"),
+    };
+    assert_eq!(exports(&with_wit), ["demo:words/counting@0.2.0"]);
+    assert_eq!(exports(&with_wit), exports(&plain));
+    wasmparser::Validator::new().validate_all(&with_wit).unwrap();
+}
+
+#[test]
+fn embedding_twice_is_embedding_once() {
+    let once = embed_wit(&wat::parse_str(COMPONENT).unwrap(), &words()).unwrap();
+    assert_eq!(embed_wit(&once, &words()).unwrap(), once);
+}
+
+#[test]
+fn wasi_packages_are_not_carried() {
+    let root = "package demo:clock; world plugin { import wasi:clocks/wall@0.2.0; export now: func() -> u64; }";
+    let wasi = "package wasi:clocks@0.2.0; interface wall { now: func() -> u64; }";
+    let dir = project(&[("wit/root.wit", root), ("wit/deps/clocks.wit", wasi)]);
+    let wit = ResolvedWit::read(&dir.path().join("wit")).unwrap();
+    assert_eq!(wit.encode().unwrap().len(), 1);
+}
+
+#[test]
+fn a_syntax_error_is_told_with_its_place() {
+    let dir = project(&[(
+        "wit/broken.wit",
+        "package a:b;\ninterface i {\n  f: func(x: nope) -> u8;\n}\n",
+    )]);
+    let WitError::Invalid { message, .. } = ResolvedWit::read(&dir.path().join("wit")).unwrap_err() else {
+        panic!("another error")
+    };
+    assert!(message.contains("broken.wit:3:14"), "{message}");
+    assert!(message.contains("nope"), "{message}");
+}
+
+#[test]
+fn a_missing_or_ambiguous_world_is_refused() {
+    let dir = project(&[("wit/w.wit", "package a:b; world one {} world two {}")]);
+    let wit = ResolvedWit::read(&dir.path().join("wit")).unwrap();
+    assert!(wit.world(Some("two")).is_ok());
+    assert!(matches!(wit.world(Some("three")), Err(WitError::World { .. })));
+    assert!(matches!(wit.world(None), Err(WitError::World { message }) if message.contains("a:b/one")));
+}

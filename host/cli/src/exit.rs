@@ -1,0 +1,87 @@
+//! How a command ends, as a number that scripts can branch on.
+
+use std::process::ExitCode;
+
+use toolwit::{Error, ErrorKind, Phase};
+
+/// How a command ended. The worse the end, the larger the number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(super) enum Exit {
+    /// All went well.
+    Success = 0,
+    /// The tool or the model answered with an error.
+    Failed = 1,
+    /// The command line, its arguments or a file of settings is wrong.
+    Usage = 2,
+    /// A plugin could not be built or loaded.
+    NotLoaded = 3,
+    /// A limit or a grant stopped it.
+    Stopped = 4,
+    /// The user interrupted it.
+    Interrupted = 130,
+}
+
+impl Exit {
+    /// Says how a command ends that failed with this error.
+    pub(super) fn of(error: &Error) -> Self {
+        match (error.kind, error.phase) {
+            (ErrorKind::Cancelled, _) => Self::Interrupted,
+            (ErrorKind::Internal, _) => Self::Failed,
+            // What is wrong with a package names its plugin; what is wrong with the command's own settings does not.
+            (ErrorKind::Configuration, Phase::Registry) if error.plugin.is_some() => Self::NotLoaded,
+            (ErrorKind::Configuration, _) | (ErrorKind::Io, Phase::Registry) => Self::Usage,
+            (ErrorKind::InvalidArguments | ErrorKind::UnknownTool | ErrorKind::MissingKey, _) => Self::Usage,
+            (ErrorKind::AmbiguousTool | ErrorKind::ToolUnavailable, _) => Self::Usage,
+            (_, Phase::Load | Phase::Link) | (ErrorKind::Build, _) => Self::NotLoaded,
+            (ErrorKind::Denied | ErrorKind::LoopLimit, _) => Self::Stopped,
+            (kind, _) if kind.is_limit() => Self::Stopped,
+            _ => Self::Failed,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_class_of_error_has_its_number() {
+        let cases = [
+            (ErrorKind::Tool, Phase::Execute, 1),
+            (ErrorKind::Trap, Phase::Execute, 1),
+            (ErrorKind::Model, Phase::Model, 1),
+            (ErrorKind::InvalidArguments, Phase::Validate, 2),
+            (ErrorKind::AmbiguousTool, Phase::Validate, 2),
+            (ErrorKind::Io, Phase::Registry, 2),
+            (ErrorKind::MissingKey, Phase::Validate, 2),
+            (ErrorKind::Io, Phase::Load, 3),
+            (ErrorKind::MalformedComponent, Phase::Load, 3),
+            (ErrorKind::UnknownImport, Phase::Link, 3),
+            (ErrorKind::FileBytes, Phase::Load, 3),
+            (ErrorKind::Build, Phase::Build, 3),
+            (ErrorKind::Fuel, Phase::Execute, 4),
+            (ErrorKind::Memory, Phase::Instantiate, 4),
+            (ErrorKind::Denied, Phase::Execute, 4),
+            (ErrorKind::Cancelled, Phase::Execute, 130),
+        ];
+        let of_package = Error::new(ErrorKind::Configuration, Phase::Registry, "it failed").with_plugin("a");
+        assert_eq!(Exit::of(&of_package) as u8, 3);
+        for (kind, phase, number) in cases {
+            let exit = Exit::of(&Error::new(kind, phase, "it failed"));
+            assert_eq!(exit as u8, number, "{kind} in {phase}");
+        }
+    }
+
+    #[test]
+    fn the_worse_of_two_ends_has_the_larger_number() {
+        assert_eq!(Exit::Success.max(Exit::Failed), Exit::Failed);
+        assert_eq!(Exit::Interrupted.max(Exit::Stopped), Exit::Interrupted);
+    }
+}

@@ -1,0 +1,181 @@
+//! Plugins that tell their tools only when they run: who looks runs nothing.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use serde_json::json;
+use toolwit::build::{Build, Silent};
+
+use crate::support::Workspace;
+
+/// The component of the guest `menu`, built once.
+fn menu() -> &'static [u8] {
+    static BUILT: OnceLock<Vec<u8>> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/guests/rust/menu");
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("menu.wasm");
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let built = runtime.block_on(Build::new(source).out(&out).run(&Silent));
+        std::fs::read(built.unwrap().component).unwrap()
+    })
+}
+
+fn granted(workspace: Workspace, settings: &str) -> Workspace {
+    let grants = format!("version = 1\n[[grant]]\nplugin = \"menu\"\nany-version = true\nconfig = {{ {settings} }}\n");
+    let workspace = workspace.file("grants.toml", grants);
+    let file = workspace.path().join("grants.toml").display().to_string();
+    workspace.variable("TOOLWIT_GRANTS", file)
+}
+
+fn tool_names(workspace: &Workspace) -> Vec<String> {
+    let (_, listed) = workspace.json(&["list", "--json"]);
+    let tools = listed["plugins"][0]["tools"].as_array().unwrap().clone();
+    tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn a_plugin_that_was_not_asked_is_listed_with_what_to_do() {
+    let workspace = Workspace::new().file("tools/menu.wasm", menu());
+    let (_, listed) = workspace.json(&["list", "--json"]);
+    let plugin = &listed["plugins"][0];
+    assert_eq!(
+        (&plugin["status"], plugin["tools"].as_array().unwrap().len()),
+        (&json!("unasked"), 1)
+    );
+    assert!(
+        plugin["reason"].as_str().unwrap().contains("was not asked yet"),
+        "{plugin}"
+    );
+    let shown = workspace.run(&["list"]);
+    assert!(
+        shown.stdout.contains("unasked: it tells its tools when it runs"),
+        "{shown}"
+    );
+    assert!(shown.stdout.contains("toolwit refresh menu"), "{shown}");
+    let unknown = workspace.run(&["show", "soup"]);
+    assert!(
+        unknown.code == Some(2) && unknown.stderr.contains("toolwit refresh menu"),
+        "{unknown}"
+    );
+    let inspected = workspace.run(&["inspect", "tools/menu.wasm"]);
+    assert!(
+        inspected
+            .stdout
+            .contains("those that it tells when it runs: `toolwit add`"),
+        "{inspected}"
+    );
+    let (_, document) = workspace.json(&["inspect", "tools/menu.wasm", "--json"]);
+    assert_eq!(
+        (&document["dynamic"], &document["status"]),
+        (&json!(true), &json!("unasked"))
+    );
+    let (_, doctor) = workspace.json(&["doctor", "--json"]);
+    assert!(doctor.to_string().contains("was not asked yet"), "{doctor}");
+    assert_eq!(tool_names(&workspace), ["count"], "none of these ran it");
+}
+
+#[test]
+fn a_call_asks_once_and_from_then_on_the_tools_are_listed_and_found() {
+    let workspace = Workspace::new().file("tools/menu.wasm", menu());
+    let called = workspace.run(&["call", "soup", r#"{"guests": 2}"#]);
+    assert_eq!(
+        (called.code, called.stdout.as_str()),
+        (Some(0), "soup {\"guests\":2} 1\n"),
+        "{called}"
+    );
+    for told in ["soup is on the table", "Here is your soup."] {
+        assert!(
+            called.stderr.contains(told),
+            "what it says to the user is shown: {called}"
+        );
+    }
+    assert_eq!(workspace.run(&["-q", "call", "soup", r#"{"guests": 2}"#]).stderr, "");
+    // A mode in which it would tell nothing.
+    let workspace = granted(workspace, "mode = \"closed\"");
+    assert_eq!(tool_names(&workspace), ["count", "soup", "tea"]);
+    let shown = workspace.run(&["show", "soup"]);
+    assert!(shown.stdout.contains("Cooks soup for some guests."), "{shown}");
+    assert!(workspace.run(&["search", "cooking", "tea"]).stdout.starts_with("tea"));
+    let refused = workspace.run(&["call", "soup", r#"{"guests": 20}"#]);
+    assert!(
+        refused.code == Some(2) && refused.stderr.contains("/guests"),
+        "{refused}"
+    );
+    let script = workspace.run_with_input(
+        &["call", "--script", "-"],
+        r#"{"tool": "tea", "arguments": {"guests": 1}}"#,
+    );
+    assert_eq!(script.code, Some(0), "{script}");
+}
+
+#[test]
+fn add_asks_and_refresh_asks_anew() {
+    let workspace = Workspace::new().file("menu.wasm", menu());
+    let (code, added) = workspace.json(&["add", "menu.wasm", "--json"]);
+    assert_eq!((code, &added["added"][0]["tools"]), (Some(0), &json!(3)), "{added}");
+    assert_eq!(tool_names(&workspace), ["count", "soup", "tea"]);
+
+    let workspace = granted(workspace, "dishes = \"cake\"");
+    let refreshed = workspace.run(&["refresh", "menu"]);
+    assert_eq!(
+        (refreshed.code, refreshed.stdout.as_str()),
+        (Some(0), "menu  2 tools\n"),
+        "{refreshed}"
+    );
+    assert_eq!(tool_names(&workspace), ["count", "cake"]);
+
+    let workspace = granted(workspace, "mode = \"twice\"");
+    let (code, refused) = workspace.json(&["refresh", "--json"]);
+    assert_eq!(
+        (code, &refused["asked"][0]["error"]["kind"]),
+        (Some(3), &json!("invalid-provider")),
+        "{refused}"
+    );
+    assert_eq!(tool_names(&workspace), ["count", "cake"], "what it told before stays");
+    assert_eq!(workspace.run(&["refresh", "nobody"]).code, Some(2));
+}
+
+#[test]
+fn a_plugin_that_tells_nothing_is_added_and_says_why() {
+    let workspace = granted(Workspace::new().file("menu.wasm", menu()), "mode = \"closed\"");
+    let added = workspace.run(&["add", "menu.wasm"]);
+    assert!(
+        added.code == Some(0) && added.stderr.contains("the kitchen is closed"),
+        "{added}"
+    );
+    let called = workspace.run(&["call", "soup", r#"{"guests": 2}"#]);
+    assert!(
+        called.code != Some(0) && called.stderr.contains("the kitchen is closed"),
+        "{called}"
+    );
+    let workspace = granted(workspace, "dishes = \"soup\"");
+    assert_eq!(
+        workspace.run(&["call", "soup", r#"{"guests": 2}"#]).code,
+        Some(0),
+        "the failure was not kept"
+    );
+}
+
+#[test]
+fn a_plugin_that_cannot_be_asked_is_added_all_the_same_and_its_other_tools_work() {
+    let workspace = Workspace::new()
+        .file("menu.wasm", menu())
+        .file("grants.toml", "no grants at all");
+    let file = workspace.path().join("grants.toml").display().to_string();
+    let workspace = workspace.variable("TOOLWIT_GRANTS", file);
+    let (code, added) = workspace.json(&["add", "menu.wasm", "--json"]);
+    assert_eq!((code, &added["added"][0]["name"]), (Some(0), &json!("menu")), "{added}");
+    assert!(added["added"][0]["unasked"].is_string(), "{added}");
+
+    let workspace = granted(workspace, "mode = \"closed\"");
+    let refused = workspace.run(&["refresh"]);
+    assert!(
+        refused.code == Some(3) && refused.stdout.contains("the kitchen is closed"),
+        "{refused}"
+    );
+    let counted = workspace.run(&["call", "count"]);
+    assert_eq!((counted.code, counted.stdout.as_str()), (Some(0), "0\n"), "{counted}");
+}

@@ -1,0 +1,85 @@
+//! What a tool is: its contract, names, results, errors and context. No WebAssembly and no I/O.
+//!
+//! A [`Tool`] has a [`ToolDefinition`] and answers calls with a [`ToolResult`]; a [`ToolSet`] holds those of one
+//! conversation, each under a [`ToolName`]. [`NativeTool`] makes one of Rust code, [`ToolProvider`] many of one object.
+
+mod approval;
+mod arguments;
+mod artifact_sink;
+mod asset;
+mod available;
+mod background;
+mod blackboard;
+mod caller;
+mod context;
+mod contract;
+mod decorator;
+mod definition;
+mod entity_methods;
+mod error;
+mod id;
+mod input;
+mod loop_memo;
+mod message;
+mod meta;
+mod name;
+mod native;
+mod native_entity;
+mod object;
+mod output;
+mod parameter;
+mod provider;
+mod result;
+mod set;
+mod signal;
+mod unfold;
+
+pub use approval::{Approval, ApprovalRequest, Approver};
+pub use arguments::{ARGUMENT_BYTES_MAX, ParsedArguments, parse_arguments, parse_json};
+pub use artifact_sink::{ArtifactSink, BlackboardSink, Capture, CompositeSink, ListSink};
+pub use asset::{Asset, AssetTracker};
+pub use available::{AVAILABLE_TOOLS, name_available_tools};
+pub use background::{BACKGROUND_CALLS_MAX, Completion};
+pub use blackboard::{Blackboard, BlackboardEntry, BlackboardLimits, MemoryBlackboard, Sharing};
+pub use caller::ToolCaller;
+pub use context::{CHANNEL, CHAT_ID, LOOP_ID, ToolContext};
+pub use contract::{Arguments, Tool, layers};
+pub use decorator::{Decorated, Decorator, ToolExt};
+pub use definition::ToolDefinition;
+pub use entity_methods::EntityMethods;
+pub use error::ToolError;
+pub use id::ToolId;
+pub use loop_memo::LoopMemo;
+pub use message::{Message, Role, ToolCall};
+pub use meta::MetaFilter;
+pub use name::{NAME_BYTES_MAX, ToolName, short_hash, snake_case};
+pub use native::{NativeTool, NoArguments};
+pub use native_entity::NativeEntity;
+pub use object::{ToolMethod, ToolMethods, ToolObject};
+pub use output::{NoOutput, OutputSink};
+pub use parameter::Parameter;
+pub use provider::{Rebinding, ToolProvider, entity_tool_names, id_in_name};
+pub use result::{Artifact, CallUsage, ToolResult};
+pub use set::{Added, Lookup, NamedTool, ToolSet};
+pub use signal::Signal;
+pub use unfold::{Unfolded, Unfolds};
+
+pub use background::{Background, Late};
+pub use input::InputCheck;
+pub use native::schema_of;
+pub use result::FollowUp;
+
+use serde_json::Value;
+
+/// Names the JSON type of a value as an error message does: `a string`.
+#[must_use]
+pub fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}

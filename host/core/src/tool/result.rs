@@ -1,0 +1,284 @@
+//! What a tool answers.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::arguments::parse_json;
+use super::provider::ToolProvider;
+use super::signal::Signal;
+use super::unfold::Unfolded;
+use crate::error::{Error, ErrorKind, Phase};
+
+/// An object that a tool hands over beside its text: a file, a record, a picture.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Artifact {
+    /// What kind of object it is: a type's name.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The object.
+    pub value: Value,
+}
+
+impl Artifact {
+    /// Makes an artifact of the named type.
+    #[must_use]
+    pub fn new(kind: impl Into<String>, value: Value) -> Self {
+        Self {
+            kind: kind.into(),
+            value,
+        }
+    }
+
+    /// Makes an artifact of a Rust value; its type is the full name of `T`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] when the value is no JSON, such as a map whose keys are no text.
+    pub fn of<T: Serialize>(value: &T) -> Result<Self, Error> {
+        let kind = std::any::type_name::<T>();
+        let value = serde_json::to_value(value).map_err(|error| {
+            let message = format!("a `{kind}` cannot be written as JSON");
+            Error::new(ErrorKind::Configuration, Phase::Execute, message).with_source(error)
+        })?;
+        Ok(Self::new(kind, value))
+    }
+
+    /// Tells whether it is of a type, by its full name or by its simple one: the part after the last `::`, `.`, `/` or `#`.
+    #[must_use]
+    pub fn is_a(&self, kind: &str) -> bool {
+        self.kind == kind || simple_name(&self.kind) == kind
+    }
+}
+
+/// Returns a type's name without the path before it; what it is generic over stays out too.
+fn simple_name(kind: &str) -> &str {
+    let plain = kind.split('<').next().unwrap_or(kind);
+    plain.rsplit([':', '.', '/', '#']).next().unwrap_or(plain)
+}
+
+/// What a call cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CallUsage {
+    /// Fuel that the guest burnt.
+    pub fuel: u64,
+    /// From the start of the instance to the end of the call.
+    pub wall: Duration,
+    /// Waiting for a free place before that.
+    pub queued: Duration,
+    /// The most memory that the instance held, in bytes.
+    pub memory_bytes: u64,
+}
+
+/// What a tool answers: a text for the model, perhaps one for the user, and how to treat both.
+///
+/// Serialises as `{"for_llm", "for_user"?, "silent", "is_error", "async", "artifacts"?}`.
+#[derive(Clone, Default, Serialize)]
+#[non_exhaustive]
+pub struct ToolResult {
+    /// What the model reads.
+    pub for_llm: String,
+    /// What the user may read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub for_user: Option<String>,
+    /// Keeps `for_user` from the user.
+    pub silent: bool,
+    /// The tool ran and failed.
+    pub is_error: bool,
+    /// The work goes on in the background.
+    #[serde(rename = "async")]
+    pub is_async: bool,
+    /// Objects beside the text.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<Artifact>,
+    /// The result as a value, where it is more than text.
+    #[serde(skip)]
+    pub value: Option<Value>,
+    /// Live objects in the result whose methods can become tools.
+    #[serde(skip)]
+    pub providers: Vec<Arc<dyn ToolProvider>>,
+    /// The tools into which a facade opened.
+    #[serde(skip)]
+    pub unfolded: Option<Unfolded>,
+    /// Ends the run with this result as the answer.
+    #[serde(skip)]
+    pub return_direct: bool,
+    /// A call that goes on with the work in the background.
+    #[serde(skip)]
+    pub follow_up: Option<FollowUp>,
+    /// What the tool asks of the run, beside its answer.
+    #[serde(skip)]
+    pub signal: Option<Signal>,
+    /// What the call cost, where it was measured.
+    #[serde(skip)]
+    pub usage: Option<CallUsage>,
+    /// What the guest wrote to its standard output, error and log, bounded.
+    #[serde(skip)]
+    pub log: Option<Arc<str>>,
+    /// Why it failed, for the log.
+    #[serde(skip)]
+    pub source: Option<Arc<dyn StdError + Send + Sync>>,
+}
+
+/// A call of another function of the same plugin, made when this one is answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FollowUp {
+    /// The function's name or id.
+    pub tool: String,
+    /// A JSON object.
+    pub arguments: String,
+}
+
+impl ToolResult {
+    /// Text for the model.
+    #[must_use]
+    pub fn text(for_llm: impl Into<String>) -> Self {
+        Self {
+            for_llm: for_llm.into(),
+            ..Self::default()
+        }
+    }
+
+    /// A value; the model reads it as JSON, and a string as it stands.
+    #[must_use]
+    pub fn value(value: Value) -> Self {
+        let for_llm = match &value {
+            Value::String(text) => text.clone(),
+            // Straight to bytes, which the formatter would take a piece at a time.
+            other => serde_json::to_string(other).unwrap_or_default(),
+        };
+        Self {
+            for_llm,
+            value: Some(value),
+            ..Self::default()
+        }
+    }
+
+    /// The same text for the model and the user.
+    #[must_use]
+    pub fn user(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self {
+            for_user: Some(text.clone()),
+            for_llm: text,
+            ..Self::default()
+        }
+    }
+
+    /// Text for the model that the user never sees.
+    #[must_use]
+    pub fn silent(for_llm: impl Into<String>) -> Self {
+        Self {
+            silent: true,
+            ..Self::text(for_llm)
+        }
+    }
+
+    /// The tool's own failure.
+    #[must_use]
+    pub fn error(message: impl Into<String>) -> Self {
+        Self {
+            is_error: true,
+            ..Self::text(message)
+        }
+    }
+
+    /// Work that was started and goes on.
+    #[must_use]
+    pub fn background(for_llm: impl Into<String>) -> Self {
+        Self {
+            is_async: true,
+            ..Self::text(for_llm)
+        }
+    }
+
+    /// Adds an object.
+    #[must_use]
+    pub fn with_artifact(mut self, artifact: Artifact) -> Self {
+        self.artifacts.push(artifact);
+        self
+    }
+
+    /// Adds a live object whose methods can become tools.
+    #[must_use]
+    pub fn with_provider(mut self, provider: Arc<dyn ToolProvider>) -> Self {
+        self.providers.push(provider);
+        self
+    }
+
+    /// Gives the user a text of their own.
+    #[must_use]
+    pub fn with_user_text(mut self, text: impl Into<String>) -> Self {
+        self.for_user = Some(text.into());
+        self
+    }
+
+    /// Makes this result the run's answer, unless it is an error.
+    #[must_use]
+    pub fn as_answer(mut self) -> Self {
+        self.return_direct = true;
+        self
+    }
+
+    /// Asks something of the run, beside the answer.
+    #[must_use]
+    pub fn with_signal(mut self, signal: Signal) -> Self {
+        self.signal = Some(signal);
+        self
+    }
+
+    /// Keeps the cause for the log.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.source = Some(Arc::from(source.into()));
+        self
+    }
+
+    /// Changes the value, and the text with it where that is the value as JSON. `change` says whether it changed anything;
+    /// what it did not change stays byte for byte.
+    pub fn rewrite_value(&mut self, change: impl FnOnce(&mut Value) -> bool) {
+        let (mut value, is_text) = match &self.value {
+            Some(value) => {
+                let text = value.to_string();
+                (value.clone(), text == self.for_llm)
+            }
+            None => match parse_json(&self.for_llm) {
+                Ok(value) => (value, true),
+                Err(_) => return,
+            },
+        };
+        if !change(&mut value) {
+            return;
+        }
+        if is_text {
+            self.for_llm = value.to_string();
+        }
+        if self.value.is_some() {
+            self.value = Some(value);
+        }
+    }
+
+    /// Returns what the model reads: the text, or the cause when there is no text.
+    #[must_use]
+    pub fn content(&self) -> String {
+        match &self.source {
+            Some(source) if self.for_llm.is_empty() => source.to_string(),
+            _ => self.for_llm.clone(),
+        }
+    }
+}
+
+impl fmt::Debug for ToolResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolResult")
+            .field("for_llm", &self.for_llm)
+            .field("is_error", &self.is_error)
+            .field("providers", &self.providers.len())
+            .finish_non_exhaustive()
+    }
+}

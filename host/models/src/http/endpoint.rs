@@ -1,0 +1,228 @@
+//! One endpoint of a provider, and how it is asked.
+
+use std::time::{Duration, SystemTime};
+
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
+use reqwest::{Client, Response, Url, redirect};
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+use tracing::debug;
+
+use super::address::{Address, PlainHttp};
+use super::failure::{Failure, ProviderError};
+use super::retry::{RetryPolicy, retry_after};
+use super::secret::Secret;
+use super::tls;
+use toolwit_agent::model::ModelError;
+
+/// How much of an error's body is read, in bytes. What explains an error is far shorter.
+const ERROR_BYTES_MAX: usize = 64 << 10;
+
+/// How much room an announced length is given before the bytes are there.
+const ROOM_BYTES_MAX: u64 = 64 << 10;
+
+/// What a request may cost, in time and bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) request_timeout: Duration,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) response_bytes_max: usize,
+    pub(crate) retry: RetryPolicy,
+}
+
+/// An endpoint that takes JSON by POST.
+#[derive(Clone, Debug)]
+pub(crate) struct Endpoint {
+    client: Client,
+    address: Address,
+    key: Option<Secret>,
+    bounds: Bounds,
+}
+
+/// A body that came with a status of success.
+pub(crate) struct Reply {
+    pub(crate) body: Vec<u8>,
+    pub(crate) content_type: String,
+}
+
+/// What happens to a body that is larger than allowed.
+enum Excess {
+    Refuse,
+    Cut,
+}
+
+impl Endpoint {
+    /// Prepares an endpoint. No proxy of the environment is used, no redirect is followed, nothing is decompressed.
+    pub(crate) fn new(
+        address: Address,
+        key: Option<Secret>,
+        plain: PlainHttp,
+        bounds: Bounds,
+    ) -> Result<Self, ModelError> {
+        let mut headers = HeaderMap::from_iter([
+            (ACCEPT, HeaderValue::from_static("application/json")),
+            (CONTENT_TYPE, HeaderValue::from_static("application/json")),
+        ]);
+        if let Some(key) = &key {
+            address.check_key(plain)?;
+            headers.insert(AUTHORIZATION, bearer(key)?);
+        }
+        let tls = match address.is_encrypted() {
+            true => tls::trusting_the_machine()?,
+            false => tls::trusting_nobody()?,
+        };
+        let client = Client::builder()
+            .tls_backend_preconfigured(tls)
+            .https_only(address.is_encrypted())
+            .no_proxy()
+            .redirect(redirect::Policy::none())
+            .referer(false)
+            .retry(reqwest::retry::never())
+            .user_agent(concat!("toolwit/", env!("CARGO_PKG_VERSION")))
+            .default_headers(headers)
+            .connect_timeout(bounds.connect_timeout)
+            .timeout(bounds.request_timeout)
+            .build()
+            .map_err(|error| ModelError::Configuration {
+                message: format!("the HTTP client cannot be set up: {error}"),
+                suggestion: "check the machine's TLS set-up".to_owned(),
+            })?;
+        Ok(Self {
+            client,
+            address,
+            key,
+            bounds,
+        })
+    }
+
+    /// Sends a request until `read` takes a reply, or no further attempt may help.
+    ///
+    /// Cancelling ends it at once, in whatever it waits for.
+    pub(crate) async fn post<T>(
+        &self,
+        request: &impl Serialize,
+        cancel: &CancellationToken,
+        read: impl Fn(&Reply) -> Result<T, Failure>,
+    ) -> Result<T, ModelError> {
+        let body = serde_json::to_vec(request).map_err(|error| ModelError::Configuration {
+            message: format!("the request cannot be written as JSON: {error}"),
+            suggestion: "check the options of the model".to_owned(),
+        })?;
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(ModelError::Cancelled),
+            answer = self.attempts(&body, read) => answer,
+        }
+    }
+
+    async fn attempts<T>(&self, body: &[u8], read: impl Fn(&Reply) -> Result<T, Failure>) -> Result<T, ModelError> {
+        let mut waits = self.bounds.retry.waits();
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let failure = match self.attempt(body).await.and_then(|reply| read(&reply)) {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure.cleaned(|text| self.redact(text)),
+            };
+            let wait = match &failure {
+                Failure::Passing { retry_after, .. } => waits.next(*retry_after),
+                Failure::TimedOut { .. } | Failure::Lasting(_) => None,
+            };
+            let Some(wait) = wait else {
+                return Err(failure.after(attempts));
+            };
+            debug!(
+                host = self.address.host(),
+                attempts,
+                ?wait,
+                ?failure,
+                "the provider is asked again"
+            );
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    async fn attempt(&self, body: &[u8]) -> Result<Reply, Failure> {
+        let url = self.address.url().clone();
+        let sent = self.client.post(url).body(body.to_vec()).send().await;
+        let response = sent.map_err(|error| self.in_transport(error))?;
+        let status = response.status();
+        if status.is_redirection() {
+            return Err(redirected(&response));
+        }
+        if !status.is_success() {
+            let wait = retry_after(response.headers(), SystemTime::now());
+            // An error counts by its status, also when its explanation does not arrive.
+            let body = self
+                .read(response, ERROR_BYTES_MAX, Excess::Cut)
+                .await
+                .unwrap_or_default();
+            return Err(ProviderError::in_error_body(&body).failure(status.as_u16(), wait));
+        }
+        let header = |name| {
+            response
+                .headers()
+                .get(name)
+                .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+        };
+        if let Some(encoding) = header(CONTENT_ENCODING).filter(|encoding| encoding != "identity") {
+            return Err(Failure::malformed(format!(
+                "it is compressed (`{encoding}`), which was not asked for"
+            )));
+        }
+        let content_type = header(CONTENT_TYPE).unwrap_or_default();
+        let body = self
+            .read(response, self.bounds.response_bytes_max, Excess::Refuse)
+            .await?;
+        Ok(Reply { body, content_type })
+    }
+
+    /// Reads a body piece by piece, so that its length is known before it is held.
+    async fn read(&self, mut response: Response, bytes_max: usize, excess: Excess) -> Result<Vec<u8>, Failure> {
+        let room = response.content_length().unwrap_or_default().min(ROOM_BYTES_MAX);
+        let mut body = Vec::with_capacity(usize::try_from(room).unwrap_or_default());
+        while let Some(piece) = response.chunk().await.map_err(|error| self.in_transport(error))? {
+            let fitting = piece.len().min(bytes_max - body.len());
+            body.extend_from_slice(&piece[..fitting]);
+            match excess {
+                _ if fitting == piece.len() => {}
+                Excess::Cut => break,
+                Excess::Refuse => return Err(Failure::malformed(format!("it has more than {bytes_max} bytes"))),
+            }
+        }
+        Ok(body)
+    }
+
+    fn in_transport(&self, error: reqwest::Error) -> Failure {
+        Failure::in_transport(error, self.bounds.request_timeout)
+    }
+
+    fn redact(&self, text: &str) -> String {
+        match &self.key {
+            Some(key) => key.redact(text),
+            None => text.to_owned(),
+        }
+    }
+}
+
+/// A redirect is never followed: the key and the conversation would go wherever it points.
+fn redirected(response: &Response) -> Failure {
+    let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+    let target = location.and_then(|location| response.url().join(location).ok());
+    let place = target.as_ref().and_then(Url::host_str).unwrap_or("nowhere");
+    Failure::Lasting(ModelError::Refused {
+        status: response.status().as_u16(),
+        message: format!("it redirects to `{place}`, and a redirect is never followed"),
+    })
+}
+
+fn bearer(key: &Secret) -> Result<HeaderValue, ModelError> {
+    let text = Some(key.expose()).filter(|key| !key.is_empty());
+    let value = text.and_then(|key| HeaderValue::from_str(&format!("Bearer {key}")).ok());
+    let mut value = value.ok_or_else(|| ModelError::Configuration {
+        message: "the key is empty, or has characters that no HTTP header can carry".to_owned(),
+        suggestion: "copy the key again: it is one line of visible characters".to_owned(),
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
+}

@@ -1,0 +1,233 @@
+//! Setting up a client of the chat-completions API.
+
+use std::time::Duration;
+
+use super::client::OpenAi;
+use crate::http::{Address, Bounds, Endpoint, PlainHttp, RetryPolicy, Secret};
+use toolwit_agent::model::ModelError;
+
+/// Where the API is that the others are like.
+const BASE_URL_DEFAULT: &str = "https://api.openai.com/v1";
+
+/// The host of that API.
+const HOST_DEFAULT: &str = "api.openai.com";
+
+/// The variable that holds the key.
+const KEY_VARIABLE: &str = "OPENAI_API_KEY";
+
+/// The variable that holds a base URL, for those who use another provider.
+const BASE_URL_VARIABLE: &str = "OPENAI_BASE_URL";
+
+/// The field that bounds the tokens of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MaxTokensField {
+    /// `max_tokens`, which servers other than OpenAI's know.
+    MaxTokens,
+    /// `max_completion_tokens`, which OpenAI's newer models insist on.
+    MaxCompletionTokens,
+}
+
+/// Sets up an [`OpenAi`] client.
+///
+/// By default: OpenAI's own API; no key; a whole request within 300 s, since a model that reasons is silent for minutes; a
+/// connection within 10 s; answers of at most 16 MiB; three retries ([`RetryPolicy`]).
+///
+/// ```
+/// use toolwit_models::{OpenAi, Secret};
+///
+/// let local = OpenAi::builder("qwen3:8b").base_url("http://127.0.0.1:11434/v1").build()?;
+/// let hosted = OpenAi::builder("mistral-large-latest")
+///     .base_url("https://api.mistral.ai/v1")
+///     .key(Secret::new("…"))
+///     .request_timeout_ms(60_000)
+///     .build();
+/// # let _ = (local, hosted);
+/// # Ok::<(), toolwit_models::ModelError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct OpenAiBuilder {
+    model: String,
+    base_url: String,
+    key: Option<Secret>,
+    plain_http: PlainHttp,
+    max_tokens_field: Option<MaxTokensField>,
+    bounds: Bounds,
+}
+
+impl OpenAiBuilder {
+    pub(super) fn new(model: impl Into<String>) -> Self {
+        Self {
+            model: model.into(),
+            base_url: BASE_URL_DEFAULT.to_owned(),
+            key: None,
+            plain_http: PlainHttp::default(),
+            max_tokens_field: None,
+            bounds: Bounds {
+                request_timeout: Duration::from_secs(300),
+                connect_timeout: Duration::from_secs(10),
+                response_bytes_max: 16 << 20,
+                retry: RetryPolicy::default(),
+            },
+        }
+    }
+
+    /// Takes key and base URL from `OPENAI_API_KEY` and `OPENAI_BASE_URL`; a base URL that is given wins.
+    pub(crate) fn from_variables(
+        model: &str,
+        base_url: Option<&str>,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, ModelError> {
+        let mut builder = Self::new(model);
+        if let Some(base_url) = base_url.map(str::to_owned).or_else(|| variable(BASE_URL_VARIABLE)) {
+            builder = builder.base_url(base_url);
+        }
+        match variable(KEY_VARIABLE) {
+            Some(key) => Ok(builder.key(Secret::new(key))),
+            // A key could not be sent there, or need not be.
+            None if !builder.address()?.is_encrypted() => Ok(builder),
+            None => Err(no_key(builder.address()?.host())),
+        }
+    }
+
+    /// Asks another provider: the URL below which `chat/completions` is.
+    pub fn base_url(mut self, url: impl Into<String>) -> Self {
+        self.base_url = url.into();
+        self
+    }
+
+    /// Sends this key. A server on this machine usually needs none.
+    pub fn key(mut self, key: Secret) -> Self {
+        self.key = Some(key);
+        self
+    }
+
+    /// Lets the key travel over plain HTTP.
+    pub fn plain_http(mut self, plain: PlainHttp) -> Self {
+        self.plain_http = plain;
+        self
+    }
+
+    /// Bounds one request, from the connection to the last byte, in milliseconds.
+    pub fn request_timeout_ms(mut self, millis: u64) -> Self {
+        self.bounds.request_timeout = Duration::from_millis(millis);
+        self
+    }
+
+    /// Bounds the making of a connection, in milliseconds.
+    pub fn connect_timeout_ms(mut self, millis: u64) -> Self {
+        self.bounds.connect_timeout = Duration::from_millis(millis);
+        self
+    }
+
+    /// Bounds an answer, in bytes.
+    pub fn response_bytes_max(mut self, bytes: usize) -> Self {
+        self.bounds.response_bytes_max = bytes;
+        self
+    }
+
+    /// Says how requests are repeated.
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.bounds.retry = policy;
+        self
+    }
+
+    /// Says which field bounds the tokens of an answer. By default the host decides: the newer one for OpenAI's own.
+    pub fn max_tokens_field(mut self, field: MaxTokensField) -> Self {
+        self.max_tokens_field = Some(field);
+        self
+    }
+
+    /// Makes the client. Nothing is sent.
+    ///
+    /// # Errors
+    /// [`ModelError::Configuration`] for a base URL that is none, a key that is missing for OpenAI's own API, cannot be
+    /// sent, or would go to another machine over plain HTTP, and for a machine without root certificates.
+    pub fn build(self) -> Result<OpenAi, ModelError> {
+        let address = self.address()?;
+        let openai = address.host() == HOST_DEFAULT;
+        if openai && self.key.is_none() {
+            return Err(no_key(HOST_DEFAULT));
+        }
+        let field = self.max_tokens_field.unwrap_or(match openai {
+            true => MaxTokensField::MaxCompletionTokens,
+            false => MaxTokensField::MaxTokens,
+        });
+        let endpoint = Endpoint::new(address, self.key, self.plain_http, self.bounds)?;
+        Ok(OpenAi::new(self.model, endpoint, field))
+    }
+
+    fn address(&self) -> Result<Address, ModelError> {
+        Address::below(&self.base_url, &["chat", "completions"])
+    }
+}
+
+fn no_key(host: &str) -> ModelError {
+    ModelError::Configuration {
+        message: format!("there is no key for `{host}`"),
+        suggestion: format!("set the variable `{KEY_VARIABLE}`, or ask a model on this machine: `ollama:NAME`"),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn from(base_url: Option<&str>, variables: &[(&str, &str)]) -> Result<OpenAiBuilder, ModelError> {
+        OpenAiBuilder::from_variables("m", base_url, |name| {
+            let found = variables.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn a_missing_key_names_its_variable_except_where_none_is_needed() {
+        let needing = [None, Some("https://api.mistral.ai/v1")];
+        for base_url in needing {
+            let error = from(base_url, &[]).unwrap_err();
+            assert!(error.suggestion().unwrap().contains("`OPENAI_API_KEY`"), "{error}");
+        }
+        for base_url in ["http://127.0.0.1:8080/v1", "http://gpu-box:8000/v1"] {
+            assert!(from(Some(base_url), &[]).unwrap().build().is_ok(), "{base_url}");
+        }
+        assert!(
+            OpenAi::builder("m")
+                .build()
+                .unwrap_err()
+                .to_string()
+                .contains("api.openai.com")
+        );
+    }
+
+    #[test]
+    fn a_key_over_plain_http_to_another_machine_is_refused_and_never_shown() {
+        let variables = [
+            ("OPENAI_API_KEY", "sk-secret"),
+            ("OPENAI_BASE_URL", "http://gpu-box/v1"),
+        ];
+        let builder = from(None, &variables).unwrap();
+        assert!(!format!("{builder:?}").contains("sk-secret"));
+        let error = builder.clone().build().unwrap_err();
+        assert!(error.to_string().contains("`gpu-box` over plain HTTP"), "{error}");
+        let allowed = builder.plain_http(PlainHttp::ToAnyHost).build().unwrap();
+        assert!(!format!("{allowed:?}").contains("sk-secret"));
+        let local = from(Some("http://localhost:1/v1"), &variables).unwrap();
+        assert!(local.build().is_ok(), "a base URL that is given wins");
+    }
+
+    #[test]
+    fn a_key_that_no_header_carries_is_refused_without_showing_it() {
+        for key in ["", "  ", "sk-\u{7f}secret", "sk-\nsecret"] {
+            let local = OpenAi::builder("m").base_url("http://127.0.0.1:1/v1");
+            let error = local.key(Secret::new(key)).build().unwrap_err();
+            assert!(error.to_string().contains("the key is empty") && !format!("{error:?}").contains("secret"));
+        }
+    }
+
+    #[test]
+    fn no_process_wide_crypto_provider_is_installed() {
+        let local = OpenAi::builder("m").base_url("http://127.0.0.1:1/v1").build();
+        assert!(local.is_ok() && rustls::crypto::CryptoProvider::get_default().is_none());
+    }
+}

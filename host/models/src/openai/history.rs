@@ -1,0 +1,339 @@
+//! A conversation's history as the chat-completions API writes it.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use toolwit_agent::model::ModelError;
+use toolwit_core::{Message, Role, ToolCall};
+
+/// A history in the format of the chat-completions API, to be written and read as JSON.
+///
+/// Nothing that the format has is lost on the way there and back: who spoke, the words, the calls with their ids, names
+/// and argument text, and which call a result answers. It has no place for the time of a message and for whether a
+/// result is an error; those are now and `false` after reading. Pictures and sound in a history from elsewhere are left out.
+///
+/// ```
+/// use toolwit_core::Message;
+/// use toolwit_models::OpenAiHistory;
+///
+/// let json = serde_json::to_string(&OpenAiHistory::from([Message::user("hi")].as_slice()))?;
+/// assert_eq!(json, r#"[{"role":"user","content":"hi"}]"#);
+/// let history: OpenAiHistory = serde_json::from_str(&json)?;
+/// assert_eq!(history.into_messages()?[0].content(), "hi");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct OpenAiHistory(Vec<WireMessage>);
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+enum WireMessage {
+    #[serde(alias = "developer")]
+    System {
+        #[serde(deserialize_with = "content")]
+        content: String,
+    },
+    User {
+        #[serde(deserialize_with = "content")]
+        content: String,
+    },
+    Assistant {
+        /// `null` where calls stand without words: the API wants a text where there are no calls.
+        #[serde(default, deserialize_with = "some_content")]
+        content: Option<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
+        tool_calls: Vec<WireCall>,
+    },
+    Tool {
+        tool_call_id: String,
+        /// Read where other clients wrote it, never written: the call has it.
+        #[serde(default, skip_serializing)]
+        name: Option<String>,
+        #[serde(deserialize_with = "content")]
+        content: String,
+    },
+}
+
+/// A call as both sides write it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct WireCall {
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub(super) id: String,
+    #[serde(rename = "type", default)]
+    kind: CallKind,
+    pub(super) function: WireFunction,
+}
+
+/// What may be called. Only functions are ever declared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum CallKind {
+    #[default]
+    Function,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct WireFunction {
+    pub(super) name: String,
+    /// JSON text; some servers send the object itself.
+    #[serde(default, deserialize_with = "arguments")]
+    pub(super) arguments: String,
+}
+
+impl From<&[Message]> for OpenAiHistory {
+    fn from(messages: &[Message]) -> Self {
+        Self(messages.iter().map(WireMessage::from).collect())
+    }
+}
+
+impl OpenAiHistory {
+    /// Returns the messages.
+    ///
+    /// # Errors
+    /// [`ModelError::Configuration`] for a result that names no tool and answers no earlier call.
+    pub fn into_messages(self) -> Result<Vec<Message>, ModelError> {
+        let mut names: HashMap<String, String> = HashMap::new();
+        let mut messages = Vec::with_capacity(self.0.len());
+        for message in self.0 {
+            messages.push(Message::new(match message {
+                WireMessage::System { content } => Role::System { content },
+                WireMessage::User { content } => Role::User { content },
+                WireMessage::Assistant { content, tool_calls } => {
+                    let tool_calls: Vec<ToolCall> = tool_calls.into_iter().map(ToolCall::from).collect();
+                    names.extend(tool_calls.iter().map(|call| (call.id.clone(), call.name.clone())));
+                    Role::Assistant {
+                        content: content.unwrap_or_default(),
+                        tool_calls,
+                    }
+                }
+                WireMessage::Tool {
+                    tool_call_id,
+                    name,
+                    content,
+                } => Role::Tool {
+                    name: match name.or_else(|| names.get(&tool_call_id).cloned()) {
+                        Some(name) => name,
+                        None => return Err(orphan(&tool_call_id)),
+                    },
+                    tool_call_id,
+                    content,
+                    is_error: false,
+                },
+            }));
+        }
+        Ok(messages)
+    }
+}
+
+impl From<&Message> for WireMessage {
+    fn from(message: &Message) -> Self {
+        match &message.role {
+            Role::System { content } => Self::System {
+                content: content.clone(),
+            },
+            Role::User { content } => Self::User {
+                content: content.clone(),
+            },
+            Role::Assistant { content, tool_calls } => Self::Assistant {
+                content: Some(content.clone()).filter(|content| !content.is_empty() || tool_calls.is_empty()),
+                tool_calls: tool_calls.iter().map(WireCall::from).collect(),
+            },
+            Role::Tool {
+                tool_call_id, content, ..
+            } => Self::Tool {
+                tool_call_id: tool_call_id.clone(),
+                name: None,
+                content: content.clone(),
+            },
+        }
+    }
+}
+
+impl From<&ToolCall> for WireCall {
+    fn from(call: &ToolCall) -> Self {
+        Self {
+            id: call.id.clone(),
+            kind: CallKind::Function,
+            function: WireFunction {
+                name: call.name.clone(),
+                arguments: call.arguments.clone(),
+            },
+        }
+    }
+}
+
+impl From<WireCall> for ToolCall {
+    fn from(call: WireCall) -> Self {
+        Self {
+            id: call.id,
+            name: call.function.name,
+            arguments: call.function.arguments,
+        }
+    }
+}
+
+/// Reads a text, nothing, or a list of parts, of which the texts are put together.
+pub(super) fn content<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Content {
+        Text(String),
+        Parts(Vec<Part>),
+    }
+
+    #[derive(Deserialize)]
+    struct Part {
+        text: Option<String>,
+    }
+
+    Ok(match Option::<Content>::deserialize(deserializer)? {
+        None => String::new(),
+        Some(Content::Text(text)) => text,
+        Some(Content::Parts(parts)) => parts.into_iter().filter_map(|part| part.text).collect(),
+    })
+}
+
+fn some_content<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    content(deserializer).map(Some)
+}
+
+fn arguments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::String(text) => text,
+        Value::Null => String::new(),
+        other => other.to_string(),
+    })
+}
+
+pub(super) fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+fn orphan(id: &str) -> ModelError {
+    ModelError::Configuration {
+        message: format!("the history has a result for `{id}`, but no call with this id before it"),
+        suggestion: "cut the history before a call, not between a call and its result".to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(json: Value) -> Vec<Message> {
+        serde_json::from_value::<OpenAiHistory>(json)
+            .unwrap()
+            .into_messages()
+            .unwrap()
+    }
+
+    /// Who speaks, the words, and calls with name, arguments and result.
+    type Exchange = (u8, String, Vec<(String, String, String)>);
+
+    fn exchange() -> impl Strategy<Value = Exchange> {
+        (0u8..3, ".*", vec(("[a-z_]{1,8}", ".*", ".*"), 0..3))
+    }
+
+    fn history(exchanges: Vec<Exchange>) -> Vec<Message> {
+        let mut history = Vec::new();
+        for (number, (kind, words, calls)) in exchanges.into_iter().enumerate() {
+            match kind {
+                0 => history.push(Message::system(words)),
+                1 => history.push(Message::user(words)),
+                _ => {
+                    let ids = (0..).map(|index| format!("{number}-{index}"));
+                    let (calls, results): (Vec<_>, Vec<_>) = ids
+                        .zip(calls)
+                        .map(|(id, (name, arguments, result))| (ToolCall { id, name, arguments }, result))
+                        .unzip();
+                    history.push(Message::assistant(words, calls.clone()));
+                    history.extend(
+                        calls
+                            .iter()
+                            .zip(results)
+                            .map(|(call, result)| Message::tool(call, result, false)),
+                    );
+                }
+            }
+        }
+        history
+    }
+
+    // accept: 9
+    #[test]
+    fn histories_are_written_as_the_api_wants_them() {
+        let call = ToolCall {
+            id: "call_1".into(),
+            name: "search".into(),
+            arguments: r#"{"q":1}"#.into(),
+        };
+        let messages = [
+            Message::system("be brief"),
+            Message::assistant("", vec![call.clone()]),
+            Message::tool(&call, "found", true),
+            Message::assistant("", vec![]),
+        ];
+        let expected = json!([
+            {"role": "system", "content": "be brief"},
+            {"role": "assistant", "content": null, "tool_calls": [
+                {"id": "call_1", "type": "function", "function": {"name": "search", "arguments": "{\"q\":1}"}},
+            ]},
+            {"role": "tool", "tool_call_id": "call_1", "content": "found"},
+            {"role": "assistant", "content": ""},
+        ]);
+        assert_eq!(
+            serde_json::to_value(OpenAiHistory::from(messages.as_slice())).unwrap(),
+            expected
+        );
+    }
+
+    #[test]
+    fn histories_of_other_clients_are_read() {
+        let messages = read(json!([
+            {"role": "developer", "content": "be brief"},
+            {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "image_url"}, {"type": "text", "text": "b"}]},
+            {"role": "assistant", "tool_calls": [{"id": "x", "function": {"name": "f", "arguments": {"a": 1}}}]},
+            {"role": "tool", "tool_call_id": "x", "content": "1"},
+            {"role": "tool", "tool_call_id": "y", "name": "g", "content": "2"},
+        ]));
+        assert!(matches!(messages[0].role, Role::System { .. }));
+        assert_eq!(messages[1].content(), "ab");
+        assert_eq!(messages[2].tool_calls()[0].arguments, r#"{"a":1}"#);
+        let names = messages.iter().filter_map(|message| match &message.role {
+            Role::Tool { name, .. } => Some(name.as_str()),
+            _ => None,
+        });
+        assert_eq!(names.collect::<Vec<_>>(), ["f", "g"]);
+    }
+
+    #[test]
+    fn a_result_without_its_call_is_refused() {
+        let history: OpenAiHistory =
+            serde_json::from_value(json!([{"role": "tool", "tool_call_id": "x", "content": ""}])).unwrap();
+        assert!(history.into_messages().unwrap_err().to_string().contains("`x`"));
+    }
+
+    proptest! {
+        // accept: 9, accept: 10
+        #[test]
+        fn histories_survive_the_way_there_and_back(exchanges in vec(exchange(), 0..6)) {
+            let messages = history(exchanges);
+            let json = serde_json::to_string(&OpenAiHistory::from(messages.as_slice())).unwrap();
+            let back = serde_json::from_str::<OpenAiHistory>(&json).unwrap().into_messages().unwrap();
+            let roles = |messages: Vec<Message>| messages.into_iter().map(|message| message.role).collect::<Vec<_>>();
+            prop_assert_eq!(roles(back), roles(messages));
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! An answer as the chat-completions API writes it, and as servers that are like it do.
+
+use std::collections::HashSet;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::history::{WireCall, content, null_as_default};
+use crate::http::{Failure, ProviderError, Reply};
+use toolwit_agent::model::{ChatResponse, FinishReason, TokenUsage};
+use toolwit_core::{Message, ToolCall};
+
+/// What a provider sends; what is not known is ignored.
+#[derive(Deserialize)]
+struct WireReply {
+    #[serde(default, deserialize_with = "null_as_default")]
+    choices: Vec<WireChoice>,
+    #[serde(default)]
+    usage: Value,
+    #[serde(default)]
+    error: Value,
+}
+
+#[derive(Deserialize)]
+struct WireChoice {
+    message: Option<WireAnswer>,
+    finish_reason: Option<String>,
+    #[serde(default)]
+    error: Value,
+}
+
+#[derive(Deserialize)]
+struct WireAnswer {
+    #[serde(default, deserialize_with = "content")]
+    content: String,
+    #[serde(default)]
+    refusal: Option<String>,
+    #[serde(default, deserialize_with = "null_as_default")]
+    tool_calls: Vec<WireCall>,
+}
+
+/// Reads an answer to a request with this history.
+///
+/// Calls get what they lack: `{}` for arguments that are blank, and an id of their own where it is missing, or is one
+/// that this answer or the history has already (some servers count from nought each time).
+pub(super) fn read(reply: &Reply, history: &[Message]) -> Result<ChatResponse, Failure> {
+    let wire: WireReply = serde_json::from_slice(&reply.body).map_err(|error| {
+        let kind = match reply.content_type.as_str() {
+            "" => "of no content type".to_owned(),
+            kind => format!("of content type `{kind}`"),
+        };
+        Failure::malformed(format!("{} bytes {kind}: {error}", reply.body.len()))
+    })?;
+    let choice = match wire.choices.into_iter().next() {
+        Some(choice) if choice.error.is_null() => choice,
+        Some(choice) => return Err(ProviderError::of(&choice.error).failure(200, None)),
+        None if wire.error.is_null() => return Err(Failure::malformed("it has no choices")),
+        None => return Err(ProviderError::of(&wire.error).failure(200, None)),
+    };
+    let answer = choice
+        .message
+        .ok_or_else(|| Failure::malformed("its choice has no message"))?;
+    let text = match answer.refusal {
+        Some(refusal) if answer.content.is_empty() => refusal,
+        _ => answer.content,
+    };
+    let mut response = ChatResponse::new(text, calls(answer.tool_calls, history));
+    response.finish = finish(choice.finish_reason.as_deref(), response.finish);
+    response.usage = usage(&wire.usage);
+    Ok(response)
+}
+
+fn calls(wire: Vec<WireCall>, history: &[Message]) -> Vec<ToolCall> {
+    let mut taken: HashSet<String> = history
+        .iter()
+        .flat_map(Message::tool_calls)
+        .map(|call| call.id.clone())
+        .collect();
+    let offered: HashSet<String> = wire.iter().map(|call| call.id.clone()).collect();
+    let mut number = taken.len();
+    let mut calls: Vec<ToolCall> = wire.into_iter().map(ToolCall::from).collect();
+    for call in &mut calls {
+        if call.arguments.trim().is_empty() {
+            call.arguments = "{}".to_owned();
+        }
+        while call.id.is_empty() || taken.contains(&call.id) {
+            number += 1;
+            let id = format!("call_{number}");
+            if !offered.contains(&id) {
+                call.id = id;
+            }
+        }
+        taken.insert(call.id.clone());
+    }
+    calls
+}
+
+/// Maps the reason. A server that says "stop" beside calls, or "tool_calls" without any, means what it sent.
+fn finish(word: Option<&str>, sent: FinishReason) -> FinishReason {
+    match word {
+        None | Some("" | "stop" | "eos" | "end_turn" | "tool_calls" | "function_call") => sent,
+        Some("length" | "max_tokens") => FinishReason::Length,
+        Some("content_filter") => FinishReason::ContentFilter,
+        Some(other) => FinishReason::Other(other.to_owned()),
+    }
+}
+
+/// Reads the token counts that are there; a count that is none is nought, and never costs the answer.
+fn usage(usage: &Value) -> TokenUsage {
+    let count = |pointer: &str| usage.pointer(pointer).and_then(Value::as_u64);
+    TokenUsage::new(
+        count("/prompt_tokens").unwrap_or_default(),
+        count("/prompt_tokens_details/cached_tokens")
+            .or_else(|| count("/prompt_cache_hit_tokens"))
+            .unwrap_or_default(),
+        count("/completion_tokens").unwrap_or_default(),
+    )
+}
+
+#[cfg(test)]
+mod tests;

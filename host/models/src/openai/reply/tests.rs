@@ -1,0 +1,214 @@
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use toolwit_agent::model::ModelError;
+
+fn parse(body: impl Into<Vec<u8>>) -> Result<ChatResponse, Failure> {
+    let reply = Reply {
+        body: body.into(),
+        content_type: "application/json".into(),
+    };
+    read(&reply, &[])
+}
+
+fn message(message: Value) -> ChatResponse {
+    parse(json!({"choices": [{"message": message, "finish_reason": "stop"}]}).to_string()).unwrap()
+}
+
+fn call(id: Value, arguments: Value) -> Value {
+    json!({"id": id, "type": "function", "function": {"name": "f", "arguments": arguments}})
+}
+
+fn malformed(body: impl Into<Vec<u8>>) -> String {
+    match parse(body) {
+        Err(Failure::Lasting(ModelError::Malformed { message })) => message,
+        other => panic!("{other:?}"),
+    }
+}
+
+// accept: 10, accept: 11
+#[test]
+fn a_whole_answer_is_read_with_text_calls_and_usage() {
+    let response = parse(include_str!("fixtures/calls.json")).unwrap();
+    assert_eq!(response.content, "Let me look that customer up.");
+    assert_eq!(response.finish, FinishReason::ToolCalls);
+    assert_eq!(response.usage, TokenUsage::new(1_205, 1_024, 38));
+    let calls: Vec<_> = response
+        .tool_calls
+        .iter()
+        .map(|call| (&*call.id, &*call.name, &*call.arguments))
+        .collect();
+    assert_eq!(
+        calls,
+        [
+            (
+                "call_q8Zr3",
+                "search_customer",
+                "{\"name\": \"John Smith\", \"limit\": 3}"
+            ),
+            ("call_k1Xw9", "today", "{}"),
+        ]
+    );
+}
+
+// attack: F1
+#[test]
+fn a_cut_answer_keeps_its_cut_arguments_and_says_so() {
+    let response = parse(include_str!("fixtures/cut.json")).unwrap();
+    assert_eq!(response.finish, FinishReason::Length);
+    assert_eq!(
+        response.tool_calls[0].arguments,
+        "{\"path\": \"notes.txt\", \"text\": \"The first"
+    );
+}
+
+// attack: F2
+#[test]
+fn missing_content_is_empty_text() {
+    for content in [json!(null), json!(""), json!([]), json!([{"type": "image_url"}])] {
+        assert_eq!(message(json!({"role": "assistant", "content": content})).content, "");
+        let with_call = message(json!({"content": content, "tool_calls": [call(json!("a"), json!("{}"))]}));
+        assert_eq!((with_call.content.as_str(), with_call.tool_calls.len()), ("", 1));
+    }
+    assert_eq!(message(json!({})), ChatResponse::default());
+    assert_eq!(message(json!({"tool_calls": null})), ChatResponse::default());
+    assert_eq!(
+        message(json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]})).content,
+        "ab"
+    );
+    assert_eq!(
+        message(json!({"content": null, "refusal": "I cannot."})).content,
+        "I cannot."
+    );
+}
+
+// attack: F3
+#[test]
+fn arguments_are_text_an_object_or_nothing() {
+    let arguments = |arguments: Value| {
+        message(json!({"tool_calls": [call(json!("a"), arguments)]})).tool_calls[0]
+            .arguments
+            .clone()
+    };
+    assert_eq!(arguments(json!("{\"a\": 1}")), "{\"a\": 1}");
+    assert_eq!(
+        arguments(json!({"b": [1], "a": 9_007_199_254_740_993_u64})),
+        "{\"b\":[1],\"a\":9007199254740993}"
+    );
+    for nothing in [json!(""), json!(" \n"), json!(null), json!({})] {
+        assert_eq!(arguments(nothing), "{}");
+    }
+    let absent = message(json!({"tool_calls": [{"function": {"name": "f"}}]}));
+    assert_eq!(absent.tool_calls[0].arguments, "{}");
+}
+
+// attack: F9
+#[test]
+fn ids_that_are_missing_or_taken_are_replaced_by_free_ones() {
+    let ids = |ids: &[Value], history: &[Message]| {
+        let calls: Vec<Value> = ids.iter().map(|id| call(id.clone(), json!("{}"))).collect();
+        let body = json!({"choices": [{"message": {"tool_calls": calls}}]})
+            .to_string()
+            .into_bytes();
+        let content_type = String::new();
+        let response = read(&Reply { body, content_type }, history).unwrap();
+        response.tool_calls.into_iter().map(|call| call.id).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        ids(&[json!("x"), json!("x"), json!(null), json!("")], &[]),
+        ["x", "call_1", "call_2", "call_3"]
+    );
+    assert_eq!(ids(&[json!(null), json!("call_1")], &[]), ["call_2", "call_1"]);
+    let earlier = ToolCall {
+        id: "call_0".into(),
+        name: "f".into(),
+        arguments: "{}".into(),
+    };
+    let history = [
+        Message::assistant("", vec![earlier.clone()]),
+        Message::tool(&earlier, "1", false),
+    ];
+    assert_eq!(ids(&[json!("call_0"), json!("call_1")], &history), ["call_2", "call_1"]);
+}
+
+#[test]
+fn finish_reasons_are_mapped() {
+    let finish = |word: Value, calls: Value| {
+        let body = json!({"choices": [{"message": {"tool_calls": calls}, "finish_reason": word}]});
+        parse(body.to_string()).unwrap().finish
+    };
+    let some = json!([call(json!("a"), json!("{}"))]);
+    for word in [json!("stop"), json!("tool_calls"), json!(null), json!("")] {
+        assert_eq!(finish(word.clone(), json!([])), FinishReason::Stop);
+        assert_eq!(finish(word, some.clone()), FinishReason::ToolCalls);
+    }
+    assert_eq!(finish(json!("length"), some), FinishReason::Length);
+    assert_eq!(finish(json!("content_filter"), json!([])), FinishReason::ContentFilter);
+    assert_eq!(finish(json!("odd"), json!([])), FinishReason::Other("odd".into()));
+}
+
+#[test]
+fn odd_usage_never_costs_the_answer() {
+    for odd in [
+        json!(null),
+        json!([]),
+        json!({"prompt_tokens": -1, "completion_tokens": "many"}),
+    ] {
+        let body = json!({"choices": [{"message": {"content": "hi"}}], "usage": odd});
+        assert_eq!(parse(body.to_string()).unwrap().usage, TokenUsage::default());
+    }
+    let body = json!({"choices": [{"message": {}}], "usage": {"prompt_tokens": 9, "prompt_cache_hit_tokens": 4}});
+    assert_eq!(parse(body.to_string()).unwrap().usage, TokenUsage::new(9, 4, 0));
+}
+
+// attack: F7
+#[test]
+fn what_is_no_completion_is_malformed() {
+    assert!(malformed("").contains("0 bytes of content type `application/json`"));
+    assert!(malformed("<html></html>").contains("expected value"));
+    assert_eq!(malformed("{}"), "it has no choices");
+    assert_eq!(malformed("{\"choices\": null}"), "it has no choices");
+    assert_eq!(malformed("{\"choices\": [{}]}"), "its choice has no message");
+    let nested = format!("{{\"choices\": [], \"x\": {}", "[".repeat(100_000));
+    let wrong = [
+        "[]".to_owned(),
+        "{\"choices\": 5}".to_owned(),
+        nested,
+        json!({"choices": [{"message": {"tool_calls": [{"id": "a", "function": {"arguments": "{}"}}]}}]}).to_string(),
+        json!({"choices": [{"message": {"tool_calls": [{"type": "custom", "function": {"name": "f"}}]}}]}).to_string(),
+        json!({"choices": [{"message": {"content": 5}}]}).to_string(),
+    ];
+    for body in wrong {
+        malformed(body);
+    }
+}
+
+// attack: F5
+#[test]
+fn an_error_in_place_of_an_answer_is_told() {
+    let top = json!({"error": {"message": "slow down", "code": 429}}).to_string();
+    assert!(matches!(parse(top), Err(Failure::Passing { status: Some(429), .. })));
+    let inside =
+        json!({"choices": [{"message": {"content": ""}, "error": {"message": "gone", "code": 502}}]}).to_string();
+    assert!(matches!(parse(inside), Err(Failure::Passing { status: Some(502), .. })));
+    let text = json!({"error": "model `x` not found"}).to_string();
+    let Err(Failure::Lasting(ModelError::Refused { message, .. })) = parse(text) else {
+        panic!("an error is refused");
+    };
+    assert_eq!(message, "model `x` not found");
+    let beside = json!({"error": null, "choices": [{"message": {"content": "fine"}}]}).to_string();
+    assert_eq!(parse(beside).unwrap().content, "fine");
+}
+
+proptest! {
+    // attack: F10
+    #[test]
+    fn no_body_panics(body in prop::collection::vec(any::<u8>(), 0..60), at in 0usize..600) {
+        let _ = parse(body);
+        let whole = include_bytes!("fixtures/calls.json");
+        let _ = parse(&whole[..at.min(whole.len())]);
+    }
+}

@@ -1,0 +1,34 @@
+//! Amounts in a manifest, checked while it is read, so that an error knows its place.
+
+use std::fmt::Display;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, de};
+
+use toolwit_core::limits::{ByteCount, Span};
+
+pub(super) fn span<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    checked::<Span, D>(deserializer)
+}
+
+pub(super) fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    checked::<ByteCount, D>(deserializer)
+}
+
+/// A manifest that was kept says of each amount that it is not there.
+fn checked<'de, A: FromStr<Err: Display>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    text.iter()
+        .try_for_each(|text| text.parse::<A>().map(drop))
+        .map_err(de::Error::custom)?;
+    Ok(text)
+}
+
+pub(super) fn parse_span(text: &str) -> Option<Duration> {
+    text.parse::<Span>().ok().map(|span| span.0)
+}
+
+pub(super) fn parse_bytes(text: &str) -> Option<u64> {
+    text.parse::<ByteCount>().ok().map(|bytes| bytes.0)
+}

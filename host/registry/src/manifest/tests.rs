@@ -1,0 +1,186 @@
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::*;
+use toolwit_core::ErrorKind;
+use toolwit_sandbox::{Inspection, Origin};
+
+const WHOLE: &str = r#"
+version = "1.2.0"
+description = "Weather of the world"
+category = "weather"
+tags = ["forecast"]
+frameworks = ["rust"]
+use_case = "When the user asks about the weather"
+limitations = "Five days at most"
+examples = ["Will it rain in Oslo tomorrow?"]
+chain = ["station"]
+
+[[environment]]
+name = "WEATHER_KEY"
+description = "A key of the weather service"
+required = true
+
+[hints]
+read_only = true
+
+[limits]
+fuel = 1000
+wall = "2s"
+memory = "32MiB"
+
+[[tools]]
+export = "add"
+description = "Adds"
+use_case = "When sums are asked for"
+limitations = "Whole numbers only"
+examples = ["What is 1 + 2?"]
+
+[entities.station]
+id = "code"
+rebind = "latest"
+"#;
+
+fn component(text: &str) -> Vec<u8> {
+    wat::parse_str(text).unwrap()
+}
+
+fn adder() -> Vec<u8> {
+    component(
+        r#"(component
+            (core module $m (func (export "add") (param i32 i32) (result i32)
+                (i32.add (local.get 0) (local.get 1))))
+            (core instance $i (instantiate $m))
+            (func (export "add") (param "a" s32) (param "b" s32) (result s32)
+                (canon lift (core func $i "add")))
+        )"#,
+    )
+}
+
+fn inspect(bytes: &[u8], manifest: &Manifest) -> Result<Inspection, toolwit_core::Error> {
+    let origin = Origin {
+        name: "sum",
+        wit_beside: None,
+    };
+    Inspection::annotated(bytes, origin, &manifest.annotations())
+}
+
+// accept: 104
+#[test]
+fn a_manifest_holds_what_search_and_models_need() {
+    let manifest = Manifest::parse(WHOLE, "weather.toml").unwrap();
+    assert_eq!(manifest.environment[0].name, "WEATHER_KEY");
+    assert!(manifest.environment[0].required);
+    let request = manifest.annotations().limits;
+    assert_eq!(request.fuel_max, Some(1000));
+    assert_eq!(request.wall_max, Some(Duration::from_secs(2)));
+    assert_eq!(request.memory_bytes_max, Some(32 << 20));
+    assert_eq!(manifest.tool("sum#add", "add").unwrap().examples.len(), 1);
+    assert_eq!(manifest.entities["station"].rebind, RebindSetting::Latest);
+}
+
+#[test]
+fn an_unknown_key_and_a_wrong_amount_are_refused_with_line_and_column() {
+    for (text, place, told) in [
+        ("tags = []\ncategry = \"x\"\n", "w.toml:2:1", "categry"),
+        ("[limits]\nwall = \"soon\"\n", "w.toml:2:8", "span of time"),
+        ("[[tools]]\nexport = \"a\"\ntier = \"rich\"\n", "w.toml:3:1", "tier"),
+        ("[[environment]]\nnam = \"a\"\n", "w.toml:2:1", "nam"),
+        ("x = ", "w.toml:1:5", ""),
+    ] {
+        let error = Manifest::parse(text, "w.toml").unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Configuration);
+        assert!(
+            error.message.starts_with(place) && error.message.contains(told),
+            "{}",
+            error.message
+        );
+    }
+}
+
+// accept: 105
+#[test]
+fn the_tier_is_computed() {
+    let tier = |text: &str| Manifest::parse(text, "m").unwrap().tier();
+    assert_eq!(tier("category = \"x\"\ntags = [\"y\"]"), Tier::Minimal);
+    assert_eq!(tier("use_case = \"x\""), Tier::Rich);
+    assert_eq!(tier("[[environment]]\nname = \"K\""), Tier::Rich);
+    assert!(Manifest::parse("tier = \"rich\"", "m").is_err());
+}
+
+// accept: 131
+#[test]
+fn use_case_limitations_and_examples_reach_the_model() {
+    let mut manifest = Manifest::parse(&WHOLE[..WHOLE.find("[entities").unwrap()], "m").unwrap();
+    manifest.chain.clear();
+    let inspection = inspect(&adder(), &manifest).unwrap();
+    let description = &inspection.tools[0].description;
+    for told in [
+        "Adds",
+        "When sums are asked for",
+        "Whole numbers only",
+        "What is 1 + 2?",
+        "Five days at most",
+        "it changes nothing",
+    ] {
+        assert!(description.contains(told), "{description}");
+    }
+}
+
+// accept: 138
+#[test]
+fn an_export_or_entity_that_the_component_lacks_is_named_and_so_are_those_that_it_has() {
+    let manifest = Manifest::parse("[[tools]]\nexport = \"subtract\"", "m").unwrap();
+    let error = inspect(&adder(), &manifest).unwrap_err();
+    assert!(error.message.contains("`subtract`"), "{}", error.message);
+    assert!(
+        error.suggestion.as_ref().unwrap().contains("`add`"),
+        "{:?}",
+        error.suggestion
+    );
+    let manifest = Manifest::parse("[entities.station]\nid = \"code\"", "m").unwrap();
+    assert!(inspect(&adder(), &manifest).unwrap_err().message.contains("`station`"));
+}
+
+#[test]
+fn a_component_carries_its_manifest() {
+    let with = |text: &str| component(&format!("(component (@custom \"{MANIFEST_SECTION}\" {text:?}))"));
+    let manifest = Manifest::embedded(&with("category = 'x'")).unwrap().unwrap();
+    assert_eq!(manifest.category.as_deref(), Some("x"));
+    assert!(
+        Manifest::embedded(&with("nonsense = 1"))
+            .unwrap_err()
+            .message
+            .starts_with("toolwit:manifest:1:1")
+    );
+    assert!(Manifest::embedded(&component("(component)")).unwrap().is_none());
+}
+
+/// Set `UPDATE_SCHEMA=1` to write the file anew.
+#[test]
+fn the_published_schema_is_that_of_the_code_and_agrees_with_it() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("manifest.schema.json");
+    let schema = Manifest::json_schema();
+    #[allow(clippy::disallowed_methods, reason = "a switch of this test")]
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        std::fs::write(&path, format!("{schema:#}\n")).unwrap();
+    }
+    let published: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    assert_eq!(published, schema);
+
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let whole: toml::Value = toml::from_str(WHOLE).unwrap();
+    assert!(validator.is_valid(&serde_json::to_value(whole).unwrap()));
+    for wrong in [
+        json!({"categry": "x"}),
+        json!({"tags": "x"}),
+        json!({"tools": [{"description": "x"}]}),
+    ] {
+        assert!(!validator.is_valid(&wrong), "{wrong}");
+        let text = toml::to_string(&wrong).unwrap();
+        assert!(Manifest::parse(&text, "m").is_err(), "{text}");
+    }
+}

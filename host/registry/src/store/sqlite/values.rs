@@ -1,0 +1,89 @@
+//! Values of plugins, in SQLite.
+
+use std::error::Error;
+
+use rusqlite::{OptionalExtension, TransactionBehavior, params};
+use toolwit_sandbox::{KeyValueError, KeyValueStore};
+
+use super::SqliteStore;
+
+/// The common prefix of a bucket's keys. The length keeps `a` and `a/b` apart, whatever the names contain.
+fn prefix(bucket: &str) -> String {
+    format!("{}:{bucket}", bucket.len())
+}
+
+/// The column value of a key.
+fn column(bucket: &str, key: &str) -> String {
+    format!("{}/{key}", prefix(bucket))
+}
+
+/// Logs the cause, and returns an error without it: database errors may contain host paths, and a guest reads this one.
+fn unavailable(error: rusqlite::Error) -> KeyValueError {
+    tracing::warn!(error = &error as &dyn Error, "values of plugins cannot be stored");
+    KeyValueError::Failed("the host's store is not available".to_owned())
+}
+
+impl KeyValueStore for SqliteStore {
+    fn get(&self, plugin: &str, bucket: &str, key: &str) -> Result<Option<Vec<u8>>, KeyValueError> {
+        let connection = self.connection();
+        let select = "SELECT value FROM key_values WHERE owner = ?1 AND key = ?2";
+        let mut statement = connection.prepare_cached(select).map_err(unavailable)?;
+        let value = statement.query_row([plugin, &column(bucket, key)], |row| row.get(0));
+        value.optional().map_err(unavailable)
+    }
+
+    fn set(&self, plugin: &str, bucket: &str, key: &str, value: &[u8], bytes_max: u64) -> Result<(), KeyValueError> {
+        let key = column(bucket, key);
+        let mut connection = self.connection();
+        let transaction = connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(unavailable)?;
+        let others = transaction.query_row(
+            "SELECT coalesce(sum(octet_length(key) + length(value)), 0) FROM key_values WHERE owner = ?1 AND key <> ?2",
+            [plugin, &key],
+            |row| row.get::<_, i64>(0),
+        );
+        let others = others.map_err(unavailable)?.unsigned_abs();
+        if others + (key.len() + value.len()) as u64 > bytes_max {
+            return Err(KeyValueError::Full { bytes_max });
+        }
+        let upsert = "INSERT INTO key_values (owner, key, value) VALUES (?1, ?2, ?3)
+             ON CONFLICT (owner, key) DO UPDATE SET value = ?3";
+        transaction
+            .execute(upsert, params![plugin, key, value])
+            .map_err(unavailable)?;
+        transaction.commit().map_err(unavailable)
+    }
+
+    fn delete(&self, plugin: &str, bucket: &str, key: &str) -> Result<(), KeyValueError> {
+        let delete = "DELETE FROM key_values WHERE owner = ?1 AND key = ?2";
+        let deleted = self.connection().execute(delete, [plugin, &column(bucket, key)]);
+        deleted.map(|_| ()).map_err(unavailable)
+    }
+
+    fn keys(
+        &self,
+        plugin: &str,
+        bucket: &str,
+        after: Option<&str>,
+        keys_max: usize,
+    ) -> Result<Vec<String>, KeyValueError> {
+        let after = after.map_or_else(|| prefix(bucket), |after| column(bucket, after));
+        let own = column(bucket, "");
+        let keys = (|| {
+            let connection = self.connection();
+            let select = "SELECT key FROM key_values WHERE owner = ?1 AND key > ?2 ORDER BY key LIMIT ?3";
+            let mut statement = connection.prepare_cached(select)?;
+            let keys_max = i64::try_from(keys_max).unwrap_or(i64::MAX);
+            let rows = statement.query_map(params![plugin, after, keys_max], |row| row.get(0))?;
+            rows.collect::<Result<Vec<String>, rusqlite::Error>>()
+        })();
+        let keys = keys.map_err(unavailable)?;
+        // The keys of a bucket are contiguous: the first foreign key ends the page.
+        Ok(keys
+            .iter()
+            .map_while(|key| key.strip_prefix(&own))
+            .map(str::to_owned)
+            .collect())
+    }
+}

@@ -1,0 +1,278 @@
+//! Both stores keep the same promises.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use toolwit_sandbox::{KeyValueError, KeyValueStore, MemoryKeyValueStore};
+
+use super::*;
+
+fn package(path: &str, digest: &str, exports: &[&str]) -> PackageRecord {
+    let tool = |export: &&str| ToolRecord {
+        id: format!("p#{export}"),
+        export: (*export).to_owned(),
+        description: "Does it".to_owned(),
+        quality_percent: 50,
+        name: (*export).to_owned(),
+        terms: "do".to_owned(),
+    };
+    PackageRecord {
+        path: path.to_owned(),
+        stamp: "1".to_owned(),
+        name: "p".to_owned(),
+        digest: digest.to_owned(),
+        category: Some("math".to_owned()),
+        tier: "minimal".to_owned(),
+        inspection: "{}".to_owned(),
+        tools: exports.iter().map(tool).collect(),
+        ..PackageRecord::default()
+    }
+}
+
+fn key(digest: &str, tool: &str) -> ToolKey {
+    ToolKey::new(digest, tool)
+}
+
+// accept: 124
+fn packages_and_tools_go_together(store: &dyn Store) {
+    let first = package("/a.wasm", "d1", &["add", "sub"]);
+    store
+        .update_packages(&[first.clone(), package("/b.wasm", "d2", &["mul"])], &[])
+        .unwrap();
+    assert_eq!(store.packages().unwrap()[0], first);
+    store.update_packages(std::slice::from_ref(&first), &[]).unwrap();
+    assert_eq!(
+        store.packages().unwrap().len(),
+        2,
+        "one package a path, one tool an export"
+    );
+    store
+        .record_check(&key("d2", "p#mul"), CheckStage::Execution, &CheckOutcome::Success, 7)
+        .unwrap();
+    store.update_packages(&[], &["/b.wasm".to_owned()]).unwrap();
+    assert_eq!(store.packages().unwrap(), [first]);
+    assert!(store.health().unwrap().is_empty(), "a tool goes with its package");
+}
+
+// accept: 122, accept: 136
+fn a_success_heals_and_other_bytes_start_anew(store: &dyn Store) {
+    store
+        .update_packages(&[package("/a.wasm", "d1", &["add"])], &[])
+        .unwrap();
+    let failed = CheckOutcome::Failure("it trapped".to_owned());
+    store
+        .record_check(&key("d1", "p#add"), CheckStage::Execution, &failed, 5)
+        .unwrap();
+    let health = store.health().unwrap()[&key("d1", "p#add")].clone();
+    assert_eq!(
+        (health.import, health.execution),
+        (HealthState::Unknown, HealthState::Broken)
+    );
+    assert_eq!((health.error.as_deref(), health.checked_ms), (Some("it trapped"), 5));
+
+    store
+        .update_packages(&[package("/a.wasm", "d1", &["add", "sub"])], &[])
+        .unwrap();
+    assert!(
+        store.health().unwrap()[&key("d1", "p#add")].is_broken(),
+        "the same bytes keep their health"
+    );
+
+    store
+        .record_check(&key("d1", "p#add"), CheckStage::Execution, &CheckOutcome::Success, 9)
+        .unwrap();
+    let health = store.health().unwrap()[&key("d1", "p#add")].clone();
+    assert_eq!(
+        (health.import, health.execution, health.uses),
+        (HealthState::Healthy, HealthState::Healthy, 1)
+    );
+    assert_eq!((health.error, health.checked_ms), (None, 9));
+
+    store
+        .record_check(&key("d1", "p#add"), CheckStage::Import, &failed, 10)
+        .unwrap();
+    store
+        .update_packages(&[package("/a.wasm", "d2", &["add"])], &[])
+        .unwrap();
+    assert!(store.health().unwrap().is_empty());
+    store
+        .record_check(&key("d2", "nobody#nothing"), CheckStage::Import, &failed, 11)
+        .unwrap();
+    assert!(store.health().unwrap().is_empty());
+}
+
+// attack: C19, attack: B18
+fn values_are_apart_by_plugin_and_bucket_and_limited(values: &dyn KeyValueStore) {
+    values.set("one", "a", "key", b"value", 100).unwrap();
+    assert_eq!(values.get("one", "a", "key").unwrap().unwrap(), b"value");
+    assert_eq!(values.get("other", "a", "key").unwrap(), None, "another plugin");
+    assert_eq!(values.get("one", "a/key", "").unwrap(), None, "another bucket");
+    let full = values.set("one", "b", "large", &[0; 100], 100);
+    assert!(matches!(full, Err(KeyValueError::Full { bytes_max: 100 })), "{full:?}");
+    assert_eq!(
+        values.get("one", "b", "large").unwrap(),
+        None,
+        "a refused value is not stored"
+    );
+    values.set("one", "a", "key", b"other", 100).unwrap();
+    for (bucket, key) in [("a", ""), ("a", "x"), ("a/", "y"), ("", "z"), ("b", "w")] {
+        values.set("one", bucket, key, b"", 200).unwrap();
+    }
+    assert_eq!(values.keys("one", "a", None, 10).unwrap(), ["", "key", "x"]);
+    assert_eq!(values.keys("one", "a", Some("key"), 10).unwrap(), ["x"]);
+    assert_eq!(values.keys("one", "a", None, 2).unwrap(), ["", "key"]);
+    assert_eq!(values.keys("one", "", None, 10).unwrap(), ["z"]);
+    values.delete("one", "a", "key").unwrap();
+    values.delete("one", "a", "key").unwrap();
+    assert_eq!(values.get("one", "a", "key").unwrap(), None);
+    assert_eq!(values.get("one", "a", "x").unwrap().unwrap(), b"");
+}
+
+#[test]
+fn values_in_memory_are_apart_and_limited() {
+    values_are_apart_by_plugin_and_bucket_and_limited(&MemoryKeyValueStore::new());
+}
+
+fn keep_told(store: &dyn Store, plugin: &str, digest: &str, told: &str) -> Result<(), StoreError> {
+    store.keep_told_tools(&[ToldRecord {
+        plugin: plugin.to_owned(),
+        digest: digest.to_owned(),
+        told: told.to_owned(),
+    }])
+}
+
+fn what_a_plugin_told_belongs_to_its_name_and_bytes(store: &dyn Store) {
+    store.update_packages(&[package("/a.wasm", "d1", &[])], &[]).unwrap();
+    assert_eq!(store.told_tools("p", "d1").unwrap(), None);
+    keep_told(store, "p", "d1", "first").unwrap();
+    keep_told(store, "p", "d1", "second").unwrap();
+    assert_eq!(store.told_tools("p", "d1").unwrap().as_deref(), Some("second"));
+    for (plugin, digest) in [("p", "d2"), ("q", "d1")] {
+        assert_eq!(store.told_tools(plugin, digest).unwrap(), None, "{plugin} {digest}");
+    }
+    store.update_packages(&[package("/a.wasm", "d2", &[])], &[]).unwrap();
+    keep_told(store, "p", "d2", "third").unwrap();
+    assert_eq!(
+        store.told_tools("p", "d1").unwrap(),
+        None,
+        "nobody has these bytes any more"
+    );
+    assert_eq!(store.told_tools("p", "d2").unwrap().as_deref(), Some("third"));
+}
+
+#[test]
+fn memory_keeps_the_promises_of_a_store() {
+    packages_and_tools_go_together(&MemoryStore::new());
+    a_success_heals_and_other_bytes_start_anew(&MemoryStore::new());
+    what_a_plugin_told_belongs_to_its_name_and_bytes(&MemoryStore::new());
+}
+
+#[cfg(feature = "sqlite")]
+mod sqlite {
+    use std::io::{Seek, SeekFrom, Write};
+
+    use super::*;
+
+    #[test]
+    fn a_file_keeps_the_promises_of_a_store() {
+        packages_and_tools_go_together(&SqliteStore::in_memory().unwrap());
+        a_success_heals_and_other_bytes_start_anew(&SqliteStore::in_memory().unwrap());
+        values_are_apart_by_plugin_and_bucket_and_limited(&SqliteStore::in_memory().unwrap());
+        what_a_plugin_told_belongs_to_its_name_and_bytes(&SqliteStore::in_memory().unwrap());
+    }
+
+    #[test]
+    fn a_store_of_an_earlier_version_is_taken_over_with_what_it_holds() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.db");
+        let old = rusqlite::Connection::open(&path).unwrap();
+        old.execute_batch(include_str!("sqlite/schema.sql")).unwrap();
+        old.pragma_update(None, "user_version", 1).unwrap();
+        old.execute_batch("INSERT INTO key_values VALUES ('plugin', '6:bucket/key', x'01')")
+            .unwrap();
+        drop(old);
+        let store = SqliteStore::open(&path).unwrap();
+        assert_eq!(store.get("plugin", "bucket", "key").unwrap(), Some(vec![1]));
+        what_a_plugin_told_belongs_to_its_name_and_bytes(&store);
+    }
+
+    #[test]
+    fn what_was_written_is_there_for_the_next_process_and_for_one_beside() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("new/store.db");
+        let (one, other) = (SqliteStore::open(&path).unwrap(), SqliteStore::open(&path).unwrap());
+        std::thread::scope(|scope| {
+            for (store, name) in [(&one, "a"), (&other, "b")] {
+                scope.spawn(move || {
+                    for number in 0..50 {
+                        let path = format!("/{name}{number}.wasm");
+                        store.update_packages(&[package(&path, "d", &["f"])], &[]).unwrap();
+                    }
+                });
+            }
+        });
+        drop((one, other));
+        assert_eq!(SqliteStore::open(&path).unwrap().packages().unwrap().len(), 100);
+    }
+
+    #[test]
+    fn a_damaged_file_is_put_aside_and_made_anew() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.db");
+        let store = SqliteStore::open(&path).unwrap();
+        let many: Vec<_> = (0..300)
+            .map(|at| package(&format!("/{at}.wasm"), "d", &["f", "g"]))
+            .collect();
+        store.update_packages(&many, &[]).unwrap();
+        drop(store);
+
+        let length = std::fs::metadata(&path).unwrap().len();
+        let mut file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.seek(SeekFrom::Start(4096)).unwrap();
+        file.write_all(&vec![0xa5; usize::try_from(length).unwrap() - 4096])
+            .unwrap();
+        drop(file);
+        let store = SqliteStore::open(&path).unwrap();
+        assert!(store.packages().unwrap().is_empty());
+        store.update_packages(&many, &[]).unwrap();
+        assert!(path.with_extension("db.damaged").exists());
+    }
+
+    #[test]
+    fn a_file_that_is_no_store_is_refused_and_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let text = directory.path().join("notes.txt");
+        let notes = b"these are notes, and longer than the heading of a database would be: ".repeat(99);
+        std::fs::write(&text, &notes).unwrap();
+        let other = directory.path().join("other.db");
+        let database = rusqlite::Connection::open(&other).unwrap();
+        database.execute_batch("CREATE TABLE packages (name TEXT)").unwrap();
+        drop(database);
+        let before = std::fs::read(&other).unwrap();
+        for path in [&text, &other] {
+            let error = SqliteStore::open(path).unwrap_err();
+            assert!(matches!(error, StoreError::Foreign), "{error}");
+        }
+        assert_eq!(std::fs::read(&text).unwrap(), notes);
+        assert_eq!(std::fs::read(&other).unwrap(), before);
+        assert_eq!(
+            std::fs::read_dir(directory.path()).unwrap().count(),
+            2,
+            "nothing is left beside them"
+        );
+    }
+
+    #[test]
+    fn a_store_of_a_newer_program_is_refused_and_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.db");
+        drop(SqliteStore::open(&path).unwrap());
+        rusqlite::Connection::open(&path)
+            .unwrap()
+            .pragma_update(None, "user_version", 99)
+            .unwrap();
+        let refused = SqliteStore::open(&path);
+        assert!(
+            matches!(refused, Err(StoreError::Newer { found: 99, .. })),
+            "{refused:?}"
+        );
+    }
+}

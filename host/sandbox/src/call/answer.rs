@@ -1,0 +1,101 @@
+//! From what a function gave to what the tool answers.
+
+use serde_json::Value;
+use wasmtime::component::Val;
+
+use crate::link::host_api::read_tool_result;
+use crate::values::encode::{EncodeError, encode, side};
+use crate::values::types::{Function, WitType};
+use toolwit_core::limits::{ByteCount, CallLimits};
+use toolwit_core::{Artifact, ToolResult};
+use toolwit_core::{Error, ErrorKind, LimitUse, Phase};
+
+/// Makes the answer of a call. `entities` gives what stands for each handle in the value.
+///
+/// # Errors
+/// [`ErrorKind::ResultBytes`] for a result over its bound.
+pub(crate) fn answer(
+    function: &Function,
+    value: Option<Val>,
+    entities: &mut dyn Iterator<Item = Value>,
+    limits: &CallLimits,
+) -> Result<ToolResult, Error> {
+    let result = match (&function.result, value) {
+        (Some(WitType::Result { ok, .. }), Some(Val::Result(Ok(payload)))) => {
+            side(ok.as_deref(), payload.map(|payload| *payload), entities).map(|value| success(function, value))
+        }
+        (Some(WitType::Result { err, .. }), Some(Val::Result(Err(payload)))) => {
+            side(err.as_deref(), payload.map(|payload| *payload), entities).map(failure)
+        }
+        (Some(ty), Some(value)) => encode(ty, value, entities).map(|value| success(function, value)),
+        (None, None) => Ok(ToolResult::value(Value::Null)),
+        _ => Err(EncodeError),
+    };
+    let result = result.map_err(|error| {
+        Error::new(ErrorKind::Internal, Phase::Execute, "the result could not be read").with_source(error)
+    })?;
+    bounded(&result, limits)?;
+    Ok(result)
+}
+
+/// What the function gave: a value, or what it wants told to whom.
+fn success(function: &Function, value: Value) -> ToolResult {
+    if function.gives_tool_result {
+        read_tool_result(&value)
+    } else {
+        ToolResult::value(value)
+    }
+}
+
+/// The tool's own failure; the model reads its error value.
+fn failure(error: Value) -> ToolResult {
+    let told = match &error {
+        Value::Null => "the tool failed and gave no reason".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let mut result = ToolResult::error(told);
+    result.value = Some(error);
+    result
+}
+
+fn bounded(result: &ToolResult, limits: &CallLimits) -> Result<(), Error> {
+    let for_user = result.for_user.as_deref().unwrap_or_default();
+    let bytes = (result.for_llm.len() + for_user.len()) as u64;
+    if bytes > limits.result_bytes_max {
+        return Err(result_too_large(bytes, limits));
+    }
+    bounded_artifacts(result, limits)
+}
+
+/// Refuses a result with more beside its text than a call may hand over.
+///
+/// # Errors
+/// [`ErrorKind::ResultBytes`].
+pub(crate) fn bounded_artifacts(result: &ToolResult, limits: &CallLimits) -> Result<(), Error> {
+    let bytes_of = |artifact: &Artifact| (artifact.kind.len() + artifact.value.to_string().len()) as u64;
+    let bytes: u64 = result.artifacts.iter().map(bytes_of).sum();
+    let max = limits.artifact_bytes_max;
+    if bytes <= max {
+        return Ok(());
+    }
+    let message = format!(
+        "the artifacts have {} and may have {}",
+        ByteCount(bytes),
+        ByteCount(max)
+    );
+    Err(Error::new(ErrorKind::ResultBytes, Phase::Execute, message)
+        .with_suggestion("hand over less at once")
+        .with_limit(LimitUse::new("artifact_bytes_max", max, bytes)))
+}
+
+pub(crate) fn result_too_large(bytes: u64, limits: &CallLimits) -> Error {
+    let message = format!(
+        "the result has {} and may have {}",
+        ByteCount(bytes),
+        ByteCount(limits.result_bytes_max)
+    );
+    Error::new(ErrorKind::ResultBytes, Phase::Execute, message)
+        .with_suggestion("ask for less at once")
+        .with_limit(LimitUse::new("result_bytes_max", limits.result_bytes_max, bytes))
+}

@@ -1,0 +1,57 @@
+//! The session instances that are alive, and which of them has to go when there are too many.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use super::session::Session;
+use toolwit_core::limits::EngineLimits;
+
+/// Bounds the live session instances of a conversation and of the process. The one used longest ago goes first.
+pub(crate) struct SessionRegistry {
+    sessions: Mutex<Vec<Weak<Session>>>,
+    per_conversation_max: usize,
+    process_max: usize,
+}
+
+impl SessionRegistry {
+    pub(crate) fn new(limits: &EngineLimits) -> Self {
+        Self {
+            sessions: Mutex::new(Vec::new()),
+            per_conversation_max: limits.sessions_per_conversation_max,
+            process_max: limits.sessions_max,
+        }
+    }
+
+    /// Makes room for one more live instance, and knows the session from now on.
+    pub(crate) fn admit(&self, session: &Arc<Session>) {
+        let mut live = self.others_alive(session);
+        live.sort_by_key(|other| other.last_used());
+        let of_conversation = live
+            .iter()
+            .filter(|other| other.conversation() == session.conversation())
+            .count();
+        let mut too_many_here = (of_conversation + 1).saturating_sub(self.per_conversation_max);
+        let mut too_many = (live.len() + 1).saturating_sub(self.process_max);
+        for other in live {
+            let is_here = other.conversation() == session.conversation();
+            let must_go = too_many > 0 || (too_many_here > 0 && is_here);
+            // A session that is in a call is in use, whatever its stamp says.
+            if must_go && other.evict() {
+                too_many = too_many.saturating_sub(1);
+                too_many_here = too_many_here.saturating_sub(usize::from(is_here));
+            }
+        }
+    }
+
+    /// Lists the other sessions that have an instance, forgets those that are gone, and remembers this one.
+    fn others_alive(&self, session: &Arc<Session>) -> Vec<Arc<Session>> {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.retain(|known| known.strong_count() > 0);
+        let all: Vec<_> = sessions.iter().filter_map(Weak::upgrade).collect();
+        if !all.iter().any(|known| Arc::ptr_eq(known, session)) {
+            sessions.push(Arc::downgrade(session));
+        }
+        all.into_iter()
+            .filter(|known| !Arc::ptr_eq(known, session) && known.is_alive())
+            .collect()
+    }
+}

@@ -1,0 +1,243 @@
+//! What authors wrote about their functions, types, fields and cases.
+//!
+//! No toolchain carries `///` comments into a component. `toolwit build` and `pack` append the WIT package, in binary form
+//! and with its docs, as the custom section [`WIT_SECTION`](toolwit_sections::WIT_SECTION); a `.wit` file beside the component serves as well. Docs are
+//! best effort: whatever is wrong with them, the component loads.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use wit_component::DecodedWasm;
+use wit_parser::{Docs, Function as WitFunction, InterfaceId, Resolve, Type, TypeDefKind, WorldItem};
+
+use crate::link::log::is_printable;
+use crate::values::types::{Case, Field, Function, FunctionKind, Label, Shape, WitType};
+
+/// The most packages that are read beside a project's own.
+const PACKAGES_MAX: usize = 32;
+
+/// The largest WIT that is read, in bytes.
+pub const WIT_BYTES_MAX: u64 = 1 << 20;
+
+/// The longest description of a function, in characters.
+pub(crate) const FUNCTION_DOCS_CHARS_MAX: usize = 4_096;
+
+/// The longest description of a field, a case or a resource, in characters.
+const ITEM_DOCS_CHARS_MAX: usize = 1_024;
+
+/// The most that is said about one component, in characters.
+const DOCS_CHARS_MAX: usize = 2 << 20;
+
+/// Decodes a WIT package in binary form. `None` for anything that is none, a parser's panic included.
+pub(crate) fn decode_wit(bytes: &[u8]) -> Option<Resolve> {
+    if bytes.len() as u64 > WIT_BYTES_MAX {
+        return None;
+    }
+    decode_component(bytes)
+}
+
+/// Decodes WIT packages in binary form, the last of which is the project's own and builds upon those before it.
+///
+/// The binary form of a package has the docs of its own items only: what an earlier package says stays, and the next one is
+/// put to it. Where they do not fit, the last one speaks alone.
+pub(crate) fn decode_packages<'a>(sections: impl Iterator<Item = &'a [u8]>) -> Option<Resolve> {
+    let sections: Vec<_> = sections.collect();
+    let (own, others) = sections.split_last()?;
+    let own = decode_wit(own)?;
+    let upon = others.iter().take(PACKAGES_MAX).filter_map(|bytes| decode_wit(bytes));
+    let Some(whole) = upon.reduce(|whole, next| merged(&whole, &next).unwrap_or(whole)) else {
+        return Some(own);
+    };
+    Some(merged(&whole, &own).unwrap_or(own))
+}
+
+/// Puts packages together; what the first one says wins. `None` when they do not fit, a parser's panic included.
+fn merged(whole: &Resolve, next: &Resolve) -> Option<Resolve> {
+    let merge = || {
+        let mut whole = whole.clone();
+        whole.merge(next.clone()).ok().map(|_| whole)
+    };
+    catch_unwind(AssertUnwindSafe(merge)).ok()?
+}
+
+/// Decodes the WIT that a component's own types tell. It has no docs.
+pub(crate) fn decode_component(bytes: &[u8]) -> Option<Resolve> {
+    let decoded = catch_unwind(AssertUnwindSafe(|| wit_component::decode(bytes)))
+        .ok()?
+        .ok()?;
+    match decoded {
+        DecodedWasm::WitPackage(resolve, _) | DecodedWasm::Component(resolve, _) => Some(resolve),
+    }
+}
+
+/// Parses WIT text. `None` for anything that is none.
+pub(crate) fn parse_wit(text: &str) -> Option<Resolve> {
+    if text.len() as u64 > WIT_BYTES_MAX {
+        return None;
+    }
+    let parse = || {
+        let mut resolve = Resolve::default();
+        resolve.push_str("beside.wit", text).ok().map(|_| resolve)
+    };
+    catch_unwind(AssertUnwindSafe(parse)).ok()?
+}
+
+/// Puts docs beside what they describe, wherever names and structure agree.
+pub(crate) fn apply(shape: &mut Shape, wit: &Resolve) {
+    let mut overlay = Overlay::of(wit);
+    // What stands for tools whose docs come later is not described itself.
+    for function in shape
+        .functions
+        .iter_mut()
+        .filter(|function| function.kind != FunctionKind::Dynamic)
+    {
+        overlay.function(function);
+    }
+    for resource in &mut shape.resources {
+        let ty = match resource.interface.as_deref() {
+            Some(interface) => overlay
+                .interface(interface)
+                .and_then(|id| wit.interfaces[id].types.get(&resource.name)),
+            None => None,
+        };
+        resource.docs = ty.and_then(|id| overlay.text(&wit.types[*id].docs, ITEM_DOCS_CHARS_MAX));
+    }
+}
+
+struct Overlay<'a> {
+    wit: &'a Resolve,
+    interfaces: HashMap<String, InterfaceId>,
+    /// How much may still be said: a type that is used in many places is described in each.
+    chars_left: usize,
+}
+
+impl<'a> Overlay<'a> {
+    fn of(wit: &'a Resolve) -> Self {
+        let interfaces = wit.interfaces.iter();
+        Self {
+            wit,
+            interfaces: interfaces.filter_map(|(id, _)| Some((wit.id_of(id)?, id))).collect(),
+            chars_left: DOCS_CHARS_MAX,
+        }
+    }
+
+    fn interface(&self, name: &str) -> Option<InterfaceId> {
+        self.interfaces.get(name).copied()
+    }
+
+    fn text(&mut self, docs: &Docs, chars_max: usize) -> Option<String> {
+        let docs = docs.contents.as_deref().filter(|_| self.chars_left > 0)?;
+        let text = clean(docs, chars_max.min(self.chars_left))?;
+        self.chars_left = self.chars_left.saturating_sub(text.chars().count());
+        Some(text)
+    }
+
+    fn label(&mut self, label: &mut Label, docs: &Docs) {
+        label.docs = self.text(docs, ITEM_DOCS_CHARS_MAX);
+    }
+
+    fn find(&self, function: &Function) -> Option<&'a WitFunction> {
+        match function.interface.as_deref() {
+            Some(interface) => self.wit.interfaces[self.interface(interface)?]
+                .functions
+                .get(&function.export),
+            None => self.wit.worlds.iter().find_map(|(_, world)| {
+                world.exports.values().find_map(|item| match item {
+                    WorldItem::Function(found) if found.name == function.export => Some(found),
+                    _ => None,
+                })
+            }),
+        }
+    }
+
+    fn function(&mut self, function: &mut Function) {
+        let Some(wit) = self.find(function) else { return };
+        function.docs = self.text(&wit.docs, FUNCTION_DOCS_CHARS_MAX);
+        let own_params = if matches!(function.kind, FunctionKind::Method(_)) {
+            1
+        } else {
+            0
+        };
+        for (param, wit) in function.params.iter_mut().zip(wit.params.iter().skip(own_params)) {
+            self.ty(&mut param.ty, &wit.ty);
+        }
+        if let (Some(result), Some(wit)) = (&mut function.result, &wit.result) {
+            self.ty(result, wit);
+        }
+    }
+
+    /// Walks both descriptions of a type side by side; where they part, the docs are for another version.
+    fn ty(&mut self, ty: &mut WitType, wit: &'a Type) {
+        let mut wit = wit;
+        while let Type::Id(id) = wit {
+            match &self.wit.types[*id].kind {
+                TypeDefKind::Type(alias) => wit = alias,
+                kind => return self.definition(ty, kind),
+            }
+        }
+    }
+
+    fn definition(&mut self, ty: &mut WitType, kind: &'a TypeDefKind) {
+        match (ty, kind) {
+            (WitType::List(item), TypeDefKind::List(wit)) | (WitType::Option(item), TypeDefKind::Option(wit)) => {
+                self.ty(item, wit);
+            }
+            (WitType::Tuple(items), TypeDefKind::Tuple(wit)) => {
+                items
+                    .iter_mut()
+                    .zip(&wit.types)
+                    .for_each(|(item, wit)| self.ty(item, wit));
+            }
+            (WitType::Result { ok, err }, TypeDefKind::Result(wit)) => {
+                for (side, wit) in [(ok, &wit.ok), (err, &wit.err)] {
+                    if let (Some(side), Some(wit)) = (side, wit) {
+                        self.ty(side, wit);
+                    }
+                }
+            }
+            (WitType::Record(fields), TypeDefKind::Record(wit)) => {
+                for Field { label, ty } in fields {
+                    if let Some(wit) = wit.fields.iter().find(|wit| wit.name == label.wit) {
+                        self.label(label, &wit.docs);
+                        self.ty(ty, &wit.ty);
+                    }
+                }
+            }
+            (WitType::Variant(cases), TypeDefKind::Variant(wit)) => {
+                for Case { label, ty } in cases {
+                    if let Some(wit) = wit.cases.iter().find(|wit| wit.name == label.wit) {
+                        self.label(label, &wit.docs);
+                        if let (Some(ty), Some(wit)) = (ty, &wit.ty) {
+                            self.ty(ty, wit);
+                        }
+                    }
+                }
+            }
+            (WitType::Enum(names), TypeDefKind::Enum(wit)) => {
+                for label in names {
+                    if let Some(wit) = wit.cases.iter().find(|wit| wit.name == label.wit) {
+                        self.label(label, &wit.docs);
+                    }
+                }
+            }
+            (WitType::Flags(names), TypeDefKind::Flags(wit)) => {
+                for label in names {
+                    if let Some(wit) = wit.flags.iter().find(|wit| wit.name == label.wit) {
+                        self.label(label, &wit.docs);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Takes docs as text: without control characters, cut at a bound.
+pub(crate) fn clean(docs: &str, chars_max: usize) -> Option<String> {
+    let mut chars = docs.trim().chars().filter(|c| is_printable(*c));
+    let mut cut: String = chars.by_ref().take(chars_max).collect();
+    if chars.next().is_some() {
+        cut.push('…');
+    }
+    (!cut.is_empty()).then_some(cut)
+}

@@ -1,0 +1,92 @@
+//! How much an instance of a component takes before its first instruction.
+
+use toolwit_core::limits::{ByteCount, CallLimits};
+use toolwit_core::{Error, ErrorKind, LimitUse, Phase};
+
+/// What one instance of a component takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Footprint {
+    /// Core instances.
+    pub(crate) instances: u64,
+    /// Linear memories.
+    pub(crate) memories: u64,
+    /// Tables.
+    pub(crate) tables: u64,
+    /// Bytes with which the memories begin.
+    pub(crate) memory_bytes: u64,
+    /// Elements with which the tables begin.
+    pub(crate) table_elements: u64,
+    /// Whether counting was given up, so that all numbers are too small.
+    pub(crate) is_endless: bool,
+}
+
+impl Footprint {
+    /// Refuses a component of which no call could make an instance.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Instances`], [`ErrorKind::Memory`] or [`ErrorKind::TableElements`].
+    pub(crate) fn require_within(&self, limits: &CallLimits, memory_bytes_max: u64) -> Result<(), Error> {
+        let parts_max = limits.instances_max as u64;
+        let parts = [
+            ("core instances", self.instances),
+            ("memories", self.memories),
+            ("tables", self.tables),
+        ];
+        let more = if self.is_endless { "more than " } else { "" };
+        if let Some((what, count)) = parts.into_iter().find(|(_, count)| *count > parts_max) {
+            let message = format!("each of its instances needs {more}{count} {what} and may have {parts_max}");
+            return Err(too_large(
+                ErrorKind::Instances,
+                message,
+                "instances_max",
+                parts_max,
+                count,
+            ));
+        }
+        if self.is_endless {
+            let message = "its instantiation has no end in sight".to_owned();
+            return Err(too_large(
+                ErrorKind::Instances,
+                message,
+                "instances_max",
+                parts_max,
+                self.instances,
+            ));
+        }
+        if self.memory_bytes > memory_bytes_max {
+            let message = format!(
+                "each of its instances begins with {} of memory and may have {}",
+                ByteCount(self.memory_bytes),
+                ByteCount(memory_bytes_max)
+            );
+            let (max, used) = (memory_bytes_max, self.memory_bytes);
+            return Err(too_large(ErrorKind::Memory, message, "memory_bytes_max", max, used));
+        }
+        let (max, used) = (limits.table_elements_max, self.table_elements);
+        if used > max {
+            let message = format!("each of its instances begins with {used} table elements and may have {max}");
+            return Err(too_large(
+                ErrorKind::TableElements,
+                message,
+                "table_elements_max",
+                max,
+                used,
+            ));
+        }
+        Ok(())
+    }
+
+    /// Adds an instance of a core module.
+    pub(crate) fn add(&mut self, module: &Self) {
+        let sum = |total: &mut u64, part: u64| *total = total.saturating_add(part);
+        sum(&mut self.instances, 1);
+        sum(&mut self.memories, module.memories);
+        sum(&mut self.tables, module.tables);
+        sum(&mut self.memory_bytes, module.memory_bytes);
+        sum(&mut self.table_elements, module.table_elements);
+    }
+}
+
+fn too_large(kind: ErrorKind, message: String, limit: &'static str, max: u64, used: u64) -> Error {
+    Error::new(kind, Phase::Load, message).with_limit(LimitUse::new(limit, max, used))
+}

@@ -1,0 +1,89 @@
+//! Docs of functions from a `package-docs` section, where another host or tool put one into a component.
+//!
+//! Two formats are in the wild: JSON after a byte `1`, in which each function is an object with `docs`, and bare JSON, in
+//! which it is the text itself. Both name interfaces without their package, and types not at all as functions use them, so
+//! that only functions are described from here.
+
+use serde_json::Value;
+
+use super::docs::{FUNCTION_DOCS_CHARS_MAX, WIT_BYTES_MAX, clean};
+use crate::values::types::{Function, FunctionKind, Shape};
+
+/// The custom section that `wit-component` writes into WIT packages.
+pub(crate) const SECTION: &str = "package-docs";
+
+/// Describes the functions that have no docs yet.
+pub(crate) fn apply(shape: &mut Shape, section: &[u8]) {
+    if section.len() as u64 > WIT_BYTES_MAX {
+        return;
+    }
+    let json = section.strip_prefix(&[1]).unwrap_or(section);
+    let Ok(package) = serde_json::from_slice::<Value>(json) else {
+        return;
+    };
+    let is_bare = |function: &Function| function.docs.is_none() && function.kind != FunctionKind::Dynamic;
+    for function in shape.functions.iter_mut().filter(|function| is_bare(function)) {
+        let docs = match function.interface_name() {
+            Some(interface) => docs_of(&package["interfaces"][interface], &function.export),
+            None => package["worlds"]
+                .as_object()
+                .and_then(|worlds| worlds.values().find_map(|world| docs_of(world, &function.export))),
+        };
+        function.docs = docs.and_then(|docs| clean(docs, FUNCTION_DOCS_CHARS_MAX));
+    }
+}
+
+fn docs_of<'a>(place: &'a Value, function: &str) -> Option<&'a str> {
+    const LISTS: [&str; 3] = ["funcs", "func_exports", "functions"];
+    LISTS.iter().find_map(|list| {
+        let entry = &place[*list][function];
+        entry.as_str().or_else(|| entry["docs"].as_str())
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use crate::{Inspection, Origin};
+
+    fn described(section: &[u8]) -> String {
+        let mut bytes = wat::parse_str(
+            r#"(component
+                (core module $m (func (export "add") (result i32) i32.const 1))
+                (core instance $i (instantiate $m))
+                (func $add (result u32) (canon lift (core func $i "add")))
+                (instance $calc (export "add" (func $add)))
+                (export "demo:tool/calc@0.1.0" (instance $calc)))"#,
+        )
+        .unwrap();
+        let section = wasm_encoder::CustomSection {
+            name: super::SECTION.into(),
+            data: section.into(),
+        };
+        wasm_encoder::ComponentSection::append_to_component(&section, &mut bytes);
+        let inspection = Inspection::of(
+            &bytes,
+            Origin {
+                name: "calc",
+                wit_beside: None,
+            },
+        )
+        .unwrap();
+        inspection.tools[0].description.clone()
+    }
+
+    #[test]
+    fn both_formats_describe_functions_and_anything_else_is_ignored() {
+        let object = br#"{"interfaces":{"calc":{"funcs":{"add":{"docs":"Adds."}}}}}"#;
+        let mut marked = vec![1];
+        marked.extend_from_slice(object);
+        assert_eq!(described(&marked), "Adds.");
+        assert_eq!(
+            described(br#"{"interfaces":{"calc":{"funcs":{"add":"Adds."}}}}"#),
+            "Adds."
+        );
+        for odd in [&b"\x01not json"[..], b"", b"[]", b"{\"interfaces\": 5}", b"\xff\xff"] {
+            assert_eq!(described(odd), "`add() -> u32` of `demo:tool/calc@0.1.0`.");
+        }
+    }
+}

@@ -1,0 +1,399 @@
+//! From the types of a component's exports to functions that can be tools.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use wasmparser::component_types::{
+    ComponentAnyTypeId, ComponentDefinedType, ComponentEntityType, ComponentFuncType, ComponentInstanceTypeId,
+    ComponentValType, ResourceId,
+};
+use wasmparser::types::Types;
+use wit_parser::{Resolve, WorldItem};
+
+use super::check::Checked;
+use super::type_reader::{Parts, TypeReader};
+use crate::dynamic::{self, DynamicExport};
+use crate::link::host_api::PACKAGE;
+use crate::values::types::{Field, Function, FunctionKind, Label, Resource, ResourceIndex, Shape, Skipped, WitType};
+
+/// The most parts that the types of all functions of a component may have together.
+const COMPONENT_PARTS_MAX: usize = 1 << 17;
+
+/// The longest name of a function or an interface, in bytes.
+const EXPORT_BYTES_MAX: usize = 512;
+
+/// The most exports that are told to be no tools.
+const SKIPPED_MAX: usize = 1_024;
+
+/// The most functions that one component may offer; the rest is skipped.
+const FUNCTIONS_MAX: usize = 4_096;
+
+/// Exports that toolchains add for their own use: of componentize-py, and of componentize-qjs. An author's own function of
+/// that name is one that the component's WIT knows.
+const TOOLCHAIN_EXPORTS: [&str; 2] = ["exports", "init"];
+
+/// Reads what a component exports. Docs and schemas come later.
+pub(crate) fn reflect(checked: &Checked<'_>, wit: Option<&Resolve>) -> Shape {
+    let mut reader = Reader::new(checked, wit);
+    for name in &checked.exports {
+        reader.read_export(name);
+    }
+    reader.shape.assign_methods();
+    reader.shape
+}
+
+struct Reader<'a> {
+    reader: TypeReader<'a>,
+    exports: &'a [&'a str],
+    /// What the author wrote, where the component carries it.
+    wit: Option<&'a Resolve>,
+    /// Parts of the types that were read so far.
+    parts: usize,
+    shape: Shape,
+}
+
+impl<'a> Reader<'a> {
+    fn new(checked: &'a Checked<'a>, wit: Option<&'a Resolve>) -> Self {
+        let mut imported = HashMap::new();
+        for name in &checked.imports {
+            if let Some(item) = checked.types.component_item_for_import(name) {
+                let found = resources_of(&checked.types, name, &item.ty).into_iter();
+                imported.extend(found.map(|(id, name)| (id, shortened(&name))));
+            }
+        }
+        let mut reader = Self {
+            reader: TypeReader {
+                types: &checked.types,
+                imported,
+                exported: HashMap::new(),
+            },
+            exports: &checked.exports,
+            wit,
+            parts: 0,
+            shape: Shape::default(),
+        };
+        reader.collect_resources();
+        reader
+    }
+
+    /// Numbers the exported resources first, since functions of one interface may use those of a later one.
+    fn collect_resources(&mut self) {
+        let mut seen = HashSet::new();
+        for export in self.exports {
+            let Some(item) = self.reader.types.component_item_for_export(export) else {
+                continue;
+            };
+            let interface = matches!(item.ty, ComponentEntityType::Instance(_)).then(|| Arc::from(*export));
+            for (id, name) in resources_of(self.reader.types, export, &item.ty) {
+                if self.reader.imported.contains_key(&id) || name.len() > EXPORT_BYTES_MAX || !seen.insert(id) {
+                    continue;
+                }
+                self.reader
+                    .exported
+                    .insert(id, ResourceIndex(self.shape.resources.len()));
+                self.shape.resources.push(Resource {
+                    interface: interface.clone(),
+                    name,
+                    docs: None,
+                    methods: Vec::new(),
+                    rebinding: Default::default(),
+                    chained: false,
+                    id: None,
+                    describe: None,
+                });
+            }
+        }
+    }
+
+    fn read_export(&mut self, name: &str) {
+        let Some(item) = self.reader.types.component_item_for_export(name) else {
+            return;
+        };
+        match &item.ty {
+            _ if TOOLCHAIN_EXPORTS.contains(&name) && !self.is_authored(name) => {
+                self.skip(name, "it was added by the toolchain, not by the author")
+            }
+            ComponentEntityType::Func(id) => self.read_function(None, name, &self.reader.types[*id]),
+            ComponentEntityType::Instance(id) if is_command(name) => {
+                if self.has_run(*id) {
+                    self.add_command(name)
+                } else {
+                    self.skip(name, "it has no function `run: func() -> result`")
+                }
+            }
+            ComponentEntityType::Instance(id) if dynamic::is_interface(name) => self.read_dynamic(name, *id),
+            ComponentEntityType::Instance(_) if name.starts_with(PACKAGE) => {
+                self.skip(name, "this host does not know this interface of `toolwit:plugin`");
+            }
+            ComponentEntityType::Instance(_) if name.starts_with("wasi:") => {
+                self.skip(name, "it is an interface for servers, not a tool");
+            }
+            ComponentEntityType::Instance(_) if name.len() > EXPORT_BYTES_MAX => {
+                self.skip(name, format!("its name is longer than {EXPORT_BYTES_MAX} bytes"));
+            }
+            ComponentEntityType::Instance(id) => {
+                let interface: Arc<str> = name.into();
+                for (function, item) in &self.reader.types[*id].exports {
+                    if let ComponentEntityType::Func(id) = &item.ty {
+                        self.read_function(Some(&interface), function, &self.reader.types[*id]);
+                    }
+                }
+            }
+            ComponentEntityType::Type { .. } => {}
+            ComponentEntityType::Module(_) | ComponentEntityType::Component(_) | ComponentEntityType::Value(_) => {
+                self.skip(name, "it is no function");
+            }
+        }
+    }
+
+    /// Reads `toolwit:plugin/dynamic`, whose functions stand for tools and are none.
+    fn read_dynamic(&mut self, name: &str, interface: ComponentInstanceTypeId) {
+        if self.shape.dynamic.is_some() {
+            return self.skip(
+                name,
+                "another version of `toolwit:plugin/dynamic` tells the tools already",
+            );
+        }
+        let first = self.shape.functions.len();
+        let exports = &self.reader.types[interface].exports;
+        for function in dynamic::FUNCTIONS {
+            if let Some(ComponentEntityType::Func(id)) = exports.get(function).map(|item| &item.ty) {
+                self.read_function(Some(&name.into()), function, &self.reader.types[*id]);
+            }
+        }
+        match self.shape.functions.get_mut(first..) {
+            Some([tools, call]) if dynamic::fits(tools, call) => {
+                (tools.kind, call.kind) = (FunctionKind::Dynamic, FunctionKind::Dynamic);
+                self.shape.dynamic = Some(DynamicExport::at(first, first + 1));
+            }
+            _ => {
+                self.shape.functions.truncate(first);
+                self.skip(
+                    name,
+                    "its functions are not of the types that `toolwit:plugin/dynamic` has",
+                );
+            }
+        }
+    }
+
+    fn is_authored(&self, export: &str) -> bool {
+        let worlds = self.wit.into_iter().flat_map(|wit| wit.worlds.iter());
+        worlds
+            .flat_map(|(_, world)| world.exports.values())
+            .any(|item| matches!(item, WorldItem::Function(function) if function.name == export))
+    }
+
+    fn has_run(&self, interface: ComponentInstanceTypeId) -> bool {
+        let Some(ComponentEntityType::Func(id)) = self.reader.types[interface].exports.get("run").map(|item| &item.ty)
+        else {
+            return false;
+        };
+        let run = &self.reader.types[*id];
+        let gives_bare_result = match run.result {
+            Some(ComponentValType::Type(id)) => matches!(
+                &self.reader.types[id],
+                ComponentDefinedType::Result {
+                    ok: None,
+                    err: None,
+                    ..
+                }
+            ),
+            _ => false,
+        };
+        run.params.is_empty() && gives_bare_result
+    }
+
+    fn skip(&mut self, export: &str, reason: impl Into<String>) {
+        match self.shape.skipped.len() {
+            len if len < SKIPPED_MAX => self.shape.skipped.push(Skipped {
+                export: shortened(export),
+                reason: reason.into(),
+            }),
+            SKIPPED_MAX => self.shape.skipped.push(Skipped {
+                export: "…".to_owned(),
+                reason: format!("more than {SKIPPED_MAX} exports are no tools"),
+            }),
+            _ => {}
+        }
+    }
+
+    fn read_function(&mut self, interface: Option<&Arc<str>>, export: &str, ty: &ComponentFuncType) {
+        let read = if self.shape.functions.len() < FUNCTIONS_MAX {
+            self.function(interface, export, ty)
+        } else {
+            Err(format!("the component exports more than {FUNCTIONS_MAX} functions"))
+        };
+        match read {
+            Ok((function, parts)) => {
+                self.parts += parts;
+                self.shape.functions.push(function);
+            }
+            Err(reason) => {
+                let export = interface.map_or_else(|| export.to_owned(), |interface| format!("{interface}#{export}"));
+                self.skip(&export, reason);
+            }
+        }
+    }
+
+    /// Reads a function, and says how many parts its types have.
+    fn function(
+        &self,
+        interface: Option<&Arc<str>>,
+        export: &str,
+        ty: &ComponentFuncType,
+    ) -> Result<(Function, usize), String> {
+        if export.len() > EXPORT_BYTES_MAX {
+            return Err(format!("its name is longer than {EXPORT_BYTES_MAX} bytes"));
+        }
+        let mut parts = Parts::default();
+        let mut params = Vec::with_capacity(ty.params.len());
+        for (name, param) in &ty.params {
+            parts.add_name(name)?;
+            params.push(Field {
+                label: Label::new(name),
+                ty: self.reader.read(*param, &mut parts)?,
+            });
+        }
+        let result = ty
+            .result
+            .map(|result| self.reader.read(result, &mut parts))
+            .transpose()?;
+        let (kind, name) = self.kind(interface, export, &params, result.as_ref())?;
+        if matches!(kind, FunctionKind::Method(_)) {
+            params.remove(0);
+        }
+        if self.parts + parts.count() > COMPONENT_PARTS_MAX {
+            return Err(format!(
+                "the types of the component's functions have more than {COMPONENT_PARTS_MAX} parts"
+            ));
+        }
+        let function = Function {
+            interface: interface.cloned(),
+            export: export.to_owned(),
+            kind,
+            name,
+            params,
+            result,
+            gives_tool_result: false,
+            docs: None,
+            input_schema: Arc::default(),
+            output_schema: None,
+        };
+        Ok((function, parts.count()))
+    }
+
+    /// Reads `[method]customer.get-average-spend` and its kin.
+    fn kind(
+        &self,
+        interface: Option<&Arc<str>>,
+        export: &str,
+        params: &[Field],
+        result: Option<&WitType>,
+    ) -> Result<(FunctionKind, String), String> {
+        let Some((tag, rest)) = export.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
+            return Ok((FunctionKind::Free, export.to_owned()));
+        };
+        let (resource, name) = rest.split_once('.').unwrap_or((rest, "new"));
+        let missing = || format!("the resource `{resource}` is not exported");
+        match (
+            tag.trim_start_matches("async").trim_start(),
+            params.first().map(|first| &first.ty),
+            result,
+        ) {
+            ("method", Some(WitType::Borrow(index)), _) => Ok((FunctionKind::Method(*index), name.to_owned())),
+            ("constructor", _, Some(WitType::Own(index))) => Ok((FunctionKind::Constructor(*index), name.to_owned())),
+            ("constructor", _, Some(WitType::Result { ok: Some(ok), .. })) => match **ok {
+                WitType::Own(index) => Ok((FunctionKind::Constructor(index), name.to_owned())),
+                _ => Err(missing()),
+            },
+            ("static", _, _) => {
+                let is_this = |known: &Resource| known.name == resource && known.interface.as_ref() == interface;
+                let found = self.shape.resources.iter().position(is_this);
+                Ok((
+                    FunctionKind::Static(ResourceIndex(found.ok_or_else(missing)?)),
+                    name.to_owned(),
+                ))
+            }
+            ("", ..) => Ok((FunctionKind::Free, rest.to_owned())),
+            _ => Err(format!("functions of the kind `[{tag}]` are not supported")),
+        }
+    }
+
+    fn add_command(&mut self, interface: &str) {
+        self.shape.functions.push(Function {
+            interface: Some(interface.into()),
+            export: "run".to_owned(),
+            kind: FunctionKind::Command,
+            name: "run".to_owned(),
+            params: Vec::new(),
+            result: None,
+            gives_tool_result: false,
+            docs: None,
+            input_schema: Arc::default(),
+            output_schema: None,
+        });
+    }
+}
+
+/// Cuts a name that came from outside to a bearable length.
+pub(crate) fn shortened(name: &str) -> String {
+    let mut shown: String = name.chars().take(EXPORT_BYTES_MAX).collect();
+    if shown.len() < name.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Lists the resources that an import or export brings, with their names.
+fn resources_of(types: &Types, name: &str, ty: &ComponentEntityType) -> Vec<(ResourceId, String)> {
+    match ty {
+        ComponentEntityType::Type {
+            created: ComponentAnyTypeId::Resource(id),
+            ..
+        } => {
+            vec![(id.resource(), name.to_owned())]
+        }
+        ComponentEntityType::Instance(id) => types[*id]
+            .exports
+            .iter()
+            .filter_map(|(name, item)| match &item.ty {
+                ComponentEntityType::Type {
+                    created: ComponentAnyTypeId::Resource(id),
+                    ..
+                } => Some((id.resource(), name.clone())),
+                _ => None,
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether an interface is `wasi:cli/run` of a version that the host can run.
+fn is_command(interface: &str) -> bool {
+    interface
+        .strip_prefix("wasi:cli/run@")
+        .is_some_and(|version| version.starts_with("0.2."))
+}
+
+impl Shape {
+    /// Gives each resource its methods, and finds out which of them name and describe it.
+    fn assign_methods(&mut self) {
+        for (at, function) in self.functions.iter().enumerate() {
+            let FunctionKind::Method(ResourceIndex(index)) = function.kind else {
+                continue;
+            };
+            let Some(resource) = self.resources.get_mut(index) else {
+                continue;
+            };
+            resource.methods.push(at);
+            if !function.params.is_empty() {
+                continue;
+            }
+            match (function.name.as_str(), &function.result) {
+                ("id", Some(WitType::String)) => resource.id = Some(at),
+                ("describe", Some(result)) if !result.holds_resources() => resource.describe = Some(at),
+                _ => {}
+            }
+        }
+    }
+}

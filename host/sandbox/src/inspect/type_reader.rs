@@ -1,0 +1,160 @@
+//! From the component's own types to the host's, counted so that a few bytes cannot stand for a gigantic schema.
+
+use std::collections::HashMap;
+
+use wasmparser::PrimitiveValType;
+use wasmparser::component_types::{ComponentDefinedType, ComponentValType, ResourceId};
+use wasmparser::types::Types;
+
+use crate::values::types::{Case, Field, Label, ResourceIndex, WitType};
+
+/// The most parts that the types of one function may have.
+const TYPE_PARTS_MAX: usize = 4_096;
+
+/// Every so many bytes of names count as one part.
+const NAME_BYTES_PER_PART: usize = 32;
+
+/// How deep types may nest. The model would be lost long before.
+const TYPE_DEPTH_MAX: usize = 64;
+
+/// Reads the types of a component's functions, or says why they cannot be those of a tool.
+pub(crate) struct TypeReader<'a> {
+    pub(crate) types: &'a Types,
+    /// Resources that come from the host, with the names by which they are imported.
+    pub(crate) imported: HashMap<ResourceId, String>,
+    /// Resources that the component exports.
+    pub(crate) exported: HashMap<ResourceId, ResourceIndex>,
+}
+
+/// How many parts the types of a function have so far.
+#[derive(Default)]
+pub(crate) struct Parts(usize);
+
+impl Parts {
+    pub(crate) fn count(&self) -> usize {
+        self.0
+    }
+
+    fn add(&mut self, more: usize) -> Result<(), String> {
+        self.0 = self.0.saturating_add(more);
+        if self.0 > TYPE_PARTS_MAX {
+            return Err(format!("its types have more than {TYPE_PARTS_MAX} parts"));
+        }
+        Ok(())
+    }
+
+    /// A name counts, and a long one more.
+    pub(crate) fn add_name(&mut self, name: &str) -> Result<(), String> {
+        self.add(1 + name.len() / NAME_BYTES_PER_PART)
+    }
+}
+
+impl TypeReader<'_> {
+    pub(crate) fn read(&self, ty: ComponentValType, parts: &mut Parts) -> Result<WitType, String> {
+        self.read_type(ty, 0, parts)
+    }
+
+    fn read_type(&self, ty: ComponentValType, depth: usize, parts: &mut Parts) -> Result<WitType, String> {
+        parts.add(1)?;
+        if depth > TYPE_DEPTH_MAX {
+            return Err(format!("its types nest deeper than {TYPE_DEPTH_MAX}"));
+        }
+        match ty {
+            ComponentValType::Primitive(primitive) => read_primitive(primitive),
+            ComponentValType::Type(id) => self.read_defined(&self.types[id], depth + 1, parts),
+        }
+    }
+
+    fn read_defined(&self, ty: &ComponentDefinedType, depth: usize, parts: &mut Parts) -> Result<WitType, String> {
+        names_of(ty).try_for_each(|name| parts.add_name(name))?;
+        let mut read = |ty: &ComponentValType| self.read_type(*ty, depth, parts);
+        Ok(match ty {
+            ComponentDefinedType::Primitive(primitive) => read_primitive(*primitive)?,
+            ComponentDefinedType::List { element, .. } => match read(element)? {
+                WitType::U8 => WitType::Bytes,
+                item => WitType::List(Box::new(item)),
+            },
+            ComponentDefinedType::Tuple(tuple) => {
+                WitType::Tuple(tuple.types.iter().map(read).collect::<Result<_, _>>()?)
+            }
+            ComponentDefinedType::Record(record) => WitType::Record(
+                record
+                    .fields
+                    .iter()
+                    .map(|(name, ty)| {
+                        Ok(Field {
+                            label: Label::new(name),
+                            ty: read(ty)?,
+                        })
+                    })
+                    .collect::<Result<_, String>>()?,
+            ),
+            ComponentDefinedType::Variant(variant) => WitType::Variant(
+                variant
+                    .cases
+                    .iter()
+                    .map(|(name, case)| {
+                        Ok(Case {
+                            label: Label::new(name),
+                            ty: case.ty.as_ref().map(&mut read).transpose()?,
+                        })
+                    })
+                    .collect::<Result<_, String>>()?,
+            ),
+            ComponentDefinedType::Enum(names) => WitType::Enum(names.iter().map(|name| Label::new(name)).collect()),
+            ComponentDefinedType::Flags(names) => WitType::Flags(names.iter().map(|name| Label::new(name)).collect()),
+            ComponentDefinedType::Option { ty, .. } => WitType::Option(Box::new(read(ty)?)),
+            ComponentDefinedType::Result { ok, err, .. } => WitType::Result {
+                ok: ok.as_ref().map(&mut read).transpose()?.map(Box::new),
+                err: err.as_ref().map(&mut read).transpose()?.map(Box::new),
+            },
+            ComponentDefinedType::Own(id) => WitType::Own(self.resource(id.resource())?),
+            ComponentDefinedType::Borrow(id) => WitType::Borrow(self.resource(id.resource())?),
+            ComponentDefinedType::Future { .. } => return Err("it uses a `future`, which is not supported".to_owned()),
+            ComponentDefinedType::Stream { .. } => return Err("it uses a `stream`, which is not supported".to_owned()),
+            ComponentDefinedType::Map { .. } => return Err("it uses a `map`, which is not supported".to_owned()),
+            ComponentDefinedType::FixedLengthList { .. } => {
+                return Err("it uses a list of fixed length, which is not supported".to_owned());
+            }
+        })
+    }
+
+    fn resource(&self, id: ResourceId) -> Result<ResourceIndex, String> {
+        match (self.exported.get(&id), self.imported.get(&id)) {
+            (Some(index), _) => Ok(*index),
+            (None, Some(name)) => Err(format!("it uses the host's resource `{name}`")),
+            (None, None) => Err("it uses a resource that is not exported".to_owned()),
+        }
+    }
+}
+
+/// Lists the names that a type brings along.
+fn names_of(ty: &ComponentDefinedType) -> Box<dyn Iterator<Item = &str> + '_> {
+    match ty {
+        ComponentDefinedType::Record(record) => Box::new(record.fields.keys().map(|name| name.as_str())),
+        ComponentDefinedType::Variant(variant) => Box::new(variant.cases.keys().map(|name| name.as_str())),
+        ComponentDefinedType::Enum(names) | ComponentDefinedType::Flags(names) => {
+            Box::new(names.iter().map(|name| name.as_str()))
+        }
+        _ => Box::new(std::iter::empty()),
+    }
+}
+
+fn read_primitive(primitive: PrimitiveValType) -> Result<WitType, String> {
+    Ok(match primitive {
+        PrimitiveValType::Bool => WitType::Bool,
+        PrimitiveValType::S8 => WitType::S8,
+        PrimitiveValType::U8 => WitType::U8,
+        PrimitiveValType::S16 => WitType::S16,
+        PrimitiveValType::U16 => WitType::U16,
+        PrimitiveValType::S32 => WitType::S32,
+        PrimitiveValType::U32 => WitType::U32,
+        PrimitiveValType::S64 => WitType::S64,
+        PrimitiveValType::U64 => WitType::U64,
+        PrimitiveValType::F32 => WitType::F32,
+        PrimitiveValType::F64 => WitType::F64,
+        PrimitiveValType::Char => WitType::Char,
+        PrimitiveValType::String => WitType::String,
+        PrimitiveValType::ErrorContext => return Err("it uses an `error-context`, which is not supported".to_owned()),
+    })
+}

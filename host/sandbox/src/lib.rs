@@ -1,0 +1,39 @@
+//! Runs the functions of WebAssembly components as tools. The only crate that uses wasmtime.
+//!
+//! The rooms stand in the order of a call: `inspect` reads a component's bytes, `values` maps JSON to component values,
+//! [`grants`] decides what a plugin may access, `link` compiles a component and links it to the host interfaces, `call` runs
+//! it under limits, `entity` turns returned resources into tools, and `dynamic` discovers tools that a component lists at run time.
+
+mod call;
+mod dynamic;
+mod entity;
+#[doc(hidden)]
+pub mod fuzz;
+pub mod grants;
+mod inspect;
+mod link;
+mod plugin;
+mod values;
+
+pub use call::scope::Scope;
+pub use entity::entity::ChainedResource;
+pub use grants::authority::{SecretError, SecretStore, read_grants};
+pub use inspect::annotations::{Annotations, EntityOptions, Need, ToolText};
+pub use inspect::docs::WIT_BYTES_MAX;
+pub use inspect::imports::{Import, ImportSupport};
+pub use inspect::inspection::{EntityType, Inspection, Origin, component_wit};
+pub use inspect::kept::KEPT_VERSION;
+pub use inspect::known::KeptInspection;
+pub use inspect::source::{read_component, read_wit};
+pub use link::code_cache::CodeCache;
+pub use link::code_entries::{CODE_CACHE_BYTES_MAX, CodeCacheUse};
+pub use link::compile_status::CompileStatus;
+pub use link::engine::Profile;
+pub use link::http::{Resolve, Resolving};
+pub use link::keyvalue::{KeyValueError, KeyValueStore, MemoryKeyValueStore};
+pub use link::log::printable;
+pub use link::private_file;
+pub use link::runtime::{CodeCachePlace, Runtime, RuntimeOptions};
+pub use plugin::Plugin;
+pub use toolwit_sections::{SectionError, WIT_SECTION, custom_section, replace_custom_sections};
+pub use values::types::Skipped;

@@ -1,0 +1,150 @@
+//! Machine code that somebody else touched.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use crate::*;
+use toolwit_core::{Arguments, Tool, ToolContext};
+
+fn component(number: i32) -> Vec<u8> {
+    let text = format!(
+        r#"(component
+            (core module $m (func (export "f") (result i32) i32.const {number}))
+            (core instance $i (instantiate $m))
+            (func (export "answer") (result s32) (canon lift (core func $i "f"))))"#
+    );
+    wat::parse_str(text).unwrap()
+}
+
+/// Runs a component in a process of its own, as far as the cache can tell.
+async fn answer(cache: &Path, number: i32) -> String {
+    let options = RuntimeOptions {
+        code_cache: CodeCachePlace::At(cache.to_owned()),
+        ..RuntimeOptions::default()
+    };
+    let runtime = Runtime::new(options).unwrap();
+    let plugin = Plugin::from_bytes(&runtime, "oracle", component(number)).await.unwrap();
+    let tools: Vec<Arc<dyn Tool>> = plugin.tools(&Scope::new());
+    let answered = tools[0].call(Arguments::new(), &ToolContext::new()).await.unwrap();
+    assert!(matches!(plugin.compile_status(), CompileStatus::Ready { .. }));
+    answered.for_llm
+}
+
+fn entries(cache: &Path) -> Vec<PathBuf> {
+    let mut entries: Vec<_> = fs::read_dir(cache)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "code"))
+        .collect();
+    entries.sort();
+    entries
+}
+
+// attack: H5
+#[tokio::test]
+async fn code_that_was_damaged_or_exchanged_is_compiled_anew() {
+    let place = tempfile::tempdir().unwrap();
+    let cache = place.path().join("code");
+    assert_eq!(answer(&cache, 1).await, "1");
+    let [entry] = entries(&cache).try_into().unwrap();
+    let good = fs::read(&entry).unwrap();
+    for bad in [&b""[..], b"no machine code", &good[..good.len() / 2]] {
+        fs::write(&entry, bad).unwrap();
+        assert_eq!(answer(&cache, 1).await, "1");
+        assert_eq!(fs::read(&entry).unwrap(), good, "the entry is as it should be again");
+    }
+    // Code of another component under this one's name, with its own hash: the hash is of the name too.
+    assert_eq!(answer(&cache, 2).await, "2");
+    let other = entries(&cache).into_iter().find(|path| *path != entry).unwrap();
+    fs::copy(&other, &entry).unwrap();
+    fs::copy(other.with_added_extension("hash"), entry.with_added_extension("hash")).unwrap();
+    assert_eq!(answer(&cache, 1).await, "1");
+    // Code that another user's process made, with a key of its own.
+    let stranger = place.path().join("stranger");
+    assert_eq!(answer(&stranger, 1).await, "1");
+    fs::write(stranger.join("key"), [7; 32]).unwrap();
+    assert_eq!(answer(&stranger, 1).await, "1");
+}
+
+// attack: H5
+#[cfg(unix)]
+#[tokio::test]
+async fn a_directory_that_others_may_enter_is_no_cache() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = tempfile::tempdir().unwrap();
+    let open = place.path().join("open");
+    fs::create_dir(&open).unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(answer(&open, 1).await, "1");
+    assert!(entries(&open).is_empty());
+    let link = place.path().join("link");
+    std::os::unix::fs::symlink(&open, &link).unwrap();
+    assert!(CodeCache::open(&link).is_err());
+}
+
+#[tokio::test]
+async fn what_was_used_longest_ago_goes_first() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path().join("code");
+    let long_ago = SystemTime::now() - Duration::from_secs(7 * 24 * 3_600);
+    for number in 1..=3 {
+        answer(&directory, number).await;
+    }
+    for entry in entries(&directory) {
+        let file = fs::File::options().append(true).open(entry).unwrap();
+        file.set_modified(long_ago).unwrap();
+    }
+    // Using one makes it new.
+    answer(&directory, 2).await;
+    let cache = CodeCache::open(&directory).unwrap();
+    let usage = cache.usage().unwrap();
+    assert_eq!((usage.entries, usage.bytes_max), (3, CODE_CACHE_BYTES_MAX));
+    let dropped = cache.set_bytes_max(usage.bytes / 2).unwrap();
+    assert_eq!((dropped.entries, cache.usage().unwrap().entries), (2, 1));
+    answer(&directory, 2).await;
+    let kept = cache.digests().unwrap();
+    let origin = Origin {
+        name: "",
+        wit_beside: None,
+    };
+    assert!(
+        kept.contains(&Inspection::of(&component(2), origin).unwrap().digest),
+        "{kept:?}"
+    );
+    assert_eq!(cache.usage().unwrap().bytes_max, usage.bytes / 2);
+    assert_eq!(
+        fs::read_dir(&directory).unwrap().count(),
+        4,
+        "code, hash, key and bound"
+    );
+}
+
+#[tokio::test]
+async fn compiling_in_the_background_is_seen_and_done_once() {
+    let options = RuntimeOptions {
+        code_cache: CodeCachePlace::Off,
+        ..RuntimeOptions::default()
+    };
+    let runtime = Runtime::new(options).unwrap();
+    let plugin = Plugin::from_bytes(&runtime, "oracle", component(1)).await.unwrap();
+    assert_eq!(plugin.compile_status().word(), "not-compiled");
+    plugin.compile();
+    assert_ne!(plugin.compile_status().word(), "not-compiled");
+    plugin.compile();
+    plugin.prepare().await.unwrap();
+    assert_eq!(plugin.compile_status().word(), "compiled");
+
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("gone.wasm");
+    fs::write(&path, component(2)).unwrap();
+    let plugin = Plugin::from_file(&runtime, "gone", path.clone()).await.unwrap();
+    fs::remove_file(&path).unwrap();
+    plugin.prepare().await.unwrap_err();
+    assert!(matches!(plugin.compile_status(), CompileStatus::Failed(_)));
+    fs::write(&path, component(2)).unwrap();
+    plugin.prepare().await.unwrap();
+    assert_eq!(plugin.compile_status().word(), "compiled", "a failure is not kept");
+}

@@ -1,0 +1,179 @@
+//! The wasmtime engines, at most two, and what is shared by all that run in one.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use serde::Serialize;
+use wasmtime::component::{Component, Linker};
+use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
+
+use super::code_cache::CodeCache;
+use super::ticker::Ticker;
+use super::wasi;
+use super::workers::Workers;
+use crate::call::state::HostState;
+use toolwit_core::limits::EngineLimits;
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// Which of the two engines a component needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Profile {
+    /// No concurrency inside a component. A fresh call costs 2.5 times less than with it.
+    Plain,
+    /// With the component model's async functions.
+    Concurrent,
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// Memory that a slot of the pool keeps when it is free, where the kernel tells which pages were touched.
+const KEPT_BYTES_WITH_PAGEMAP: usize = 1 << 20;
+
+/// The same where it does not, and every kept byte is cleared after every call.
+const KEPT_BYTES: usize = 64 << 10;
+
+/// Core instances that a component of a large toolchain takes; counted per component for the pool.
+const CORE_INSTANCES_PER_COMPONENT: u32 = 16;
+
+/// Elements of the largest table that the pool has room for, as in [`CallLimits`](toolwit_core::limits::CallLimits).
+const TABLE_ELEMENTS: usize = 100_000;
+
+/// One engine with its linker.
+pub(crate) struct Engine {
+    pub(crate) wasmtime: wasmtime::Engine,
+    pub(crate) linker: Linker<HostState>,
+}
+
+/// The engines of a host, each made when it is first needed.
+pub(crate) struct Engines {
+    pub(crate) limits: EngineLimits,
+    pub(crate) ticker: Arc<Ticker>,
+    pub(crate) code_cache: Option<CodeCache>,
+    pub(crate) compiling: Workers,
+    plain: OnceLock<Arc<Engine>>,
+    concurrent: OnceLock<Arc<Engine>>,
+}
+
+impl Engines {
+    pub(crate) fn new(limits: EngineLimits, code_cache: Option<CodeCache>) -> Result<Self, Error> {
+        Ok(Self {
+            limits,
+            ticker: Ticker::start()?,
+            code_cache,
+            compiling: Workers::default(),
+            plain: OnceLock::new(),
+            concurrent: OnceLock::new(),
+        })
+    }
+
+    /// Returns the engine of a profile, and makes it when it is the first time. Takes milliseconds then.
+    pub(crate) fn get(&self, profile: Profile) -> Result<Arc<Engine>, Error> {
+        let slot = match profile {
+            Profile::Plain => &self.plain,
+            Profile::Concurrent => &self.concurrent,
+        };
+        if let Some(engine) = slot.get() {
+            return Ok(engine.clone());
+        }
+        let made = Arc::new(Engine::new(profile, &self.limits)?);
+        // Another thread may have been faster; then its engine is the one.
+        let engine = slot.get_or_init(|| made.clone());
+        if Arc::ptr_eq(engine, &made) {
+            self.ticker.add(engine.wasmtime.weak());
+        }
+        Ok(engine.clone())
+    }
+}
+
+impl Engine {
+    fn new(profile: Profile, limits: &EngineLimits) -> Result<Self, Error> {
+        let pools = [
+            Some(pool(limits, Enabled::Yes, KEPT_BYTES_WITH_PAGEMAP)),
+            Some(pool(limits, Enabled::No, KEPT_BYTES)),
+            // Where the address space is too short for a pool, memory is mapped for each instance.
+            None,
+        ];
+        let mut refused = None;
+        for pool in pools {
+            match wasmtime::Engine::new(&config(profile, limits, pool)) {
+                Ok(engine) => {
+                    let linker =
+                        wasi::linker(&engine).map_err(|error| internal("the host's imports do not link", error))?;
+                    return Ok(Self {
+                        wasmtime: engine,
+                        linker,
+                    });
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "an allocation strategy is not to be had here");
+                    refused = Some(error);
+                }
+            }
+        }
+        let source = refused.map_or_else(|| "no strategy was tried".to_owned(), |error| format!("{error:#}"));
+        Err(Error::new(
+            ErrorKind::Internal,
+            Phase::Load,
+            "the WebAssembly engine could not be made",
+        )
+        .with_source(source))
+    }
+
+    /// Compiles a component. Takes seconds for a large one, and cannot be interrupted.
+    pub(crate) fn compile(&self, bytes: &[u8]) -> Result<Component, Error> {
+        Component::from_binary(&self.wasmtime, bytes).map_err(|error| {
+            Error::new(
+                ErrorKind::Unsupported,
+                Phase::Load,
+                format!("it could not be compiled: {}", error.root_cause()),
+            )
+            .with_source(format!("{error:#}"))
+        })
+    }
+}
+
+fn internal(message: &str, source: wasmtime::Error) -> Error {
+    Error::new(ErrorKind::Internal, Phase::Load, message).with_source(format!("{source:#}"))
+}
+
+fn config(profile: Profile, limits: &EngineLimits, pool: Option<PoolingAllocationConfig>) -> Config {
+    let mut config = Config::new();
+    config
+        .epoch_interruption(true)
+        .consume_fuel(true)
+        .max_wasm_stack(limits.stack_bytes_max)
+        // Host functions run on the same stack as the guest and need room of their own.
+        .async_stack_size(limits.stack_bytes_max + (1 << 20))
+        .memory_init_cow(true)
+        .concurrency_support(matches!(profile, Profile::Concurrent));
+    if let Some(pool) = pool {
+        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    }
+    config
+}
+
+fn pool(limits: &EngineLimits, pagemap_scan: Enabled, kept_bytes: usize) -> PoolingAllocationConfig {
+    let instances = limits.instances_max;
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(instances)
+        .total_core_instances(instances.saturating_mul(CORE_INSTANCES_PER_COMPONENT))
+        .total_memories(instances)
+        .total_tables(instances.saturating_mul(4))
+        .total_stacks(instances)
+        .max_memories_per_module(4)
+        .max_tables_per_module(8)
+        .table_elements(TABLE_ELEMENTS)
+        .max_memory_size(usize::try_from(limits.memory_bytes_max).unwrap_or(usize::MAX))
+        .linear_memory_keep_resident(kept_bytes)
+        .table_keep_resident(kept_bytes)
+        .async_stack_keep_resident(64 << 10)
+        .max_unused_warm_slots(instances)
+        .pagemap_scan(pagemap_scan);
+    pool
+}

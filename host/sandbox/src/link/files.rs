@@ -1,0 +1,349 @@
+//! The file system that a guest sees: granted directories, regular files, and a bound on what may be written.
+//!
+//! wasmtime's implementation keeps every path inside its directory. This one stands before it: directories come from the
+//! grant, opened when it was read; what is no regular file, directory or link is not opened; and all that can make a disk
+//! fuller is counted.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use wasmtime::component::{HasData, Resource, ResourceTable};
+use wasmtime_wasi::filesystem::{Descriptor, Dir, WasiFilesystemCtx, WasiFilesystemCtxView};
+use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
+use wasmtime_wasi::p2::{
+    DynInputStream, DynOutputStream, FsError, FsResult, OutputStream, Pollable, ReaddirIterator, StreamError,
+    StreamResult,
+};
+use wasmtime_wasi::{FsPerms, OpenMode, async_trait};
+
+use crate::call::state::HostState;
+use crate::grants::FileAccess;
+use crate::grants::authority::{ENTRY_BYTES, OpenDirectory, Quota, full};
+
+/// The files of one instance.
+pub(crate) struct Files {
+    directories: Vec<Arc<OpenDirectory>>,
+    /// Which directory's quota a descriptor draws on.
+    quotas: HashMap<u32, Arc<Quota>>,
+    wasi: WasiFilesystemCtx,
+}
+
+impl Files {
+    pub(crate) fn new(directories: Vec<Arc<OpenDirectory>>) -> Self {
+        Self {
+            directories,
+            quotas: HashMap::new(),
+            wasi: WasiFilesystemCtx::default(),
+        }
+    }
+
+    pub(crate) fn view<'a>(&'a mut self, resources: &'a mut ResourceTable) -> FilesView<'a> {
+        FilesView {
+            wasi: WasiFilesystemCtxView {
+                ctx: &mut self.wasi,
+                table: resources,
+            },
+            directories: &self.directories,
+            quotas: &mut self.quotas,
+        }
+    }
+}
+
+/// What the host functions work on.
+pub(crate) struct FilesView<'a> {
+    wasi: WasiFilesystemCtxView<'a>,
+    directories: &'a [Arc<OpenDirectory>],
+    quotas: &'a mut HashMap<u32, Arc<Quota>>,
+}
+
+/// Tells the linker where the host functions find their data.
+pub(crate) struct GrantedFiles;
+
+impl HasData for GrantedFiles {
+    type Data<'a> = FilesView<'a>;
+}
+
+/// Links the file system over wasmtime's.
+pub(crate) fn add_to_linker(linker: &mut wasmtime::component::Linker<HostState>) -> wasmtime::Result<()> {
+    preopens::add_to_linker::<HostState, GrantedFiles>(linker, HostState::files)?;
+    types::add_to_linker::<HostState, GrantedFiles>(linker, HostState::files)
+}
+
+impl FilesView<'_> {
+    /// Takes room for what is about to be written through a descriptor.
+    async fn reserve(&mut self, descriptor: &Resource<Descriptor>, bytes: u64) -> FsResult<()> {
+        match self.quotas.get(&descriptor.rep()) {
+            Some(quota) => reserve(quota, bytes).await.map_err(FsError::from),
+            None => Ok(()),
+        }
+    }
+
+    /// How many bytes a file grows when it is written from this offset, besides what is written: a hole counts.
+    fn gap(&self, descriptor: &Resource<Descriptor>, offset: u64) -> FsResult<u64> {
+        let Descriptor::File(file) = self.wasi.table.get(descriptor)? else {
+            return Ok(0);
+        };
+        Ok(offset.saturating_sub(file.file.metadata()?.len()))
+    }
+
+    /// Puts a stream of the inner implementation behind the quota of its file.
+    fn counted(
+        &mut self,
+        descriptor: &Resource<Descriptor>,
+        stream: Resource<DynOutputStream>,
+        gap: u64,
+    ) -> FsResult<Resource<DynOutputStream>> {
+        let Some(quota) = self.quotas.get(&descriptor.rep()).cloned() else {
+            return Ok(stream);
+        };
+        let inner = self.wasi.table.delete(stream)?;
+        let stream: DynOutputStream = Box::new(CountedStream { inner, quota, gap });
+        Ok(self.wasi.table.push(stream)?)
+    }
+}
+
+async fn reserve(quota: &Arc<Quota>, bytes: u64) -> std::io::Result<()> {
+    if quota.try_reserve(bytes) {
+        return Ok(());
+    }
+    let quota = quota.clone();
+    tokio::task::spawn_blocking(move || quota.reserve(bytes))
+        .await
+        .unwrap_or_else(|_| Err(full()))
+}
+
+/// The same handle again, for the inner implementation.
+fn borrowed<T: 'static>(resource: &Resource<T>) -> Resource<T> {
+    Resource::new_borrow(resource.rep())
+}
+
+impl preopens::Host for FilesView<'_> {
+    fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
+        let mut given = Vec::with_capacity(self.directories.len());
+        for directory in self.directories {
+            let (perms, mode) = match directory.access {
+                FileAccess::ReadWrite => (FsPerms::ReadWrite, OpenMode::READ | OpenMode::WRITE),
+                _ => (FsPerms::ReadOnly, OpenMode::READ),
+            };
+            let handle = directory.handle()?;
+            let descriptor = self
+                .wasi
+                .table
+                .push(Descriptor::Dir(Dir::new(handle, perms, mode, false)))?;
+            if directory.access == FileAccess::ReadWrite {
+                self.quotas.insert(descriptor.rep(), directory.quota.clone());
+            }
+            given.push((descriptor, directory.guest.clone()));
+        }
+        Ok(given)
+    }
+}
+
+impl types::Host for FilesView<'_> {
+    fn convert_error_code(&mut self, error: FsError) -> wasmtime::Result<types::ErrorCode> {
+        self.wasi.convert_error_code(error)
+    }
+
+    fn filesystem_error_code(
+        &mut self,
+        error: Resource<wasmtime::Error>,
+    ) -> wasmtime::Result<Option<types::ErrorCode>> {
+        self.wasi.filesystem_error_code(error)
+    }
+}
+
+impl types::HostDirectoryEntryStream for FilesView<'_> {
+    async fn read_directory_entry(
+        &mut self,
+        stream: Resource<ReaddirIterator>,
+    ) -> FsResult<Option<types::DirectoryEntry>> {
+        types::HostDirectoryEntryStream::read_directory_entry(&mut self.wasi, stream).await
+    }
+
+    fn drop(&mut self, stream: Resource<ReaddirIterator>) -> wasmtime::Result<()> {
+        types::HostDirectoryEntryStream::drop(&mut self.wasi, stream)
+    }
+}
+
+/// Passes a call on as it is.
+macro_rules! pass_on {
+    ($($name:ident($($arg:ident: $ty:ty),*) -> $result:ty;)*) => {
+        $(async fn $name(&mut self, $($arg: $ty),*) -> $result {
+            types::HostDescriptor::$name(&mut self.wasi, $($arg),*).await
+        })*
+    };
+}
+
+type Fd = Resource<Descriptor>;
+
+impl types::HostDescriptor for FilesView<'_> {
+    pass_on! {
+        advise(fd: Fd, offset: u64, len: u64, advice: types::Advice) -> FsResult<()>;
+        sync_data(fd: Fd) -> FsResult<()>;
+        sync(fd: Fd) -> FsResult<()>;
+        get_flags(fd: Fd) -> FsResult<types::DescriptorFlags>;
+        get_type(fd: Fd) -> FsResult<types::DescriptorType>;
+        set_times(fd: Fd, accessed: types::NewTimestamp, modified: types::NewTimestamp) -> FsResult<()>;
+        set_times_at(fd: Fd, flags: types::PathFlags, path: String, accessed: types::NewTimestamp,
+            modified: types::NewTimestamp) -> FsResult<()>;
+        read(fd: Fd, len: u64, offset: u64) -> FsResult<(Vec<u8>, bool)>;
+        read_directory(fd: Fd) -> FsResult<Resource<ReaddirIterator>>;
+        stat(fd: Fd) -> FsResult<types::DescriptorStat>;
+        stat_at(fd: Fd, flags: types::PathFlags, path: String) -> FsResult<types::DescriptorStat>;
+        readlink_at(fd: Fd, path: String) -> FsResult<String>;
+        remove_directory_at(fd: Fd, path: String) -> FsResult<()>;
+        rename_at(fd: Fd, path: String, to: Fd, new_path: String) -> FsResult<()>;
+        unlink_file_at(fd: Fd, path: String) -> FsResult<()>;
+        is_same_object(a: Fd, b: Fd) -> wasmtime::Result<bool>;
+        metadata_hash(fd: Fd) -> FsResult<types::MetadataHashValue>;
+        metadata_hash_at(fd: Fd, flags: types::PathFlags, path: String) -> FsResult<types::MetadataHashValue>;
+    }
+
+    async fn set_size(&mut self, fd: Fd, size: u64) -> FsResult<()> {
+        let growth = self.gap(&fd, size)?;
+        self.reserve(&fd, growth).await?;
+        types::HostDescriptor::set_size(&mut self.wasi, fd, size).await
+    }
+
+    async fn write(&mut self, fd: Fd, bytes: Vec<u8>, offset: u64) -> FsResult<u64> {
+        let gap = self.gap(&fd, offset)?;
+        self.reserve(&fd, gap.saturating_add(bytes.len() as u64)).await?;
+        types::HostDescriptor::write(&mut self.wasi, fd, bytes, offset).await
+    }
+
+    async fn create_directory_at(&mut self, fd: Fd, path: String) -> FsResult<()> {
+        self.reserve(&fd, ENTRY_BYTES).await?;
+        types::HostDescriptor::create_directory_at(&mut self.wasi, fd, path).await
+    }
+
+    /// Makes another name for a file. Its content counts again, since the name can outlive the first one.
+    async fn link_at(
+        &mut self,
+        fd: Fd,
+        flags: types::PathFlags,
+        path: String,
+        to: Fd,
+        new_path: String,
+    ) -> FsResult<()> {
+        let stat = types::HostDescriptor::stat_at(&mut self.wasi, borrowed(&fd), flags, path.clone()).await?;
+        self.reserve(&to, stat.size.saturating_add(ENTRY_BYTES)).await?;
+        types::HostDescriptor::link_at(&mut self.wasi, fd, flags, path, to, new_path).await
+    }
+
+    async fn symlink_at(&mut self, fd: Fd, target: String, path: String) -> FsResult<()> {
+        self.reserve(&fd, ENTRY_BYTES.saturating_add(target.len() as u64))
+            .await?;
+        types::HostDescriptor::symlink_at(&mut self.wasi, fd, target, path).await
+    }
+
+    /// Opens a regular file or a directory. A pipe would block a thread of the host, and a device is no data.
+    async fn open_at(
+        &mut self,
+        fd: Fd,
+        path_flags: types::PathFlags,
+        path: String,
+        open_flags: types::OpenFlags,
+        flags: types::DescriptorFlags,
+    ) -> FsResult<Fd> {
+        let there = types::HostDescriptor::stat_at(&mut self.wasi, borrowed(&fd), path_flags, path.clone()).await;
+        match there {
+            Ok(stat) => require_plain(stat.type_)?,
+            Err(_) if open_flags.contains(types::OpenFlags::CREATE) => self.reserve(&fd, ENTRY_BYTES).await?,
+            Err(error) => return Err(error),
+        }
+        let quota = self.quotas.get(&fd.rep()).cloned();
+        let opened = types::HostDescriptor::open_at(&mut self.wasi, fd, path_flags, path, open_flags, flags).await?;
+        // The path may have come to mean something else in between.
+        let type_ = types::HostDescriptor::get_type(&mut self.wasi, borrowed(&opened)).await?;
+        if let Err(error) = require_plain(type_) {
+            types::HostDescriptor::drop(&mut self.wasi, opened).map_err(FsError::trap)?;
+            return Err(error);
+        }
+        if let Some(quota) = quota {
+            self.quotas.insert(opened.rep(), quota);
+        }
+        Ok(opened)
+    }
+
+    fn drop(&mut self, fd: Fd) -> wasmtime::Result<()> {
+        self.quotas.remove(&fd.rep());
+        types::HostDescriptor::drop(&mut self.wasi, fd)
+    }
+
+    fn read_via_stream(&mut self, fd: Fd, offset: u64) -> FsResult<Resource<DynInputStream>> {
+        types::HostDescriptor::read_via_stream(&mut self.wasi, fd, offset)
+    }
+
+    fn write_via_stream(&mut self, fd: Fd, offset: u64) -> FsResult<Resource<DynOutputStream>> {
+        let stream = types::HostDescriptor::write_via_stream(&mut self.wasi, borrowed(&fd), offset)?;
+        let gap = self.gap(&fd, offset)?;
+        self.counted(&fd, stream, gap)
+    }
+
+    fn append_via_stream(&mut self, fd: Fd) -> FsResult<Resource<DynOutputStream>> {
+        let stream = types::HostDescriptor::append_via_stream(&mut self.wasi, borrowed(&fd))?;
+        self.counted(&fd, stream, 0)
+    }
+}
+
+fn require_plain(type_: types::DescriptorType) -> FsResult<()> {
+    use types::DescriptorType::{Directory, RegularFile, SymbolicLink};
+    match type_ {
+        RegularFile | Directory | SymbolicLink => Ok(()),
+        _ => Err(types::ErrorCode::NotPermitted.into()),
+    }
+}
+
+/// A stream into a file that takes room before it writes.
+struct CountedStream {
+    inner: DynOutputStream,
+    quota: Arc<Quota>,
+    /// The hole that the first write makes.
+    gap: u64,
+}
+
+impl CountedStream {
+    fn bytes_of(&mut self, bytes: &Bytes) -> u64 {
+        std::mem::take(&mut self.gap).saturating_add(bytes.len() as u64)
+    }
+}
+
+#[async_trait]
+impl Pollable for CountedStream {
+    async fn ready(&mut self) {
+        self.inner.ready().await;
+    }
+}
+
+#[async_trait]
+impl OutputStream for CountedStream {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        let wanted = self.bytes_of(&bytes);
+        // There is no waiting here: a directory that seems full is measured on this thread.
+        self.quota
+            .reserve(wanted)
+            .map_err(|error| StreamError::LastOperationFailed(error.into()))?;
+        self.inner.write(bytes)
+    }
+
+    async fn blocking_write_and_flush(&mut self, bytes: Bytes) -> StreamResult<()> {
+        let wanted = self.bytes_of(&bytes);
+        reserve(&self.quota, wanted)
+            .await
+            .map_err(|error| StreamError::LastOperationFailed(error.into()))?;
+        self.inner.blocking_write_and_flush(bytes).await
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        self.inner.flush()
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        self.inner.check_write()
+    }
+
+    async fn cancel(&mut self) {
+        self.inner.cancel().await;
+    }
+}

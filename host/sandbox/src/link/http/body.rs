@@ -1,0 +1,131 @@
+//! Bodies that are counted, timed and cleaned while they pass.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use tokio::time::{Instant, Sleep, sleep_until};
+use wasmtime_wasi_http::{Error, WasiBody};
+
+use super::bounds::HttpBudget;
+use crate::grants::authority::{Authority, StreamMask};
+
+/// A body of a guest on its way out.
+pub(super) struct Outgoing {
+    pub(super) body: WasiBody,
+    pub(super) budget: Arc<HttpBudget>,
+}
+
+impl Body for Outgoing {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if let Poll::Ready(Some(Ok(frame))) = &polled {
+            // Trailers could carry what the gate keeps out of headers.
+            if frame.is_trailers() {
+                return Poll::Ready(Some(Err(Error::HttpRequestTrailerSectionSize(None))));
+            }
+            let bytes = frame.data_ref().map_or(0, Bytes::len);
+            if let Err(full) = self.budget.take_bytes(bytes) {
+                return Poll::Ready(Some(Err(Error::HttpRequestBodySize(Some(full.max)))));
+            }
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A body for a guest on its way in.
+pub(super) struct Incoming {
+    body: hyper::body::Incoming,
+    budget: Arc<HttpBudget>,
+    /// Knows the secrets that no answer may hold.
+    authority: Authority,
+    mask: StreamMask,
+    between_bytes: std::time::Duration,
+    deadline: Instant,
+    timer: Pin<Box<Sleep>>,
+    is_over: bool,
+}
+
+impl Incoming {
+    pub(super) fn new(
+        body: hyper::body::Incoming,
+        budget: Arc<HttpBudget>,
+        authority: Authority,
+        between_bytes: std::time::Duration,
+        deadline: Instant,
+    ) -> Self {
+        let first = deadline.min(Instant::now() + between_bytes);
+        Self {
+            body,
+            budget,
+            authority,
+            mask: StreamMask::default(),
+            between_bytes,
+            deadline,
+            timer: Box::pin(sleep_until(first)),
+            is_over: false,
+        }
+    }
+
+    fn end(&mut self, error: Error) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        self.is_over = true;
+        Poll::Ready(Some(Err(error)))
+    }
+}
+
+impl Body for Incoming {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        loop {
+            if self.is_over {
+                return Poll::Ready(None);
+            }
+            let frame = match Pin::new(&mut self.body).poll_frame(context) {
+                Poll::Ready(Some(Ok(frame))) => frame,
+                Poll::Ready(Some(Err(error))) => return self.end(Error::from(error)),
+                Poll::Ready(None) => {
+                    self.is_over = true;
+                    let rest = self.mask.finish();
+                    return Poll::Ready((!rest.is_empty()).then(|| Ok(Frame::data(rest))));
+                }
+                Poll::Pending => {
+                    return match self.timer.as_mut().poll(context) {
+                        Poll::Ready(()) => self.end(Error::ConnectionReadTimeout),
+                        Poll::Pending => Poll::Pending,
+                    };
+                }
+            };
+            let now = Instant::now();
+            if now >= self.deadline {
+                return self.end(Error::HttpResponseTimeout);
+            }
+            let next = self.deadline.min(now + self.between_bytes);
+            self.timer.as_mut().reset(next);
+            // Trailers are dropped: nothing of ours needs them.
+            let Ok(data) = frame.into_data() else { continue };
+            if let Err(full) = self.budget.take_bytes(data.len()) {
+                return self.end(Error::HttpResponseBodySize(Some(full.max)));
+            }
+            let this = &mut *self;
+            let ready = this.mask.push(&this.authority.redactor, data);
+            if !ready.is_empty() {
+                return Poll::Ready(Some(Ok(Frame::data(ready))));
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Sending an admitted request: resolve, check the address, connect to that address.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use http::header::HOST;
+use http::{HeaderValue, Request, Response};
+use http_body_util::BodyExt;
+use hyper::client::conn::http1;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout_at};
+use wasmtime_wasi_http::io::TokioIo;
+use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
+
+use super::body::{Incoming, Outgoing};
+use super::place::place;
+use super::{Admitted, Network, Sent};
+use crate::grants::authority::Refusal;
+use crate::grants::{Host, Scheme, decide_address};
+
+/// The most addresses of one name that are tried.
+const ADDRESSES_MAX: usize = 4;
+
+/// The longest that connecting to one address may take.
+const CONNECT_WALL_MAX: Duration = Duration::from_secs(10);
+
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// Sends a request and gives its response. Redirects are the guest's to follow, each as a request of its own.
+pub(super) async fn send(
+    admitted: Admitted,
+    request: Request<WasiBody>,
+    options: RequestOptions,
+) -> Result<(Response<WasiBody>, Sent<()>), Error> {
+    let request = outgoing(&admitted, request)?;
+    let stream = timeout_at(admitted.deadline, connect(&admitted, options))
+        .await
+        .map_err(|_| Error::ConnectionTimeout)??;
+    exchange(&admitted, request, options, stream).await
+}
+
+/// Makes the request as it goes over the wire.
+fn outgoing(admitted: &Admitted, request: Request<WasiBody>) -> Result<Request<Outgoing>, Error> {
+    let (mut parts, body) = request.into_parts();
+    let path = place(&admitted.authority.secrets, &admitted.target, &mut parts.headers)
+        .ok_or_else(|| Error::InternalError(Some("a secret could not be placed".to_owned())))?;
+    parts.uri = path.parse().map_err(|_| Error::HttpRequestUriInvalid)?;
+    let host = HeaderValue::from_str(&admitted.target.authority()).map_err(|_| Error::HttpRequestUriInvalid)?;
+    parts.headers.insert(HOST, host);
+    let header_bytes: usize = parts
+        .headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len() + 4)
+        .sum();
+    let head_bytes = header_bytes + path.len();
+    if head_bytes > admitted.budget.bounds.header_bytes_max || admitted.budget.take_bytes(head_bytes).is_err() {
+        return Err(Error::HttpRequestHeaderSectionSize(u32::try_from(head_bytes).ok()));
+    }
+    let budget = admitted.budget.clone();
+    Ok(Request::from_parts(parts, Outgoing { body, budget }))
+}
+
+/// Connects to an address of the host, after all of them were checked.
+async fn connect(admitted: &Admitted, options: RequestOptions) -> Result<Box<dyn Stream>, Error> {
+    let addresses = checked_addresses(admitted).await?;
+    let wall_max = options
+        .connect_timeout
+        .unwrap_or(CONNECT_WALL_MAX)
+        .min(CONNECT_WALL_MAX);
+    let mut failed = Error::DestinationNotFound;
+    for address in addresses.into_iter().take(ADDRESSES_MAX) {
+        let connecting = TcpStream::connect(SocketAddr::new(address, admitted.target.port));
+        match tokio::time::timeout(wall_max, connecting).await {
+            Ok(Ok(stream)) => {
+                let _ = stream.set_nodelay(true);
+                return match admitted.target.scheme {
+                    Scheme::Http => Ok(Box::new(stream)),
+                    Scheme::Https => secured(&admitted.network, &admitted.target.host, stream).await,
+                };
+            }
+            Ok(Err(error)) => failed = Error::Connect(error),
+            Err(_) => failed = Error::ConnectionTimeout,
+        }
+    }
+    Err(failed)
+}
+
+/// Resolves the host. One address that is not allowed refuses all: a name that leads inside is not to be trusted outside.
+async fn checked_addresses(admitted: &Admitted) -> Result<Vec<IpAddr>, Error> {
+    let addresses = match &admitted.target.host {
+        Host::Address(address) => vec![*address],
+        Host::Name(name) => admitted.network.resolver.resolve(name).await.map_err(|error| {
+            tracing::debug!(%error, "a name could not be resolved");
+            Error::DnsError {
+                rcode: None,
+                info_code: None,
+            }
+        })?,
+    };
+    for address in &addresses {
+        if let Err(denial) = decide_address(&admitted.rule, *address) {
+            admitted.authority.refuse(Refusal {
+                wanted: format!("send `{}`", admitted.target),
+                why: denial.to_string(),
+                suggestion: format!("add `addresses = [\"{address}\"]` to the rule when that is meant"),
+            });
+            return Err(Error::DestinationIpProhibited);
+        }
+    }
+    Ok(addresses)
+}
+
+async fn secured(network: &Network, host: &Host, stream: TcpStream) -> Result<Box<dyn Stream>, Error> {
+    let name = match host {
+        Host::Name(name) => ServerName::try_from(name.clone()).map_err(|_| Error::TlsProtocolError)?,
+        Host::Address(address) => ServerName::from(*address),
+    };
+    let connector = tokio_rustls::TlsConnector::from(network.tls()?);
+    Ok(Box::new(connector.connect(name, stream).await.map_err(Error::Tls)?))
+}
+
+/// Sends the request and waits for the head of the response, while the connection is driven.
+async fn exchange(
+    admitted: &Admitted,
+    request: Request<Outgoing>,
+    options: RequestOptions,
+    stream: Box<dyn Stream>,
+) -> Result<(Response<WasiBody>, Sent<()>), Error> {
+    let bounds = admitted.budget.bounds;
+    let shorter = |asked: Option<Duration>, bound: Duration| asked.map_or(bound, |asked| asked.min(bound));
+    let first_byte = shorter(options.first_byte_timeout, bounds.first_byte_wall_max);
+    let between_bytes = shorter(options.between_bytes_timeout, bounds.between_bytes_wall_max);
+    let mut builder = http1::Builder::new();
+    builder.max_buf_size(bounds.header_bytes_max);
+    let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await?;
+    let mut connection = Box::pin(connection);
+    let (mut is_open, mut failed) = (true, None);
+    let waiting = async {
+        let mut sending = std::pin::pin!(sender.send_request(request));
+        loop {
+            tokio::select! {
+                biased;
+                response = &mut sending => return response,
+                ended = &mut connection, if is_open => {
+                    is_open = false;
+                    failed = ended.err();
+                }
+                // Only now: many servers close right after their answer, which has come then all the same.
+                Some(error) = async { failed.take() } => return Err(error),
+            }
+        }
+    };
+    let until = admitted.deadline.min(Instant::now() + first_byte);
+    let response = timeout_at(until, waiting)
+        .await
+        .map_err(|_| Error::ConnectionReadTimeout)??;
+    let driver: Sent<()> = Box::new(async move {
+        if is_open {
+            connection.await?;
+        }
+        Ok(())
+    });
+    Ok((incoming(admitted, response, between_bytes)?, driver))
+}
+
+/// Makes the response as the guest sees it: counted, timed, and without the secrets that a host sends back.
+fn incoming(
+    admitted: &Admitted,
+    response: Response<hyper::body::Incoming>,
+    between_bytes: Duration,
+) -> Result<Response<WasiBody>, Error> {
+    let (mut parts, body) = response.into_parts();
+    let header_bytes: usize = parts
+        .headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len())
+        .sum();
+    if admitted.budget.take_bytes(header_bytes).is_err() {
+        return Err(Error::HttpResponseHeaderSectionSize(u32::try_from(header_bytes).ok()));
+    }
+    let redactor = &admitted.authority.redactor;
+    if !redactor.is_idle() {
+        for value in parts.headers.values_mut() {
+            let mut bytes = value.as_bytes().to_vec();
+            redactor.mask(&mut bytes);
+            *value = HeaderValue::from_bytes(&bytes).map_err(|_| Error::HttpProtocolError)?;
+        }
+    }
+    let body = Incoming::new(
+        body,
+        admitted.budget.clone(),
+        admitted.authority.clone(),
+        between_bytes,
+        admitted.deadline,
+    );
+    Ok(Response::from_parts(parts, body.boxed_unsync()))
+}

@@ -1,0 +1,233 @@
+//! The gate between a guest and the network: every request is judged, placed, bounded and sent here, or not at all.
+
+#[cfg(feature = "network")]
+mod body;
+mod bounds;
+#[cfg(feature = "network")]
+mod dial;
+mod place;
+mod resolve;
+#[cfg(feature = "network")]
+mod trust;
+
+use std::sync::{Arc, OnceLock};
+
+use http::HeaderName;
+use tokio::time::Instant;
+use wasmtime_wasi_http::{
+    DEFAULT_FORBIDDEN_HEADERS, Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpHooks,
+};
+
+pub(crate) use bounds::{HttpBounds, HttpBudget};
+pub(crate) use resolve::SystemResolver;
+pub use resolve::{Resolve, Resolving};
+#[cfg(feature = "network")]
+pub(crate) use trust::ExtraRoots;
+
+use crate::grants::authority::{Authority, Refusal};
+use crate::grants::{Access, Decision, HostRule, RequestTarget, decide};
+
+type Sent<T> = Box<dyn Future<Output = Result<T, Error>> + Send>;
+
+/// What all gates of a host share.
+#[derive(Debug)]
+pub(crate) struct Network {
+    pub(crate) resolver: Arc<dyn Resolve>,
+    #[cfg(feature = "network")]
+    extra_roots: ExtraRoots,
+    #[cfg(feature = "network")]
+    tls: OnceLock<Arc<rustls::ClientConfig>>,
+}
+
+impl Network {
+    pub(crate) fn new(resolver: Option<Arc<dyn Resolve>>) -> Self {
+        Self {
+            resolver: resolver.unwrap_or_else(|| Arc::new(SystemResolver)),
+            #[cfg(feature = "network")]
+            extra_roots: ExtraRoots::default(),
+            #[cfg(feature = "network")]
+            tls: OnceLock::new(),
+        }
+    }
+
+    /// Trusts these authorities too.
+    #[cfg(feature = "network")]
+    pub(crate) fn trusting(mut self, extra_roots: ExtraRoots) -> Self {
+        self.extra_roots = extra_roots;
+        self
+    }
+}
+
+/// The gate of one instance. It denies everything until a call opens it; each call opens it anew, with its own authority,
+/// budget and deadline.
+pub(crate) struct Gate {
+    network: Arc<Network>,
+    call: Option<GateCall>,
+}
+
+/// What the gate knows of a call.
+struct GateCall {
+    authority: Authority,
+    bounds: HttpBounds,
+    /// What is left of the call that this one is part of.
+    outer: Option<Arc<HttpBudget>>,
+    /// Made by the first request, its own or that of a call inside it.
+    budget: OnceLock<Arc<HttpBudget>>,
+    deadline: Instant,
+}
+
+impl GateCall {
+    fn budget(&self) -> &Arc<HttpBudget> {
+        self.budget
+            .get_or_init(|| Arc::new(HttpBudget::new(self.bounds, self.outer.as_deref())))
+    }
+}
+
+/// A request that may go out: where it goes, by which rule, and what bounds it.
+pub(crate) struct Admitted {
+    pub(crate) target: RequestTarget,
+    pub(crate) rule: HostRule,
+    pub(crate) authority: Authority,
+    pub(crate) budget: Arc<HttpBudget>,
+    pub(crate) deadline: Instant,
+    pub(crate) network: Arc<Network>,
+}
+
+impl Gate {
+    pub(crate) fn new(network: Arc<Network>) -> Self {
+        Self { network, call: None }
+    }
+
+    /// Lets the requests of a call be judged by its authority, and taken from the budget of the call around it too.
+    pub(crate) fn start_call(
+        &mut self,
+        authority: &Authority,
+        bounds: HttpBounds,
+        outer: Option<Arc<HttpBudget>>,
+        deadline: Instant,
+    ) {
+        self.call = Some(GateCall {
+            authority: authority.clone(),
+            bounds,
+            outer,
+            budget: OnceLock::new(),
+            deadline,
+        });
+    }
+
+    /// The budget of the call, for those inside it.
+    pub(crate) fn budget(&self) -> Option<Arc<HttpBudget>> {
+        self.call.as_ref().map(|call| call.budget().clone())
+    }
+
+    /// Closes the gate: nothing of the call stays.
+    pub(crate) fn end_call(&mut self) {
+        self.call = None;
+    }
+
+    /// Judges a request, and takes it from the call's budget.
+    fn admit(&self, request: &http::Request<WasiBody>) -> Result<Admitted, Error> {
+        let call = self.call.as_ref().ok_or(Error::HttpRequestDenied)?;
+        let refuse = |wanted: String, why: String, suggestion: String| {
+            call.authority.refuse(Refusal {
+                wanted,
+                why,
+                suggestion,
+            });
+            Error::HttpRequestDenied
+        };
+        let uri = request.uri();
+        let target = RequestTarget::new(
+            request.method().as_str(),
+            uri.scheme_str().unwrap_or_default(),
+            uri.authority().map_or("", |authority| authority.as_str()),
+            uri.path_and_query().map_or("/", |path| path.as_str()),
+        )
+        .map_err(|error| {
+            refuse(
+                "send this request".to_owned(),
+                error.to_string(),
+                "change the request".to_owned(),
+            )
+        })?;
+        let effective = &call.authority.granted.effective;
+        let rule = match decide(effective, &Access::Request(&target)) {
+            Decision::Allowed { rule } => effective.http.get(rule - 1).cloned().ok_or(Error::HttpRequestDenied)?,
+            Decision::Denied(denial) => {
+                let wanted = target.to_string();
+                call.authority
+                    .deny(format!("send `{target}`"), &denial, "--http", &wanted);
+                return Err(Error::HttpRequestDenied);
+            }
+        };
+        let budget = call.budget();
+        if let Err(full) = budget.take_request() {
+            let why = format!(
+                "a call may make {} requests, with those of the calls inside it",
+                full.max
+            );
+            return Err(refuse(
+                format!("send `{target}`"),
+                why,
+                "ask for less at once; an operator can raise `http_requests_max`".to_owned(),
+            ));
+        }
+        Ok(Admitted {
+            target,
+            rule,
+            authority: call.authority.clone(),
+            budget: budget.clone(),
+            deadline: call.deadline.min(Instant::now() + call.bounds.request_wall_max),
+            network: self.network.clone(),
+        })
+    }
+}
+
+/// Headers that say how a message is framed, to whom it goes, or which proxy it passes: never the guest's to set.
+fn is_forbidden(name: &HeaderName) -> bool {
+    DEFAULT_FORBIDDEN_HEADERS.contains(name)
+        || matches!(name.as_str(), "te" | "trailer" | "expect" | "forwarded" | "via")
+        || name.as_str().starts_with("proxy-")
+}
+
+impl WasiHttpHooks for Gate {
+    fn forbidden_header_filter(&mut self) -> ForbiddenHeaderFilter {
+        Arc::new(is_forbidden)
+    }
+
+    fn set_host_header(&mut self) -> bool {
+        // The gate sets it from the target that it has judged.
+        false
+    }
+
+    fn send_request(
+        &mut self,
+        request: http::Request<WasiBody>,
+        options: Option<RequestOptions>,
+        _processed: Sent<()>,
+    ) -> Sent<(http::Response<WasiBody>, Sent<()>)> {
+        match self.admit(&request) {
+            Ok(admitted) => Box::new(send(admitted, request, options.unwrap_or_default())),
+            Err(error) => Box::new(async { Err(error) }),
+        }
+    }
+}
+
+#[cfg(feature = "network")]
+async fn send(
+    admitted: Admitted,
+    request: http::Request<WasiBody>,
+    options: RequestOptions,
+) -> Result<(http::Response<WasiBody>, Sent<()>), Error> {
+    dial::send(admitted, request, options).await
+}
+
+/// Without the feature no grant of a host is accepted, so that nothing comes this far.
+#[cfg(not(feature = "network"))]
+async fn send(
+    _: Admitted,
+    _: http::Request<WasiBody>,
+    _: RequestOptions,
+) -> Result<(http::Response<WasiBody>, Sent<()>), Error> {
+    Err(Error::HttpRequestDenied)
+}

@@ -1,0 +1,72 @@
+//! Whose certificates count: the machine's authorities, and those that the embedding program names.
+
+use std::sync::Arc;
+
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use rustls_platform_verifier::Verifier;
+use wasmtime_wasi_http::Error as HttpError;
+
+use super::Network;
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// Authorities that are trusted beside the machine's own.
+#[derive(Debug, Default)]
+pub(crate) struct ExtraRoots(Vec<CertificateDer<'static>>);
+
+impl ExtraRoots {
+    /// Reads certificates in PEM. Every one must be usable, so that none is left out in silence.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`].
+    pub(crate) fn read(files: &[Vec<u8>]) -> Result<Self, Error> {
+        let wrong = |why: String| {
+            Error::new(
+                ErrorKind::Configuration,
+                Phase::Registry,
+                format!("the extra root certificates cannot be used: {why}"),
+            )
+            .with_suggestion("give the certificates of authorities in PEM, each between its `BEGIN` and `END` lines")
+        };
+        let mut roots = Vec::new();
+        for pem in files {
+            let before = roots.len();
+            for certificate in CertificateDer::pem_slice_iter(pem) {
+                roots.push(certificate.map_err(|error| wrong(error.to_string()))?);
+            }
+            if roots.len() == before {
+                return Err(wrong("there is none in what was given".to_owned()));
+            }
+        }
+        for root in &roots {
+            let added = RootCertStore::empty().add(root.clone());
+            added.map_err(|error| wrong(error.to_string()))?;
+        }
+        Ok(Self(roots))
+    }
+}
+
+impl Network {
+    /// Trusts what the machine trusts, as the models' client does: an operator's own authority works for both.
+    pub(super) fn tls(&self) -> Result<Arc<ClientConfig>, HttpError> {
+        if let Some(config) = self.tls.get() {
+            return Ok(config.clone());
+        }
+        let unusable = |error: rustls::Error| {
+            tracing::error!(%error, "TLS cannot be set up; are the system's root certificates installed?");
+            HttpError::TlsCertificateError
+        };
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let roots = self.extra_roots.0.iter().cloned();
+        let verifier = Verifier::new_with_extra_roots(roots, provider.clone()).map_err(unusable)?;
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(unusable)?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_no_client_auth();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(self.tls.get_or_init(|| Arc::new(config)).clone())
+    }
+}

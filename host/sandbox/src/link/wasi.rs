@@ -1,0 +1,87 @@
+//! The WASI world of a guest: every supported interface links, and behind it is what was granted.
+
+use wasmtime::component::Linker;
+use wasmtime_wasi::p2::pipe::MemoryInputPipe;
+use wasmtime_wasi::{Deterministic, WasiCtx, WasiCtxBuilder};
+use wasmtime_wasi_http::WasiHttpCtx;
+
+use super::config;
+use super::files;
+use super::frozen::{FrozenClock, frozen_bytes};
+use super::host_api;
+use super::keyvalue;
+use super::log::LogBuffer;
+use crate::call::state::HostState;
+use crate::grants::authority::Authority;
+
+/// The most random bytes that one call gives.
+const RANDOM_BYTES_MAX: u64 = 1 << 20;
+
+/// The most bytes of one set of HTTP headers, in memory.
+const HEADER_BYTES_MAX: usize = 64 << 10;
+
+/// Standard input, output and arguments of an instance.
+pub(crate) enum Stdio {
+    /// No arguments, no input; what is written goes to the log.
+    Log,
+    /// A command-line program's.
+    Program {
+        /// Its name and arguments.
+        args: Vec<String>,
+        stdin: Vec<u8>,
+        stdout: LogBuffer,
+        stderr: LogBuffer,
+    },
+}
+
+/// Makes the linker that all instances of an engine share.
+pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<HostState>> {
+    let mut linker = Linker::new(engine);
+    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    // Ours stands before wasmtime's: it knows the grants and the quotas.
+    linker.allow_shadowing(true);
+    files::add_to_linker(&mut linker)?;
+    config::add_to_linker(&mut linker)?;
+    keyvalue::add_to_linker(&mut linker)?;
+    host_api::add_to_linker(&mut linker)?;
+    linker.allow_shadowing(false);
+    wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
+    Ok(linker)
+}
+
+/// Makes a context with the granted variables, and with frozen clocks and randomness where the grant says so.
+pub(crate) fn context(stdio: Stdio, log: &LogBuffer, authority: &Authority) -> WasiCtx {
+    let mut wasi = WasiCtxBuilder::new();
+    // The builder's own defaults deny files, environment, arguments, addresses and name lookup; the rest is named here.
+    wasi.max_random_size(RANDOM_BYTES_MAX).allow_tcp(false).allow_udp(false);
+    wasi.envs(&authority.variables());
+    if let Some(seconds) = authority.frozen_clock() {
+        wasi.wall_clock(FrozenClock(seconds))
+            .monotonic_clock(FrozenClock(seconds));
+    }
+    if let Some(seed) = authority.frozen_random() {
+        wasi.secure_random(Deterministic::new(frozen_bytes(seed, "secure")))
+            .insecure_random(Deterministic::new(frozen_bytes(seed, "insecure")))
+            .insecure_random_seed(u128::from(seed));
+    }
+    match stdio {
+        Stdio::Log => wasi.stdout(log.clone()).stderr(log.clone()),
+        Stdio::Program {
+            args,
+            stdin,
+            stdout,
+            stderr,
+        } => wasi
+            .args(&args)
+            .stdin(MemoryInputPipe::new(stdin))
+            .stdout(stdout)
+            .stderr(stderr),
+    };
+    wasi.build()
+}
+
+pub(crate) fn http_context() -> WasiHttpCtx {
+    let mut http = WasiHttpCtx::new();
+    http.set_field_size_limit(HEADER_BYTES_MAX);
+    http
+}

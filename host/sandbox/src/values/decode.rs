@@ -1,0 +1,357 @@
+//! From JSON to the values that a component's function takes.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
+use serde_json::{Map, Value};
+use wasmtime::component::{ResourceAny, Val};
+
+use super::decode_number::{float32, float64, integer, long_integer};
+use super::types::{Case, Field, Label, ResourceIndex, WitType};
+use toolwit_core::json_type;
+
+/// Base64 that does not mind unused bits in the last character, which encoders differ in.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
+
+/// Why a value does not fit, and where in the arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DecodeError {
+    /// Steps from the value to the root, the innermost first.
+    steps: Vec<String>,
+    message: String,
+}
+
+impl DecodeError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self {
+            steps: Vec::new(),
+            message: message.into(),
+        }
+    }
+
+    pub(crate) fn expected(what: &str, found: &Value) -> Self {
+        Self::new(format!("expected {what}, found {}", shown(found)))
+    }
+
+    /// Notes a step towards the root.
+    fn within(mut self, step: impl fmt::Display) -> Self {
+        self.steps.push(step.to_string());
+        self
+    }
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.steps.is_empty() {
+            for step in self.steps.iter().rev() {
+                write!(f, "/{}", step.replace('~', "~0").replace('/', "~1"))?;
+            }
+            f.write_str(": ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+/// Whether a handle comes back after the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handover {
+    /// The callee keeps it.
+    Give,
+    /// The callee borrows it.
+    Lend,
+}
+
+/// Knows the live resources by the ids that the model uses.
+pub(crate) trait ResolveHandle {
+    /// Finds the handle of an entity.
+    fn resolve(&mut self, resource: ResourceIndex, id: &str, handover: Handover) -> Result<ResourceAny, DecodeError>;
+}
+
+/// Of a component from which no entity came.
+pub(crate) struct NoHandles;
+
+impl ResolveHandle for NoHandles {
+    fn resolve(&mut self, _: ResourceIndex, id: &str, _: Handover) -> Result<ResourceAny, DecodeError> {
+        Err(DecodeError::new(format!("there is no entity `{id}`")))
+    }
+}
+
+/// Decodes a function's arguments in the order of its parameters; what is left over is refused.
+pub(crate) fn decode_arguments(
+    params: &[Field],
+    arguments: &Map<String, Value>,
+    handles: &mut dyn ResolveHandle,
+) -> Result<Vec<Val>, DecodeError> {
+    Ok(Decoder { handles }
+        .fields(params, arguments)?
+        .into_iter()
+        .map(|(_, value)| value)
+        .collect())
+}
+
+struct Decoder<'a> {
+    handles: &'a mut dyn ResolveHandle,
+}
+
+impl Decoder<'_> {
+    fn decode(&mut self, ty: &WitType, value: &Value) -> Result<Val, DecodeError> {
+        Ok(match ty {
+            WitType::Bool => Val::Bool(
+                value
+                    .as_bool()
+                    .ok_or_else(|| DecodeError::expected("a boolean", value))?,
+            ),
+            WitType::S8 => Val::S8(integer(value)?),
+            WitType::U8 => Val::U8(integer(value)?),
+            WitType::S16 => Val::S16(integer(value)?),
+            WitType::U16 => Val::U16(integer(value)?),
+            WitType::S32 => Val::S32(integer(value)?),
+            WitType::U32 => Val::U32(integer(value)?),
+            WitType::S64 => Val::S64(long_integer(value)?),
+            WitType::U64 => Val::U64(long_integer(value)?),
+            WitType::F32 => Val::Float32(float32(value)?),
+            WitType::F64 => Val::Float64(float64(value)?),
+            WitType::Char => Val::Char(character(value)?),
+            WitType::String => Val::String(text(value)?.to_owned()),
+            WitType::Bytes => Val::List(bytes(value)?.into_iter().map(Val::U8).collect()),
+            WitType::List(item) => Val::List(self.items(value, |_| Some(item.as_ref()))?),
+            WitType::Tuple(items) => {
+                let found = array(value)?.len();
+                if found != items.len() {
+                    return Err(DecodeError::new(format!(
+                        "expected an array of {} items, found {found}",
+                        items.len()
+                    )));
+                }
+                Val::Tuple(self.items(value, |at| items.get(at))?)
+            }
+            WitType::Record(fields) => match value {
+                Value::Object(map) => Val::Record(self.fields(fields, map)?),
+                _ => return Err(DecodeError::expected("an object", value)),
+            },
+            WitType::Variant(cases) => self.variant(cases, value)?,
+            WitType::Enum(names) => Val::Enum(known(names, text(value)?)?.wit.clone()),
+            WitType::Flags(names) => Val::Flags(flags(names, value)?),
+            WitType::Option(_) if value.is_null() => Val::Option(None),
+            WitType::Option(inner) if inner.encodes_null() => {
+                const FORM: &str = "`null` or `{\"some\": …}`";
+                let entry = only_entry(value, FORM)?;
+                if entry.0 != "some" {
+                    return Err(entry.unknown(FORM));
+                }
+                let value = self.decode(inner, entry.1).map_err(|error| error.within("some"))?;
+                Val::Option(Some(Box::new(value)))
+            }
+            WitType::Option(inner) => Val::Option(Some(Box::new(self.decode(inner, value)?))),
+            WitType::Result { ok, err } => self.result(ok.as_deref(), err.as_deref(), value)?,
+            WitType::Own(index) => self.handle(*index, value, Handover::Give)?,
+            WitType::Borrow(index) => self.handle(*index, value, Handover::Lend)?,
+        })
+    }
+
+    fn items<'t>(&mut self, value: &Value, ty: impl Fn(usize) -> Option<&'t WitType>) -> Result<Vec<Val>, DecodeError> {
+        let mut decoded = Vec::new();
+        for (at, item) in array(value)?.iter().enumerate() {
+            if let Some(ty) = ty(at) {
+                decoded.push(self.decode(ty, item).map_err(|error| error.within(at))?);
+            }
+        }
+        Ok(decoded)
+    }
+
+    fn fields(&mut self, fields: &[Field], map: &Map<String, Value>) -> Result<Vec<(String, Val)>, DecodeError> {
+        let mut used = 0;
+        let mut decoded = Vec::with_capacity(fields.len());
+        for Field { label, ty } in fields {
+            let value = match map.get(&label.json) {
+                Some(value) => {
+                    used += 1;
+                    self.decode(ty, value).map_err(|error| error.within(&label.json))?
+                }
+                None if matches!(ty, WitType::Option(_)) => Val::Option(None),
+                None => return Err(DecodeError::new(format!("the property `{}` is missing", label.json))),
+            };
+            decoded.push((label.wit.clone(), value));
+        }
+        if used < map.len() {
+            let known = || fields.iter().map(|field| field.label.json.as_str());
+            let extra = map
+                .keys()
+                .find(|key| !known().any(|name| name == *key))
+                .map_or("", String::as_str);
+            return Err(DecodeError::new(format!(
+                "there is no property {}{}",
+                quoted(extra),
+                list_known(known())
+            )));
+        }
+        Ok(decoded)
+    }
+
+    fn variant(&mut self, cases: &[Case], value: &Value) -> Result<Val, DecodeError> {
+        let names = || cases.iter().map(|case| case.label.json.as_str());
+        let find = |name: &str| {
+            cases
+                .iter()
+                .find(|case| case.label.json == name)
+                .ok_or_else(|| DecodeError::new(format!("there is no case {}{}", quoted(name), list_known(names()))))
+        };
+        if let Value::String(name) = value {
+            let case = find(name)?;
+            return match case.ty {
+                None => Ok(Val::Variant(case.label.wit.clone(), None)),
+                Some(_) => Err(DecodeError::new(format!(
+                    "the case `{name}` has a payload; write `{{\"{name}\": …}}`"
+                ))),
+            };
+        }
+        let entry = only_entry(value, "a case's name, or an object with a case and its payload")?;
+        let case = find(entry.0)?;
+        match &case.ty {
+            Some(ty) => {
+                let payload = self.decode(ty, entry.1).map_err(|error| error.within(entry.0))?;
+                Ok(Val::Variant(case.label.wit.clone(), Some(Box::new(payload))))
+            }
+            None => Err(DecodeError::new(format!(
+                "the case `{}` has no payload; write `\"{}\"`",
+                entry.0, entry.0
+            ))),
+        }
+    }
+
+    fn result(&mut self, ok: Option<&WitType>, err: Option<&WitType>, value: &Value) -> Result<Val, DecodeError> {
+        const FORM: &str = "`{\"ok\": …}` or `{\"err\": …}`";
+        let entry = only_entry(value, FORM)?;
+        let ty = match entry.0 {
+            "ok" => ok,
+            "err" => err,
+            _ => return Err(entry.unknown(FORM)),
+        };
+        let payload = match (ty, entry.1) {
+            (Some(ty), payload) => Some(Box::new(
+                self.decode(ty, payload).map_err(|error| error.within(entry.0))?,
+            )),
+            (None, Value::Null) => None,
+            (None, payload) => return Err(DecodeError::expected("null", payload).within(entry.0)),
+        };
+        Ok(Val::Result(if entry.0 == "ok" { Ok(payload) } else { Err(payload) }))
+    }
+
+    fn handle(&mut self, index: ResourceIndex, value: &Value, handover: Handover) -> Result<Val, DecodeError> {
+        let Value::String(id) = value else {
+            return Err(DecodeError::expected("the id of an entity, a string", value));
+        };
+        self.handles.resolve(index, id, handover).map(Val::Resource)
+    }
+}
+
+/// The only entry of an object.
+struct Entry<'a>(&'a str, &'a Value);
+
+impl Entry<'_> {
+    fn unknown(&self, form: &str) -> DecodeError {
+        DecodeError::new(format!("expected {form}, found the key {}", quoted(self.0)))
+    }
+}
+
+fn only_entry<'a>(value: &'a Value, form: &str) -> Result<Entry<'a>, DecodeError> {
+    let Value::Object(map) = value else {
+        return Err(DecodeError::expected(form, value));
+    };
+    match (map.iter().next(), map.len()) {
+        (Some((name, payload)), 1) => Ok(Entry(name, payload)),
+        (_, found) => Err(DecodeError::new(format!(
+            "expected {form}, found an object with {found} keys"
+        ))),
+    }
+}
+
+fn array(value: &Value) -> Result<&[Value], DecodeError> {
+    value
+        .as_array()
+        .map(Vec::as_slice)
+        .ok_or_else(|| DecodeError::expected("an array", value))
+}
+
+fn text(value: &Value) -> Result<&str, DecodeError> {
+    value.as_str().ok_or_else(|| DecodeError::expected("a string", value))
+}
+
+fn bytes(value: &Value) -> Result<Vec<u8>, DecodeError> {
+    use base64::DecodeError::{InvalidByte, InvalidLastSymbol, InvalidLength, InvalidPadding};
+    BASE64.decode(text(value)?).map_err(|error| {
+        let why = match error {
+            InvalidByte(at, _) | InvalidLastSymbol(at, _) => format!("character {} is none", at + 1),
+            InvalidLength(_) => "it is cut off".to_owned(),
+            InvalidPadding => "it must be padded with `=` to a multiple of four characters".to_owned(),
+        };
+        DecodeError::new(format!("expected base64 with `+` and `/`: {why}"))
+    })
+}
+
+fn character(value: &Value) -> Result<char, DecodeError> {
+    let mut chars = text(value)?.chars();
+    match (chars.next(), chars.next()) {
+        (Some(only), None) => Ok(only),
+        _ => Err(DecodeError::expected("a string of one character", value)),
+    }
+}
+
+fn flags(names: &[Label], value: &Value) -> Result<Vec<String>, DecodeError> {
+    let mut set: Vec<String> = Vec::new();
+    for (at, item) in array(value)?.iter().enumerate() {
+        let flag = text(item)
+            .and_then(|name| known(names, name))
+            .map_err(|error| error.within(at))?;
+        if set.contains(&flag.wit) {
+            return Err(DecodeError::new(format!("the flag `{}` is named twice", flag.json)).within(at));
+        }
+        set.push(flag.wit.clone());
+    }
+    Ok(set)
+}
+
+fn known<'a>(names: &'a [Label], name: &str) -> Result<&'a Label, DecodeError> {
+    names.iter().find(|label| label.json == name).ok_or_else(|| {
+        let names = names.iter().map(|label| label.json.as_str());
+        DecodeError::new(format!("there is no name {}{}", quoted(name), list_known(names)))
+    })
+}
+
+fn list_known<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    const NAMES_MAX: usize = 40;
+    let mut names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
+    if names.is_empty() {
+        return "; there are none".to_owned();
+    }
+    if names.len() > NAMES_MAX {
+        names.truncate(NAMES_MAX);
+        names.push("…".to_owned());
+    }
+    format!("; known are {}", names.join(", "))
+}
+
+/// Quotes a name that came from outside, bounded.
+pub(crate) fn quoted(name: &str) -> String {
+    const CHARS_MAX: usize = 60;
+    let mut shown: String = name.chars().take(CHARS_MAX).flat_map(char::escape_debug).collect();
+    if name.chars().nth(CHARS_MAX).is_some() {
+        shown.push('…');
+    }
+    format!("`{shown}`")
+}
+
+/// Shows a value in an error message: itself when it is short, else its type.
+fn shown(value: &Value) -> String {
+    const BYTES_MAX: usize = 60;
+    match value {
+        Value::Array(_) | Value::Object(_) => json_type(value).to_owned(),
+        Value::String(text) if text.len() > BYTES_MAX => format!("a string of {} bytes", text.len()),
+        _ => value.to_string(),
+    }
+}

@@ -1,0 +1,10 @@
+//! Component values and JSON: one description of a type yields its schema, its decoder and its encoder.
+
+pub(crate) mod decode;
+pub(crate) mod decode_number;
+pub(crate) mod encode;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
+pub(crate) mod mapping_tests;
+pub(crate) mod schema;
+pub(crate) mod types;

@@ -1,0 +1,246 @@
+//! From a WIT type to the JSON Schema (draft 2020-12) of its values.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::types::{Case, Field, Function, FunctionKind, Label, Resource, Shape, WitType};
+use crate::link::host_api::is_tool_result;
+use toolwit_core::AVAILABLE_TOOLS;
+
+/// Standard base64 with padding, as RFC 4648 section 4 defines it.
+const BASE64_PATTERN: &str = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
+
+/// The largest number of 32 bits as the encoder writes it, in the fewest digits. It is a little above [`f32::MAX`], and
+/// rounds to it.
+const F32_MAX: f64 = 3.402_823_5e38;
+
+/// Which way values travel: only handles differ.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    In,
+    Out,
+}
+
+impl Shape {
+    /// Makes every function's schemas. Docs must be in place.
+    pub(crate) fn make_schemas(&mut self) {
+        let resources = std::mem::take(&mut self.resources);
+        for function in &mut self.functions {
+            function.input_schema = Arc::new(match function.kind {
+                FunctionKind::Command => command_input(),
+                _ => Schemas {
+                    resources: &resources,
+                    direction: Direction::In,
+                }
+                .object(&function.params),
+            });
+            function.gives_tool_result = function.outcome().0.is_some_and(is_tool_result);
+            function.output_schema = output(function, &resources).map(Arc::new);
+        }
+        self.resources = resources;
+    }
+}
+
+fn output(function: &Function, resources: &[Resource]) -> Option<Value> {
+    if function.kind == FunctionKind::Command {
+        return Some(command_output());
+    }
+    if function.gives_tool_result {
+        // What the model reads is text of no known shape.
+        return None;
+    }
+    let schemas = Schemas {
+        resources,
+        direction: Direction::Out,
+    };
+    Some(
+        function
+            .outcome()
+            .0
+            .map_or_else(|| json!({"type": "null"}), |ty| schemas.of(ty)),
+    )
+}
+
+/// What a command-line program takes.
+fn command_input() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "args": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Arguments, without the program's name."
+            },
+            "stdin": {"type": "string", "description": "Text on standard input."}
+        },
+        "additionalProperties": false
+    })
+}
+
+/// What a command-line program gives.
+fn command_output() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "exit_status": {"type": "integer"},
+            "stdout": {"type": "string"},
+            "stderr": {"type": "string"}
+        },
+        "required": ["exit_status", "stdout", "stderr"],
+        "additionalProperties": false
+    })
+}
+
+struct Schemas<'a> {
+    resources: &'a [Resource],
+    direction: Direction,
+}
+
+impl Schemas<'_> {
+    fn of(&self, ty: &WitType) -> Value {
+        match ty {
+            WitType::Bool => json!({"type": "boolean"}),
+            WitType::S8 => integer(i8::MIN, i8::MAX),
+            WitType::U8 => integer(u8::MIN, u8::MAX),
+            WitType::S16 => integer(i16::MIN, i16::MAX),
+            WitType::U16 => integer(u16::MIN, u16::MAX),
+            WitType::S32 => integer(i32::MIN, i32::MAX),
+            WitType::U32 => integer(u32::MIN, u32::MAX),
+            // A pattern bounds the digits and not the value; the decoder bounds that.
+            WitType::S64 => {
+                json!({"type": ["integer", "string"], "minimum": i64::MIN, "maximum": i64::MAX, "pattern": "^-?[0-9]{1,19}$"})
+            }
+            WitType::U64 => {
+                json!({"type": ["integer", "string"], "minimum": 0, "maximum": u64::MAX, "pattern": "^[0-9]{1,20}$"})
+            }
+            WitType::F32 => json!({"anyOf": [
+                {"type": "number", "minimum": -F32_MAX, "maximum": F32_MAX},
+                {"enum": ["NaN", "Infinity", "-Infinity"]}
+            ]}),
+            WitType::F64 => json!({"anyOf": [{"type": "number"}, {"enum": ["NaN", "Infinity", "-Infinity"]}]}),
+            WitType::Char => json!({"type": "string", "minLength": 1, "maxLength": 1}),
+            WitType::String => json!({"type": "string"}),
+            WitType::Bytes => json!({"type": "string", "contentEncoding": "base64", "pattern": BASE64_PATTERN}),
+            WitType::List(item) => json!({"type": "array", "items": self.of(item)}),
+            WitType::Tuple(items) => json!({
+                "type": "array",
+                "prefixItems": items.iter().map(|item| self.of(item)).collect::<Vec<_>>(),
+                "items": false,
+                "minItems": items.len()
+            }),
+            WitType::Record(fields) => self.object(fields),
+            WitType::Variant(cases) => json!({"oneOf": cases.iter().map(|case| self.case(case)).collect::<Vec<_>>()}),
+            WitType::Enum(names) => labels(json!({"type": "string", "enum": json_names(names)}), names),
+            WitType::Flags(names) => labels(
+                json!({"type": "array", "items": {"type": "string", "enum": json_names(names)}, "uniqueItems": true}),
+                names,
+            ),
+            WitType::Option(inner) => self.option(inner),
+            WitType::Result { ok, err } => {
+                let side = |name: &str, ty: &Option<Box<WitType>>| {
+                    tagged(
+                        name,
+                        ty.as_ref().map_or_else(|| json!({"type": "null"}), |ty| self.of(ty)),
+                    )
+                };
+                json!({"oneOf": [side("ok", ok), side("err", err)]})
+            }
+            WitType::Own(index) | WitType::Borrow(index) => self.handle(&self.resources[index.0]),
+        }
+    }
+
+    fn object(&self, fields: &[Field]) -> Value {
+        let mut properties = Map::new();
+        let mut required = Vec::new();
+        for Field { label, ty } in fields {
+            properties.insert(label.json.clone(), described(self.of(ty), label.docs.as_deref()));
+            if !matches!(ty, WitType::Option(_)) {
+                required.push(label.json.clone());
+            }
+        }
+        let mut schema = json!({"type": "object", "properties": properties});
+        if !required.is_empty() {
+            schema["required"] = json!(required);
+        }
+        schema["additionalProperties"] = json!(false);
+        schema
+    }
+
+    fn case(&self, case: &Case) -> Value {
+        let name = &case.label.json;
+        let schema = match &case.ty {
+            Some(ty) => tagged(name, self.of(ty)),
+            None => json!({"const": name}),
+        };
+        described(schema, case.label.docs.as_deref())
+    }
+
+    fn option(&self, inner: &WitType) -> Value {
+        if inner.encodes_null() {
+            return json!({"anyOf": [tagged("some", self.of(inner)), {"type": "null"}]});
+        }
+        match self.of(inner) {
+            // The short form, which models follow best, where nothing but the type narrows the value.
+            Value::Object(mut schema)
+                if schema.get("type").is_some_and(Value::is_string) && !schema.contains_key("enum") =>
+            {
+                let ty = schema["type"].take();
+                schema.insert("type".to_owned(), json!([ty, "null"]));
+                Value::Object(schema)
+            }
+            schema => json!({"anyOf": [schema, {"type": "null"}]}),
+        }
+    }
+
+    fn handle(&self, resource: &Resource) -> Value {
+        let name = resource.json_name();
+        match self.direction {
+            Direction::In => json!({"type": "string", "description": format!("The id of a `{name}`.")}),
+            // A resource that cannot become an entity has an `error` in place of an `id`.
+            Direction::Out => json!({
+                "type": "object",
+                "properties": {
+                    "type": {"const": name},
+                    "id": {"type": "string"},
+                    AVAILABLE_TOOLS: {"type": "array", "items": {"type": "string"}},
+                },
+                "required": ["type"]
+            }),
+        }
+    }
+}
+
+fn integer(minimum: impl Into<i64>, maximum: impl Into<i64>) -> Value {
+    json!({"type": "integer", "minimum": minimum.into(), "maximum": maximum.into()})
+}
+
+fn json_names(labels: &[Label]) -> Vec<&str> {
+    labels.iter().map(|label| label.json.as_str()).collect()
+}
+
+/// An object with one property, as cases with a payload are written.
+fn tagged(name: &str, schema: Value) -> Value {
+    json!({"type": "object", "properties": {name: schema}, "required": [name], "additionalProperties": false})
+}
+
+/// Adds docs to a schema, before what it says of itself.
+fn described(mut schema: Value, docs: Option<&str>) -> Value {
+    if let (Value::Object(fields), Some(docs)) = (&mut schema, docs) {
+        let told = match fields.get("description").and_then(Value::as_str) {
+            Some(own) => format!("{docs}\n{own}"),
+            None => docs.to_owned(),
+        };
+        fields.insert("description".to_owned(), json!(told));
+    }
+    schema
+}
+
+/// Tells what each name means, where the author said so.
+fn labels(schema: Value, labels: &[Label]) -> Value {
+    let told: Vec<_> = labels
+        .iter()
+        .filter_map(|label| label.docs.as_ref().map(|docs| format!("`{}`: {docs}", label.json)))
+        .collect();
+    described(schema, (!told.is_empty()).then(|| told.join("\n")).as_deref())
+}

@@ -1,7 +1,0 @@
-//! The `toolwit` command.
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    toolwit::cli::main()
-}

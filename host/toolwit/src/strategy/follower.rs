@@ -1,0 +1,89 @@
+//! A registry as one conversation knows it: what it may use, and as it was when the turn began.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use toolwit_agent::injection::Injection;
+use toolwit_core::{Tool, ToolSet};
+use toolwit_registry::{LiveRegistry, Registry};
+use toolwit_sandbox::{Plugin, Scope};
+
+/// The registry as a conversation knows it in this turn.
+pub(super) struct Follower {
+    live: LiveRegistry,
+    known: Mutex<Registry>,
+    /// Where the resources of its tools live.
+    scope: Scope,
+    may_use: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+}
+
+impl Follower {
+    pub(super) fn new(
+        live: LiveRegistry,
+        scope: Scope,
+        may_use: impl Fn(&str) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        let may_use = Arc::new(may_use);
+        let of_methods = may_use.clone();
+        Self {
+            known: Mutex::new(live.current()),
+            live,
+            scope: scope.among(move |id| of_methods(id)),
+            may_use,
+        }
+    }
+
+    pub(super) fn registry(&self) -> Registry {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Tells whether the conversation may use a tool.
+    pub(super) fn may_use(&self, id: &str) -> bool {
+        (self.may_use)(id)
+    }
+
+    /// Returns a tool that the conversation may use.
+    pub(super) fn tool(&self, id: &str) -> Option<Arc<dyn Tool>> {
+        self.registry().tool(id, &self.scope).filter(|_| self.may_use(id))
+    }
+
+    /// Returns the tools of a plugin that the conversation may use.
+    pub(super) fn tools_of(&self, registry: &Registry, plugin: &Arc<Plugin>) -> Vec<Arc<dyn Tool>> {
+        let mut tools = registry.tools_of(plugin, &self.scope);
+        tools.retain(|tool| self.may_use(tool.definition().id.as_str()));
+        tools
+    }
+
+    /// Moves on to what is there now. Returns what was known and what is known, if they differ.
+    pub(super) fn advance(&self) -> Option<(Registry, Registry)> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.live.current();
+        if known.is_same(&now) {
+            return None;
+        }
+        let before = std::mem::replace(&mut *known, now.clone());
+        Some((before, now))
+    }
+
+    /// Puts the new versions of the registry's tools in the place of the old ones, and takes away those that are gone.
+    pub(super) fn moved(&self, before: &Registry, now: &Registry, tools: &ToolSet) -> Injection {
+        let mut injection = Injection::none();
+        for named in tools.iter() {
+            let id = &named.tool.definition().id;
+            // Methods of entities are none of these: they live as long as their instance.
+            let (Some(_), Some(earlier)) = (before.definition(id.as_str()), before.plugin_of(id.as_str())) else {
+                continue;
+            };
+            if now
+                .plugin_of(id.as_str())
+                .is_some_and(|plugin| Arc::ptr_eq(plugin, earlier))
+            {
+                continue;
+            }
+            match now.tool(id.as_str(), &self.scope) {
+                Some(tool) => injection.add.push(tool),
+                None => injection.remove.push(id.clone()),
+            }
+        }
+        injection
+    }
+}

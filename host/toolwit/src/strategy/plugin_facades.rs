@@ -1,0 +1,93 @@
+//! The interfaces of plugins as facades.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use toolwit_agent::injection::Facade;
+use toolwit_core::{Tool, ToolId, snake_case};
+
+/// How many tools the description of an interface names.
+const NAMES_SHOWN: usize = 12;
+
+/// Puts a facade before the tools of each interface of those plugins for which `about` says something, as what it says. The
+/// facade stands where the first of its tools stood. An interface with a single tool stays that tool.
+#[must_use]
+pub fn facades_by_interface(tools: Vec<Arc<dyn Tool>>, about: impl Fn(&str) -> Option<String>) -> Vec<Arc<dyn Tool>> {
+    let mut shelves: IndexMap<String, Vec<Arc<dyn Tool>>> = IndexMap::new();
+    for tool in tools {
+        let id = &tool.definition().id;
+        let interface = id.interface_of().filter(|_| about(id.owner()).is_some());
+        let shelf = interface.map_or_else(|| id.to_string(), str::to_owned);
+        shelves.entry(shelf).or_default().push(tool);
+    }
+    let shown = shelves.into_iter().flat_map(|(interface, tools)| {
+        let owner = tools.first().map(|tool| tool.definition().id.owner().to_owned());
+        let about = owner.and_then(|owner| about(&owner)).filter(|_| tools.len() > 1);
+        match about.and_then(|about| facade(&interface, &about, &tools)) {
+            Some(facade) => vec![facade],
+            None => tools,
+        }
+    });
+    shown.collect()
+}
+
+fn facade(interface: &str, about: &str, tools: &[Arc<dyn Tool>]) -> Option<Arc<dyn Tool>> {
+    let (plugin, path) = interface.split_once('/')?;
+    let unversioned = path.split_once('@').map_or(path, |(path, _)| path);
+    let short = snake_case(unversioned.rsplit(['/', ':']).next().unwrap_or(unversioned));
+    let names: Vec<_> = tools
+        .iter()
+        .take(NAMES_SHOWN)
+        .map(|tool| format!("`{}`", tool.definition().name()))
+        .collect();
+    let more = if tools.len() > names.len() { " and others" } else { "" };
+    let description = format!("{about} Call it to get the tools {}{more}.", names.join(", "));
+    let facade = Facade::builder(&short, description.trim())
+        .id(ToolId::interface(plugin, path))
+        .or_named(format!("{}_{short}", snake_case(plugin)))
+        .tools(tools.iter().cloned())
+        .build();
+    let facade = facade.inspect_err(|error| tracing::warn!(interface, %error, "an interface cannot be a facade"));
+    facade.ok().map(|facade| Arc::new(facade) as Arc<dyn Tool>)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use toolwit_core::{NativeTool, ToolDefinition, ToolResult};
+
+    fn tool(plugin: &str, interface: Option<&str>, function: &str) -> Arc<dyn Tool> {
+        let id = ToolId::plugin(plugin, interface, function);
+        let definition = ToolDefinition::new(id, function, "", json!({"type": "object"}));
+        Arc::new(NativeTool::from_definition(definition, |_, _| async { Ok(ToolResult::text("")) }).unwrap())
+    }
+
+    // accept: 58
+    #[test]
+    fn an_interface_with_several_functions_is_one_tool() {
+        let shop = Some("demo:shop/orders@1.0.0");
+        let tools = vec![
+            tool("shop", shop, "find"),
+            tool("shop", None, "ping"),
+            tool("shop", shop, "cancel"),
+            tool("shop", Some("demo:shop/stock@1.0.0"), "count"),
+            tool("calc", Some("demo:calc/ops@1.0.0"), "add"),
+            tool("calc", Some("demo:calc/ops@1.0.0"), "sub"),
+        ];
+        let shown = facades_by_interface(tools, |plugin| (plugin == "shop").then(|| "Sells.".to_owned()));
+        let names: Vec<_> = shown.iter().map(|tool| tool.definition().name()).collect();
+        assert_eq!(names, ["orders", "ping", "count", "add", "sub"], "calc stays flat");
+        let definition = shown[0].definition();
+        assert_eq!(definition.id.as_str(), "shop/demo:shop/orders@1.0.0");
+        assert_eq!(
+            definition.description,
+            "Sells. Call it to get the tools `find`, `cancel`."
+        );
+        assert_eq!(definition.names[1], "shop_orders");
+        assert_eq!(shown[0].unfolds().unwrap().folded().len(), 2);
+    }
+}

@@ -1,0 +1,118 @@
+//! Tools of a registry in a conversation, while packages come, change and go.
+
+use std::sync::Arc;
+
+use super::follower::Follower;
+use super::plugin_facades::facades_by_interface;
+use toolwit_agent::injection::Injection;
+use toolwit_agent::injection::InjectionContext;
+use toolwit_agent::injection::InjectionStrategy;
+use toolwit_agent::injection::TurnContext;
+use toolwit_core::{Tool, ToolDefinition, ToolId};
+use toolwit_registry::{LiveRegistry, Registry};
+use toolwit_sandbox::Scope;
+
+/// Shows all tools of a registry from the start, and moves the conversation to what is there when a turn begins.
+///
+/// Within a turn nothing changes: a call ends on the version that it began on. An entity stays with the instance that made it.
+pub struct RegistryTools {
+    follower: Follower,
+    /// Every interface is a facade, not only those of packages whose manifest says so.
+    all_facades: bool,
+}
+
+impl RegistryTools {
+    /// Shows the tools of a registry in a conversation: their resources live in `scope`.
+    #[must_use]
+    pub fn new(registry: impl Into<LiveRegistry>, scope: Scope) -> Self {
+        Self::among(registry, scope, |_| true)
+    }
+
+    /// Shows the tools whose id `may_use` allows: the conversation never has the others.
+    #[must_use]
+    pub fn among(
+        registry: impl Into<LiveRegistry>,
+        scope: Scope,
+        may_use: impl Fn(&str) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            follower: Follower::new(registry.into(), scope, may_use),
+            all_facades: false,
+        }
+    }
+
+    /// Shows every interface that has several functions as one tool, which unfolds into them.
+    #[must_use]
+    pub fn as_facades(mut self) -> Self {
+        self.all_facades = true;
+        self
+    }
+
+    /// Returns the tools that are there now.
+    #[must_use]
+    pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let registry = self.follower.registry();
+        let tools = registry
+            .plugins()
+            .flat_map(|plugin| self.follower.tools_of(&registry, plugin));
+        self.shown(&registry, tools.collect())
+    }
+
+    /// Puts facades where they are wanted.
+    fn shown(&self, registry: &Registry, tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
+        facades_by_interface(tools, |plugin| {
+            let manifest = registry.package(plugin).and_then(|package| package.manifest.as_ref());
+            let is_wanted = self.all_facades || manifest.is_some_and(|manifest| manifest.facade);
+            is_wanted.then(|| {
+                manifest
+                    .and_then(|manifest| manifest.description.clone())
+                    .unwrap_or_default()
+            })
+        })
+    }
+}
+
+impl InjectionStrategy for RegistryTools {
+    fn initial_tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.tools()
+    }
+
+    fn evaluate(&self, _context: &InjectionContext<'_>) -> Injection {
+        Injection::none()
+    }
+
+    fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {
+        self.follower.tool(tool.as_str())
+    }
+
+    fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
+        let Some((before, now)) = self.follower.advance() else {
+            return Injection::none();
+        };
+        let mut injection = self.follower.moved(&before, &now, turn.tools());
+        for plugin in now.plugins() {
+            let was_there = before.package(plugin.name()).and_then(|package| package.plugin());
+            if was_there.is_some_and(|earlier| Arc::ptr_eq(earlier, plugin)) {
+                continue;
+            }
+            let new = self.shown(&now, self.follower.tools_of(&now, plugin)).into_iter();
+            // A facade is bound anew, so that it unfolds into the new version's tools.
+            let is_new =
+                |tool: &Arc<dyn Tool>| tool.unfolds().is_some() || turn.tools().by_id(&tool.definition().id).is_none();
+            injection.add.extend(new.filter(is_new));
+        }
+        let is_gone = |id: &ToolId| {
+            let plugin = now.plugins().find(|plugin| plugin.name() == id.owner());
+            plugin.is_none_or(|plugin| {
+                let interface = |tool: &ToolDefinition| tool.id.interface_of() == Some(id.as_str());
+                !plugin.inspection().tools.iter().any(interface)
+            })
+        };
+        let facades = turn.tools().iter().map(|named| &named.definition.id);
+        let facades = facades.filter(|id| before.plugins().any(|plugin| plugin.name() == id.owner()));
+        injection
+            .remove
+            .extend(facades.filter(|id| !id.as_str().contains('#') && is_gone(id)).cloned());
+        injection
+    }
+}

@@ -1,0 +1,211 @@
+//! Tools that a search finds in a plugin directory while a conversation runs.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use toolwit_agent::model::{ChatModel, ChatRequest, ChatResponse, ModelError};
+use toolwit_agent::{Conversation, ConversationBuilder};
+use toolwit_core::{Message, NativeTool, ToolCall, ToolResult};
+use toolwit_registry::Registry;
+use toolwit_sandbox::{CodeCachePlace, Runtime, RuntimeOptions, Scope};
+
+use super::{TOOL_GUIDANCE, ToolSearch};
+
+/// A request that the model received.
+#[derive(Clone)]
+struct Request {
+    messages: Vec<Message>,
+    names: Vec<String>,
+    /// Name, description and schema of each declared tool.
+    definitions: Vec<String>,
+}
+
+/// A model that gives prepared responses, declared tools or not, and records its requests.
+#[derive(Clone, Default)]
+struct Recorder {
+    responses: Arc<Mutex<VecDeque<ChatResponse>>>,
+    requests: Arc<Mutex<Vec<Request>>>,
+}
+
+#[async_trait]
+impl ChatModel for Recorder {
+    fn name(&self) -> &str {
+        "recorder"
+    }
+
+    async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
+        let definition = |tool: &toolwit_agent::model::DeclaredTool| {
+            json!([tool.name, tool.definition.description, *tool.definition.input_schema]).to_string()
+        };
+        self.requests.lock().unwrap().push(Request {
+            messages: request.messages.to_vec(),
+            names: request.tools.iter().map(|tool| tool.name.to_string()).collect(),
+            definitions: request.tools.iter().map(definition).collect(),
+        });
+        Ok(self.responses.lock().unwrap().pop_front().expect("a response is left"))
+    }
+}
+
+/// Returns a builder whose model gives these responses, and the recorder of its requests.
+fn recorded(responses: impl IntoIterator<Item = ChatResponse>) -> (ConversationBuilder, Recorder) {
+    let recorder = Recorder {
+        responses: Arc::new(Mutex::new(responses.into_iter().collect())),
+        ..Recorder::default()
+    };
+    (Conversation::builder().model(recorder.clone()), recorder)
+}
+
+/// A response with an answer.
+fn say(text: &str) -> ChatResponse {
+    ChatResponse::new(text.to_owned(), Vec::new())
+}
+
+/// A response with one call.
+fn call(tool: &str, arguments: Value) -> ChatResponse {
+    let call = ToolCall {
+        id: format!("call-{tool}"),
+        name: tool.to_owned(),
+        arguments: arguments.to_string(),
+    };
+    ChatResponse::new(String::new(), vec![call])
+}
+
+/// A component whose function `export` gives its first argument back.
+fn put(directory: &Path, plugin: &str, export: &str, use_case: &str) {
+    let text = format!(
+        r#"(component
+            (core module $m (func (export "f") (param i32) (result i32) local.get 0))
+            (core instance $i (instantiate $m))
+            (func (export "{export}") (param "a" s32) (result s32) (canon lift (core func $i "f"))))"#
+    );
+    fs::write(
+        directory.join(plugin).with_extension("wasm"),
+        wat::parse_str(text).unwrap(),
+    )
+    .unwrap();
+    fs::write(
+        directory.join(plugin).with_extension("toml"),
+        format!("use_case = {use_case:?}"),
+    )
+    .unwrap();
+}
+
+async fn shelf(directory: &Path) -> ToolSearch {
+    ToolSearch::new(registry(directory).await, Scope::new())
+}
+
+async fn registry(directory: &Path) -> Registry {
+    put(
+        directory,
+        "weather",
+        "get-forecast",
+        "When the user asks for the weather",
+    );
+    put(
+        directory,
+        "mail",
+        "send-email",
+        "When the user wants to write to somebody",
+    );
+    put(directory, "music", "play-song", "When the user wants to hear music");
+    let mut options = RuntimeOptions::default();
+    options.code_cache = CodeCachePlace::Off;
+    let runtime = Runtime::new(options).unwrap();
+    Registry::scan(&runtime, &[directory.to_owned()]).await.unwrap()
+}
+
+// accept: 103, accept: 110, accept: 125, accept: 131, accept: 135
+#[tokio::test]
+async fn what_the_user_says_brings_the_tool_before_the_model_is_asked() {
+    let directory = tempfile::tempdir().unwrap();
+    let search = shelf(directory.path()).await;
+    let (builder, recorder) = recorded([call("get_forecast", json!({"a": 21})), say("21 degrees")]);
+    let builder = builder.strategy(search).system("You are a farmer.");
+    let mut conversation = builder.build().unwrap();
+    let outcome = conversation.run("Tell me what the weather is like").await.unwrap();
+    assert_eq!(outcome.text(), "21 degrees");
+    let shown = recorder.requests.lock().unwrap().clone();
+    assert_eq!(shown[0].names, ["search_tools", "get_forecast"]);
+    let told = format!("You are a farmer.\n\n{TOOL_GUIDANCE}");
+    assert_eq!(shown[0].messages[0].content(), told);
+    assert!(shown[0].definitions[1].contains("When the user asks for the weather"));
+    assert_eq!(shown[1].messages.last().unwrap().content(), "21");
+}
+
+// accept: 110, accept: 116
+#[tokio::test]
+async fn the_model_finds_a_tool_calls_it_and_is_told_not_to_search_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let search = shelf(directory.path()).await;
+    let query = json!({"query": "sending emails"});
+    let (builder, recorder) = recorded([
+        call("search_tools", query.clone()),
+        call("search_tools", query),
+        call("send_email", json!({"a": 7})),
+        say("done"),
+    ]);
+    let mut conversation = builder.strategy(search).build().unwrap();
+    conversation.run("Please go on").await.unwrap();
+    let shown = recorder.requests.lock().unwrap().clone();
+    let last = |at: usize| shown[at].messages.last().unwrap().content().to_owned();
+    assert_eq!(shown[0].names, ["search_tools"], "nothing fits what the user said");
+    assert_eq!(shown[1].names, ["search_tools", "send_email"]);
+    assert!(last(1).contains("these are your tools now"), "{}", last(1));
+    assert_eq!(shown[2].definitions, shown[1].definitions, "no tool is added twice");
+    assert!(last(2).contains("already there"), "{}", last(2));
+    assert_eq!(last(3), "7");
+}
+
+// accept: 110
+#[tokio::test]
+async fn a_tool_that_the_conversation_may_not_use_is_neither_found_nor_callable() {
+    let directory = tempfile::tempdir().unwrap();
+    let registry = registry(directory.path()).await;
+    let search = |may_use: fn(&str) -> bool| ToolSearch::among(registry.clone(), Scope::new(), may_use);
+    for (search, is_there) in [
+        (search(|_| true), true),
+        (search(|id| !id.starts_with("weather#")), false),
+    ] {
+        let calls = [
+            call("search_tools", json!({"query": "weather forecast"})),
+            call("get_forecast", json!({"a": 21})),
+            say("done"),
+        ];
+        let (builder, recorder) = recorded(calls);
+        let builder = builder.strategy(search).guidance("Be brief.");
+        builder
+            .build()
+            .unwrap()
+            .run("the weather forecast, please")
+            .await
+            .unwrap();
+        let shown = recorder.requests.lock().unwrap().clone();
+        assert_eq!(shown[0].messages[0].content(), "Be brief.");
+        assert_eq!(shown[2].names.contains(&"get_forecast".to_owned()), is_there);
+        assert_eq!(shown[2].messages.last().unwrap().content() == "21", is_there);
+        let found = shown[1].messages.last().unwrap().content().to_owned();
+        assert_eq!(found.contains("weather#get-forecast"), is_there, "{found}");
+    }
+}
+
+// accept: 114
+#[tokio::test]
+async fn a_found_tool_never_takes_the_name_of_a_static_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let search = shelf(directory.path()).await;
+    let own = NativeTool::new("get_forecast", "Mine", json!({"type": "object"}), |_, _| async {
+        Ok(ToolResult::text("mine"))
+    });
+    let (builder, recorder) = recorded([call("get_forecast", json!({})), say("done")]);
+    let mut conversation = builder.strategy(search).tool(own.unwrap()).build().unwrap();
+    conversation.run("weather").await.unwrap();
+    let shown = recorder.requests.lock().unwrap().clone();
+    assert_eq!(shown[0].names.len(), 3, "{:?}", shown[0].names);
+    assert_eq!(shown[1].messages.last().unwrap().content(), "mine");
+}
