@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolwit::limits::LimitRequest;
 use toolwit::sandbox::{Plugin, Scope};
-use toolwit::{Error, Lookup, Tool, ToolContext, ToolResult, ToolSet, name_available_tools};
+use toolwit::{Error, Tool, ToolContext, ToolLookup, ToolResult, ToolSet, name_available_tools};
 
 /// One conversation over some plugins.
 pub struct Conversation {
@@ -43,9 +43,9 @@ impl Conversation {
     #[must_use]
     pub fn tool(&self, name: &str) -> Arc<dyn Tool> {
         match self.tools.look_up(name) {
-            Lookup::Found(named) => named.tool,
-            Lookup::Removed(_) => panic!("`{name}` was removed"),
-            Lookup::Unknown(_) => panic!("there is no `{name}` among {:?}", self.names()),
+            ToolLookup::Found(named) => named.tool,
+            ToolLookup::Removed(_) => panic!("`{name}` was removed"),
+            ToolLookup::Unknown(_) => panic!("there is no `{name}` among {:?}", self.names()),
         }
     }
 

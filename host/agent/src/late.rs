@@ -6,15 +6,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::event::Event;
 use super::tool_loop::ToolLoop;
-use toolwit_core::{Arguments, Background, Late, NamedTool, Signal, ToolCall, ToolContext, ToolResult};
+use toolwit_core::{Arguments, BackgroundTasks, LateResult, NamedTool, Signal, ToolCall, ToolContext, ToolResult};
 
 /// The calls of a conversation that go on in the background, and what came of them.
 pub(super) struct LateResults {
-    background: Background,
+    background: BackgroundTasks,
     /// The calls whose result is still to come.
     open: HashMap<String, OpenCall>,
     /// What came and was not told yet.
-    arrived: VecDeque<Late>,
+    arrived: VecDeque<LateResult>,
 }
 
 /// A call that was answered as one that goes on.
@@ -27,7 +27,7 @@ struct OpenCall {
 impl LateResults {
     pub(super) fn new(conversation: &CancellationToken) -> Self {
         Self {
-            background: Background::new(conversation),
+            background: BackgroundTasks::new(conversation),
             open: HashMap::new(),
             arrived: VecDeque::new(),
         }

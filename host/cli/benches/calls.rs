@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use toolwit::build::{Build, Silent};
 use toolwit::sandbox::{CodeCachePlace, Plugin, Runtime, RuntimeOptions, Scope};
-use toolwit::{Arguments, Lookup, Tool, ToolContext, ToolSet};
+use toolwit::{Arguments, Tool, ToolContext, ToolLookup, ToolSet};
 
 /// Rounds of each side; a profiler wants more (`TOOLWIT_BENCH_ROUNDS`).
 #[expect(clippy::disallowed_methods, reason = "a benchmark has no other way to be told")]
@@ -165,7 +165,7 @@ async fn live_entity(host: &Arc<Runtime>) {
         .into_iter()
         .for_each(|tool| drop(tools.add(tool)));
     let find = |tools: &ToolSet, name: &str| match tools.look_up(name) {
-        Lookup::Found(found) => found.tool,
+        ToolLookup::Found(found) => found.tool,
         _ => panic!("{name} is there"),
     };
     let arguments = toolwit::parse_arguments(r#"{"name": "John Smith"}"#).unwrap().arguments;

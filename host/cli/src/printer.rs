@@ -10,7 +10,7 @@ use serde_json::json;
 use super::failure::Failure;
 use super::limits::flag_for;
 use super::page::{BAD, FAINT, GOOD, Page, WARN};
-use toolwit::{Error, ErrorKind, LimitUse, Phase};
+use toolwit::{Error, ErrorKind, ExceededLimit, Phase};
 
 /// What standard output holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +114,7 @@ impl Printer {
         let mut page = Page::new();
         page.styled(BAD, "error:").text(" ").quoted(error).end();
         if let Some(met) = &error.limit {
-            let LimitUse { limit, max, used, .. } = met;
+            let ExceededLimit { limit, max, used, .. } = met;
             let flag = flag_for(error).map(|flag| format!(" (`{flag}`)")).unwrap_or_default();
             page.styled(
                 FAINT,

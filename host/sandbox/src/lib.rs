@@ -31,7 +31,6 @@ pub use link::compile_status::CompileStatus;
 pub use link::engine::Profile;
 pub use link::http::{Resolve, Resolving};
 pub use link::keyvalue::{KeyValueError, KeyValueStore, MemoryKeyValueStore};
-pub use link::log::printable;
 pub use link::private_file;
 pub use link::runtime::{CodeCachePlace, Runtime, RuntimeOptions};
 pub use plugin::Plugin;

@@ -10,7 +10,8 @@ use serde_json::Value;
 use super::calls::PastCall;
 use super::entities::Entities;
 use super::scene::Scene;
-use toolwit_core::{Arguments, Message, Tool, ToolName, ToolResult, ToolSet, layers, parse_json};
+use toolwit_core::text::parse_json;
+use toolwit_core::{Arguments, Message, Tool, ToolName, ToolResult, ToolSet, decorator_chain};
 
 /// The conversation at the moment after a call.
 ///
@@ -128,8 +129,8 @@ impl CompletedCall {
     }
 
     /// Returns the tool and, one by one, those that it decorates, the outermost first.
-    pub fn layers(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
-        layers(&self.tool)
+    pub fn decorator_chain(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        decorator_chain(&self.tool)
     }
 }
 

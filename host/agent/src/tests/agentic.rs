@@ -232,7 +232,7 @@ async fn what_only_the_operator_can_mend_stops_every_agent() {
 #[tokio::test]
 async fn an_agent_waits_for_what_it_began_in_the_background() {
     let slow = tool("slow", |_, context| {
-        context.completion()?.spawn(async { Ok(ToolResult::text("42")) });
+        context.background_task()?.spawn(async { Ok(ToolResult::text("42")) });
         Ok(ToolResult::background("started"))
     });
     let quick = |step: Step| step;

@@ -8,11 +8,11 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::arguments::parse_json;
 use super::provider::ToolProvider;
 use super::signal::Signal;
-use super::unfold::Unfolded;
+use super::unfold::RevealedTools;
 use crate::error::{Error, ErrorKind, Phase};
+use crate::text::parse_json;
 
 /// An object that a tool hands over beside its text: a file, a record, a picture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -104,13 +104,13 @@ pub struct ToolResult {
     pub providers: Vec<Arc<dyn ToolProvider>>,
     /// The tools into which a facade opened.
     #[serde(skip)]
-    pub unfolded: Option<Unfolded>,
+    pub unfolded: Option<RevealedTools>,
     /// Ends the run with this result as the answer.
     #[serde(skip)]
     pub return_direct: bool,
     /// A call that goes on with the work in the background.
     #[serde(skip)]
-    pub follow_up: Option<FollowUp>,
+    pub follow_up: Option<FollowUpCall>,
     /// What the tool asks of the run, beside its answer.
     #[serde(skip)]
     pub signal: Option<Signal>,
@@ -127,7 +127,7 @@ pub struct ToolResult {
 
 /// A call of another function of the same plugin, made when this one is answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FollowUp {
+pub struct FollowUpCall {
     /// The function's name or id.
     pub tool: String,
     /// A JSON object.

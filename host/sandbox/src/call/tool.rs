@@ -122,7 +122,7 @@ impl PluginTool {
         let arguments = parse_arguments(&follow_up.arguments)
             .map_err(|error| handed_over_wrongly(&follow_up.tool, &error.to_string()))?
             .arguments;
-        if let Ok(completion) = context.completion() {
+        if let Ok(completion) = context.background_task() {
             // What may be called now may be locked or gone by then.
             let context = completion.context().clone().without_tools();
             completion.spawn(async move {

@@ -9,10 +9,10 @@ use super::told::{self, ToldTool, Written};
 use crate::call::answer::answer;
 use crate::call::instance::{CallClock, Instance};
 use crate::call::scope::Scope;
-use crate::link::log::printable;
 use crate::link::wasi::Stdio;
 use crate::plugin::Plugin;
 use toolwit_core::limits::CallLimits;
+use toolwit_core::text::printable;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{ToolContext, ToolResult};
 

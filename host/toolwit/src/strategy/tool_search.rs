@@ -124,7 +124,7 @@ impl InjectionStrategy for ToolSearch {
         let call = context.call();
         if call.result.is_error
             || !call
-                .layers()
+                .decorator_chain()
                 .any(|tool| tool.definition().id == self.shelf.definition.id)
         {
             return Injection::none();

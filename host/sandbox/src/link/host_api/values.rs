@@ -3,10 +3,11 @@
 use serde_json::Value;
 use wasmtime::component::Val;
 
-use crate::link::log::printable;
 use crate::values::types::{Field, WitType};
 use toolwit_core::ErrorKind;
-use toolwit_core::{Artifact, BlackboardEntry, FollowUp, ToolError, ToolResult, parse_json};
+use toolwit_core::text::parse_json;
+use toolwit_core::text::printable;
+use toolwit_core::{Artifact, BlackboardEntry, FollowUpCall, ToolError, ToolResult};
 
 /// What the artifacts of one result may weigh as values; see [`weight`].
 const ARTIFACT_WEIGHT_MAX: usize = 16 << 20;
@@ -157,7 +158,7 @@ pub(crate) fn read_tool_result(record: &Value) -> ToolResult {
     result.for_user = text(&record["for_user"]).map(|text| printable(&text));
     result.silent = record["silent"].as_bool().unwrap_or_default();
     result.is_error = record["is_error"].as_bool().unwrap_or_default();
-    result.follow_up = text(&record["background"]["tool"]).map(|tool| FollowUp {
+    result.follow_up = text(&record["background"]["tool"]).map(|tool| FollowUpCall {
         tool,
         arguments: text(&record["background"]["arguments"]).unwrap_or_default(),
     });
