@@ -39,7 +39,9 @@ impl Place {
 
     /// Describes a host of its packages, which compiles everything itself.
     pub(crate) fn host(&self) -> ToolwitBuilder {
-        Toolwit::builder().plugins(self.path()).code_cache(CodeCacheLocation::Off)
+        Toolwit::builder()
+            .plugins(self.path())
+            .code_cache(CodeCacheLocation::Off)
     }
 }
 

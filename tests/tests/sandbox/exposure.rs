@@ -127,7 +127,9 @@ async fn what_a_conversation_may_use_holds_for_methods_of_entities_however_they_
             let place = TempDir::new().unwrap();
             std::fs::write(place.path().join("token.wasm"), wat::parse_str(token()).unwrap()).unwrap();
             std::fs::write(place.path().join("token.toml"), manifest).unwrap();
-            let host = Toolwit::builder().plugins(place.path()).code_cache(CodeCacheLocation::Off);
+            let host = Toolwit::builder()
+                .plugins(place.path())
+                .code_cache(CodeCacheLocation::Off);
             let host = host.exposure(exposure).build().await.unwrap();
             let model = || {
                 let arguments = match manifest {
