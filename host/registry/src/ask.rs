@@ -76,7 +76,8 @@ impl Package {
     /// that can be used. The others work.
     #[must_use]
     pub fn unasked(&self) -> Option<Error> {
-        self.plugin().filter(|plugin| plugin.dynamic_tools().is_undiscovered())?;
+        self.plugin()
+            .filter(|plugin| plugin.dynamic_tools().is_undiscovered())?;
         let asks = format!("`toolwit refresh {}` asks it", self.name);
         let error = match &self.untold {
             Some(error) => {
@@ -171,7 +172,10 @@ fn wanted(registry: &Registry, seen: &SeenFiles, ask: Ask<'_>) -> Vec<(PathBuf, 
         let broken = || silent.filter(|_| seen.is_some_and(|seen| seen.package.plugin().is_none()));
         let plugin = package.plugin().or_else(|| broken().map(|silent| &silent.plugin))?;
         let is_wanted = match ask {
-            Ask::Unasked => plugin.dynamic_tools().is_undiscovered() && silent.is_none_or(|silent| silent.since.elapsed() >= AGAIN_AFTER),
+            Ask::Unasked => {
+                plugin.dynamic_tools().is_undiscovered()
+                    && silent.is_none_or(|silent| silent.since.elapsed() >= AGAIN_AFTER)
+            }
             Ask::Anew(_) => names.contains(&*package.name) && !plugin.dynamic_tools().is_none(),
             Ask::All => !plugin.dynamic_tools().is_none(),
         };
@@ -220,11 +224,13 @@ fn take_over(seen: &mut SeenFiles, answers: Vec<Answer>) -> Taken {
         };
         let now = match told {
             Ok(told) => {
-                taken.told.extend(told.inspection().discovered_tools().map(|text| ToldRecord {
-                    plugin: told.name().to_owned(),
-                    digest: told.digest().to_owned(),
-                    told: text,
-                }));
+                taken
+                    .told
+                    .extend(told.inspection().discovered_tools().map(|text| ToldRecord {
+                        plugin: told.name().to_owned(),
+                        digest: told.digest().to_owned(),
+                        told: text,
+                    }));
                 let (now, record) = before.telling(&path, told, &mut terms);
                 taken.packages.push(record);
                 now

@@ -23,7 +23,10 @@ const PRODUCERS_SECTION: &str = "producers";
 /// those of [`Inspection::from_bytes`] for bytes that are no usable component.
 pub fn pack(component: &[u8], name: &str, toml: &str, place: &str) -> Result<Vec<u8>, Error> {
     let manifest = Manifest::parse(toml, place)?;
-    let origin = Origin { name, adjacent_wit: None };
+    let origin = Origin {
+        name,
+        adjacent_wit: None,
+    };
     Inspection::from_bytes_with(component, origin, &manifest.annotations())?;
     let mut packed = put(component, MANIFEST_SECTION, toml.as_bytes().to_vec())?;
     let standard = [

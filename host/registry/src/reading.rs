@@ -14,7 +14,9 @@ use super::package::{Package, PackageStatus, name_of};
 use super::scan::warned;
 use crate::store::{PackageRecord, Store, ToolRecord};
 use toolwit_core::{Error, ErrorKind};
-use toolwit_sandbox::{Inspection, INSPECTION_CACHE_VERSION, CachedInspection, Origin, Plugin, Runtime, read_component, read_wit};
+use toolwit_sandbox::{
+    CachedInspection, INSPECTION_CACHE_VERSION, Inspection, Origin, Plugin, Runtime, read_component, read_wit,
+};
 use toolwit_sections::custom_section;
 
 /// A file that changed this shortly before it was looked at may change again without a sign of it: clocks of file systems

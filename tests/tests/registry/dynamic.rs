@@ -248,8 +248,14 @@ async fn an_embedder_without_a_directory_asks_for_himself() {
     assert!(plugin.dynamic_tools().is_undiscovered());
     assert_eq!(plugin.tools(&Scope::new()).len(), 1);
     let told = plugin.discover_tools().await.unwrap();
-    assert_eq!((told.dynamic_tools().is_undiscovered(), told.tools(&Scope::new()).len()), (false, 3));
-    assert!(Arc::ptr_eq(&told, &told.discover_tools().await.unwrap()), "once is enough");
+    assert_eq!(
+        (told.dynamic_tools().is_undiscovered(), told.tools(&Scope::new()).len()),
+        (false, 3)
+    );
+    assert!(
+        Arc::ptr_eq(&told, &told.discover_tools().await.unwrap()),
+        "once is enough"
+    );
     let kept = told.inspection().discovered_tools().unwrap();
     assert_eq!(plugin.with_discovered_tools(&kept).unwrap().tool_count(), 3);
     assert!(plugin.with_discovered_tools("damage").is_none());

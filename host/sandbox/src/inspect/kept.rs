@@ -131,11 +131,11 @@ mod tests {
         let mut shape = Shape::clone(&inspection.shape);
         shape.functions[0].docs = Some(r#""dynamic":{"tools":0,"call":0}"#.to_owned());
         assert!(!tells_tools(
-            &Inspection::assemble(inspection.facts(), shape.clone(), "sum").keep()
+            &Inspection::assemble(inspection.facts(), shape.clone(), "sum").to_cache_text()
         ));
         shape.dynamic = Some(crate::dynamic::DynamicExport::at(0, 0));
         assert!(tells_tools(
-            &Inspection::assemble(inspection.facts(), shape, "sum").keep()
+            &Inspection::assemble(inspection.facts(), shape, "sum").to_cache_text()
         ));
         assert!(Inspection::from_cache_text(&kept.replacen("\"version\":3", "\"version\":0", 1), "sum").is_none());
         for length in (0..kept.len()).filter(|at| kept.is_char_boundary(*at)) {

@@ -14,7 +14,9 @@ use super::check::Checked;
 use super::type_reader::{Parts, TypeReader};
 use crate::dynamic::{self, DynamicExport};
 use crate::link::host_api::PACKAGE;
-use crate::values::types::{Field, Function, FunctionKind, Label, Resource, ResourceIndex, Shape, SkippedExport, WitType};
+use crate::values::types::{
+    Field, Function, FunctionKind, Label, Resource, ResourceIndex, Shape, SkippedExport, WitType,
+};
 
 /// The most parts that the types of all functions of a component may have together.
 const COMPONENT_PARTS_MAX: usize = 1 << 17;
