@@ -77,7 +77,7 @@ impl Conversation {
     /// Calls a tool that must succeed, and returns its value.
     pub async fn value(&mut self, name: &str, arguments: Value) -> Value {
         match self.call(name, arguments).await {
-            Ok(result) if !result.is_error => result.value.expect("a plugin's result has a value"),
+            Ok(result) if !result.is_error() => result.value.expect("a plugin's result has a value"),
             Ok(result) => panic!("`{name}` failed: {}", result.for_llm),
             Err(error) => panic!("`{name}` could not be called: {error}: {error:#?}"),
         }

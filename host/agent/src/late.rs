@@ -47,7 +47,7 @@ impl LateResults {
         tool: &NamedTool,
         result: &ToolResult,
     ) -> bool {
-        let goes_on = result.is_async && self.background.is_promised(&call.id);
+        let goes_on = result.is_pending() && self.background.is_promised(&call.id);
         if goes_on {
             let open = OpenCall {
                 call: call.clone(),
@@ -108,7 +108,7 @@ impl ToolLoop<'_> {
             };
             history.respond(String::new(), vec![again.clone()]);
             let heading = format!("[what came of the call {}, which went on]\n", call.id);
-            let (name, id, is_error) = (tool.name.clone(), tool.definition.id.clone(), result.is_error);
+            let (name, id, is_error) = (tool.name.clone(), tool.definition.id.clone(), result.is_error());
             tracing::debug!(tool = %name, is_error, "a late result came");
             let followed = self.follow(&again, tool, arguments, result, heading, false);
             self.emit(&Event::LateResult {

@@ -158,7 +158,7 @@ impl Replay<'_> {
         let artifact = |kind: &String| Artifact::new(kind, serde_json::Value::Null);
         result.artifacts = past.artifacts.iter().map(artifact).collect();
         let facade = named.tool.facade().filter(|_| !past.is_error);
-        result.unfolded = facade.and_then(|facade| facade.reopen(&past.arguments, &conversation.context));
+        result.revealed_tools = facade.and_then(|facade| facade.reopen(&past.arguments, &conversation.context));
         let call = CompletedCall::new(id, past.name.clone(), past.arguments.clone(), named.tool, result);
         let scene = conversation.toolbox.scene(conversation.history.until_answer(id));
         let scene = scene.with_context(&conversation.context).at(past.turn, self.iteration);

@@ -147,7 +147,7 @@ impl Tool for Subagent {
 impl Subagent {
     /// Makes the answer an artifact, unless the agent handed over its own or has none.
     fn with_artifact(&self, result: ToolResult) -> ToolResult {
-        if result.is_error || result.signal.is_some() || !result.artifacts.is_empty() {
+        if result.is_error() || result.signal.is_some() || !result.artifacts.is_empty() {
             return result;
         }
         let value = match &result.value {

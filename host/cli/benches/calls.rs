@@ -128,7 +128,7 @@ impl Subject {
 
     async fn call(&self) {
         let result = self.tool.call(self.arguments.clone(), &self.context).await.unwrap();
-        assert!(!result.is_error, "{}", result.for_llm);
+        assert!(!result.is_error(), "{}", result.for_llm);
     }
 }
 

@@ -16,14 +16,14 @@ mod tool;
 pub use error::{Error, ErrorKind, ErrorReport, ExceededLimit, Phase};
 pub use tool::{
     ARGUMENT_BYTES_MAX, AVAILABLE_TOOLS, AddOutcome, Approval, ApprovalRequest, Approver, Arguments, Artifact,
-    ArtifactCapture, ArtifactSink, Asset, AssetTracker, BACKGROUND_TASKS_MAX, BackgroundTask, BackgroundTasks,
-    Blackboard, BlackboardEntry, BlackboardLimits, BlackboardSharing, BlackboardSink, CHANNEL, CHAT_ID, CallUsage,
-    CompositeSink, DecoratedTool, Decorator, EntityMethods, FollowUpCall, InputValidator, LOOP_ID, LateResult,
-    ListSink, LoopMemory, MemoryBlackboard, Message, MetaFilter, NAME_BYTES_MAX, NamedTool, NativeEntity, NativeTool,
-    NoArguments, NoOutput, OutputSink, Parameter, ParsedArguments, Rebinding, RevealedTools, Role, Signal, Tool,
-    ToolCall, ToolCaller, ToolContext, ToolDefinition, ToolError, ToolExt, ToolFacade, ToolId, ToolLookup, ToolMethod,
-    ToolMethods, ToolName, ToolObject, ToolProvider, ToolResult, ToolSet, decorator_chain, entity_tool_names,
-    name_available_tools, parse_arguments,
+    ArtifactCapture, ArtifactSink, Asset, AssetTracker, Audience, BACKGROUND_TASKS_MAX, BackgroundTask,
+    BackgroundTasks, Blackboard, BlackboardEntry, BlackboardLimits, BlackboardSharing, BlackboardSink, CHANNEL,
+    CHAT_ID, CallUsage, CompositeSink, DecoratedTool, Decorator, Disposition, EntityMethods, FollowUpCall,
+    InputValidator, LOOP_ID, LateResult, ListSink, LoopMemory, MemoryBlackboard, Message, MetaFilter, NAME_BYTES_MAX,
+    NamedTool, NativeEntity, NativeTool, NoArguments, NoOutput, OutputSink, Parameter, ParsedArguments, Rebinding,
+    RevealedTools, Role, Signal, Tool, ToolCall, ToolCaller, ToolContext, ToolDefinition, ToolError, ToolExt,
+    ToolFacade, ToolId, ToolLookup, ToolMethod, ToolMethods, ToolName, ToolObject, ToolProvider, ToolResult, ToolSet,
+    ToolStatus, decorator_chain, entity_tool_names, name_available_tools, parse_arguments,
 };
 
 /// What the attribute `#[tool]` writes into its users' code.

@@ -181,7 +181,7 @@ async fn work_that_a_nested_call_hands_over_has_what_is_left_of_its_fuel() {
         failed.limit.as_ref().unwrap().max < alone,
         "it had no more than was left"
     );
-    assert!(ended.is_err() || ended.is_ok_and(|result| result.is_error));
+    assert!(ended.is_err() || ended.is_ok_and(|result| result.is_error()));
 }
 
 #[tokio::test]
@@ -207,7 +207,7 @@ async fn calls_of_a_native_tool_inside_a_call_have_what_is_left_of_its_fuel() {
     assert_ne!(host.value("relay", call()).await, Value::Null, "it is enough for both");
     bounded(&mut host, LimitRequest::none().fuel(alone * 3 / 2));
     let ended = host.call("relay", call()).await;
-    assert!(ended.is_err() || ended.is_ok_and(|result| result.is_error));
+    assert!(ended.is_err() || ended.is_ok_and(|result| result.is_error()));
     let failed = listening
         .failed
         .lock()

@@ -176,11 +176,11 @@ async fn what_does_not_fit_is_refused_with_its_place() {
 async fn the_tools_own_failure_is_an_answer() {
     let mut golden = golden().await;
     let failed = golden.call("fail", json!({"how": {"circle": 1.5}})).await.unwrap();
-    assert!(failed.is_error);
+    assert!(failed.is_error());
     assert_eq!(failed.value, Some(json!({"circle": 1.5})));
     assert_eq!(failed.for_llm, r#"{"circle":1.5}"#);
     let failed = golden.call("fail", json!({"how": "none"})).await.unwrap();
-    assert_eq!((failed.is_error, failed.for_llm.as_str()), (true, "none"));
+    assert_eq!((failed.is_error(), failed.for_llm.as_str()), (true, "none"));
 }
 
 // attack: C21

@@ -118,7 +118,7 @@ impl CompletedCall {
             name: self.name.clone(),
             tool: self.tool.definition().id.clone(),
             arguments: self.arguments.clone(),
-            is_error: self.result.is_error,
+            is_error: self.result.is_error(),
             artifacts: self
                 .result
                 .artifacts

@@ -46,12 +46,12 @@ impl Unfolding {
 impl InjectionStrategy for Unfolding {
     fn evaluate(&self, context: &InjectionContext<'_>) -> Injection {
         let call = context.call();
-        match &call.result.unfolded {
+        match &call.result.revealed_tools {
             Some(unfolded) if unfolded.tools.is_empty() => {
                 tracing::warn!(facade = %call.name, "a facade has no tools to open");
                 Injection::none()
             }
-            Some(unfolded) if !call.result.is_error => Opened::new(context, unfolded).injection(),
+            Some(unfolded) if !call.result.is_error() => Opened::new(context, unfolded).injection(),
             _ => Injection::none(),
         }
     }

@@ -99,7 +99,7 @@ async fn tool_objects_are_inner_tools_and_iterations_have_a_limit() {
     let result = call_with(&tool, json!({"task": "x"}), &ToolContext::new())
         .await
         .unwrap();
-    assert!(result.is_error);
+    assert!(result.is_error());
     assert!(result.for_llm.contains("limit of 2 iterations"), "{}", result.for_llm);
     assert_eq!(stage.shown(1).messages.last().unwrap().content(), "found");
 }

@@ -3,7 +3,7 @@
 use tokio::sync::oneshot;
 
 use super::*;
-use toolwit_core::{Artifact, Completion, NativeEntity, NoArguments, Signal};
+use toolwit_core::{Artifact, BackgroundTask, NativeEntity, NoArguments, Signal};
 
 /// A tool that answers at once, and delivers when the test sends a result. Each call takes one receiver.
 fn slow(results: Vec<oneshot::Receiver<ToolResult>>) -> Arc<dyn Tool> {
@@ -150,7 +150,7 @@ async fn what_a_late_result_brings_goes_the_way_of_every_result() {
 // accept: 85
 #[tokio::test]
 async fn every_promise_is_kept_or_told_to_be_broken() {
-    let kept: Arc<Mutex<Option<Completion>>> = Arc::default();
+    let kept: Arc<Mutex<Option<BackgroundTask>>> = Arc::default();
     let store = kept.clone();
     let forgetful = tool("forgetful", move |_, context| {
         *store.lock().unwrap() = Some(context.background_task()?);

@@ -243,7 +243,7 @@ where
         context: &ToolContext,
     ) -> Result<ToolResult, ToolError> {
         let result = tool.call(arguments, context).await?;
-        if result.is_error || result.signal.is_some() {
+        if result.is_error() || result.signal.is_some() {
             return Ok(result);
         }
         Ok(match (self.0)(&result, context) {

@@ -121,7 +121,7 @@ impl Decorator for OneShot {
             )));
         }
         let result = tool.call(arguments, context).await?;
-        if !result.is_error {
+        if !result.is_error() {
             self.memo.remember(context, key);
         }
         Ok(result)

@@ -59,7 +59,7 @@ pub use object::{ToolMethod, ToolMethods, ToolObject};
 pub use output::{NoOutput, OutputSink};
 pub use parameter::Parameter;
 pub use provider::{Rebinding, ToolProvider, entity_tool_names};
-pub use result::{Artifact, CallUsage, ToolResult};
+pub use result::{Artifact, Audience, CallUsage, Disposition, ToolResult, ToolStatus};
 pub use set::{AddOutcome, NamedTool, ToolLookup, ToolSet};
 pub use signal::Signal;
 pub use unfold::{RevealedTools, ToolFacade};

@@ -283,12 +283,12 @@ mod tests {
             .await
             .unwrap();
         assert_eq!(result.for_llm, "hello Ada!!");
-        assert!(!result.is_error);
+        assert!(!result.is_error());
         let failed = greet()
             .call(arguments(json!({"name": "Ada", "times": 0})), &context)
             .await
             .unwrap();
-        assert!(failed.is_error);
+        assert!(failed.is_error());
         assert_eq!(failed.for_llm, "nobody is greeted zero times");
     }
 

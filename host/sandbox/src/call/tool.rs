@@ -16,7 +16,7 @@ use crate::link::wasi::Stdio;
 use crate::plugin::Plugin;
 use crate::values::decode::{DecodeError, NoHandles, decode_arguments};
 use crate::values::types::{Function, FunctionKind};
-use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolResult, parse_arguments};
+use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolResult, ToolStatus, parse_arguments};
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// A function of a plugin, or a method of one of its entities.
@@ -129,7 +129,7 @@ impl PluginTool {
                 let finished = next.finish(arguments, &context).await;
                 finished.map_err(|error| next.told(error))
             });
-            result.is_async = true;
+            result.status = ToolStatus::Pending;
             return Ok(result);
         }
         let mut rest = next.finish(arguments, context).await?;

@@ -47,7 +47,7 @@ impl DynamicCall {
 /// # Errors
 /// The kind that the guest named.
 pub(crate) fn answered(result: ToolResult) -> Result<ToolResult, Error> {
-    let Some((case, text)) = result.value.as_ref().filter(|_| result.is_error).and_then(case_of) else {
+    let Some((case, text)) = result.value.as_ref().filter(|_| result.is_error()).and_then(case_of) else {
         return Ok(result);
     };
     let kind = match case {

@@ -144,7 +144,7 @@ fn in_vain(error: Error) -> Error {
 
 /// Takes what was told, or why nothing was. Blocks.
 fn checked(answered: ToolResult, until: Instant) -> Result<Vec<ToldTool>, Error> {
-    if answered.is_error {
+    if answered.is_error() {
         let reason: String = printable(&answered.for_llm).chars().take(REASON_CHARS_MAX).collect();
         let message = format!("it could not tell its tools: {reason}");
         return Err(Error::new(ErrorKind::Tool, Phase::Load, message));

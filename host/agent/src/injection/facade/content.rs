@@ -46,13 +46,13 @@ impl Inside {
         };
         if unfolded.tools.is_empty() {
             let mut result = ToolResult::text(format!("`{}` has no tools at the moment", self.name));
-            result.unfolded = Some(unfolded);
+            result.revealed_tools = Some(unfolded);
             return Ok(result);
         }
         let names: Vec<_> = unfolded.tools.iter().map(|tool| tool.definition().name()).collect();
         let note = "these are your tools now: call the one that fits";
         let mut result = ToolResult::value(json!({"opened": self.name, AVAILABLE_TOOLS: names, "note": note}));
-        result.unfolded = Some(unfolded);
+        result.revealed_tools = Some(unfolded);
         Ok(result)
     }
 

@@ -68,7 +68,7 @@ async fn decorators_are_taken_off_one_by_one_and_pass_the_context_on() {
     assert_eq!(layers.len(), 7, "six decorators and the tool");
     let context = ToolContext::new().with("tenant", "acme");
     let result = call(&*outer, &context).await;
-    assert_eq!((result.for_llm.as_str(), result.return_direct), ("acme", true));
+    assert_eq!((result.for_llm.as_str(), result.is_final()), ("acme", true));
     assert_eq!(call(&*outer, &ToolContext::new()).await.for_llm, "nobody");
 }
 
@@ -126,7 +126,7 @@ async fn a_sink_that_refuses_is_told_and_the_result_stays() {
         ToolResult::text("found").with_artifact(Artifact::new("Page", json!(1)))
     });
     let result = call(&found.publish_artifacts(), &ToolContext::new()).await;
-    assert!(!result.is_error);
+    assert!(!result.is_error());
     assert!(
         result.for_llm.starts_with("found\n[an artifact was not kept: "),
         "{}",
