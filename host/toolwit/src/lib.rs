@@ -25,7 +25,7 @@ pub use toolwit_sandbox as sandbox;
 pub use toolwit_sandbox::grants;
 
 pub use toolwit_agent::injection::*;
-pub use toolwit_agent::model::Scripted;
+pub use toolwit_agent::model::ScriptedModel;
 pub use toolwit_agent::*;
 pub use toolwit_core::*;
 #[cfg(feature = "models")]

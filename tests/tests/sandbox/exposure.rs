@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 use tempfile::TempDir;
 use toolwit::sandbox::CodeCachePlace;
-use toolwit::{Exposure, RunOutcome, Scripted, Toolwit};
+use toolwit::{Exposure, RunOutcome, ScriptedModel, Toolwit};
 
 /// An interface of two functions, beside a function of the world.
 const CALC: &str = r#"(component
@@ -25,7 +25,7 @@ fn token() -> String {
 
 /// Lets a model that follows a script talk to one plugin with a manifest. Returns the run, and the names that were declared at
 /// each inference.
-async fn played(name: &str, text: &str, manifest: &str, model: Scripted) -> (RunOutcome, Vec<Vec<String>>) {
+async fn played(name: &str, text: &str, manifest: &str, model: ScriptedModel) -> (RunOutcome, Vec<Vec<String>>) {
     let place = TempDir::new().unwrap();
     let component = wat::parse_str(text).unwrap();
     std::fs::write(place.path().join(name).with_extension("wasm"), component).unwrap();
@@ -52,7 +52,7 @@ fn answers(outcome: &RunOutcome) -> Vec<&str> {
 // accept: 58, accept: 104
 #[tokio::test]
 async fn a_manifest_turns_interfaces_into_facades() {
-    let model = Scripted::new()
+    let model = ScriptedModel::new()
         .call("two", json!({}))
         .call("ops", json!({}))
         .call("two", json!({}))
@@ -69,7 +69,7 @@ async fn a_manifest_turns_interfaces_into_facades() {
 // accept: 43, accept: 44, accept: 45, accept: 46
 #[tokio::test]
 async fn a_manifest_chains_a_resource() {
-    let model = Scripted::new()
+    let model = ScriptedModel::new()
         .call("token_bump", json!({}))
         .call("make", json!({}))
         .call("token_bump", json!({}))
@@ -111,7 +111,7 @@ async fn a_chain_over_a_resource_that_is_not_there_breaks_the_package() {
 // accept: 29, accept: 40
 #[tokio::test]
 async fn five_hundred_entities_of_a_plugin_cost_as_many_tools_as_one() {
-    let model = Scripted::new()
+    let model = ScriptedModel::new()
         .call("many", json!({"count": 500}))
         .call("token_bump", json!({"token_id": "500"}))
         .answer("ok");
@@ -134,7 +134,7 @@ async fn what_a_conversation_may_use_holds_for_methods_of_entities_however_they_
                     "" => json!({"token_id": "1"}),
                     _ => json!({}),
                 };
-                let model = Scripted::new().call("make", json!({}));
+                let model = ScriptedModel::new().call("make", json!({}));
                 model
                     .call("token_bump", arguments.clone())
                     .call("token_explode", arguments)
