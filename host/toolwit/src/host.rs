@@ -15,7 +15,7 @@ use toolwit_core::limits::{EngineLimits, LimitRequest};
 use toolwit_core::{Lookup, Tool, ToolSet};
 use toolwit_registry::store::{MemoryStore, Store};
 use toolwit_registry::{Absent, Ask, AskPlugins, Asked, LiveRegistry, Package, Registry, WatchOptions, Watching};
-use toolwit_sandbox::{CodeCachePlace, KeyValueStore, Plugin, Resolve, Runtime, RuntimeOptions, Scope};
+use toolwit_sandbox::{CodeCacheLocation, KeyValueStore, Plugin, Resolve, Runtime, RuntimeOptions, Scope};
 
 /// A host of plugins. Clones share everything.
 ///
@@ -248,7 +248,7 @@ impl ToolwitBuilder {
 
     /// Says where machine code is kept between processes.
     #[must_use]
-    pub fn code_cache(mut self, place: CodeCachePlace) -> Self {
+    pub fn code_cache(mut self, place: CodeCacheLocation) -> Self {
         self.runtime.code_cache = place;
         self
     }
