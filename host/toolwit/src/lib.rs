@@ -9,7 +9,7 @@ extern crate self as toolwit;
 mod host;
 mod strategy;
 
-pub use host::{Asking, Exposure, TOOLS_VISIBLE_MAX, Toolwit, ToolwitBuilder};
+pub use host::{DiscoveryTask, Exposure, TOOLS_VISIBLE_MAX, Toolwit, ToolwitBuilder};
 pub use strategy::{RegistryTools, SEARCH_WALL_MAX, TOOL_GUIDANCE, ToolSearch, facades_by_interface};
 pub use toolwit_agent as agent;
 pub use toolwit_agent::{injection, model};
