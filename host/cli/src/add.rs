@@ -91,7 +91,10 @@ impl Add {
             let earlier = there.as_ref().and_then(|there| claimed(there, &package.name));
             added.push(put(package, earlier, &place)?);
         }
-        let awaiting = source.packages().iter().filter(|package| package.discovery_error().is_some());
+        let awaiting = source
+            .packages()
+            .iter()
+            .filter(|package| package.discovery_error().is_some());
         let awaiting: Vec<_> = awaiting.map(|package| package.name.clone()).collect();
         if !awaiting.is_empty()
             && let Err(error) = self.ask(&awaiting, &mut added, printer).await

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use toolwit::Error;
 use toolwit::Toolwit;
-use toolwit::registry::{Manifest, Package, Tier, TOOLS_NOT_DISCOVERED};
+use toolwit::registry::{Manifest, Package, TOOLS_NOT_DISCOVERED, Tier};
 use toolwit::sandbox::{CodeCache, CompileStatus, Inspection, Plugin};
 use toolwit::tool::ToolDefinition;
 
@@ -64,7 +64,9 @@ impl<'a> PackageDocument<'a> {
     ) -> Self {
         let (status, reason) = match (reason, inspection) {
             (Some(error), _) => (Status::Broken, Some(Cow::Borrowed(error.message.as_str()))),
-            (None, Some(inspection)) if inspection.awaits_tools() => (Status::Unasked, Some(Cow::Borrowed(TOOLS_NOT_DISCOVERED))),
+            (None, Some(inspection)) if inspection.awaits_tools() => {
+                (Status::Unasked, Some(Cow::Borrowed(TOOLS_NOT_DISCOVERED)))
+            }
             (None, _) => (Status::Ready, None),
         };
         Self {

@@ -10,7 +10,7 @@ use super::plugins::{AuthorityFlags, PluginFlags};
 use super::printer::{Form, Printer};
 use super::progress::shown;
 use toolwit::Toolwit;
-use toolwit::registry::{DiscoveryTargets, DynamicDiscovery, DiscoveryOutcome};
+use toolwit::registry::{DiscoveryOutcome, DiscoveryTargets, DynamicDiscovery};
 use toolwit::{Error, ErrorKind, Phase};
 
 /// DiscoveryTargets plugins for the tools that they tell only when they run
@@ -54,7 +54,11 @@ impl Refresh {
 }
 
 /// Asks plugins, and tells about it when it takes long.
-pub(super) async fn ask(host: &Toolwit, ask: DiscoveryTargets<'_>, printer: Printer) -> Result<Vec<DiscoveryOutcome>, Error> {
+pub(super) async fn ask(
+    host: &Toolwit,
+    ask: DiscoveryTargets<'_>,
+    printer: Printer,
+) -> Result<Vec<DiscoveryOutcome>, Error> {
     shown(
         printer,
         "asking plugins for their tools",

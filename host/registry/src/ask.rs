@@ -15,7 +15,7 @@ use super::package::{Package, PackageStatus};
 use super::reading::{Seen, Silent, content_of, indexed, record};
 use super::scan::{SeenFiles, blocking, republish, warned};
 use super::view::Registry;
-use crate::store::{PackageRecord, Store, DynamicToolsRecord};
+use crate::store::{DynamicToolsRecord, PackageRecord, Store};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sandbox::Plugin;
 
@@ -171,7 +171,9 @@ fn wanted(registry: &Registry, seen: &SeenFiles, ask: DiscoveryTargets<'_>) -> V
         let broken = || silent.filter(|_| seen.is_some_and(|seen| seen.package.plugin().is_none()));
         let plugin = package.plugin().or_else(|| broken().map(|silent| &silent.plugin))?;
         let is_wanted = match ask {
-            DiscoveryTargets::Pending => plugin.awaits_tools() && silent.is_none_or(|silent| silent.since.elapsed() >= AGAIN_AFTER),
+            DiscoveryTargets::Pending => {
+                plugin.awaits_tools() && silent.is_none_or(|silent| silent.since.elapsed() >= AGAIN_AFTER)
+            }
             DiscoveryTargets::Named(_) => names.contains(&*package.name) && plugin.has_dynamic_tools(),
             DiscoveryTargets::All => plugin.has_dynamic_tools(),
         };
@@ -220,11 +222,13 @@ fn take_over(seen: &mut SeenFiles, answers: Vec<Answer>) -> Taken {
         };
         let now = match told {
             Ok(told) => {
-                taken.told.extend(told.inspection().told().map(|text| DynamicToolsRecord {
-                    plugin: told.name().to_owned(),
-                    digest: told.digest().to_owned(),
-                    told: text,
-                }));
+                taken
+                    .told
+                    .extend(told.inspection().told().map(|text| DynamicToolsRecord {
+                        plugin: told.name().to_owned(),
+                        digest: told.digest().to_owned(),
+                        told: text,
+                    }));
                 let (now, record) = before.telling(&path, told, &mut terms);
                 taken.packages.push(record);
                 now

@@ -82,7 +82,10 @@ mod tests {
             failed(ErrorKind::UnknownImport, Phase::Link),
             Some((CheckStage::Import, failure()))
         );
-        assert_eq!(check_outcome(None), Some((CheckStage::Execution, CheckOutcome::Success)));
+        assert_eq!(
+            check_outcome(None),
+            Some((CheckStage::Execution, CheckOutcome::Success))
+        );
     }
 
     #[test]

@@ -26,10 +26,10 @@ mod view;
 mod watch;
 
 pub use ask::TOOLS_NOT_DISCOVERED;
-pub use ask::{DiscoveryTargets, DynamicDiscovery, DiscoveryOutcome};
+pub use ask::{DiscoveryOutcome, DiscoveryTargets, DynamicDiscovery};
 pub use catalog::{
-    Catalog, Cutoff, Document, HITS_DEFAULT, HealthBoost, Hit, IndexedTool, Query, SemanticIndex, RankingSignals, TermExtractor,
-    Terms,
+    Catalog, Cutoff, Document, HITS_DEFAULT, HealthBoost, Hit, IndexedTool, Query, RankingSignals, SemanticIndex,
+    TermExtractor, Terms,
 };
 pub use health::check_outcome;
 pub use listing::MissingPath;
@@ -43,4 +43,4 @@ pub use pack::pack;
 pub use package::{Package, PackageStatus};
 pub use reading::inspect_package;
 pub use view::Registry;
-pub use watch::{WatchEvents, WatchOptions, WatchGuard};
+pub use watch::{WatchEvents, WatchGuard, WatchOptions};

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use super::catalog::{Catalog, TermExtractor};
 use super::document::standing;
 use super::health::now_ms;
-use super::listing::{MissingPath, Listed, list};
+use super::listing::{Listed, MissingPath, list};
 use super::package::{Package, PackageStatus, identity_of};
 use super::reading::{Earlier, Reading, Seen, read, stored_path};
 use super::view::{Newest, Registry, View};

@@ -9,7 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use super::*;
 use crate::store::{
-    CheckOutcome, CheckStage, MemoryStore, PackageRecord, Store, StoreError, DynamicToolsRecord, ToldTools, ToolHealth, ToolKey,
+    CheckOutcome, CheckStage, DynamicToolsRecord, MemoryStore, PackageRecord, Store, StoreError, ToldTools, ToolHealth,
+    ToolKey,
 };
 use toolwit_sandbox::{CodeCachePlace, Runtime, RuntimeOptions, Scope};
 

@@ -14,7 +14,10 @@ use crate::strategy::{RegistryTools, ToolSearch};
 use toolwit_core::limits::{EngineLimits, LimitRequest};
 use toolwit_core::{Lookup, Tool, ToolSet};
 use toolwit_registry::store::{MemoryStore, Store};
-use toolwit_registry::{MissingPath, DiscoveryTargets, DynamicDiscovery, DiscoveryOutcome, LiveRegistry, Package, Registry, WatchOptions, WatchGuard};
+use toolwit_registry::{
+    DiscoveryOutcome, DiscoveryTargets, DynamicDiscovery, LiveRegistry, MissingPath, Package, Registry, WatchGuard,
+    WatchOptions,
+};
 use toolwit_sandbox::{CodeCachePlace, KeyValueStore, Plugin, Resolve, Runtime, RuntimeOptions, Scope};
 
 /// A host of plugins. Clones share everything.

@@ -66,7 +66,11 @@ async fn a_plugin_that_sleeps_is_woken_by_the_deadline_and_holds_up_no_other() {
 
     // Without a grant it has no mode.
     place.put_bytes("other.wasm", &Guests::rust_bytes("menu").await);
-    let both = host(&place).dynamic_discovery(DynamicDiscovery::Never).build().await.unwrap();
+    let both = host(&place)
+        .dynamic_discovery(DynamicDiscovery::Never)
+        .build()
+        .await
+        .unwrap();
     let live = both.live_registry().clone();
     let asking = tokio::spawn(async move { live.discover_dynamic_tools(DiscoveryTargets::All).await });
     until(both.live_registry(), |registry| {
@@ -98,14 +102,25 @@ async fn a_plugin_that_told_nothing_is_asked_again_after_a_pause() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_registry_that_never_changes_asks_nobody_and_stays_as_it_is() {
     let place = menu(&[]).await;
-    let host = host(&place).dynamic_discovery(DynamicDiscovery::Never).build().await.unwrap();
+    let host = host(&place)
+        .dynamic_discovery(DynamicDiscovery::Never)
+        .build()
+        .await
+        .unwrap();
     let fixed = LiveRegistry::from(host.registry());
     for ask in [DiscoveryTargets::Pending, DiscoveryTargets::All] {
         assert!(fixed.discover_dynamic_tools(ask).await.unwrap().is_empty());
     }
     assert!(fixed.current().is_same(&host.registry()));
     assert_eq!(fixed.current().packages().len(), 1);
-    assert_eq!(host.live_registry().discover_dynamic_tools(DiscoveryTargets::All).await.unwrap().len(), 1);
+    assert_eq!(
+        host.live_registry()
+            .discover_dynamic_tools(DiscoveryTargets::All)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
     assert_eq!(names(&host).len(), 3);
 }
 

@@ -130,7 +130,9 @@ async fn whoever_only_looks_runs_nothing_and_what_was_told_is_kept_by_digest() {
     let place = menu(&[]).await;
     let store = Arc::new(MemoryStore::new());
     let look = || async {
-        let host = host(&place).store(store.clone()).dynamic_discovery(DynamicDiscovery::Never);
+        let host = host(&place)
+            .store(store.clone())
+            .dynamic_discovery(DynamicDiscovery::Never);
         host.build().await.unwrap()
     };
     let before = look().await;

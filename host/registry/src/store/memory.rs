@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::record::{CheckOutcome, CheckStage, PackageRecord, ToolHealth, ToolKey};
-use super::{Store, StoreError, DynamicToolsRecord, ToldTools};
+use super::{DynamicToolsRecord, Store, StoreError, ToldTools};
 
 /// Remembers in memory, for embedders who want no file.
 #[derive(Debug, Default)]

@@ -119,7 +119,13 @@ async fn a_directory_may_go_and_come_back() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().join("plugins");
     let store = Arc::new(MemoryStore::new());
-    let missing = LiveRegistry::open(&runtime(), std::slice::from_ref(&place), MissingPath::Error, store.clone()).await;
+    let missing = LiveRegistry::open(
+        &runtime(),
+        std::slice::from_ref(&place),
+        MissingPath::Error,
+        store.clone(),
+    )
+    .await;
     assert!(missing.is_err(), "a name that is wrong at the start is told");
     let live = LiveRegistry::open(&runtime(), std::slice::from_ref(&place), MissingPath::Empty, store)
         .await

@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::SqliteStore;
-use crate::store::{StoreError, DynamicToolsRecord, ToldTools};
+use crate::store::{DynamicToolsRecord, StoreError, ToldTools};
 
 impl ToldTools for SqliteStore {
     fn dynamic_tools(&self, plugin: &str, digest: &str) -> Result<Option<String>, StoreError> {
