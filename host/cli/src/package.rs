@@ -64,7 +64,7 @@ impl<'a> PackageDocument<'a> {
     ) -> Self {
         let (status, reason) = match (reason, inspection) {
             (Some(error), _) => (Status::Broken, Some(Cow::Borrowed(error.message.as_str()))),
-            (None, Some(inspection)) if inspection.awaits_tools() => {
+            (None, Some(inspection)) if inspection.dynamic_tools().is_undiscovered() => {
                 (Status::Unasked, Some(Cow::Borrowed(TOOLS_NOT_DISCOVERED)))
             }
             (None, _) => (Status::Ready, None),

@@ -13,7 +13,7 @@ use toolwit::Toolwit;
 use toolwit::registry::{DiscoveryOutcome, DiscoveryTargets, DynamicDiscovery};
 use toolwit::{Error, ErrorKind, Phase};
 
-/// DiscoveryTargets plugins for the tools that they tell only when they run
+/// Ask plugins for the tools that they tell only when they run
 ///
 /// Most plugins have their tools in their types; some know them only when they run, such as those of an API that a setting names.
 /// They are asked once, when they are added or a host starts that may use them, and what they tell is kept. This asks them again: after a

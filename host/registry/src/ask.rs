@@ -1,4 +1,4 @@
-//! DiscoveryTask plugins for the tools that they tell only when they run: the one place of the registry in which guest code runs.
+//! Discovery of dynamic tools: the only part of the registry that runs guest code.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -76,7 +76,8 @@ impl Package {
     /// that can be used. The others work.
     #[must_use]
     pub fn discovery_error(&self) -> Option<Error> {
-        self.plugin().filter(|plugin| plugin.awaits_tools())?;
+        self.plugin()
+            .filter(|plugin| plugin.dynamic_tools().is_undiscovered())?;
         let asks = format!("`toolwit refresh {}` asks it", self.name);
         let error = match &self.discovery_failure {
             Some(error) => {
@@ -172,10 +173,11 @@ fn wanted(registry: &Registry, seen: &SeenFiles, ask: DiscoveryTargets<'_>) -> V
         let plugin = package.plugin().or_else(|| broken().map(|silent| &silent.plugin))?;
         let is_wanted = match ask {
             DiscoveryTargets::Pending => {
-                plugin.awaits_tools() && silent.is_none_or(|silent| silent.since.elapsed() >= AGAIN_AFTER)
+                plugin.dynamic_tools().is_undiscovered()
+                    && silent.is_none_or(|silent| silent.since.elapsed() >= AGAIN_AFTER)
             }
-            DiscoveryTargets::Named(_) => names.contains(&*package.name) && plugin.has_dynamic_tools(),
-            DiscoveryTargets::All => plugin.has_dynamic_tools(),
+            DiscoveryTargets::Named(_) => names.contains(&*package.name) && !plugin.dynamic_tools().is_none(),
+            DiscoveryTargets::All => !plugin.dynamic_tools().is_none(),
         };
         is_wanted.then(|| (package.path.clone(), plugin.clone()))
     };
@@ -191,9 +193,9 @@ async fn asked(store: &Arc<dyn Store>, path: PathBuf, plugin: Arc<Plugin>, ask: 
         DiscoveryTargets::Pending => blocking(look_up).await.ok().flatten(),
         DiscoveryTargets::Named(_) | DiscoveryTargets::All => None,
     };
-    let told = match kept.and_then(|kept| plugin.with_told(&kept)) {
+    let told = match kept.and_then(|kept| plugin.with_discovered_tools(&kept)) {
         Some(plugin) => Ok(plugin),
-        None => plugin.take_tools_anew().await,
+        None => plugin.rediscover_tools().await,
     };
     if let Err(error) = &told {
         tracing::warn!(plugin = plugin.name(), %error, "a plugin told no tools");
@@ -224,7 +226,7 @@ fn take_over(seen: &mut SeenFiles, answers: Vec<Answer>) -> Taken {
             Ok(told) => {
                 taken
                     .told
-                    .extend(told.inspection().told().map(|text| DynamicToolsRecord {
+                    .extend(told.inspection().discovered_tools().map(|text| DynamicToolsRecord {
                         plugin: told.name().to_owned(),
                         digest: told.digest().to_owned(),
                         told: text,
@@ -234,7 +236,7 @@ fn take_over(seen: &mut SeenFiles, answers: Vec<Answer>) -> Taken {
                 now
             }
             // What it told before still holds.
-            Err(_) if !plugin.awaits_tools() => continue,
+            Err(_) if !plugin.dynamic_tools().is_undiscovered() => continue,
             Err(error) => before.silenced(plugin, error),
         };
         seen.insert(path, Arc::new(now));

@@ -230,9 +230,9 @@ fn decode_all(directory: &Path) {
                     let bytes = fs::read(path).unwrap();
                     let origin = Origin {
                         name: "package",
-                        wit_beside: None,
+                        adjacent_wit: None,
                     };
-                    Inspection::of(&bytes, origin).unwrap();
+                    Inspection::from_bytes(&bytes, origin).unwrap();
                 }
             });
         }

@@ -381,7 +381,11 @@ impl ToolwitBuilder {
 
 /// Asks plugins for the tools that they tell only when they run, and waits for a while. Returns what goes on.
 async fn ask(registry: &LiveRegistry) -> Result<Option<DiscoveryTask>, Error> {
-    if !registry.current().plugins().any(|plugin| plugin.awaits_tools()) {
+    if !registry
+        .current()
+        .plugins()
+        .any(|plugin| plugin.dynamic_tools().is_undiscovered())
+    {
         return Ok(None);
     }
     let mut asking = DiscoveryTask::new();

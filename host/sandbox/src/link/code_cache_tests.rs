@@ -108,10 +108,10 @@ async fn what_was_used_longest_ago_goes_first() {
     let kept = cache.digests().unwrap();
     let origin = Origin {
         name: "",
-        wit_beside: None,
+        adjacent_wit: None,
     };
     assert!(
-        kept.contains(&Inspection::of(&component(2), origin).unwrap().digest),
+        kept.contains(&Inspection::from_bytes(&component(2), origin).unwrap().digest),
         "{kept:?}"
     );
     assert_eq!(cache.usage().unwrap().bytes_max, usage.bytes / 2);
