@@ -12,11 +12,11 @@ use crate::store::{
     CheckOutcome, CheckStage, DynamicToolsRecord, MemoryStore, PackageRecord, Store, StoreError, ToldTools, ToolHealth,
     ToolKey,
 };
-use toolwit_sandbox::{CodeCachePlace, Runtime, RuntimeOptions, Scope};
+use toolwit_sandbox::{CodeCacheLocation, Runtime, RuntimeOptions, Scope};
 
 fn runtime() -> Arc<Runtime> {
     let options = RuntimeOptions {
-        code_cache: CodeCachePlace::Off,
+        code_cache: CodeCacheLocation::Off,
         ..RuntimeOptions::default()
     };
     Runtime::new(options).unwrap()

@@ -18,7 +18,7 @@ use toolwit_registry::{
     DiscoveryOutcome, DiscoveryTargets, DynamicDiscovery, LiveRegistry, MissingPath, Package, Registry, WatchGuard,
     WatchOptions,
 };
-use toolwit_sandbox::{CodeCachePlace, KeyValueStore, Plugin, Resolve, Runtime, RuntimeOptions, Scope};
+use toolwit_sandbox::{CodeCacheLocation, KeyValueStore, Plugin, Resolve, Runtime, RuntimeOptions, Scope};
 
 /// A host of plugins. Clones share everything.
 ///
@@ -251,7 +251,7 @@ impl ToolwitBuilder {
 
     /// Says where machine code is kept between processes.
     #[must_use]
-    pub fn code_cache(mut self, place: CodeCachePlace) -> Self {
+    pub fn code_cache(mut self, place: CodeCacheLocation) -> Self {
         self.runtime.code_cache = place;
         self
     }
