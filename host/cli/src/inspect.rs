@@ -134,7 +134,9 @@ fn page(inspected: &Inspected, refusal: Option<&Error>) -> Page {
         .end();
     page.indent(2).text("status  ");
     match refusal {
-        None if inspection.dynamic_tools().is_undiscovered() => page.styled(WARN, "unasked").text(": ").text(TOOLS_NOT_DISCOVERED),
+        None if inspection.dynamic_tools().is_undiscovered() => {
+            page.styled(WARN, "unasked").text(": ").text(TOOLS_NOT_DISCOVERED)
+        }
         None => page.styled(GOOD, "ready"),
         Some(error) => page.styled(BAD, "broken").text(": ").text(&error.message),
     };
