@@ -13,10 +13,11 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
+use toolwit::agent::communicate_tool;
 use toolwit::model::{Cost, Price, PricedModel};
 use toolwit::{
     AgenticTool, Artifact, Budget, Conversation, Parameter, ScriptedModel, StateMachine, Subagent, Tool, ToolContext,
-    ToolError, ToolExt, ToolObject, ToolResult, communicate_tool, tool,
+    ToolError, ToolExt, ToolObject, ToolResult, tool,
 };
 
 /// How far an order is.
@@ -113,8 +114,7 @@ fn clerk(shop: Shop) -> Result<AgenticTool, toolwit::Error> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let reviewer =
-        AgenticTool::new("reviewer", "Reviews an order.").with_model(ScriptedModel::new().answer("All is well."));
+    let reviewer = AgenticTool::new("reviewer", "Reviews an order.").with_model(ScriptedModel::new().answer("All is well."));
     let script = ScriptedModel::new()
         .call("write_report", json!({}))
         .call("clerk", json!({"wish": "three pens"}))
