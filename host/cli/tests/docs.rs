@@ -67,7 +67,10 @@ impl Block<'_> {
     /// The path of the file that the block shows.
     fn file(&self) -> Option<&str> {
         let names = self.before.split('`').skip(1).step_by(2);
-        names.filter(|name| name.contains('/')).last().filter(|_| self.language != "sh")
+        names
+            .filter(|name| name.contains('/'))
+            .last()
+            .filter(|_| self.language != "sh")
     }
 
     fn is_run(&self) -> bool {

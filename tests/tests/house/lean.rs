@@ -33,7 +33,15 @@ fn found(dependencies: &BTreeSet<String>, names: &[&str]) -> Vec<String> {
 const WEBASSEMBLY: &[&str] = &["wasmtime", "wasmparser", "wasm", "wit", "cranelift", "toolwit-sandbox"];
 
 /// Crates that open connections of their own accord, or databases.
-const NETWORK_AND_STORE: &[&str] = &["reqwest", "rustls", "tokio-rustls", "hyper-util", "rusqlite", "libsqlite3-sys", "notify"];
+const NETWORK_AND_STORE: &[&str] = &[
+    "reqwest",
+    "rustls",
+    "tokio-rustls",
+    "hyper-util",
+    "rusqlite",
+    "libsqlite3-sys",
+    "notify",
+];
 
 #[test]
 fn the_loop_does_not_know_webassembly() {
@@ -51,7 +59,10 @@ fn the_sandbox_alone_has_no_http_client_and_no_database() {
     let dependencies = dependencies("toolwit-sandbox", &[]);
     assert!(dependencies.contains("wasmtime"));
     assert_eq!(found(&dependencies, NETWORK_AND_STORE), [""; 0]);
-    assert_eq!(found(&dependencies, &["toolwit-agent", "toolwit-registry", "clap"]), [""; 0]);
+    assert_eq!(
+        found(&dependencies, &["toolwit-agent", "toolwit-registry", "clap"]),
+        [""; 0]
+    );
 }
 
 #[test]

@@ -134,7 +134,10 @@ fn a_cycle_is_found_through_groups_and_other_rooms() {
     let file = |path: &str, text: &str| TextFile::made_up(&format!("host/x/src/{path}"), text);
     let straight = [
         file("a.rs", "use crate::{b::{C, crate_x}, Error};\n// use crate::d;\n"),
-        file("b/mod.rs", "use super::a;\n#[cfg(test)]\nmod tests {\n    use crate::a::X;\n}\n"),
+        file(
+            "b/mod.rs",
+            "use super::a;\n#[cfg(test)]\nmod tests {\n    use crate::a::X;\n}\n",
+        ),
         file("b/tests.rs", "use crate::a::X;"),
         file("lib.rs", "mod a; mod b; pub use crate::a::X;"),
     ];

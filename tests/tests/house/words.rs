@@ -23,7 +23,9 @@ const WORDS: &[(&str, &str)] = &[
 /// The files that people read as text, and the sources.
 fn is_checked(file: &TextFile) -> bool {
     let path = file.path.to_string_lossy();
-    let is_text = ["rs", "md", "wit", "toml"].into_iter().any(|extension| file.has_extension(extension));
+    let is_text = ["rs", "md", "wit", "toml"]
+        .into_iter()
+        .any(|extension| file.has_extension(extension));
     // This list itself; the lists of promises are quoted from elsewhere.
     is_text && !path.ends_with("house/words.rs") && !path.ends_with("ACCEPTANCE.md") && !path.contains("seeds/")
 }
@@ -34,7 +36,10 @@ fn complaints(file: &TextFile) -> Vec<String> {
     for (index, line) in file.text.lines().enumerate() {
         let lower = line.to_lowercase();
         for (word, instead) in WORDS {
-            if lower.match_indices(word).any(|(at, _)| stands_alone(&lower, at, word.len())) {
+            if lower
+                .match_indices(word)
+                .any(|(at, _)| stands_alone(&lower, at, word.len()))
+            {
                 complaints.push(format!("{}: `{word}`: write {instead}", file.at(index + 1)));
             }
         }
@@ -49,7 +54,11 @@ fn stands_alone(line: &str, at: usize, length: usize) -> bool {
 
 #[test]
 fn texts_use_standard_terms() {
-    let complaints: Vec<String> = read_below("").iter().filter(|file| is_checked(file)).flat_map(complaints).collect();
+    let complaints: Vec<String> = read_below("")
+        .iter()
+        .filter(|file| is_checked(file))
+        .flat_map(complaints)
+        .collect();
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }
 

@@ -19,7 +19,7 @@ fn small() -> LimitRequest {
 async fn exceeded(guest: &str, tool: &str, arguments: Value, limits: LimitRequest) -> Error {
     let guests = Guests::new();
     let (hostile, other) = (guests.wat(guest).await, guests.wat("counter").await);
-    let mut conversation = Conversation::over(&[&hostile, &other]).bounded(limits);
+    let mut conversation = Conversation::over(&[&hostile, &other]).limited(limits);
     let error = conversation.error(tool, arguments).await;
     assert_eq!(
         conversation.value("next", json!({})).await,
@@ -104,7 +104,7 @@ async fn memories_of_an_instance_share_one_limit() {
 async fn guest_that_handles_a_failed_allocation_succeeds() {
     let guests = Guests::new();
     let compute = guests.wat("compute").await;
-    let mut conversation = Conversation::over(&[&compute]).bounded(small());
+    let mut conversation = Conversation::over(&[&compute]).limited(small());
     let result = conversation.call("fill", json!({})).await.unwrap();
     assert_eq!(result.value, Some(json!(62)), "64 pages less the two that were there");
     assert_eq!(result.usage.unwrap().memory_bytes, 4 << 20);
@@ -207,7 +207,7 @@ async fn limit_of_zero_is_refused_and_the_largest_limit_is_accepted() {
         LimitRequest::none().wall(Duration::ZERO),
         LimitRequest::none().memory_bytes(0),
     ] {
-        let mut conversation = Conversation::over(&[&compute]).bounded(zero);
+        let mut conversation = Conversation::over(&[&compute]).limited(zero);
         assert_eq!(
             conversation.error("fine", json!({})).await.kind,
             ErrorKind::Configuration
@@ -217,11 +217,11 @@ async fn limit_of_zero_is_refused_and_the_largest_limit_is_accepted() {
         .fuel(u64::MAX)
         .wall(Duration::MAX)
         .memory_bytes(u64::MAX);
-    let mut conversation = Conversation::over(&[&compute]).bounded(most);
+    let mut conversation = Conversation::over(&[&compute]).limited(most);
     assert_eq!(conversation.value("fine", json!({})).await, json!(42));
     let least = LimitRequest::none().fuel(1);
     let error = Conversation::over(&[&compute])
-        .bounded(least)
+        .limited(least)
         .error("spin", json!({}))
         .await;
     assert_limit(&error, ErrorKind::Fuel, "fuel_max", 1);

@@ -24,7 +24,7 @@ fn with_start(body: &str) -> String {
 async fn refused(text: &str, limits: LimitRequest) -> Error {
     let guests = Guests::new();
     let plugin = guests.text("starter", text).await.unwrap();
-    let mut conversation = Conversation::over(&[&plugin]).bounded(limits);
+    let mut conversation = Conversation::over(&[&plugin]).limited(limits);
     conversation.error("fine", json!({})).await
 }
 
@@ -200,7 +200,7 @@ async fn async_functions_return_or_are_stopped() {
     let plugin = guests.wat("asynchronous").await;
     let mut conversation = Conversation::over(&[&plugin]);
     assert_eq!(conversation.value("answer", json!({})).await, json!(42));
-    let mut bounded = Conversation::over(&[&plugin]).bounded(LimitRequest::none().wall(Duration::from_millis(100)));
+    let mut bounded = Conversation::over(&[&plugin]).limited(LimitRequest::none().wall(Duration::from_millis(100)));
     assert_eq!(bounded.error("never", json!({})).await.kind, ErrorKind::Timeout);
     assert_eq!(conversation.value("answer", json!({})).await, json!(42));
 }
@@ -239,6 +239,6 @@ async fn compilation_blocks_no_other_call_and_is_not_charged_to_the_deadline() {
     );
     let fresh = Guests::new();
     let large_one = fresh.text("large", &large()).await.unwrap();
-    let mut bounded = Conversation::over(&[&large_one]).bounded(LimitRequest::none().wall(CALL_WALL_MAX));
+    let mut bounded = Conversation::over(&[&large_one]).limited(LimitRequest::none().wall(CALL_WALL_MAX));
     assert_eq!(bounded.value("fine", json!({})).await, json!(42));
 }

@@ -77,11 +77,19 @@ async fn more_than_sixteen_entities_of_a_type_share_their_tools() {
     let mut museum = museum().await;
     let before = museum.names().len();
     let some = museum.value("crowd", json!({"count": 24})).await;
-    assert_eq!(museum.names().len(), before + 16 * 5, "sixteen entities have separate tools");
+    assert_eq!(
+        museum.names().len(),
+        before + 16 * 5,
+        "sixteen entities have separate tools"
+    );
     assert_eq!(some[2], json!({"err": "broken"}));
     let before = museum.names().len();
     let many = museum.value("crowd", json!({"count": 600})).await;
-    assert_eq!(museum.names().len(), before + 5, "four hundred entities need as many tools as one");
+    assert_eq!(
+        museum.names().len(),
+        before + 5,
+        "four hundred entities need as many tools as one"
+    );
     assert_eq!(many.as_array().unwrap().len(), 600);
     assert_eq!(tools(&many[0]["ok"])[2], "piece_look");
     assert!(many[1]["ok"].get("available_tools").is_none());
@@ -143,7 +151,11 @@ async fn similar_ids_have_separate_tools() {
         .collect();
     assert_eq!(looks.len(), 3);
     for look in looks {
-        assert_eq!(museum.value(&look, json!({})).await, json!(1), "each tool reaches its own piece");
+        assert_eq!(
+            museum.value(&look, json!({})).await,
+            json!(1),
+            "each tool reaches its own piece"
+        );
     }
 }
 
@@ -152,7 +164,7 @@ async fn similar_ids_have_separate_tools() {
 async fn id_and_describe_share_the_limits_of_the_call() {
     let guests = Guests::cached();
     let limits = LimitRequest::none().fuel(50_000_000);
-    let mut museum = Conversation::over(&[&guests.rust("museum").await]).bounded(limits);
+    let mut museum = Conversation::over(&[&guests.rust("museum").await]).limited(limits);
     for (flaw, kind) in [
         ("id-spins", ErrorKind::Fuel),
         ("id-traps", ErrorKind::Trap),

@@ -38,7 +38,7 @@ async fn component_with_a_flipped_bit_is_refused_or_runs_within_its_limits() {
         let Ok(plugin) = guests.bytes("mutant", mutant).await else {
             continue;
         };
-        let mut conversation = Conversation::over(&[&plugin]).bounded(limits.clone());
+        let mut conversation = Conversation::over(&[&plugin]).limited(limits.clone());
         for tool in conversation.names() {
             let arguments = arguments(&conversation.tool(&tool).definition().input_schema);
             match conversation.call(&tool, arguments).await {
