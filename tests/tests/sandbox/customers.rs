@@ -129,7 +129,7 @@ async fn method_excluded_by_the_scope_is_not_a_tool_of_any_customer() {
     };
     let (all, some) = (
         names(Scope::new()).await,
-        names(Scope::new().among(|id| id != SPEND)).await,
+        names(Scope::new().restricted_to(|id| id != SPEND)).await,
     );
     let spend = |names: &[String]| names.iter().any(|name| name == "customer_c123_get_average_spend");
     assert!(spend(&all) && !spend(&some), "{some:?}");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tempfile::TempDir;
-use toolwit::sandbox::CodeCachePlace;
+use toolwit::sandbox::CodeCacheLocation;
 use toolwit::{Exposure, RunOutcome, Scripted, Toolwit};
 
 /// An interface of two functions, and a function of the world.
@@ -32,7 +32,7 @@ async fn run_script(name: &str, text: &str, manifest: &str, model: Scripted) -> 
     std::fs::write(place.path().join(name).with_extension("toml"), manifest).unwrap();
     let host = Toolwit::builder()
         .plugins(place.path())
-        .code_cache(CodeCachePlace::Off)
+        .code_cache(CodeCacheLocation::Off)
         .build()
         .await
         .unwrap();
@@ -100,7 +100,7 @@ async fn chain_over_a_missing_resource_breaks_the_package() {
     std::fs::write(place.path().join("token.toml"), "chain = [\"coin\"]").unwrap();
     let host = Toolwit::builder()
         .plugins(place.path())
-        .code_cache(CodeCachePlace::Off)
+        .code_cache(CodeCacheLocation::Off)
         .build()
         .await
         .unwrap();
@@ -127,7 +127,9 @@ async fn tool_filter_of_a_conversation_applies_to_entity_methods_in_every_exposu
             let place = TempDir::new().unwrap();
             std::fs::write(place.path().join("token.wasm"), wat::parse_str(token()).unwrap()).unwrap();
             std::fs::write(place.path().join("token.toml"), manifest).unwrap();
-            let host = Toolwit::builder().plugins(place.path()).code_cache(CodeCachePlace::Off);
+            let host = Toolwit::builder()
+                .plugins(place.path())
+                .code_cache(CodeCacheLocation::Off);
             let host = host.exposure(exposure).build().await.unwrap();
             let model = || {
                 let arguments = match manifest {
