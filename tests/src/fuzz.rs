@@ -3,7 +3,7 @@
 //! The fuzzers of `fuzz/` steer them by coverage for as long as one likes; `tests/fuzz` runs a bounded number of mutants of the
 //! seeds in every test run.
 
-use toolwit::grants::{Access, Decision, Declared, Effective, Grants, RequestTarget, decide};
+use toolwit::grants::{AccessRequest, Decision, DeclaredCapabilities, EffectiveRights, Grants, RequestTarget, decide};
 use toolwit::registry::Manifest;
 use toolwit::sandbox::{Inspection, Origin};
 
@@ -57,9 +57,9 @@ pub fn gate(data: &[u8]) {
         return;
     };
     let grants = Grants::parse(GRANTS).expect("the grants are sound");
-    let declared = Declared::from_imports(["wasi:http/outgoing-handler@0.2.6"]);
-    let effective = Effective::new(&declared, &grants, "fuzz", "");
-    if let Decision::Allowed { .. } = decide(&effective, &Access::Request(&target)) {
+    let declared = DeclaredCapabilities::from_imports(["wasi:http/outgoing-handler@0.2.6"]);
+    let effective = EffectiveRights::new(&declared, &grants, "fuzz", "");
+    if let Decision::Allowed { .. } = decide(&effective, &AccessRequest::Http(&target)) {
         let host = target.host.to_string();
         let exact = host == "api.example.com" && target.port == 443 && target.path.starts_with("/v1");
         let below = host.strip_suffix(".example.org").is_some_and(|name| !name.is_empty()) && target.port == 8080;
