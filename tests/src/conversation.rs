@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolwit::limits::LimitRequest;
 use toolwit::sandbox::{Plugin, Scope};
-use toolwit::{Error, Lookup, Tool, ToolContext, ToolResult, ToolSet, name_available_tools};
+use toolwit::tool::{Lookup, name_available_tools};
+use toolwit::{Error, Tool, ToolContext, ToolResult, ToolSet};
 
 /// One conversation over some plugins.
 pub struct Conversation {

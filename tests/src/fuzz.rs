@@ -3,7 +3,7 @@
 //! The fuzzers in `fuzz/` run them guided by coverage; `tests/fuzz` runs a limited number of mutants of the seeds with the
 //! tests.
 
-use toolwit::grants::{Access, Decision, Declared, Effective, Grants, RequestTarget, decide};
+use toolwit::grants::{AccessRequest, Decision, DeclaredCapabilities, EffectiveRights, Grants, RequestTarget, decide};
 use toolwit::registry::Manifest;
 use toolwit::sandbox::{Inspection, Origin};
 
@@ -57,9 +57,9 @@ pub fn gate(data: &[u8]) {
         return;
     };
     let grants = Grants::parse(GRANTS).expect("the grants are valid");
-    let declared = Declared::from_imports(["wasi:http/outgoing-handler@0.2.6"]);
-    let effective = Effective::new(&declared, &grants, "fuzz", "");
-    if let Decision::Allowed { .. } = decide(&effective, &Access::Request(&target)) {
+    let declared = DeclaredCapabilities::from_imports(["wasi:http/outgoing-handler@0.2.6"]);
+    let effective = EffectiveRights::new(&declared, &grants, "fuzz", "");
+    if let Decision::Allowed { .. } = decide(&effective, &AccessRequest::Http(&target)) {
         let host = target.host.to_string();
         let exact = host == "api.example.com" && target.port == 443 && target.path.starts_with("/v1");
         let below = host.strip_suffix(".example.org").is_some_and(|name| !name.is_empty()) && target.port == 8080;

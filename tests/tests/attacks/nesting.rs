@@ -5,10 +5,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use toolwit::limits::{EngineLimits, LimitRequest};
-use toolwit::{
-    Arguments, Blackboard, Error, ErrorKind, MemoryBlackboard, NativeTool, Tool, ToolCaller, ToolContext, ToolError,
-    ToolResult, ToolSet,
-};
+use toolwit::tool::{Blackboard, MemoryBlackboard, ToolCaller};
+use toolwit::{Arguments, Error, ErrorKind, NativeTool, Tool, ToolContext, ToolError, ToolResult, ToolSet};
 
 use crate::host::{Setup, TestHost};
 use crate::reach::{BURN, Heard, RELAY, conversation, may_call, relay};

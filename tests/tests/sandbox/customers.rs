@@ -8,7 +8,8 @@ use tokio::sync::OnceCell;
 use toolwit::build::{Build, Silent};
 use toolwit::model::Scripted;
 use toolwit::sandbox::{Plugin, Scope};
-use toolwit::{ErrorKind, OutputSink, RunOutcome, ToolContext};
+use toolwit::tool::OutputSink;
+use toolwit::{ErrorKind, RunOutcome, ToolContext};
 use toolwit_tests::{Conversation, Guests};
 
 /// Builds the plugin once for all tests of this file.

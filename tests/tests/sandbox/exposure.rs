@@ -38,14 +38,14 @@ async fn run_script(name: &str, text: &str, manifest: &str, model: Scripted) -> 
         .unwrap();
     let model = Arc::new(model);
     let outcome = host.conversation().model(model.clone()).run("go").await.unwrap();
-    let names = |tools: &[toolwit::ToolName]| tools.iter().map(ToString::to_string).collect();
+    let names = |tools: &[toolwit::tool::ToolName]| tools.iter().map(ToString::to_string).collect();
     let shown = model.requests().iter().map(|request| names(&request.tools)).collect();
     (outcome, shown)
 }
 
 fn answers(outcome: &RunOutcome) -> Vec<&str> {
     let history = outcome.history.iter();
-    let answers = history.filter(|message| matches!(message.role, toolwit::Role::Tool { .. }));
+    let answers = history.filter(|message| matches!(message.role, toolwit::tool::Role::Tool { .. }));
     answers.map(toolwit::Message::content).collect()
 }
 
