@@ -104,3 +104,8 @@ pub mod __private {
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// Compiles the examples in the book.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/src/embedding.md")]
+struct Embedding;
