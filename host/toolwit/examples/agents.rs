@@ -114,7 +114,8 @@ fn clerk(shop: Shop) -> Result<AgenticTool, toolwit::Error> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let reviewer = AgenticTool::new("reviewer", "Reviews an order.").with_model(ScriptedModel::new().answer("All is well."));
+    let reviewer =
+        AgenticTool::new("reviewer", "Reviews an order.").with_model(ScriptedModel::new().answer("All is well."));
     let script = ScriptedModel::new()
         .call("write_report", json!({}))
         .call("clerk", json!({"wish": "three pens"}))

@@ -271,7 +271,9 @@ async fn another_plugin_calls_a_told_tool_where_its_grant_names_it() {
     let relayed = async |grants: &str| {
         place.put_bytes("grants.toml", format!("version = 1\n{grants}").as_bytes());
         let host = host(&place).build().await.unwrap();
-        let model = ScriptedModel::new().call("relay", arguments.clone()).answer("{{result}}");
+        let model = ScriptedModel::new()
+            .call("relay", arguments.clone())
+            .answer("{{result}}");
         let outcome = host.conversation().model(Arc::new(model)).run("go").await.unwrap();
         outcome.text().to_owned()
     };
