@@ -21,7 +21,7 @@ use toolwit::injection::{
 };
 use toolwit::sandbox::Scope;
 use toolwit::tool::text::{json_type, parse_json};
-use toolwit::tool::{Added, Arguments, Tool, ToolContext, ToolError, ToolLookup, ToolName, ToolResult, ToolSet};
+use toolwit::tool::{AddOutcome, Arguments, Tool, ToolContext, ToolError, ToolLookup, ToolName, ToolResult, ToolSet};
 use toolwit::{Error, ErrorKind, Phase};
 
 /// The longest script that is read, in bytes.
@@ -222,8 +222,8 @@ impl<'a> Stage<'a> {
             self.entities.record(discovery);
         }
         let added = add.into_iter().filter_map(|tool| match self.tools.add(tool) {
-            Added::New(name) => Some(name),
-            Added::Rebound(_) => None,
+            AddOutcome::New(name) => Some(name),
+            AddOutcome::Rebound(_) => None,
         });
         let added = added.collect();
         write_entity_tool_names(result, &discovered, &self.tools);
