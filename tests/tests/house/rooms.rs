@@ -46,7 +46,7 @@ fn imports(files: &[TextFile]) -> Imports {
         let code = without_comments(&file.text);
         let code = code.split("#[cfg(test)]\n#[allow").next().unwrap_or_default();
         let code = code.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-        for target in crate_paths(code) {
+        for target in paths_below(code, "crate::").into_iter().chain(paths_below(code, &way_up(file))) {
             if target != room && rooms.contains(&target) {
                 imports.entry(room.clone()).or_default().insert(target);
             }
@@ -55,11 +55,18 @@ fn imports(files: &[TextFile]) -> Imports {
     imports
 }
 
-/// Returns the first name after each `crate::`, or of each branch of `crate::{…}`.
-fn crate_paths(code: &str) -> Vec<String> {
+/// Returns the path from a file to the root of its crate: `super::`, once for each level.
+fn way_up(file: &TextFile) -> String {
+    let levels = file.path.components().skip(3).count();
+    let is_room_root = file.path.ends_with("mod.rs");
+    "super::".repeat(levels - usize::from(is_room_root))
+}
+
+/// Returns the first name after each occurrence of a path such as `crate::`, or of each branch of a group after it.
+fn paths_below(code: &str, prefix: &str) -> Vec<String> {
     let mut paths = Vec::new();
-    for (at, root) in code.match_indices("crate::") {
-        if code[..at].ends_with(is_identifier) {
+    for (at, root) in code.match_indices(prefix) {
+        if code[..at].ends_with(is_identifier) || code[..at].ends_with("::") {
             continue;
         }
         let rest = &code[at + root.len()..];
@@ -145,8 +152,8 @@ fn a_cycle_is_found_through_groups_and_other_rooms() {
     assert_eq!(imports(&straight)["a"], BTreeSet::from(["b".to_owned()]));
     let round = [
         file("a.rs", "use crate::{Error, b};"),
-        file("b.rs", "fn f() { crate::c::g() }"),
-        file("c.rs", "use crate::a::A;"),
+        file("b/mod.rs", "fn f() { super::c::g() }"),
+        file("c/d.rs", "use super::super::a::A;"),
     ];
     assert_eq!(cycle(&imports(&round)).unwrap(), ["a", "b", "c", "a"]);
 }
