@@ -199,7 +199,7 @@ async fn agents_call_agents_to_a_depth_and_no_deeper() {
     assert_eq!(steps[0].times_asked(), 0, "the deepest is refused");
     let refused = steps[1].shown(1).messages;
     assert!(
-        answers(&refused)[0].contains("agents may call agents"),
+        answers(&refused)[0].contains("agents may be nested"),
         "{}",
         answers(&refused)[0]
     );

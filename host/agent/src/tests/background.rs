@@ -39,7 +39,7 @@ async fn an_async_tool_that_finishes_after_the_answer_wakes_the_conversation() {
     ]);
     let mut conversation = builder.tools([slow(vec![result])]).build().unwrap();
     assert_eq!(conversation.run("go").await.unwrap().text(), "It is on its way.");
-    assert_eq!(conversation.outstanding(), 1);
+    assert_eq!(conversation.background_calls(), 1);
     done.send(ToolResult::text("42")).unwrap();
     let woken = conversation.wake().await.unwrap().unwrap();
     assert_eq!(woken.text(), "It is 42.");
@@ -48,7 +48,11 @@ async fn an_async_tool_that_finishes_after_the_answer_wakes_the_conversation() {
         roles(&shown),
         ["user", "assistant", "tool", "assistant", "assistant", "tool"]
     );
-    assert!(shown[5].content().ends_with("went on]\n42"), "{}", shown[5].content());
+    let late = shown[5].content();
+    assert!(
+        late.starts_with("[result of the background call ") && late.ends_with("]\n42"),
+        "{late}"
+    );
     assert_eq!(shown[4].tool_calls()[0].arguments, shown[1].tool_calls()[0].arguments);
     assert_valid(conversation.history());
     let events = stage.events_named("late_result");
@@ -56,7 +60,7 @@ async fn an_async_tool_that_finishes_after_the_answer_wakes_the_conversation() {
         (&events[0]["call"], &events[0]["name"]),
         (&json!("1-0"), &json!("slow"))
     );
-    assert_eq!(conversation.outstanding(), 0);
+    assert_eq!(conversation.background_calls(), 0);
     assert!(conversation.wake().await.is_none(), "nothing more is to come");
 }
 
@@ -174,7 +178,7 @@ async fn a_tool_that_answers_after_all_takes_its_promise_back() {
     let (builder, _) = Stage::set([call([("quick", json!({}))]), say("Fine.")]);
     let mut conversation = builder.tools([quick]).build().unwrap();
     conversation.run("go").await.unwrap();
-    assert_eq!(conversation.outstanding(), 0);
+    assert_eq!(conversation.background_calls(), 0);
     assert!(conversation.wake().await.is_none());
 }
 

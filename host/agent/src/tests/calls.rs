@@ -314,7 +314,7 @@ async fn a_tool_that_panics_is_an_answer() {
     let step = call([("bomb", json!({})), ("look", json!({}))]);
     let (answers, _) = answered([bomb, echo("look")], step).await;
     assert!(
-        answers[0].contains("broke inside the host") && !answers[0].contains("boom"),
+        answers[0].contains("panicked inside the host") && !answers[0].contains("boom"),
         "{}",
         answers[0]
     );
@@ -337,7 +337,7 @@ async fn a_long_result_is_cut_and_can_be_read_on() {
     ]);
     let outcome = builder.tools([dump, echo("read_result")]).run("go").await.unwrap();
     let answers = answers(&outcome.history);
-    assert!(answers[0].len() <= 32 << 10 && answers[0].contains("read on with `read_result`"));
+    assert!(answers[0].len() <= 32 << 10 && answers[0].contains("continue with `read_result`"));
     assert!(answers[1].starts_with(&whole[32_568..33_000]));
     assert!(answers[2].contains("the results kept are: r1"), "{}", answers[2]);
     let cut = &stage.events_named("result_cut")[0];

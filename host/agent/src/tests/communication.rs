@@ -30,7 +30,7 @@ async fn progress_passes_and_what_is_communicated_stays_in_the_history() {
     assert_eq!(*screen.0.lock().unwrap(), ["… looking", "see /pulls/7"]);
     let answers = answers(&outcome.history);
     assert!(!answers[0].contains("looking"));
-    assert_eq!(answers[1], "The user was told: see /pulls/7");
+    assert_eq!(answers[1], "The user received: see /pulls/7");
 }
 
 // accept: 102, accept: 127

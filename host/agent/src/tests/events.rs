@@ -95,7 +95,7 @@ impl std::io::Write for Buffer {
 async fn a_trace_tells_the_same_as_the_events() {
     let buffer = Buffer::default();
     let (builder, stage) = Stage::set([call([("look", json!({}))]), say("ok")]);
-    let queued = Arc::new(Queued::new(Trace::new(buffer.clone())).unwrap());
+    let queued = Arc::new(QueuedObserver::new(Trace::new(buffer.clone())).unwrap());
     let mut conversation = builder
         .tools([echo("look")])
         .shared_observer(queued.clone())

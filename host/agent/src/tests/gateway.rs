@@ -140,5 +140,10 @@ async fn locks_entities_and_long_results_work_through_the_gateway() {
 async fn native_exposure_needs_a_model_that_has_it() {
     let (builder, _) = Stage::set([]);
     let error = builder.delivery(Delivery::Native).build().err().unwrap();
-    assert!(error.to_string().contains("`played` cannot hold tools back"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("`played` does not support the delivery `native`"),
+        "{error}"
+    );
 }

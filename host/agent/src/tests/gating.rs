@@ -175,7 +175,7 @@ async fn a_predicate_that_panics_locks_its_tool_and_ends_nothing() {
     )
     .await;
     let told = answers(&outcome.history);
-    assert!(told[0].contains("what decides about it is broken"), "{}", told[0]);
+    assert!(told[0].contains("the strategy that guards it failed"), "{}", told[0]);
     assert_eq!(told[1], "fine");
 }
 

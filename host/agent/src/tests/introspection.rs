@@ -27,7 +27,7 @@ async fn a_model_sees_its_process() {
     ];
     let embed = tool("embed", |_, context| {
         let tokens = TokenUsage::new(7, 0, 0);
-        Process::of(&context)?.note_model_use(ModelUseKind::Embedding, "embedder", tokens, Cost::usd(0.5));
+        Process::of(&context)?.record_model_usage(ModelUsageKind::Embedding, "embedder", tokens, Cost::usd(0.5));
         Ok(ToolResult::text("embedded"))
     });
     let usage = |step: Step| but(step, |response| response.usage = TokenUsage::new(100, 0, 10));
@@ -36,7 +36,12 @@ async fn a_model_sees_its_process() {
     let mut conversation = Conversation::builder()
         .model(Priced::new(stage.clone(), Price::per_million(1.0, 1.0)))
         .goal("look around")
-        .budget(Budget::none().tokens(1_000).cost(Cost::usd(1.0)).calls(10))
+        .budget(Budget {
+            tokens_max: Some(1_000),
+            cost_max: Some(Cost::usd(1.0)),
+            calls_max: Some(10),
+            ..Budget::default()
+        })
         .tools([embed])
         .tools(ProcessTools::tools().unwrap())
         .build()

@@ -52,9 +52,9 @@ async fn a_tool_reaches_its_process_and_the_process_knows_what_was_done() {
         .map(|action| (action.name.to_string(), action.is_error))
         .collect();
     assert_eq!(actions, [("ask".to_owned(), false), ("bad".to_owned(), true)]);
-    assert_eq!(process.tool_use().values().map(|used| used.errors).sum::<u64>(), 1);
+    assert_eq!(process.tool_usage().values().map(|used| used.errors).sum::<u64>(), 1);
     assert_eq!(
-        process.model_use()[&(ModelUseKind::Chat, "played".to_owned())].invocations,
+        process.model_usage()[&(ModelUsageKind::Chat, "played".to_owned())].invocations,
         2
     );
     let outside = Process::of(&ToolContext::new()).err().unwrap();
@@ -71,7 +71,13 @@ async fn a_budget_of_money_needs_a_price_and_ends_the_process_for_good() {
     let (_, stage) = Stage::set(steps);
     let priced = Priced::new(stage.clone(), Price::per_million(2.0, 8.0));
     let builder = Conversation::builder().model(priced).tools([echo("look")]);
-    let mut conversation = builder.budget(Budget::none().cost(Cost::usd(1.5))).build().unwrap();
+    let mut conversation = builder
+        .budget(Budget {
+            cost_max: Some(Cost::usd(1.5)),
+            ..Budget::default()
+        })
+        .build()
+        .unwrap();
     let error = conversation.run("go").await.unwrap_err();
     assert!(matches!(error.failure, RunFailure::CostLimit { used, .. } if used == Cost::usd(2.0)));
     assert_eq!(error.outcome.usage.cost_usd, Cost::usd(2.0));
@@ -89,11 +95,16 @@ async fn a_budget_of_money_needs_a_price_and_ends_the_process_for_good() {
 #[tokio::test]
 async fn a_nested_agents_own_limit_stops_it_alone() {
     let (nested, inner) = agent("agent", [costing(call([("look", json!({}))]), 100, 0)]);
-    let nested = nested.with_budget(Budget::none().tokens(100)).with_tool(echo("look"));
+    let nested = nested
+        .with_budget(Budget {
+            tokens_max: Some(100),
+            ..Budget::default()
+        })
+        .with_tool(echo("look"));
     let (builder, _) = Stage::set([call([("agent", task())]), say("It gave up.")]);
     let outcome = builder.tool(nested).build().unwrap().run("go").await.unwrap();
     assert_eq!(outcome.text(), "It gave up.");
-    assert!(answers(&outcome.history)[0].contains("`agent` came to no end: the run met its limit of 100 tokens"));
+    assert!(answers(&outcome.history)[0].contains("`agent` did not finish: the run reached its limit of 100 tokens"));
     assert_eq!(inner.times_asked(), 1);
     assert_eq!(
         outcome.usage.tokens.input_tokens, 100,
@@ -118,7 +129,10 @@ async fn a_budget_that_runs_out_in_a_nested_agent_stops_it_and_every_agent_aroun
     let mut conversation = builder
         .tool(middle)
         .tools([echo("look")])
-        .budget(Budget::none().tokens(100))
+        .budget(Budget {
+            tokens_max: Some(100),
+            ..Budget::default()
+        })
         .build()
         .unwrap();
     let error = conversation.run("go").await.unwrap_err();
@@ -164,7 +178,13 @@ async fn calls_are_taken_from_every_budget_around() {
     let nested = nested.with_tool(echo("look"));
     let (builder, outer) = Stage::set([call([("agent", task())]), say("Enough."), call([("look", json!({}))])]);
     let builder = builder.tool(nested).tools([echo("look")]);
-    let mut conversation = builder.budget(Budget::none().calls(2)).build().unwrap();
+    let mut conversation = builder
+        .budget(Budget {
+            calls_max: Some(2),
+            ..Budget::default()
+        })
+        .build()
+        .unwrap();
     let outcome = conversation.run("go").await.unwrap();
     assert!(answers(&outcome.history)[0].contains("limit of 2 tool calls"));
     assert_eq!(
@@ -201,7 +221,10 @@ async fn the_time_of_a_process_ends_its_nested_agents() {
     let wall = std::time::Duration::from_secs(5);
     let error = builder
         .tool(nested)
-        .budget(Budget::none().wall(wall))
+        .budget(Budget {
+            wall_max: Some(wall),
+            ..Budget::default()
+        })
         .build()
         .unwrap()
         .run("go")

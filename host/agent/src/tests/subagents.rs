@@ -60,7 +60,7 @@ fn kinds(board: &dyn Blackboard) -> Vec<String> {
 // accept: 72, accept: 142
 #[tokio::test]
 async fn a_subagent_takes_a_typed_task_on_a_board_of_its_own_and_shares_back() {
-    let agents = Agents::new().with(Finder);
+    let agents = Agents::new().with_agent(Finder);
     let by_name = Subagent::by_name(&agents, "finder")
         .unwrap()
         .consuming::<WorksToFind>()
@@ -112,8 +112,8 @@ async fn what_is_shared_back_follows_the_rule_and_a_wrong_task_is_refused() {
 #[test]
 fn an_unknown_agent_is_answered_with_the_known_ones() {
     let agents = Agents::new()
-        .with(Finder)
-        .with(AgenticTool::new("assembler", "Assembles."));
+        .with_agent(Finder)
+        .with_agent(AgenticTool::new("assembler", "Assembles."));
     let error = Subagent::by_name(&agents, "planner").err().unwrap();
     assert_eq!(
         error.suggestion.as_deref(),
