@@ -47,7 +47,9 @@ mod tests;
 pub use agents::{Agent, AgenticTool, Agents, Subagent, SubagentBuilder};
 pub use conversation::{Conversation, ConversationBuilder, RESERVED_TOOL_NAMES, TypedOutcome, UserTurn};
 pub use event::{Event, Observer, QueuedObserver, TRACE_VERSION, Trace, TraceEntry, visible_tools};
-pub use group::{FixedTools, GroupConfig, GroupsConfig, Permission, ToolGroup, ToolGroups, ToolShelf, ToolSource};
+pub use group::{
+    FixedTools, GroupConfig, GroupPermission, GroupsConfig, SourceTools, ToolGroup, ToolGroups, ToolSource,
+};
 pub use limits::{IterationPolicy, LoopLimits, UnknownToolPolicy};
 pub use outcome::{CallRecord, RunError, RunFailure, RunOutcome, RunUsage, StopReason};
 pub use process::{

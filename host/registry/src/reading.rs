@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 
-use super::catalog::{Indexed, TermReader, Terms};
+use super::catalog::{IndexedTool, TermExtractor, Terms};
 use super::document::{document, quality_percent};
 use super::listing::{BESIDE, Beside, Listed};
 use super::manifest::{Manifest, Tier};
@@ -14,7 +14,9 @@ use super::package::{Package, PackageStatus, name_of};
 use super::scan::warned;
 use crate::store::{PackageRecord, Store, ToolRecord};
 use toolwit_core::{Error, ErrorKind};
-use toolwit_sandbox::{Inspection, KEPT_VERSION, KeptInspection, Origin, Plugin, Runtime, read_component, read_wit};
+use toolwit_sandbox::{
+    CachedInspection, INSPECTION_CACHE_VERSION, Inspection, Origin, Plugin, Runtime, read_component, read_wit,
+};
 use toolwit_sections::custom_section;
 
 /// A file that changed this shortly before it was looked at may change again without a sign of it: clocks of file systems
@@ -36,7 +38,7 @@ pub(super) struct Seen {
     /// A hash of all that was read.
     pub(super) content: blake3::Hash,
     /// Its tools, for the index.
-    pub(super) tools: Arc<[Indexed]>,
+    pub(super) tools: Arc<[IndexedTool]>,
     /// The plugin that told no tools that can be used when it was asked.
     pub(super) silent: Option<Silent>,
 }
@@ -84,7 +86,7 @@ pub(super) fn read(
     store: &dyn Store,
     file: Listed,
     known: Earlier,
-    terms: &mut TermReader,
+    terms: &mut TermExtractor,
 ) -> Reading {
     let Listed { path, refused, beside } = file;
     let name = match refused.map_or_else(|| name_of(&path), Err) {
@@ -125,7 +127,7 @@ pub(super) fn read(
                 Earlier::Seen(seen) if seen.content == content => (seen.package.clone(), seen.silent.clone()),
                 _ => (package(runtime, name, path.clone(), inspection, manifest), None),
             };
-            let reason = package.reason().cloned().or_else(|| package.unasked());
+            let reason = package.reason().cloned().or_else(|| package.discovery_error());
             record.reason = reason.map(|reason| reason.message.clone());
             let is_known = matches!(&known, Earlier::Record(known) if **known == record)
                 || matches!(&known, Earlier::Seen(seen) if seen.content == content && seen.stamp == stamp);
@@ -221,7 +223,7 @@ pub(super) fn content_of(record: &PackageRecord) -> blake3::Hash {
 
 /// Describes the files of a package as the file system sees them. `None` while they may still be changing.
 fn stamp(path: &Path, beside: Beside) -> Option<String> {
-    let mut stamp = format!("{KEPT_VERSION}");
+    let mut stamp = format!("{INSPECTION_CACHE_VERSION}");
     let [manifest, wit] = BESIDE.map(|extension| path.with_extension(extension));
     let near = [(&manifest, beside.manifest), (&wit, beside.wit)];
     for (path, is_there) in std::iter::once((&path.to_owned(), true)).chain(near) {
@@ -261,22 +263,22 @@ fn restore(runtime: &Arc<Runtime>, name: &str, path: &Path, known: &PackageRecor
         None => None,
     };
     let annotations = manifest.as_ref().map(Manifest::annotations).unwrap_or_default();
-    let kept = KeptInspection::new(known.digest.as_str(), known.tools.len(), known.inspection.as_str());
-    let plugin = Plugin::from_kept(runtime, name, path.to_owned(), kept, &annotations);
+    let kept = CachedInspection::new(known.digest.as_str(), known.tools.len(), known.inspection.as_str());
+    let plugin = Plugin::from_cached(runtime, name, path.to_owned(), kept, &annotations);
     let package = Package {
         name: name.to_owned(),
         path: path.to_owned(),
         manifest: manifest.map(Arc::new),
         status: PackageStatus::Ready(plugin),
-        untold: None,
+        discovery_failure: None,
     };
     Some((package, content))
 }
 
 /// The tools of a record, for the index.
-pub(super) fn indexed(record: &PackageRecord) -> Arc<[Indexed]> {
+pub(super) fn indexed(record: &PackageRecord) -> Arc<[IndexedTool]> {
     let tools = record.tools.iter().map(|tool| {
-        let mut indexed = Indexed::new(tool.id.as_str(), tool.name.as_str(), Terms::kept(tool.terms.clone()));
+        let mut indexed = IndexedTool::new(tool.id.as_str(), tool.name.as_str(), Terms::kept(tool.terms.clone()));
         indexed.standing.quality = f32::from(tool.quality_percent) / 100.0;
         indexed
     });
@@ -286,7 +288,7 @@ pub(super) fn indexed(record: &PackageRecord) -> Arc<[Indexed]> {
 /// Reads what a component file and its manifest tell, under a plugin's name. Blocks; nothing is compiled or run.
 ///
 /// # Errors
-/// Those of [`Inspection::annotated`], and of a file or a manifest that cannot be read.
+/// Those of [`Inspection::from_bytes_with`], and of a file or a manifest that cannot be read.
 pub fn inspect_package(name: &str, path: &Path, bytes_max: u64) -> Result<(Inspection, Option<Manifest>), Error> {
     let bytes = read_component(path, bytes_max)?;
     let manifest = match Manifest::beside(&path.with_extension("toml"))? {
@@ -297,10 +299,10 @@ pub fn inspect_package(name: &str, path: &Path, bytes_max: u64) -> Result<(Inspe
     let beside = read_wit(&path.with_extension("wit"));
     let origin = Origin {
         name,
-        wit_beside: beside.as_deref(),
+        adjacent_wit: beside.as_deref(),
     };
     let annotations = manifest.as_ref().map(Manifest::annotations).unwrap_or_default();
-    Ok((Inspection::annotated(&bytes, origin, &annotations)?, manifest))
+    Ok((Inspection::from_bytes_with(&bytes, origin, &annotations)?, manifest))
 }
 
 /// Completes a manifest with what the standard sections of a component say: its version and its description.
@@ -322,11 +324,11 @@ fn with_standard_sections(manifest: Option<Manifest>, component: &[u8]) -> Optio
 
 /// Adds the tools that a component told when it was asked before.
 fn with_kept_tools(store: &dyn Store, plugin: &str, inspection: Inspection) -> Inspection {
-    if !inspection.awaits_tools() {
+    if !inspection.dynamic_tools().is_undiscovered() {
         return inspection;
     }
-    match warned(store.told_tools(plugin, &inspection.digest)) {
-        Some(told) => inspection.with_told(&told, plugin),
+    match warned(store.dynamic_tools(plugin, &inspection.digest)) {
+        Some(told) => inspection.with_discovered_tools(&told, plugin),
         None => inspection,
     }
 }
@@ -340,13 +342,13 @@ fn package(
 ) -> Package {
     let annotations = manifest.as_ref().map(Manifest::annotations).unwrap_or_default();
     let manifest = manifest.map(Arc::new);
-    match Plugin::from_inspected(runtime, &name, path.clone(), inspection, &annotations) {
+    match Plugin::from_inspection(runtime, &name, path.clone(), inspection, &annotations) {
         Ok(plugin) => Package {
             name,
             path,
             manifest,
             status: PackageStatus::Ready(plugin),
-            untold: None,
+            discovery_failure: None,
         },
         Err(error) => Package {
             manifest,
@@ -360,7 +362,7 @@ pub(super) fn record(
     path: &Path,
     inspection: &Inspection,
     manifest: Option<&Manifest>,
-    terms: &mut TermReader,
+    terms: &mut TermExtractor,
 ) -> PackageRecord {
     let tier = manifest.map(Manifest::tier).unwrap_or_default();
     let tools = inspection.tools.iter().map(|tool| ToolRecord {
@@ -388,7 +390,7 @@ pub(super) fn record(
             Tier::Rich => "rich",
         }
         .to_owned(),
-        inspection: inspection.keep(),
+        inspection: inspection.to_cache_text(),
         manifest: manifest.and_then(|manifest| serde_json::to_string(manifest).ok()),
         tools: tools.collect(),
         ..PackageRecord::default()

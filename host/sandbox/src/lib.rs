@@ -17,23 +17,25 @@ mod values;
 
 pub use call::scope::Scope;
 pub use entity::entity::ChainedResource;
-pub use grants::authority::{SecretError, SecretStore, read_grants};
-pub use inspect::annotations::{Annotations, EntityOptions, Need, ToolText};
+pub use grants::authority::{
+    KeyValueError, KeyValueStore, MemoryKeyValueStore, SecretError, SecretStore, read_grants_file,
+};
+pub use grants::file::private_file;
+pub use inspect::annotations::{Annotations, EntityOptions, Requirement, ToolText};
 pub use inspect::docs::WIT_BYTES_MAX;
+pub use inspect::dynamic_tools::DynamicTools;
 pub use inspect::imports::{Import, ImportSupport};
 pub use inspect::inspection::{EntityType, Inspection, Origin, component_wit};
-pub use inspect::kept::KEPT_VERSION;
-pub use inspect::known::KeptInspection;
+pub use inspect::kept::INSPECTION_CACHE_VERSION;
+pub use inspect::known::CachedInspection;
 pub use inspect::source::{read_component, read_wit};
 pub use link::code_cache::CodeCache;
-pub use link::code_entries::{CODE_CACHE_BYTES_MAX, CodeCacheUse};
+pub use link::code_entries::{CODE_CACHE_BYTES_MAX, CodeCacheUsage};
 pub use link::compile_status::CompileStatus;
 pub use link::engine::Profile;
-pub use link::http::{Resolve, Resolving};
-pub use link::keyvalue::{KeyValueError, KeyValueStore, MemoryKeyValueStore};
+pub use link::http::{Resolve, ResolveFuture};
 pub use link::log::printable;
-pub use link::private_file;
-pub use link::runtime::{CodeCachePlace, Runtime, RuntimeOptions};
+pub use link::runtime::{CodeCacheLocation, Runtime, RuntimeOptions};
 pub use plugin::Plugin;
 pub use toolwit_sections::{SectionError, WIT_SECTION, custom_section, replace_custom_sections};
-pub use values::types::Skipped;
+pub use values::types::SkippedExport;

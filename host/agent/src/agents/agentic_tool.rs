@@ -9,7 +9,7 @@ use super::agent::Agent;
 use super::agentic_run::run_agent;
 use crate::conversation::ConversationBuilder;
 use crate::event::Observer;
-use crate::injection::{Chain, Chaining, InjectionStrategy, Playbook, Reference, State, StateMachine};
+use crate::injection::{Chaining, InjectionStrategy, MachineState, Playbook, Reference, StateMachine, StrategyChain};
 use crate::limits::LoopLimits;
 use crate::model::{ChatModel, ChatOptions, ModelChoice};
 use crate::process::Budget;
@@ -58,7 +58,7 @@ pub(super) struct InnerLoop {
     pub(super) budget: Budget,
     pub(super) tools: Vec<Arc<dyn Tool>>,
     pub(super) references: Vec<Reference>,
-    pub(super) strategies: Chain,
+    pub(super) strategies: StrategyChain,
     /// A playbook or a state machine.
     pub(super) workflow: Option<Arc<AddWorkflow>>,
     pub(super) chaining: Chaining,
@@ -101,7 +101,7 @@ impl AgenticTool {
                 budget: Budget::default(),
                 tools: Vec::new(),
                 references: Vec::new(),
-                strategies: Chain::new(),
+                strategies: StrategyChain::new(),
                 workflow: None,
                 chaining: Chaining::new(),
                 observers: Vec::new(),
@@ -207,7 +207,7 @@ impl AgenticTool {
     /// Adds a state machine with its tools. It replaces an earlier playbook or state machine, so a copy can
     /// [start in another state](StateMachine::starting_in).
     #[must_use]
-    pub fn with_state_machine<S: State>(&self, machine: StateMachine<S>) -> Self {
+    pub fn with_state_machine<S: MachineState>(&self, machine: StateMachine<S>) -> Self {
         self.changed(|inner| inner.workflow = Some(Arc::new(move |builder| builder.state_machine(machine.clone()))))
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::builder::{ConversationBuilder, RESERVED_TOOL_NAMES};
 use super::conversation_handle::Conversation;
 use super::replay::replay;
-use crate::model::{ChatModel, Delivery, ModelChoice, Models, Task};
+use crate::model::{ChatModel, Delivery, ModelChoice, ModelTask, Models};
 use crate::outcome::RunOutcome;
 use crate::process::Process;
 use crate::state::{ConversationState, History, LateResults, LongResults, read_result_tool};
@@ -75,7 +75,7 @@ impl ConversationBuilder {
         let outer_models = || self.context.extension::<Arc<Models>>().cloned().unwrap_or_default();
         let models = self.models.clone().unwrap_or_else(outer_models);
         let caller_model = || self.context.extension::<CallerModel>().map(|caller| caller.0.clone());
-        let task = Task::new(self.goal.as_deref().unwrap_or_default(), self.tools.len());
+        let task = ModelTask::new(self.goal.as_deref().unwrap_or_default(), self.tools.len());
         let model = match &self.model {
             Some(choice) => models.choose(choice, &task)?,
             None if self.models.is_some() => models.choose(&ModelChoice::Default, &task)?,
@@ -101,7 +101,7 @@ struct CallerModel(Arc<dyn ChatModel>);
 
 /// Refuses a delivery that the model does not support.
 fn check_delivery(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error> {
-    if delivery != Delivery::Native || model.defers_tools() {
+    if delivery != Delivery::Native || model.supports_deferred_tools() {
         return Ok(());
     }
     let message = format!("the model `{}` does not support the delivery `native`", model.name());

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::event::{Event, Observer, Observers};
 use crate::group::ToolGroup;
 use crate::injection::{
-    Chain, Chaining, EntityTools, InjectionStrategy, Playbook, Reference, SEARCH_TOOLS, State, StateMachine,
+    Chaining, EntityTools, InjectionStrategy, MachineState, Playbook, Reference, SEARCH_TOOLS, StateMachine,
+    StrategyChain,
 };
 use crate::limits::LoopLimits;
 use crate::model::{ChatModel, ChatOptions, Delivery, ModelChoice, Models};
@@ -85,11 +86,11 @@ pub struct ConversationBuilder {
 }
 
 /// The strategies of a conversation. By default facades unfold and entities are discovered.
-pub(super) struct Strategies(pub(super) Chain);
+pub(super) struct Strategies(pub(super) StrategyChain);
 
 impl Default for Strategies {
     fn default() -> Self {
-        Self(Chain::with_unfolding().then(EntityTools))
+        Self(StrategyChain::with_unfolding().then(EntityTools))
     }
 }
 
@@ -207,9 +208,9 @@ impl ConversationBuilder {
         self
     }
 
-    /// Replaces all strategies, including the default ones. Start with [`Chain::with_unfolding`] to keep facades working.
+    /// Replaces all strategies, including the default ones. Start with [`StrategyChain::with_unfolding`] to keep facades working.
     #[must_use]
-    pub fn strategies(mut self, strategies: Chain) -> Self {
+    pub fn strategies(mut self, strategies: StrategyChain) -> Self {
         self.strategies = Strategies(strategies);
         self
     }
@@ -235,13 +236,13 @@ impl ConversationBuilder {
     /// Chains tools to the objects of a Rust type. See [`chaining`](Self::chaining).
     #[must_use]
     pub fn chain_from<T: Send + Sync + 'static>(self, methods: &EntityMethods<T>) -> Self {
-        self.chaining(Chaining::new().from_type(methods))
+        self.chaining(Chaining::new().with_type(methods))
     }
 
     /// Chains tools to objects of any type: the tools of the last object replace those of the one before.
     #[must_use]
     pub fn chain_from_any(self) -> Self {
-        self.chaining(Chaining::new().from_any())
+        self.chaining(Chaining::new().with_any_type())
     }
 
     /// Adds a playbook with its tools, which it locks and unlocks.
@@ -252,7 +253,7 @@ impl ConversationBuilder {
 
     /// Adds a state machine with its tools, which it locks and unlocks.
     #[must_use]
-    pub fn state_machine<S: State>(self, machine: StateMachine<S>) -> Self {
+    pub fn state_machine<S: MachineState>(self, machine: StateMachine<S>) -> Self {
         self.tools(machine.tools()).strategy(machine)
     }
 
@@ -266,7 +267,7 @@ impl ConversationBuilder {
     /// Removes all strategies, including the default ones: the tools do not change.
     #[must_use]
     pub fn without_strategies(mut self) -> Self {
-        self.strategies = Strategies(Chain::new());
+        self.strategies = Strategies(StrategyChain::new());
         self
     }
 

@@ -7,7 +7,7 @@ mod visible_tools;
 
 use serde::{Deserialize, Serialize};
 
-use crate::injection::Binding;
+use crate::injection::EntityBinding;
 use crate::model::{FinishReason, TokenUsage};
 use crate::outcome::{RunUsage, StopReason};
 use toolwit_core::ErrorKind;
@@ -232,7 +232,7 @@ pub enum Event {
         /// Its id; `None` for an entity that cannot be recognised again.
         id: Option<String>,
         /// Whether the entity is new, and which instance is bound.
-        binding: Binding,
+        binding: EntityBinding,
         /// The tool names of its methods.
         tools: Vec<ToolName>,
     },

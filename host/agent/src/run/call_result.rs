@@ -8,7 +8,9 @@ use super::prepared_call::PreparedCall;
 use super::refusal::{not_run, with_expectation};
 use super::run_state::RunState;
 use crate::event::Event;
-use crate::injection::{CompletedCall, Injection, InjectionContext, InjectionStrategy, name_discovered, name_listed};
+use crate::injection::{
+    CompletedCall, Injection, InjectionContext, InjectionStrategy, write_entity_tool_names, write_facade_tool_names,
+};
 use crate::millis::millis;
 use crate::outcome::CallRecord;
 use crate::process::ProcessAction;
@@ -112,7 +114,7 @@ impl ArrivedResult {
             conversation
                 .toolbox
                 .calls
-                .push(completed.remembered(conversation.turns));
+                .push(completed.to_past_call(conversation.turns));
         }
         let CompletedCall { id, name, result, .. } = completed;
         let descriptions = conversation.toolbox.descriptions(&changes).unwrap_or_default();
@@ -156,14 +158,14 @@ fn inject(run: &mut RunState<'_>, call: &mut CompletedCall) -> Vec<Event> {
     let (discovered, listed) = (injection.discovered.clone(), injection.listed.clone());
     let toolbox = &mut run.conversation.toolbox;
     let events = toolbox.apply(injection, &call.name);
-    name_discovered(&mut call.result, &discovered, toolbox.callable());
-    name_listed(&mut call.result, &listed, toolbox.callable());
+    write_entity_tool_names(&mut call.result, &discovered, toolbox.callable());
+    write_facade_tool_names(&mut call.result, &listed, toolbox.callable());
     events
 }
 
 /// Evaluates the strategies. `None` if one panicked.
 fn evaluate(run: &RunState<'_>, call: &CompletedCall) -> Option<Injection> {
-    let context = InjectionContext::after(call, run.scene());
+    let context = InjectionContext::after(call, run.view());
     let strategy = &run.conversation.strategy;
     let evaluated = catch_unwind(AssertUnwindSafe(|| strategy.evaluate(&context)));
     if evaluated.is_err() {

@@ -10,7 +10,7 @@ use super::prepared_call::PreparedCall;
 use super::refusal::{not_run, removed_tool, shortened_name, tool_in_facade, unknown_tool};
 use super::run_state::RunState;
 use crate::event::Event;
-use crate::injection::Gate;
+use crate::injection::CallGate;
 use crate::limits::UnknownToolPolicy;
 use crate::model::Delivery;
 use crate::outcome::RunFailure;
@@ -61,7 +61,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
             let call = if is_gateway { call.through_gateway() } else { call };
             let state = match (quota.refusal(index), toolbox.look_up(&call.requested_name)) {
                 (Some(error), _) => CallState::Refused(error),
-                (None, Lookup::Found(tool)) if run.gate(&tool) == Gate::Free => CallState::of_tool(tool, &call),
+                (None, Lookup::Found(tool)) if run.gate(&tool) == CallGate::Ungated => CallState::of_tool(tool, &call),
                 (None, _) => CallState::Unresolved,
             };
             (call, state)
@@ -104,7 +104,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         let requested = &call.requested_name;
         match toolbox.look_up(requested) {
             Lookup::Found(tool) => match self.run.gate(&tool) {
-                Gate::Locked(guidance) => CallState::Guided(tool.name, guidance),
+                CallGate::Locked(guidance) => CallState::Guided(tool.name, guidance),
                 _ => CallState::of_tool(tool, call),
             },
             Lookup::Removed(_) => CallState::Refused(removed_tool(requested)),

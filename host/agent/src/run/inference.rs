@@ -84,7 +84,8 @@ impl Inference<'_> {
                 tracing::warn!("the output sink panicked; some text is lost");
             }
         };
-        let request = ChatRequest::new(self.messages, self.tools, self.options, self.stop.token()).heard_by(&stream);
+        let request =
+            ChatRequest::new(self.messages, self.tools, self.options, self.stop.token()).with_text_listener(&stream);
         let response = tokio::select! {
             biased;
             failure = self.stop.requested() => return Err(failure),
@@ -110,7 +111,7 @@ fn record(run: &mut RunState<'_>, response: ChatResponse, wall: Duration) -> Mod
     let tool_calls: Vec<_> = calls.iter().map(|prepared| prepared.call.clone()).collect();
     history.respond(response.content.clone(), tool_calls.clone());
     let model = &run.conversation.model;
-    let cost = model.price().map_or(Cost::ZERO, |price| price.of(&response.usage));
+    let cost = model.price().map_or(Cost::ZERO, |price| price.cost(&response.usage));
     run.account
         .charge(ModelUsageKind::Chat, model.name(), response.usage, cost);
     if !response.content.is_empty() {

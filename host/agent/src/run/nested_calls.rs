@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::run_state::RunState;
 use crate::event::{Event, Observers};
-use crate::injection::{Chain, Gate, InjectionStrategy};
+use crate::injection::{CallGate, InjectionStrategy, StrategyChain};
 use crate::millis::millis;
 use toolwit_core::ErrorKind;
 use toolwit_core::{Arguments, ToolCaller, ToolContext, ToolError, ToolId, ToolResult, ToolSet};
@@ -29,7 +29,7 @@ struct NestedScope {
     /// The id of the model's call.
     call: String,
     tools: ToolSet,
-    strategy: Chain,
+    strategy: StrategyChain,
     observers: Observers,
     /// The number of nested calls so far.
     calls: AtomicU32,
@@ -42,7 +42,7 @@ impl NestedCaller {
         let mut tools = run.conversation.toolbox.callable().clone();
         let guarded: Vec<_> = tools
             .iter()
-            .filter(|tool| run.gate(tool) != Gate::Free)
+            .filter(|tool| run.gate(tool) != CallGate::Ungated)
             .map(|tool| tool.definition.id.clone())
             .collect();
         for id in &guarded {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::stop::Stop;
 use super::tally::RunTally;
 use crate::event::Event;
-use crate::injection::{Gate, InjectionStrategy, Scene};
+use crate::injection::{CallGate, ConversationView, InjectionStrategy};
 use crate::limits::LoopLimits;
 use crate::outcome::RunUsage;
 use crate::process::{Account, Budget, new_run_id};
@@ -78,21 +78,20 @@ impl<'c> RunState<'c> {
     }
 
     /// Returns the view of the conversation that strategies receive.
-    pub(super) fn scene(&self) -> Scene<'_> {
+    pub(super) fn view(&self) -> ConversationView<'_> {
         let conversation = &self.conversation;
-        let scene = conversation.toolbox.scene(conversation.history.messages());
-        scene
-            .with_context(&self.context)
+        let view = conversation.toolbox.view(conversation.history.messages());
+        view.with_context(&self.context)
             .at(conversation.turns, self.tally.iterations)
     }
 
     /// Returns whether the strategies allow a call of a tool now. A strategy that panics locks the tool.
-    pub(super) fn gate(&self, tool: &NamedTool) -> Gate {
+    pub(super) fn gate(&self, tool: &NamedTool) -> CallGate {
         let strategy = &self.conversation.strategy;
-        let gate = catch_unwind(AssertUnwindSafe(|| strategy.gate(tool, &self.scene())));
+        let gate = catch_unwind(AssertUnwindSafe(|| strategy.gate(tool, &self.view())));
         gate.unwrap_or_else(|_| {
             tracing::error!(tool = %tool.name, "an injection strategy panicked; the tool is locked");
-            Gate::Locked(format!(
+            CallGate::Locked(format!(
                 "`{}` cannot be called: the strategy that guards it failed",
                 tool.name
             ))

@@ -70,7 +70,7 @@ impl<'c> ToolLoop<'c> {
     /// Applies the strategies' changes for a user message, before the first inference.
     fn inject_for_prompt(&mut self) {
         let run = &mut self.run;
-        let injection = run.conversation.strategy.begin_turn(&TurnContext::at(run.scene()));
+        let injection = run.conversation.strategy.begin_turn(&TurnContext::at(run.view()));
         if injection.is_none() {
             return;
         }

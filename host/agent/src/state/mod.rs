@@ -7,7 +7,7 @@ mod long_results;
 use std::sync::Arc;
 
 use crate::event::Observers;
-use crate::injection::{Chain, Injection};
+use crate::injection::{Injection, StrategyChain};
 use crate::limits::LoopLimits;
 use crate::model::{ChatModel, ChatOptions};
 use crate::process::Process;
@@ -23,7 +23,7 @@ pub(crate) struct ConversationState {
     pub(crate) model: Arc<dyn ChatModel>,
     pub(crate) history: History,
     pub(crate) toolbox: Toolbox,
-    pub(crate) strategy: Chain,
+    pub(crate) strategy: StrategyChain,
     pub(crate) context: ToolContext,
     pub(crate) blackboard: Arc<dyn Blackboard>,
     pub(crate) process: Arc<Process>,

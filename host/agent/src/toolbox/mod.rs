@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::event::Event;
-use crate::injection::{CallLog, Discovery, Entities, Injection, Lineage, Scene};
+use crate::injection::{CallLog, ConversationView, DiscoveredEntity, Entities, Injection, Lineage};
 use crate::limits::LoopLimits;
 use crate::model::{DeclaredTool, Delivery};
 use toolwit_core::{Added, Lookup, Message, NamedTool, Tool, ToolDefinition, ToolId, ToolName, ToolSet};
@@ -142,8 +142,8 @@ impl Toolbox {
     }
 
     /// Returns the view of the conversation that strategies receive.
-    pub(crate) fn scene<'s>(&'s self, history: &'s [Message]) -> Scene<'s> {
-        Scene::new(history, &self.callable)
+    pub(crate) fn view<'s>(&'s self, history: &'s [Message]) -> ConversationView<'s> {
+        ConversationView::new(history, &self.callable)
             .with_entities(&self.entities)
             .with_lineage(&self.lineage)
             .with_calls(&self.calls)
@@ -350,13 +350,13 @@ impl Toolbox {
         self.last_use.insert(name.clone(), self.clock);
     }
 
-    fn names_of(&self, discovery: &Discovery) -> Vec<ToolName> {
+    fn names_of(&self, discovery: &DiscoveredEntity) -> Vec<ToolName> {
         let tools = discovery.tools.iter().filter_map(|id| self.callable.by_id(id));
         tools.map(|tool| tool.name.clone()).collect()
     }
 }
 
-fn entity_discovered(discovery: &Discovery, tools: Vec<ToolName>) -> Event {
+fn entity_discovered(discovery: &DiscoveredEntity, tools: Vec<ToolName>) -> Event {
     Event::EntityDiscovered {
         kind: discovery.prefix.clone(),
         id: discovery.key.as_ref().map(|key| key.id.clone()),
