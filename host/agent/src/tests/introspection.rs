@@ -1,4 +1,4 @@
-//! Tools that show a model its own process and what lies on the blackboard.
+//! Process and blackboard tools.
 
 use super::*;
 use crate::model::{Cost, Price, PricedModel};
@@ -16,7 +16,7 @@ async fn ask(
 
 // accept: 100, accept: 144
 #[tokio::test]
-async fn a_model_sees_its_process() {
+async fn process_tools_show_the_process() {
     let names = [
         "process_status",
         "process_budget",
@@ -84,7 +84,7 @@ async fn a_model_sees_its_process() {
 
 // accept: 100, accept: 127
 #[tokio::test]
-async fn outside_a_process_the_tools_answer_with_an_error() {
+async fn process_tools_return_an_error_outside_a_process() {
     let tools = ProcessTools::tools().unwrap();
     for tool in &tools {
         let error = tool.call(Arguments::new(), &ToolContext::new()).await.unwrap_err();
@@ -116,7 +116,7 @@ fn board() -> ToolContext {
 
 // accept: 101, accept: 144
 #[tokio::test]
-async fn a_model_sees_the_blackboard() {
+async fn blackboard_tools_show_the_blackboard() {
     let (tools, context) = (BlackboardTools::new().tools().unwrap(), board());
     let read = |name: &'static str, arguments: Value| {
         let (tools, context) = (&tools, &context);
@@ -162,7 +162,7 @@ async fn a_model_sees_the_blackboard() {
 
 // accept: 101
 #[tokio::test]
-async fn objects_are_shown_by_a_formatter_of_ones_own() {
+async fn objects_are_shown_in_a_custom_format() {
     let kind = |entry: &BlackboardEntry| format!("<{}>", entry.kind());
     let tools = BlackboardTools::new().with_format(kind).tools().unwrap();
     let shown = ask(&tools, "blackboard_get", json!({"name": "boss"}), &board())

@@ -1,4 +1,4 @@
-//! Processes, their budgets, and who pays.
+//! Processes and budgets.
 
 use super::*;
 use crate::model::{ChatModel, Cost, ModelChoice, Models, Price, PricedModel};
@@ -9,7 +9,7 @@ fn costing(step: Step, input: u64, output: u64) -> Step {
     but(step, move |response| response.usage = TokenUsage::new(input, 0, output))
 }
 
-/// A nested agent that plays steps.
+/// Returns a nested agent that plays steps.
 fn agent(name: &str, steps: impl IntoIterator<Item = Step>) -> (AgenticTool, Stage) {
     let (_, stage) = Stage::set(steps);
     (AgenticTool::new(name, "Works.").with_model(stage.clone()), stage)
@@ -21,7 +21,7 @@ fn task() -> Value {
 
 // accept: 100, accept: 140, accept: 144
 #[tokio::test]
-async fn a_tool_reaches_its_process_and_the_process_knows_what_was_done() {
+async fn a_tool_reads_the_actions_of_its_process() {
     let seen = Arc::new(Mutex::new(None));
     let sink = seen.clone();
     let ask = tool("ask", move |_, context| {
@@ -63,7 +63,7 @@ async fn a_tool_reaches_its_process_and_the_process_knows_what_was_done() {
 
 // accept: 100
 #[tokio::test]
-async fn a_budget_of_money_needs_a_price_and_ends_the_process_for_good() {
+async fn a_cost_budget_requires_a_price_and_ends_the_process() {
     let steps = [
         costing(call([("look", json!({}))]), 1_000_000, 0),
         costing(say("Never."), 1, 1),
@@ -93,7 +93,7 @@ async fn a_budget_of_money_needs_a_price_and_ends_the_process_for_good() {
 
 // accept: 65
 #[tokio::test]
-async fn a_nested_agents_own_limit_stops_it_alone() {
+async fn the_limit_of_a_nested_agent_stops_only_the_agent() {
     let (nested, inner) = agent("agent", [costing(call([("look", json!({}))]), 100, 0)]);
     let nested = nested
         .with_budget(Budget {
@@ -108,13 +108,13 @@ async fn a_nested_agents_own_limit_stops_it_alone() {
     assert_eq!(inner.times_asked(), 1);
     assert_eq!(
         outcome.usage.tokens.input_tokens, 100,
-        "what it used is charged to the run around it"
+        "its usage is charged to the outer run"
     );
 }
 
 // accept: 65, accept: 133
 #[tokio::test]
-async fn a_budget_that_runs_out_in_a_nested_agent_stops_it_and_every_agent_around_it() {
+async fn a_budget_exhausted_in_a_nested_agent_stops_all_outer_agents() {
     let (deepest, inner) = agent(
         "deepest",
         [
@@ -151,7 +151,7 @@ async fn a_budget_that_runs_out_in_a_nested_agent_stops_it_and_every_agent_aroun
 
 // accept: 65
 #[tokio::test]
-async fn a_runs_own_limit_counts_what_nested_agents_use() {
+async fn the_limit_of_a_run_includes_nested_agents() {
     let (nested, _) = agent("agent", [costing(say("42"), 90, 20)]);
     let (builder, stage) = Stage::set([call([("agent", task())])]);
     let limits = LoopLimits {
@@ -172,7 +172,7 @@ async fn a_runs_own_limit_counts_what_nested_agents_use() {
 
 // accept: 144
 #[tokio::test]
-async fn calls_are_taken_from_every_budget_around() {
+async fn calls_are_charged_to_every_outer_budget() {
     let two = || call([("look", json!({})), ("look", json!({}))]);
     let (nested, inner) = agent("agent", [two()]);
     let nested = nested.with_tool(echo("look"));
@@ -190,7 +190,7 @@ async fn calls_are_taken_from_every_budget_around() {
     assert_eq!(
         (outcome.text(), inner.times_asked()),
         ("Enough.", 1),
-        "without calls, an answer is still possible"
+        "an answer is possible without calls"
     );
     assert_eq!(
         conversation.process().calls(),
@@ -205,7 +205,7 @@ async fn calls_are_taken_from_every_budget_around() {
 
 // accept: 133
 #[tokio::test(start_paused = true)]
-async fn the_time_of_a_process_ends_its_nested_agents() {
+async fn the_time_budget_of_a_process_ends_its_nested_agents() {
     let wait = NativeTool::new(
         "wait",
         "",
@@ -239,7 +239,7 @@ async fn the_time_of_a_process_ends_its_nested_agents() {
 
 // accept: 141
 #[tokio::test]
-async fn agents_choose_among_the_models_of_the_conversation_and_ask_its_own_by_default() {
+async fn agents_choose_among_the_models_of_the_conversation() {
     let play = |step: Step| Stage::set([step]).1;
     let (smart, plain) = (play(say("smart")), play(say("unused")));
     let (builder, own) = Stage::set([
