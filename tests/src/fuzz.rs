@@ -16,12 +16,12 @@ pub fn values(data: &[u8]) {
 pub fn component(data: &[u8]) {
     let origin = Origin {
         name: "fuzz",
-        wit_beside: None,
+        adjacent_wit: None,
     };
-    let Ok(inspection) = Inspection::of(data, origin) else {
+    let Ok(inspection) = Inspection::from_bytes(data, origin) else {
         return;
     };
-    let restored = Inspection::restore(&inspection.keep(), "fuzz").expect("what was kept can be read");
+    let restored = Inspection::from_cache_text(&inspection.to_cache_text(), "fuzz").expect("what was kept can be read");
     let names = |inspection: &Inspection| -> Vec<String> {
         let tools = inspection.tools.iter();
         tools.map(|tool| tool.id.to_string()).collect()

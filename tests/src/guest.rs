@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::sync::Mutex;
 use toolwit::Error;
 use toolwit::build::{Build, Silent};
-use toolwit::sandbox::{CodeCachePlace, Plugin, Runtime, RuntimeOptions};
+use toolwit::sandbox::{CodeCacheLocation, Plugin, Runtime, RuntimeOptions};
 
 /// A runtime and the ways to put guests into it.
 pub struct Guests {
@@ -27,14 +27,14 @@ impl Guests {
     pub fn cached() -> Self {
         let executable = std::env::current_exe().expect("a test has an executable");
         let code = executable.with_file_name("toolwit-tests-code");
-        Self::with(|options| options.code_cache = CodeCachePlace::At(code))
+        Self::with(|options| options.code_cache = CodeCacheLocation::Directory(code))
     }
 
     /// Makes a runtime whose options are changed first.
     #[must_use]
     pub fn with(change: impl FnOnce(&mut RuntimeOptions)) -> Self {
         let mut options = RuntimeOptions::default();
-        options.code_cache = CodeCachePlace::Off;
+        options.code_cache = CodeCacheLocation::Off;
         change(&mut options);
         Self {
             runtime: Runtime::new(options).expect("the options of a test are sound"),

@@ -21,7 +21,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use toolwit::build::{Build, Silent};
-use toolwit::sandbox::{CodeCachePlace, Plugin, Runtime, RuntimeOptions, Scope};
+use toolwit::sandbox::{CodeCacheLocation, Plugin, Runtime, RuntimeOptions, Scope};
 use toolwit::{Arguments, Lookup, Tool, ToolContext, ToolSet};
 
 /// Rounds of each side; a profiler wants more (`TOOLWIT_BENCH_ROUNDS`).
@@ -51,7 +51,7 @@ fn main() {
         .unwrap();
     runtime.block_on(async {
         let mut options = RuntimeOptions::default();
-        options.code_cache = CodeCachePlace::Off;
+        options.code_cache = CodeCacheLocation::Off;
         let host = Runtime::new(options).unwrap();
         let subjects = [
             Subject::load(

@@ -15,7 +15,7 @@ use super::printer::{Form, Printer};
 use super::refresh::ask;
 use super::whole_file::write_whole;
 use toolwit::registry::{Ask, AskPlugins, Package, Registry};
-use toolwit::sandbox::{CodeCachePlace, Runtime, RuntimeOptions};
+use toolwit::sandbox::{CodeCacheLocation, Runtime, RuntimeOptions};
 use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
@@ -65,7 +65,7 @@ impl Add {
     pub(super) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let place = self.plugins.destination()?;
         let options = RuntimeOptions {
-            code_cache: CodeCachePlace::Off,
+            code_cache: CodeCacheLocation::Off,
             ..RuntimeOptions::default()
         };
         let runtime = Runtime::new(options)?;

@@ -13,7 +13,7 @@ use super::{cache, describe};
 use toolwit::limits::EngineLimits;
 use toolwit::registry::{EnvironmentNeed, Manifest, UNASKED, inspect_package};
 use toolwit::sandbox::{
-    EntityType, Import, ImportSupport, Inspection, Profile, Skipped, component_wit, read_component,
+    EntityType, Import, ImportSupport, Inspection, Profile, SkippedExport, component_wit, read_component,
 };
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -38,7 +38,7 @@ struct Document<'a> {
     /// Whether it tells tools when it runs.
     dynamic: bool,
     entities: &'a [EntityType],
-    skipped: &'a [Skipped],
+    skipped: &'a [SkippedExport],
     imports: &'a [Import],
     /// What its manifest asks for. A component without a manifest asks for nothing: an import is not yet a use.
     requests: &'a [EnvironmentNeed],
@@ -109,7 +109,7 @@ fn document<'a>(inspected: &'a Inspected, refusal: Option<&'a Error>) -> Documen
         package: PackageDocument::new(name, file, Some(inspection), manifest, refusal).with_code(code),
         size_bytes: inspection.size_bytes,
         profile: inspection.profile,
-        dynamic: inspection.has_dynamic_tools(),
+        dynamic: !inspection.dynamic_tools().is_none(),
         entities: &inspection.entities,
         skipped: &inspection.skipped,
         imports: &inspection.imports,
@@ -134,7 +134,7 @@ fn page(inspected: &Inspected, refusal: Option<&Error>) -> Page {
         .end();
     page.indent(2).text("status  ");
     match refusal {
-        None if inspection.awaits_tools() => page.styled(WARN, "unasked").text(": ").text(UNASKED),
+        None if inspection.dynamic_tools().is_undiscovered() => page.styled(WARN, "unasked").text(": ").text(UNASKED),
         None => page.styled(GOOD, "ready"),
         Some(error) => page.styled(BAD, "broken").text(": ").text(&error.message),
     };
@@ -147,7 +147,7 @@ fn page(inspected: &Inspected, refusal: Option<&Error>) -> Page {
     for tool in &inspection.tools {
         describe::summary(&mut page, tool, 2);
     }
-    if inspection.has_dynamic_tools() {
+    if !inspection.dynamic_tools().is_none() {
         let told =
             "those that it tells when it runs: `toolwit add` and `toolwit refresh` ask it, and so does a conversation";
         page.indent(2).styled(FAINT, told).end();

@@ -45,7 +45,7 @@ impl<'a> PackageDocument<'a> {
         Self {
             code: package
                 .plugin()
-                .map_or(CompileStatus::NotAsked.word(), |plugin| code.of(plugin)),
+                .map_or(CompileStatus::NotStarted.word(), |plugin| code.of(plugin)),
             reason: match package.unasked() {
                 Some(unasked) => Some(Cow::Owned(unasked.message.clone())),
                 None => document.reason,
@@ -64,7 +64,9 @@ impl<'a> PackageDocument<'a> {
     ) -> Self {
         let (status, reason) = match (reason, inspection) {
             (Some(error), _) => (Status::Broken, Some(Cow::Borrowed(error.message.as_str()))),
-            (None, Some(inspection)) if inspection.awaits_tools() => (Status::Unasked, Some(Cow::Borrowed(UNASKED))),
+            (None, Some(inspection)) if inspection.dynamic_tools().is_undiscovered() => {
+                (Status::Unasked, Some(Cow::Borrowed(UNASKED)))
+            }
             (None, _) => (Status::Ready, None),
         };
         Self {
@@ -75,7 +77,7 @@ impl<'a> PackageDocument<'a> {
             tier: manifest.map(Manifest::tier).unwrap_or_default(),
             status,
             reason,
-            code: CompileStatus::NotAsked.word(),
+            code: CompileStatus::NotStarted.word(),
             tools: inspection.map_or(&[], |inspection| &inspection.tools),
         }
     }
@@ -108,13 +110,13 @@ impl CodeStates {
     pub(super) fn of_digest(&self, digest: &str) -> &'static str {
         match self.cached.contains(digest) {
             true => "compiled",
-            false => CompileStatus::NotAsked.word(),
+            false => CompileStatus::NotStarted.word(),
         }
     }
 
     fn of(&self, plugin: &Plugin) -> &'static str {
         match plugin.compile_status() {
-            CompileStatus::NotAsked => self.of_digest(plugin.digest()),
+            CompileStatus::NotStarted => self.of_digest(plugin.digest()),
             status => status.word(),
         }
     }

@@ -76,7 +76,8 @@ impl Package {
     /// that can be used. The others work.
     #[must_use]
     pub fn unasked(&self) -> Option<Error> {
-        self.plugin().filter(|plugin| plugin.awaits_tools())?;
+        self.plugin()
+            .filter(|plugin| plugin.dynamic_tools().is_undiscovered())?;
         let asks = format!("`toolwit refresh {}` asks it", self.name);
         let error = match &self.untold {
             Some(error) => {
@@ -171,9 +172,12 @@ fn wanted(registry: &Registry, seen: &SeenFiles, ask: Ask<'_>) -> Vec<(PathBuf, 
         let broken = || silent.filter(|_| seen.is_some_and(|seen| seen.package.plugin().is_none()));
         let plugin = package.plugin().or_else(|| broken().map(|silent| &silent.plugin))?;
         let is_wanted = match ask {
-            Ask::Unasked => plugin.awaits_tools() && silent.is_none_or(|silent| silent.since.elapsed() >= AGAIN_AFTER),
-            Ask::Anew(_) => names.contains(&*package.name) && plugin.has_dynamic_tools(),
-            Ask::All => plugin.has_dynamic_tools(),
+            Ask::Unasked => {
+                plugin.dynamic_tools().is_undiscovered()
+                    && silent.is_none_or(|silent| silent.since.elapsed() >= AGAIN_AFTER)
+            }
+            Ask::Anew(_) => names.contains(&*package.name) && !plugin.dynamic_tools().is_none(),
+            Ask::All => !plugin.dynamic_tools().is_none(),
         };
         is_wanted.then(|| (package.path.clone(), plugin.clone()))
     };
@@ -189,9 +193,9 @@ async fn asked(store: &Arc<dyn Store>, path: PathBuf, plugin: Arc<Plugin>, ask: 
         Ask::Unasked => blocking(look_up).await.ok().flatten(),
         Ask::Anew(_) | Ask::All => None,
     };
-    let told = match kept.and_then(|kept| plugin.with_told(&kept)) {
+    let told = match kept.and_then(|kept| plugin.with_discovered_tools(&kept)) {
         Some(plugin) => Ok(plugin),
-        None => plugin.take_tools_anew().await,
+        None => plugin.rediscover_tools().await,
     };
     if let Err(error) = &told {
         tracing::warn!(plugin = plugin.name(), %error, "a plugin told no tools");
@@ -220,17 +224,19 @@ fn take_over(seen: &mut SeenFiles, answers: Vec<Answer>) -> Taken {
         };
         let now = match told {
             Ok(told) => {
-                taken.told.extend(told.inspection().told().map(|text| ToldRecord {
-                    plugin: told.name().to_owned(),
-                    digest: told.digest().to_owned(),
-                    told: text,
-                }));
+                taken
+                    .told
+                    .extend(told.inspection().discovered_tools().map(|text| ToldRecord {
+                        plugin: told.name().to_owned(),
+                        digest: told.digest().to_owned(),
+                        told: text,
+                    }));
                 let (now, record) = before.telling(&path, told, &mut terms);
                 taken.packages.push(record);
                 now
             }
             // What it told before still holds.
-            Err(_) if !plugin.awaits_tools() => continue,
+            Err(_) if !plugin.dynamic_tools().is_undiscovered() => continue,
             Err(error) => before.silenced(plugin, error),
         };
         seen.insert(path, Arc::new(now));

@@ -20,11 +20,14 @@ const PRODUCERS_SECTION: &str = "producers";
 ///
 /// # Errors
 /// Those of [`Manifest::parse`]; [`ErrorKind::Configuration`] for a manifest that describes what the component lacks;
-/// those of [`Inspection::of`] for bytes that are no usable component.
+/// those of [`Inspection::from_bytes`] for bytes that are no usable component.
 pub fn pack(component: &[u8], name: &str, toml: &str, place: &str) -> Result<Vec<u8>, Error> {
     let manifest = Manifest::parse(toml, place)?;
-    let origin = Origin { name, wit_beside: None };
-    Inspection::annotated(component, origin, &manifest.annotations())?;
+    let origin = Origin {
+        name,
+        adjacent_wit: None,
+    };
+    Inspection::from_bytes_with(component, origin, &manifest.annotations())?;
     let mut packed = put(component, MANIFEST_SECTION, toml.as_bytes().to_vec())?;
     let standard = [
         (VERSION_SECTION, &manifest.version),

@@ -14,7 +14,9 @@ use super::package::{Package, PackageStatus, name_of};
 use super::scan::warned;
 use crate::store::{PackageRecord, Store, ToolRecord};
 use toolwit_core::{Error, ErrorKind};
-use toolwit_sandbox::{Inspection, KEPT_VERSION, KeptInspection, Origin, Plugin, Runtime, read_component, read_wit};
+use toolwit_sandbox::{
+    CachedInspection, INSPECTION_CACHE_VERSION, Inspection, Origin, Plugin, Runtime, read_component, read_wit,
+};
 use toolwit_sections::custom_section;
 
 /// A file that changed this shortly before it was looked at may change again without a sign of it: clocks of file systems
@@ -221,7 +223,7 @@ pub(super) fn content_of(record: &PackageRecord) -> blake3::Hash {
 
 /// Describes the files of a package as the file system sees them. `None` while they may still be changing.
 fn stamp(path: &Path, beside: Beside) -> Option<String> {
-    let mut stamp = format!("{KEPT_VERSION}");
+    let mut stamp = format!("{INSPECTION_CACHE_VERSION}");
     let [manifest, wit] = BESIDE.map(|extension| path.with_extension(extension));
     let near = [(&manifest, beside.manifest), (&wit, beside.wit)];
     for (path, is_there) in std::iter::once((&path.to_owned(), true)).chain(near) {
@@ -261,8 +263,8 @@ fn restore(runtime: &Arc<Runtime>, name: &str, path: &Path, known: &PackageRecor
         None => None,
     };
     let annotations = manifest.as_ref().map(Manifest::annotations).unwrap_or_default();
-    let kept = KeptInspection::new(known.digest.as_str(), known.tools.len(), known.inspection.as_str());
-    let plugin = Plugin::from_kept(runtime, name, path.to_owned(), kept, &annotations);
+    let kept = CachedInspection::new(known.digest.as_str(), known.tools.len(), known.inspection.as_str());
+    let plugin = Plugin::from_cached(runtime, name, path.to_owned(), kept, &annotations);
     let package = Package {
         name: name.to_owned(),
         path: path.to_owned(),
@@ -286,7 +288,7 @@ pub(super) fn indexed(record: &PackageRecord) -> Arc<[Indexed]> {
 /// Reads what a component file and its manifest tell, under a plugin's name. Blocks; nothing is compiled or run.
 ///
 /// # Errors
-/// Those of [`Inspection::annotated`], and of a file or a manifest that cannot be read.
+/// Those of [`Inspection::from_bytes_with`], and of a file or a manifest that cannot be read.
 pub fn inspect_package(name: &str, path: &Path, bytes_max: u64) -> Result<(Inspection, Option<Manifest>), Error> {
     let bytes = read_component(path, bytes_max)?;
     let manifest = match Manifest::beside(&path.with_extension("toml"))? {
@@ -297,10 +299,10 @@ pub fn inspect_package(name: &str, path: &Path, bytes_max: u64) -> Result<(Inspe
     let beside = read_wit(&path.with_extension("wit"));
     let origin = Origin {
         name,
-        wit_beside: beside.as_deref(),
+        adjacent_wit: beside.as_deref(),
     };
     let annotations = manifest.as_ref().map(Manifest::annotations).unwrap_or_default();
-    Ok((Inspection::annotated(&bytes, origin, &annotations)?, manifest))
+    Ok((Inspection::from_bytes_with(&bytes, origin, &annotations)?, manifest))
 }
 
 /// Completes a manifest with what the standard sections of a component say: its version and its description.
@@ -322,11 +324,11 @@ fn with_standard_sections(manifest: Option<Manifest>, component: &[u8]) -> Optio
 
 /// Adds the tools that a component told when it was asked before.
 fn with_kept_tools(store: &dyn Store, plugin: &str, inspection: Inspection) -> Inspection {
-    if !inspection.awaits_tools() {
+    if !inspection.dynamic_tools().is_undiscovered() {
         return inspection;
     }
     match warned(store.told_tools(plugin, &inspection.digest)) {
-        Some(told) => inspection.with_told(&told, plugin),
+        Some(told) => inspection.with_discovered_tools(&told, plugin),
         None => inspection,
     }
 }
@@ -340,7 +342,7 @@ fn package(
 ) -> Package {
     let annotations = manifest.as_ref().map(Manifest::annotations).unwrap_or_default();
     let manifest = manifest.map(Arc::new);
-    match Plugin::from_inspected(runtime, &name, path.clone(), inspection, &annotations) {
+    match Plugin::from_inspection(runtime, &name, path.clone(), inspection, &annotations) {
         Ok(plugin) => Package {
             name,
             path,
@@ -388,7 +390,7 @@ pub(super) fn record(
             Tier::Rich => "rich",
         }
         .to_owned(),
-        inspection: inspection.keep(),
+        inspection: inspection.to_cache_text(),
         manifest: manifest.and_then(|manifest| serde_json::to_string(manifest).ok()),
         tools: tools.collect(),
         ..PackageRecord::default()

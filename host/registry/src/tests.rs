@@ -11,11 +11,11 @@ use super::*;
 use crate::store::{
     CheckOutcome, CheckStage, MemoryStore, PackageRecord, Store, StoreError, ToldRecord, ToldTools, ToolHealth, ToolKey,
 };
-use toolwit_sandbox::{CodeCachePlace, Runtime, RuntimeOptions, Scope};
+use toolwit_sandbox::{CodeCacheLocation, Runtime, RuntimeOptions, Scope};
 
 fn runtime() -> Arc<Runtime> {
     let options = RuntimeOptions {
-        code_cache: CodeCachePlace::Off,
+        code_cache: CodeCacheLocation::Off,
         ..RuntimeOptions::default()
     };
     Runtime::new(options).unwrap()

@@ -11,9 +11,9 @@ use crate::call::scope::{ConversationNumber, Scope};
 use crate::call::tool::PluginTool;
 use crate::grants::authority::{Applicant, Authority, Granted, nothing};
 use crate::grants::{Declared, Ungranted};
-use crate::inspect::annotations::{Annotations, Need};
+use crate::inspect::annotations::{Annotations, Requirement};
 use crate::inspect::inspection::{Inspection, Origin};
-use crate::inspect::known::{KeptInspection, Known};
+use crate::inspect::known::{CachedInspection, Known};
 use crate::inspect::source::{self, Source};
 use crate::link::compile_status::{CompileStatus, Progress};
 use crate::link::engine::Engine;
@@ -38,7 +38,7 @@ pub struct Plugin {
     source: Source,
     /// The bounds that its package asks for.
     requested: LimitRequest,
-    needs: Vec<Need>,
+    requirements: Vec<Requirement>,
     /// The bounds of a call for which nobody asks for others.
     usual_limits: OnceLock<CallLimits>,
     runtime: Arc<Runtime>,
@@ -50,7 +50,7 @@ impl Plugin {
     /// Makes a plugin of a component in memory.
     ///
     /// # Errors
-    /// Those of [`Inspection::of`] and [`Inspection::require_loadable`]; [`ErrorKind::Instances`],
+    /// Those of [`Inspection::from_bytes`] and [`Inspection::require_loadable`]; [`ErrorKind::Instances`],
     /// [`ErrorKind::Memory`] or [`ErrorKind::TableElements`] when no call could make an instance of it.
     pub async fn from_bytes(
         runtime: &Arc<Runtime>,
@@ -60,16 +60,16 @@ impl Plugin {
         let bytes = bytes.into();
         let (of_task, name_of_task) = (bytes.clone(), name.to_owned());
         let inspect = move || {
-            Inspection::of(
+            Inspection::from_bytes(
                 &of_task,
                 Origin {
                     name: &name_of_task,
-                    wit_beside: None,
+                    adjacent_wit: None,
                 },
             )
         };
         let inspection = blocking(inspect).await.map_err(|error| error.with_plugin(name))?;
-        Self::from_inspection(runtime, name, inspection, Source::Bytes(bytes), &Annotations::default())
+        Self::from_loadable(runtime, name, inspection, Source::Bytes(bytes), &Annotations::default())
     }
 
     /// Makes a plugin of a component file.
@@ -82,16 +82,16 @@ impl Plugin {
         let inspect = move || {
             let bytes = source::read_component(&of_task, bytes_max)?;
             let beside = source::read_wit(&of_task.with_extension("wit"));
-            Inspection::of(
+            Inspection::from_bytes(
                 &bytes,
                 Origin {
                     name: &name_of_task,
-                    wit_beside: beside.as_deref(),
+                    adjacent_wit: beside.as_deref(),
                 },
             )
         };
         let inspection = blocking(inspect).await.map_err(|error| error.with_plugin(name))?;
-        Self::from_inspection(runtime, name, inspection, Source::File(path), &Annotations::default())
+        Self::from_loadable(runtime, name, inspection, Source::File(path), &Annotations::default())
     }
 
     /// Makes a plugin of a file that was inspected before, under what its package says about it. Its bytes are read when it is first called, and refused when
@@ -99,7 +99,7 @@ impl Plugin {
     ///
     /// # Errors
     /// Those of [`Inspection::require_loadable`], and [`ErrorKind::Configuration`] for bounds of zero.
-    pub fn from_inspected(
+    pub fn from_inspection(
         runtime: &Arc<Runtime>,
         name: &str,
         path: PathBuf,
@@ -107,10 +107,10 @@ impl Plugin {
         annotations: &Annotations,
     ) -> Result<Arc<Self>, Error> {
         annotations.limits.check().map_err(|error| error.with_plugin(name))?;
-        Self::from_inspection(runtime, name, inspection, Source::File(path), annotations)
+        Self::from_loadable(runtime, name, inspection, Source::File(path), annotations)
     }
 
-    fn from_inspection(
+    fn from_loadable(
         runtime: &Arc<Runtime>,
         name: &str,
         inspection: Inspection,
@@ -130,11 +130,11 @@ impl Plugin {
     /// Makes a plugin of a file of which was kept what an inspection told, when it could be used. Its bytes are read when it
     /// is first called, and refused when they are others than those that were inspected.
     #[must_use]
-    pub fn from_kept(
+    pub fn from_cached(
         runtime: &Arc<Runtime>,
         name: &str,
         path: PathBuf,
-        kept: KeptInspection,
+        kept: CachedInspection,
         annotations: &Annotations,
     ) -> Arc<Self> {
         Self::make(runtime, name, Known::kept(kept), Source::File(path), annotations)
@@ -147,7 +147,7 @@ impl Plugin {
             known,
             source,
             requested: annotations.limits.clone(),
-            needs: annotations.needs.clone(),
+            requirements: annotations.requirements.clone(),
             usual_limits: OnceLock::new(),
             runtime: runtime.clone(),
             linked: Arc::default(),
@@ -163,7 +163,7 @@ impl Plugin {
             known: Known::read(inspection),
             source: self.source.clone(),
             requested: self.requested.clone(),
-            needs: self.needs.clone(),
+            requirements: self.requirements.clone(),
             usual_limits: OnceLock::new(),
             runtime: self.runtime.clone(),
             linked: self.linked.clone(),
@@ -268,7 +268,7 @@ impl Plugin {
             conversation,
         };
         let authority = self.runtime.authorities.of_call(applicant, context).await?;
-        authority.require(&self.needs)?;
+        authority.require(&self.requirements)?;
         Ok(authority)
     }
 

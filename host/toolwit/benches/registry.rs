@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use toolwit::registry::{Catalog, Document, Query, Registry};
-use toolwit::sandbox::{CodeCachePlace, Inspection, Origin, Runtime, RuntimeOptions};
+use toolwit::sandbox::{CodeCacheLocation, Inspection, Origin, Runtime, RuntimeOptions};
 use toolwit::store::SqliteStore;
 
 const PACKAGES: usize = 10_000;
@@ -115,7 +115,7 @@ fn main() {
 
 fn host() -> Arc<Runtime> {
     let mut options = RuntimeOptions::default();
-    options.code_cache = CodeCachePlace::Off;
+    options.code_cache = CodeCacheLocation::Off;
     Runtime::new(options).unwrap()
 }
 
@@ -230,9 +230,9 @@ fn decode_all(directory: &Path) {
                     let bytes = fs::read(path).unwrap();
                     let origin = Origin {
                         name: "package",
-                        wit_beside: None,
+                        adjacent_wit: None,
                     };
-                    Inspection::of(&bytes, origin).unwrap();
+                    Inspection::from_bytes(&bytes, origin).unwrap();
                 }
             });
         }

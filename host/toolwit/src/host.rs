@@ -15,7 +15,7 @@ use toolwit_core::limits::{EngineLimits, LimitRequest};
 use toolwit_core::{Lookup, Tool, ToolSet};
 use toolwit_registry::store::{MemoryStore, Store};
 use toolwit_registry::{Absent, Ask, AskPlugins, Asked, LiveRegistry, Package, Registry, WatchOptions, Watching};
-use toolwit_sandbox::{CodeCachePlace, KeyValueStore, Plugin, Resolve, Runtime, RuntimeOptions, Scope};
+use toolwit_sandbox::{CodeCacheLocation, KeyValueStore, Plugin, Resolve, Runtime, RuntimeOptions, Scope};
 
 /// A host of plugins. Clones share everything.
 ///
@@ -248,7 +248,7 @@ impl ToolwitBuilder {
 
     /// Says where machine code is kept between processes.
     #[must_use]
-    pub fn code_cache(mut self, place: CodeCachePlace) -> Self {
+    pub fn code_cache(mut self, place: CodeCacheLocation) -> Self {
         self.runtime.code_cache = place;
         self
     }
@@ -378,7 +378,11 @@ impl ToolwitBuilder {
 
 /// Asks plugins for the tools that they tell only when they run, and waits for a while. Returns what goes on.
 async fn ask(registry: &LiveRegistry) -> Result<Option<Asking>, Error> {
-    if !registry.current().plugins().any(|plugin| plugin.awaits_tools()) {
+    if !registry
+        .current()
+        .plugins()
+        .any(|plugin| plugin.dynamic_tools().is_undiscovered())
+    {
         return Ok(None);
     }
     let mut asking = Asking::new();

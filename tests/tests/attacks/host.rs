@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use tokio::sync::OnceCell;
 use toolwit::build::{Build, BuildEvent};
 use toolwit::limits::LimitRequest;
-use toolwit::sandbox::{CodeCachePlace, Resolve, Scope};
+use toolwit::sandbox::{CodeCacheLocation, Resolve, Scope};
 use toolwit::{Error, ErrorKind, Tool, ToolContext, ToolResult, Toolwit, ToolwitBuilder};
 
 /// The guests, all of which have what a test grants.
@@ -113,7 +113,7 @@ impl Setup {
         let mut builder: ToolwitBuilder = Toolwit::builder()
             .plugins(guests().await)
             .limits(self.limits)
-            .code_cache(CodeCachePlace::At(
+            .code_cache(CodeCacheLocation::Directory(
                 PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("code"),
             ));
         if let Some(grants) = &self.grants {

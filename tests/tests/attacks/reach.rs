@@ -296,7 +296,7 @@ async fn work_is_handed_over_to_no_function_that_the_conversation_may_not_use() 
         called.map(|result| result.for_llm).map_err(toolwit::Error::from)
     };
     assert_eq!(begun(Scope::new()).await.unwrap(), "begun\n1");
-    let refused = begun(Scope::new().among(|id| !id.ends_with("#burn")))
+    let refused = begun(Scope::new().restricted_to(|id| !id.ends_with("#burn")))
         .await
         .unwrap_err();
     assert!(

@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
-use toolwit::sandbox::{Resolve, Resolving};
+use toolwit::sandbox::{Resolve, ResolveFuture};
 
 /// A server that answers every request in the same way, and remembers what it was sent.
 pub(crate) struct Server {
@@ -170,7 +170,7 @@ impl LyingResolver {
 }
 
 impl Resolve for LyingResolver {
-    fn resolve(&self, name: &str) -> Resolving {
+    fn resolve(&self, name: &str) -> ResolveFuture {
         self.asked.lock().unwrap().push(name.to_owned());
         let mut answers = self.answers.lock().unwrap();
         let answer = if answers.len() > 1 {

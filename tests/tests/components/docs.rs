@@ -47,9 +47,9 @@ fn beside(wit: &str) -> Inspection {
         (export "a:b/calc" (instance $calc)))"#;
     let origin = Origin {
         name: "odd",
-        wit_beside: Some(wit),
+        adjacent_wit: Some(wit),
     };
-    Inspection::of(&component_of(text), origin).unwrap()
+    Inspection::from_bytes(&component_of(text), origin).unwrap()
 }
 
 // attack: A13
@@ -100,12 +100,12 @@ fn an_authors_own_init_is_told_from_a_toolchains() {
             (core instance $i (instantiate $m))
             (func (export "init") (canon lift (core func $i "f"))))"#,
     );
-    let inspection = |wit_beside| {
-        Inspection::of(
+    let inspection = |adjacent_wit| {
+        Inspection::from_bytes(
             &bytes,
             Origin {
                 name: "odd",
-                wit_beside,
+                adjacent_wit,
             },
         )
         .unwrap()

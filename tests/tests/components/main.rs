@@ -18,11 +18,11 @@ use toolwit::{Error, ErrorKind};
 use toolwit_tests::component_of;
 
 fn inspect(bytes: &[u8]) -> Result<Inspection, Error> {
-    Inspection::of(
+    Inspection::from_bytes(
         bytes,
         Origin {
             name: "odd",
-            wit_beside: None,
+            adjacent_wit: None,
         },
     )
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolwit::limits::LimitRequest;
-use toolwit::sandbox::{CodeCachePlace, Plugin};
+use toolwit::sandbox::{CodeCacheLocation, Plugin};
 use toolwit::{Error, ErrorKind, ToolResult};
 use toolwit_tests::{Conversation, Guests};
 
@@ -47,7 +47,7 @@ impl Desk {
     async fn with(grants: Option<PathBuf>) -> Self {
         let code = Path::new(env!("CARGO_TARGET_TMPDIR")).join("python-code");
         let guests = Guests::with(|options| {
-            options.code_cache = CodeCachePlace::At(code);
+            options.code_cache = CodeCacheLocation::Directory(code);
             options.grants = grants;
         });
         let plugin = guests.bytes("hostile", component().to_vec()).await.unwrap();

@@ -245,14 +245,20 @@ async fn a_conversation_has_told_tools_like_others_and_new_plugins_are_asked_whi
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_embedder_without_a_directory_asks_for_himself() {
     let plugin = Guests::new().rust("menu").await;
-    assert!(plugin.awaits_tools());
+    assert!(plugin.dynamic_tools().is_undiscovered());
     assert_eq!(plugin.tools(&Scope::new()).len(), 1);
-    let told = plugin.take_tools().await.unwrap();
-    assert_eq!((told.awaits_tools(), told.tools(&Scope::new()).len()), (false, 3));
-    assert!(Arc::ptr_eq(&told, &told.take_tools().await.unwrap()), "once is enough");
-    let kept = told.inspection().told().unwrap();
-    assert_eq!(plugin.with_told(&kept).unwrap().tool_count(), 3);
-    assert!(plugin.with_told("damage").is_none());
+    let told = plugin.discover_tools().await.unwrap();
+    assert_eq!(
+        (told.dynamic_tools().is_undiscovered(), told.tools(&Scope::new()).len()),
+        (false, 3)
+    );
+    assert!(
+        Arc::ptr_eq(&told, &told.discover_tools().await.unwrap()),
+        "once is enough"
+    );
+    let kept = told.inspection().discovered_tools().unwrap();
+    assert_eq!(plugin.with_discovered_tools(&kept).unwrap().tool_count(), 3);
+    assert!(plugin.with_discovered_tools("damage").is_none());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -129,7 +129,7 @@ async fn a_method_that_a_scope_leaves_out_is_a_tool_of_no_customer() {
     };
     let (all, some) = (
         names(Scope::new()).await,
-        names(Scope::new().among(|id| id != SPEND)).await,
+        names(Scope::new().restricted_to(|id| id != SPEND)).await,
     );
     let spend = |names: &[String]| names.iter().any(|name| name == "customer_c123_get_average_spend");
     assert!(spend(&all) && !spend(&some), "{some:?}");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tempfile::TempDir;
-use toolwit::sandbox::CodeCachePlace;
+use toolwit::sandbox::CodeCacheLocation;
 use toolwit::{Exposure, RunOutcome, Scripted, Toolwit};
 
 /// An interface of two functions, beside a function of the world.
@@ -32,7 +32,7 @@ async fn played(name: &str, text: &str, manifest: &str, model: Scripted) -> (Run
     std::fs::write(place.path().join(name).with_extension("toml"), manifest).unwrap();
     let host = Toolwit::builder()
         .plugins(place.path())
-        .code_cache(CodeCachePlace::Off)
+        .code_cache(CodeCacheLocation::Off)
         .build()
         .await
         .unwrap();
@@ -100,7 +100,7 @@ async fn a_chain_over_a_resource_that_is_not_there_breaks_the_package() {
     std::fs::write(place.path().join("token.toml"), "chain = [\"coin\"]").unwrap();
     let host = Toolwit::builder()
         .plugins(place.path())
-        .code_cache(CodeCachePlace::Off)
+        .code_cache(CodeCacheLocation::Off)
         .build()
         .await
         .unwrap();
@@ -127,7 +127,9 @@ async fn what_a_conversation_may_use_holds_for_methods_of_entities_however_they_
             let place = TempDir::new().unwrap();
             std::fs::write(place.path().join("token.wasm"), wat::parse_str(token()).unwrap()).unwrap();
             std::fs::write(place.path().join("token.toml"), manifest).unwrap();
-            let host = Toolwit::builder().plugins(place.path()).code_cache(CodeCachePlace::Off);
+            let host = Toolwit::builder()
+                .plugins(place.path())
+                .code_cache(CodeCacheLocation::Off);
             let host = host.exposure(exposure).build().await.unwrap();
             let model = || {
                 let arguments = match manifest {

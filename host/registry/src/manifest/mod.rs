@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use toolwit_core::Rebinding;
 use toolwit_core::limits::LimitRequest;
-use toolwit_sandbox::{Annotations, EntityOptions, Need, ToolText};
+use toolwit_sandbox::{Annotations, EntityOptions, Requirement, ToolText};
 
 pub use toolwit_sections::MANIFEST_SECTION;
 
@@ -202,10 +202,10 @@ impl Manifest {
         annotations.limits = self.limits.request();
         annotations.chain.clone_from(&self.chain);
         for need in self.environment.iter().filter(|need| need.required) {
-            let mut needed = Need::default();
+            let mut needed = Requirement::default();
             needed.name.clone_from(&need.name);
             needed.description.clone_from(&need.description);
-            annotations.needs.push(needed);
+            annotations.requirements.push(needed);
         }
         for tool in &self.tools {
             let (examples, hints) = (&tool.examples, tool.hints);

@@ -63,9 +63,9 @@ fn adder() -> Vec<u8> {
 fn inspect(bytes: &[u8], manifest: &Manifest) -> Result<Inspection, toolwit_core::Error> {
     let origin = Origin {
         name: "sum",
-        wit_beside: None,
+        adjacent_wit: None,
     };
-    Inspection::annotated(bytes, origin, &manifest.annotations())
+    Inspection::from_bytes_with(bytes, origin, &manifest.annotations())
 }
 
 // accept: 104

@@ -58,7 +58,7 @@ impl Scope {
     /// and lets no tool hand work over to one that it refuses. Which tools there are from the start is said where they are
     /// listed.
     #[must_use]
-    pub fn among(mut self, may_use: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+    pub fn restricted_to(mut self, may_use: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         self.confines.may_use = Some(match self.confines.may_use.take() {
             Some(earlier) => Arc::new(move |tool: &str| earlier(tool) && may_use(tool)),
             None => Arc::new(may_use),

@@ -1,6 +1,6 @@
 //! `toolwit:plugin/dynamic`: tools that a component tells when it runs, with schemas that nobody knew before.
 //!
-//! It is asked once ([`Plugin::take_tools`](super::Plugin::take_tools)), under the bounds of a call and tighter ones. What it
+//! It is asked once ([`Plugin::discover_tools`](super::Plugin::discover_tools)), under the bounds of a call and tighter ones. What it
 //! tells is checked as a stranger's word and becomes part of the inspection, so that listing runs nothing.
 
 mod call;

@@ -9,6 +9,7 @@ use super::told::{self, ToldTool, Written};
 use crate::call::answer::answer;
 use crate::call::instance::{CallClock, Instance};
 use crate::call::scope::Scope;
+use crate::inspect::dynamic_tools::DynamicTools;
 use crate::link::log::printable;
 use crate::link::wasi::Stdio;
 use crate::plugin::Plugin;
@@ -23,16 +24,11 @@ const ASK_WALL_MAX: Duration = Duration::from_secs(10);
 const REASON_CHARS_MAX: usize = 500;
 
 impl Plugin {
-    /// Tells whether the component tells tools when it runs, and was not asked yet.
+    /// Returns whether the component has dynamic tools, and whether they have been discovered. A cached inspection is not
+    /// parsed for that.
     #[must_use]
-    pub fn awaits_tools(&self) -> bool {
-        self.known().awaits_tools()
-    }
-
-    /// Tells whether the component tells tools when it runs. Nothing that was kept of it is read for that.
-    #[must_use]
-    pub fn has_dynamic_tools(&self) -> bool {
-        self.known().has_dynamic_tools()
+    pub fn dynamic_tools(&self) -> DynamicTools {
+        self.known().dynamic_tools()
     }
 
     /// Asks the component for the tools that it tells when it runs, and returns a plugin that has them; without such, or when
@@ -44,19 +40,20 @@ impl Plugin {
     /// # Errors
     /// Those of a call; [`ErrorKind::Tool`] with the reason that the component gave; [`ErrorKind::InvalidProvider`] for tools
     /// that cannot be used. The next call asks again.
-    pub async fn take_tools(self: &Arc<Self>) -> Result<Arc<Self>, Error> {
-        match self.awaits_tools() {
-            true => self.take_tools_anew().await,
-            false => Ok(self.clone()),
+    pub async fn discover_tools(self: &Arc<Self>) -> Result<Arc<Self>, Error> {
+        if self.dynamic_tools().is_undiscovered() {
+            self.rediscover_tools().await
+        } else {
+            Ok(self.clone())
         }
     }
 
-    /// Asks the component as [`Plugin::take_tools`] does, whatever it told before.
+    /// Asks the component as [`Plugin::discover_tools`] does, whatever it told before.
     ///
     /// # Errors
-    /// Those of [`Plugin::take_tools`].
-    pub async fn take_tools_anew(self: &Arc<Self>) -> Result<Arc<Self>, Error> {
-        if !self.has_dynamic_tools() {
+    /// Those of [`Plugin::discover_tools`].
+    pub async fn rediscover_tools(self: &Arc<Self>) -> Result<Arc<Self>, Error> {
+        if self.dynamic_tools().is_none() {
             return Ok(self.clone());
         }
         let told = self
@@ -66,10 +63,10 @@ impl Plugin {
         Ok(self.telling(self.inspection().telling(told, self.name())))
     }
 
-    /// Returns a plugin with the tools that the component told before, as [`Inspection::told`](super::super::Inspection::told)
+    /// Returns a plugin with the tools that the component told before, as [`Inspection::discovered_tools`](super::super::Inspection::discovered_tools)
     /// wrote them; `None` for any other text.
     #[must_use]
-    pub fn with_told(&self, told: &str) -> Option<Arc<Self>> {
+    pub fn with_discovered_tools(&self, told: &str) -> Option<Arc<Self>> {
         let told: Vec<ToldTool> = serde_json::from_str(told).ok()?;
         Some(self.telling(self.inspection().telling(told, self.name())))
     }

@@ -26,13 +26,13 @@ pub struct Annotations {
     /// The bounds that the package asks for itself; they can only lower those that hold.
     pub limits: LimitRequest,
     /// The values without which none of its tools works.
-    pub needs: Vec<Need>,
+    pub requirements: Vec<Requirement>,
 }
 
 /// A value that a plugin needs: a key, an address. It is looked up anew at each call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Need {
+pub struct Requirement {
     /// The name of the environment variable, the secret or the setting.
     pub name: String,
     /// What it is, and where to get one.

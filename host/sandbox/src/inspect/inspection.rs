@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use super::annotations::Annotations;
 use super::check::{self, Checked};
 use super::docs;
+use super::dynamic_tools::DynamicTools;
 use super::footprint::Footprint;
 use super::imports::{self, Import};
 use super::package_docs;
@@ -15,7 +16,7 @@ use super::reflect::reflect;
 use super::wit_text;
 use crate::dynamic::{self, ToldTool};
 use crate::link::engine::Profile;
-use crate::values::types::{Function, FunctionKind, Resource, Shape, Skipped};
+use crate::values::types::{Function, FunctionKind, Resource, Shape, SkippedExport};
 use toolwit_core::Error;
 use toolwit_core::{ToolDefinition, ToolId, snake_case};
 
@@ -34,7 +35,7 @@ pub struct Inspection {
     /// The resources whose methods become tools when a call returns one.
     pub entities: Vec<EntityType>,
     /// Exports that are no tools, and why.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedExport>,
     /// What it imports.
     pub imports: Vec<Import>,
     /// What an instance takes before it runs.
@@ -72,7 +73,7 @@ pub struct Origin<'a> {
     /// The plugin's name, the first part of its tools' ids.
     pub name: &'a str,
     /// WIT text from a file beside the component, for docs.
-    pub wit_beside: Option<&'a str>,
+    pub adjacent_wit: Option<&'a str>,
 }
 
 impl Inspection {
@@ -82,16 +83,16 @@ impl Inspection {
     /// [`ErrorKind::MalformedComponent`](toolwit_core::ErrorKind::MalformedComponent) or
     /// [`ErrorKind::Unsupported`](toolwit_core::ErrorKind::Unsupported), with one line that says why. An import that the
     /// host does not offer is no error here; see [`Inspection::require_loadable`].
-    pub fn of(bytes: &[u8], origin: Origin<'_>) -> Result<Self, Error> {
-        Self::annotated(bytes, origin, &Annotations::default())
+    pub fn from_bytes(bytes: &[u8], origin: Origin<'_>) -> Result<Self, Error> {
+        Self::from_bytes_with(bytes, origin, &Annotations::default())
     }
 
     /// Reads a component, and puts what its package says about it in the place of its own docs.
     ///
     /// # Errors
-    /// Those of [`Inspection::of`], and [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for an
+    /// Those of [`Inspection::from_bytes`], and [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for an
     /// annotation of something that the component lacks.
-    pub fn annotated(bytes: &[u8], origin: Origin<'_>, annotations: &Annotations) -> Result<Self, Error> {
+    pub fn from_bytes_with(bytes: &[u8], origin: Origin<'_>, annotations: &Annotations) -> Result<Self, Error> {
         let checked = check::check(bytes)?;
         let wit = wit_with_docs(&checked, origin);
         let mut shape = reflect(&checked, wit.as_ref());
@@ -143,34 +144,29 @@ impl Inspection {
         }
     }
 
-    /// Tells whether the component has tools that it tells only when it runs, and was not asked for them yet.
+    /// Returns whether the component has dynamic tools, and whether they have been discovered.
     #[must_use]
-    pub fn awaits_tools(&self) -> bool {
-        self.shape
-            .dynamic
-            .as_ref()
-            .is_some_and(|dynamic| dynamic.told.is_none())
+    pub fn dynamic_tools(&self) -> DynamicTools {
+        match &self.shape.dynamic {
+            None => DynamicTools::None,
+            Some(dynamic) if dynamic.told.is_none() => DynamicTools::Undiscovered,
+            Some(_) => DynamicTools::Discovered,
+        }
     }
 
-    /// Tells whether the component has tools that it tells only when it runs.
+    /// Writes what the component told of its tools as text for [`Inspection::with_discovered_tools`]; none where nothing was.
     #[must_use]
-    pub fn has_dynamic_tools(&self) -> bool {
-        self.shape.dynamic.is_some()
-    }
-
-    /// Writes what the component told of its tools as text for [`Inspection::with_told`]; none where nothing was.
-    #[must_use]
-    pub fn told(&self) -> Option<String> {
+    pub fn discovered_tools(&self) -> Option<String> {
         let told = self.shape.dynamic.as_ref()?.told.as_ref()?;
         serde_json::to_string(told).ok()
     }
 
-    /// Adds the tools that the component told before, as [`Inspection::told`] wrote them, for a plugin of this name. Text that
+    /// Adds the tools that the component told before, as [`Inspection::discovered_tools`] wrote them, for a plugin of this name. Text that
     /// is none of that adds nothing.
     #[must_use]
-    pub fn with_told(self, told: &str, plugin: &str) -> Self {
+    pub fn with_discovered_tools(self, told: &str, plugin: &str) -> Self {
         match serde_json::from_str(told) {
-            Ok(told) if self.has_dynamic_tools() => self.telling(told, plugin),
+            Ok(told) if !self.dynamic_tools().is_none() => self.telling(told, plugin),
             _ => self,
         }
     }
@@ -209,7 +205,7 @@ pub fn component_wit(bytes: &[u8]) -> Option<String> {
     let checked = check::check(bytes).ok()?;
     let origin = Origin {
         name: "",
-        wit_beside: None,
+        adjacent_wit: None,
     };
     let wit = wit_with_docs(&checked, origin).or_else(|| docs::decode_component(bytes))?;
     wit_text::print(&wit)
@@ -222,7 +218,7 @@ fn wit_with_docs(checked: &Checked<'_>, origin: Origin<'_>) -> Option<wit_parser
         .iter()
         .filter(|(name, _)| *name == toolwit_sections::WIT_SECTION)
         .map(|(_, bytes)| *bytes);
-    docs::decode_packages(sections).or_else(|| docs::parse_wit(origin.wit_beside?))
+    docs::decode_packages(sections).or_else(|| docs::parse_wit(origin.adjacent_wit?))
 }
 
 fn entity_type(shape: &Shape, resource: &Resource, plugin: &str) -> EntityType {

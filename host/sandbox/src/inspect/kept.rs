@@ -6,7 +6,7 @@ use super::inspection::{Facts, Inspection};
 use crate::values::types::Shape;
 
 /// Changes whenever the text does, or what is read from a component. Text of another version is not read.
-pub const KEPT_VERSION: u32 = 3;
+pub const INSPECTION_CACHE_VERSION: u32 = 3;
 
 #[derive(Serialize)]
 struct Writing<'a> {
@@ -23,29 +23,29 @@ struct Reading {
 }
 
 impl Inspection {
-    /// Writes it as text for [`Inspection::restore`]. Schemas are left out: they follow from the types.
+    /// Writes it as text for [`Inspection::from_cache_text`]. Schemas are left out: they follow from the types.
     #[must_use]
-    pub fn keep(&self) -> String {
+    pub fn to_cache_text(&self) -> String {
         let writing = Writing {
-            version: KEPT_VERSION,
+            version: INSPECTION_CACHE_VERSION,
             facts: &self.facts(),
             shape: &self.shape,
         };
         serde_json::to_string(&writing).unwrap_or_default()
     }
 
-    /// Reads what [`Inspection::keep`] wrote, for a plugin of this name. `None` for anything else.
+    /// Reads what [`Inspection::to_cache_text`] wrote, for a plugin of this name. `None` for anything else.
     ///
     /// The text is trusted as far as its owner is: keep it where only the host writes.
     #[must_use]
-    pub fn restore(kept: &str, plugin: &str) -> Option<Self> {
+    pub fn from_cache_text(kept: &str, plugin: &str) -> Option<Self> {
         let reading: Reading = serde_json::from_str(kept).ok()?;
-        (reading.version == KEPT_VERSION && reading.shape.is_sound())
+        (reading.version == INSPECTION_CACHE_VERSION && reading.shape.is_sound())
             .then(|| Self::assemble(reading.facts, reading.shape, plugin))
     }
 }
 
-/// Tells whether what [`Inspection::keep`] wrote is of a component that tells tools when it runs, without reading all of it.
+/// Tells whether what [`Inspection::to_cache_text`] wrote is of a component that tells tools when it runs, without reading all of it.
 /// Within a text of the author's, there is a backslash before each quotation mark.
 pub(crate) fn tells_tools(kept: &str) -> bool {
     kept.contains("\"dynamic\":{\"tools\":")
@@ -112,16 +112,16 @@ mod tests {
                 (func (export "add") (param "a" s32) (param "b" s32) (result s32) (canon lift (core func $i "add"))))"#,
         )
         .unwrap();
-        let inspection = Inspection::of(
+        let inspection = Inspection::from_bytes(
             &component,
             Origin {
                 name: "sum",
-                wit_beside: None,
+                adjacent_wit: None,
             },
         )
         .unwrap();
-        let kept = inspection.keep();
-        let restored = Inspection::restore(&kept, "sum").unwrap();
+        let kept = inspection.to_cache_text();
+        let restored = Inspection::from_cache_text(&kept, "sum").unwrap();
         assert_eq!(
             serde_json::to_value(&restored.tools).unwrap(),
             serde_json::to_value(&inspection.tools).unwrap()
@@ -131,15 +131,15 @@ mod tests {
         let mut shape = Shape::clone(&inspection.shape);
         shape.functions[0].docs = Some(r#""dynamic":{"tools":0,"call":0}"#.to_owned());
         assert!(!tells_tools(
-            &Inspection::assemble(inspection.facts(), shape.clone(), "sum").keep()
+            &Inspection::assemble(inspection.facts(), shape.clone(), "sum").to_cache_text()
         ));
         shape.dynamic = Some(crate::dynamic::DynamicExport::at(0, 0));
         assert!(tells_tools(
-            &Inspection::assemble(inspection.facts(), shape, "sum").keep()
+            &Inspection::assemble(inspection.facts(), shape, "sum").to_cache_text()
         ));
-        assert!(Inspection::restore(&kept.replacen("\"version\":3", "\"version\":0", 1), "sum").is_none());
+        assert!(Inspection::from_cache_text(&kept.replacen("\"version\":3", "\"version\":0", 1), "sum").is_none());
         for length in (0..kept.len()).filter(|at| kept.is_char_boundary(*at)) {
-            assert!(Inspection::restore(&kept[..length], "sum").is_none());
+            assert!(Inspection::from_cache_text(&kept[..length], "sum").is_none());
         }
     }
 }

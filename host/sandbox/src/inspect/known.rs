@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use super::dynamic_tools::DynamicTools;
 use super::footprint::Footprint;
 use super::inspection::{Facts, Inspection};
 use super::kept::tells_tools;
@@ -10,10 +11,10 @@ use crate::grants::Declared;
 use crate::link::engine::Profile;
 use crate::values::types::Shape;
 
-/// What was kept of an inspection, by [`Inspection::keep`].
+/// What was kept of an inspection, by [`Inspection::to_cache_text`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct KeptInspection {
+pub struct CachedInspection {
     /// SHA-256 of the component.
     pub digest: String,
     /// How many tools it has.
@@ -22,7 +23,7 @@ pub struct KeptInspection {
     pub text: String,
 }
 
-impl KeptInspection {
+impl CachedInspection {
     /// Puts together what was kept.
     #[must_use]
     pub fn new(digest: impl Into<String>, tool_count: usize, text: impl Into<String>) -> Self {
@@ -38,8 +39,6 @@ impl KeptInspection {
 pub(crate) struct Known {
     digest: Box<str>,
     tool_count: usize,
-    /// Whether the component is yet to be asked for tools. What is kept was asked.
-    awaits_tools: bool,
     /// Taken when it is read.
     kept: Mutex<Option<String>>,
     inspection: OnceLock<Arc<Inspection>>,
@@ -51,18 +50,16 @@ impl Known {
         Self {
             digest: inspection.digest.as_str().into(),
             tool_count: inspection.tools.len(),
-            awaits_tools: inspection.awaits_tools(),
             kept: Mutex::default(),
             inspection: OnceLock::from(Arc::new(inspection)),
             declared: OnceLock::new(),
         }
     }
 
-    pub(crate) fn kept(kept: KeptInspection) -> Self {
+    pub(crate) fn kept(kept: CachedInspection) -> Self {
         Self {
             digest: kept.digest.into(),
             tool_count: kept.tool_count,
-            awaits_tools: false,
             kept: Mutex::new(Some(kept.text)),
             inspection: OnceLock::new(),
             declared: OnceLock::new(),
@@ -77,20 +74,17 @@ impl Known {
         self.tool_count
     }
 
-    pub(crate) fn awaits_tools(&self) -> bool {
-        self.awaits_tools
-    }
-
-    /// Tells whether the component tells tools when it runs. What was kept is not taken apart for that.
-    pub(crate) fn has_dynamic_tools(&self) -> bool {
+    /// Returns whether the component has dynamic tools. Cached text is not parsed for that.
+    pub(crate) fn dynamic_tools(&self) -> DynamicTools {
         if let Some(inspection) = self.inspection.get() {
-            return inspection.has_dynamic_tools();
+            return inspection.dynamic_tools();
         }
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         match &*kept {
-            Some(text) => tells_tools(text),
+            Some(text) if tells_tools(text) => DynamicTools::Discovered,
+            Some(_) => DynamicTools::None,
             // It is being read at this moment, which takes microseconds.
-            None => self.inspection.wait().has_dynamic_tools(),
+            None => self.inspection.wait().dynamic_tools(),
         }
     }
 
@@ -98,7 +92,7 @@ impl Known {
     pub(crate) fn inspection(&self, plugin: &str) -> &Arc<Inspection> {
         self.inspection.get_or_init(|| {
             let text = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let restored = text.and_then(|text| Inspection::restore(&text, plugin));
+            let restored = text.and_then(|text| Inspection::from_cache_text(&text, plugin));
             let inspection = restored.filter(|inspection| *inspection.digest == *self.digest);
             Arc::new(inspection.unwrap_or_else(|| {
                 // Who kept it made sure that it is whole; a component of which nothing is known has no tools.

@@ -3,6 +3,7 @@
 pub(crate) mod annotations;
 pub(crate) mod check;
 pub(crate) mod docs;
+pub(crate) mod dynamic_tools;
 pub(crate) mod footprint;
 pub(crate) mod imports;
 pub(crate) mod inspection;

@@ -61,11 +61,11 @@ mod tests {
             data: section.into(),
         };
         wasm_encoder::ComponentSection::append_to_component(&section, &mut bytes);
-        let inspection = Inspection::of(
+        let inspection = Inspection::from_bytes(
             &bytes,
             Origin {
                 name: "calc",
-                wit_beside: None,
+                adjacent_wit: None,
             },
         )
         .unwrap();

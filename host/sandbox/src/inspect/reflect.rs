@@ -14,7 +14,9 @@ use super::check::Checked;
 use super::type_reader::{Parts, TypeReader};
 use crate::dynamic::{self, DynamicExport};
 use crate::link::host_api::PACKAGE;
-use crate::values::types::{Field, Function, FunctionKind, Label, Resource, ResourceIndex, Shape, Skipped, WitType};
+use crate::values::types::{
+    Field, Function, FunctionKind, Label, Resource, ResourceIndex, Shape, SkippedExport, WitType,
+};
 
 /// The most parts that the types of all functions of a component may have together.
 const COMPONENT_PARTS_MAX: usize = 1 << 17;
@@ -205,11 +207,11 @@ impl<'a> Reader<'a> {
 
     fn skip(&mut self, export: &str, reason: impl Into<String>) {
         match self.shape.skipped.len() {
-            len if len < SKIPPED_MAX => self.shape.skipped.push(Skipped {
+            len if len < SKIPPED_MAX => self.shape.skipped.push(SkippedExport {
                 export: shortened(export),
                 reason: reason.into(),
             }),
-            SKIPPED_MAX => self.shape.skipped.push(Skipped {
+            SKIPPED_MAX => self.shape.skipped.push(SkippedExport {
                 export: "…".to_owned(),
                 reason: format!("more than {SKIPPED_MAX} exports are no tools"),
             }),

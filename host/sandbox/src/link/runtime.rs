@@ -17,23 +17,23 @@ use toolwit_core::limits::{EngineLimits, LimitRequest};
 /// Where machine code of compiled components is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum CodeCachePlace {
+pub enum CodeCacheLocation {
     /// In `toolwit/code` of the user's cache directory (`$XDG_CACHE_HOME`, else `~/.cache`).
     #[default]
     User,
     /// In this directory, which must belong to the user and be closed to others.
-    At(PathBuf),
+    Directory(PathBuf),
     /// Nowhere: every process compiles anew.
     Off,
 }
 
-impl CodeCachePlace {
+impl CodeCacheLocation {
     /// Returns the directory, where there is one.
     #[must_use]
     pub fn directory(&self) -> Option<PathBuf> {
         match self {
             Self::Off => None,
-            Self::At(directory) => Some(directory.clone()),
+            Self::Directory(directory) => Some(directory.clone()),
             Self::User => user_cache_directory(),
         }
     }
@@ -47,7 +47,7 @@ pub struct RuntimeOptions {
     /// What the operator allows each call; what is not set is at its default.
     pub operator_limits: LimitRequest,
     /// Where machine code is kept.
-    pub code_cache: CodeCachePlace,
+    pub code_cache: CodeCacheLocation,
     /// The operator's file of grants. Without one nothing is granted.
     pub grants: Option<PathBuf>,
     /// The file with the values of secrets, as [`SecretStore`](crate::SecretStore) keeps it.

@@ -209,7 +209,7 @@ impl Resource {
 /// An export that is no tool, and why.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
-pub struct Skipped {
+pub struct SkippedExport {
     /// The export, as the component names it.
     pub export: String,
     /// Why it is no tool.
@@ -221,7 +221,7 @@ pub struct Skipped {
 pub(crate) struct Shape {
     pub(crate) functions: Vec<Function>,
     pub(crate) resources: Vec<Resource>,
-    pub(crate) skipped: Vec<Skipped>,
+    pub(crate) skipped: Vec<SkippedExport>,
     /// Where it tells tools when it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) dynamic: Option<DynamicExport>,

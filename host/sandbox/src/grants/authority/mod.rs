@@ -27,7 +27,7 @@ pub(crate) use secret::Secret;
 pub use secret::{SecretError, SecretStore};
 
 use crate::grants::{ClockRule, Denial, RandomRule};
-use crate::inspect::annotations::Need;
+use crate::inspect::annotations::Requirement;
 use crate::link::host_api::CallStack;
 use crate::link::keyvalue::{KeyValueStore, MemoryKeyValueStore};
 use toolwit_core::{Error, ErrorKind, Phase};
@@ -208,13 +208,13 @@ impl CallAuthority {
 
     /// Refuses a call that lacks a value which the plugin cannot do without: as a granted variable or setting, or as a
     /// granted secret, whose value the guest need not see.
-    pub(crate) fn require(&self, needs: &[Need]) -> Result<(), Error> {
+    pub(crate) fn require(&self, needs: &[Requirement]) -> Result<(), Error> {
         if needs.is_empty() {
             return Ok(());
         }
         let effective = &self.granted.effective;
         let variables = self.variables();
-        let is_there = |need: &&Need| {
+        let is_there = |need: &&Requirement| {
             variables
                 .iter()
                 .any(|(name, value)| *name == need.name && !value.is_empty())
@@ -227,7 +227,7 @@ impl CallAuthority {
         }
     }
 
-    fn lacks(&self, need: &Need) -> Error {
+    fn lacks(&self, need: &Requirement) -> Error {
         let (plugin, name) = (&self.plugin, &need.name);
         let what = match need.description.trim() {
             "" => String::new(),

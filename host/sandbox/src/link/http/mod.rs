@@ -20,7 +20,7 @@ use wasmtime_wasi_http::{
 
 pub(crate) use bounds::{HttpBounds, HttpBudget};
 pub(crate) use resolve::SystemResolver;
-pub use resolve::{Resolve, Resolving};
+pub use resolve::{Resolve, ResolveFuture};
 #[cfg(feature = "network")]
 pub(crate) use trust::ExtraRoots;
 

@@ -1,0 +1,31 @@
+//! The state of a component's dynamic tools.
+
+use serde::{Deserialize, Serialize};
+
+/// Whether a component has dynamic tools, and whether the host has discovered them.
+///
+/// Dynamic tools are the tools that a component lists at run time, through `toolwit:plugin/dynamic`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DynamicTools {
+    /// The component does not export `toolwit:plugin/dynamic`.
+    None,
+    /// The component has not been queried yet.
+    Undiscovered,
+    /// The component was queried; its definitions include the tools that it listed.
+    Discovered,
+}
+
+impl DynamicTools {
+    /// Whether the component has no dynamic tools.
+    #[must_use]
+    pub fn is_none(self) -> bool {
+        self == Self::None
+    }
+
+    /// Whether the component has dynamic tools that have not been discovered yet.
+    #[must_use]
+    pub fn is_undiscovered(self) -> bool {
+        self == Self::Undiscovered
+    }
+}
