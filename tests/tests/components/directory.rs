@@ -99,7 +99,7 @@ async fn a_pipe_does_not_keep_the_host_waiting() {
 async fn a_directory_that_is_not_there_is_an_error_that_names_it() {
     let error = match Toolwit::builder()
         .plugins("/no/such/place")
-        .code_cache(CodeCachePlace::Off)
+        .code_cache(CodeCacheLocation::Off)
         .build()
         .await
     {
