@@ -45,7 +45,7 @@ fn own_first_call(component: &Path, own: &Path) -> Duration {
         let host = host.build().await.unwrap();
         let tools = host.tools(&Scope::new());
         let tool = host.find(&tools, "evaluate").unwrap();
-        let arguments = toolwit::parse_arguments(EXPRESSION).unwrap().arguments;
+        let arguments = toolwit::tool::parse_arguments(EXPRESSION).unwrap().arguments;
         let started = Instant::now();
         let result = tool.call(arguments, &toolwit::ToolContext::new()).await.unwrap();
         let took = started.elapsed();

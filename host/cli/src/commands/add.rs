@@ -14,7 +14,7 @@ use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::output::atomic_file::write_whole;
 use crate::output::page::{FAINT, Page, counted};
 use crate::output::printer::{Format, Printer};
-use toolwit::registry::{Ask, AskPlugins, Package, Registry};
+use toolwit::registry::{DiscoveryTargets, DynamicDiscovery, Package, Registry};
 use toolwit::sandbox::{CodeCacheLocation, Runtime, RuntimeOptions};
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -91,7 +91,10 @@ impl Add {
             let earlier = there.as_ref().and_then(|there| claimed(there, &package.name));
             added.push(put(package, earlier, &place)?);
         }
-        let awaiting = source.packages().iter().filter(|package| package.unasked().is_some());
+        let awaiting = source
+            .packages()
+            .iter()
+            .filter(|package| package.discovery_error().is_some());
         let awaiting: Vec<_> = awaiting.map(|package| package.name.clone()).collect();
         if !awaiting.is_empty()
             && let Err(error) = self.ask(&awaiting, &mut added, printer).await
@@ -109,8 +112,8 @@ impl Add {
     /// need a grant first.
     async fn ask(&self, names: &[String], added: &mut [Added], printer: Printer) -> Result<(), Error> {
         let host = self.plugins.granted(&LimitFlags::default(), &self.authority).await?;
-        let host = host.ask_plugins(AskPlugins::Never).build().await?;
-        for asked in ask(&host, Ask::Anew(names), printer).await? {
+        let host = host.dynamic_discovery(DynamicDiscovery::Never).build().await?;
+        for asked in ask(&host, DiscoveryTargets::Named(names), printer).await? {
             let one = added.iter_mut().find(|added| added.name == asked.plugin);
             match (asked.tools, one) {
                 (Ok(tools), Some(one)) => one.tools = tools,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::configuration::configuration_file;
 use super::environment::variable;
 use toolwit::grants::Grants;
-use toolwit::sandbox::read_grants;
+use toolwit::sandbox::read_grants_file;
 use toolwit::{Error, ErrorKind, Phase};
 
 /// Names the file for commands that are not told one.
@@ -43,7 +43,7 @@ impl GrantFlags {
             let message = format!("the grants {} grant nothing: {why}", file.display());
             Error::new(ErrorKind::Configuration, Phase::Registry, message)
         };
-        let bytes = read_grants(&file).map_err(|error| wrong(error.to_string()))?;
+        let bytes = read_grants_file(&file).map_err(|error| wrong(error.to_string()))?;
         Grants::parse(&bytes).map_err(|error| wrong(error.to_string()))
     }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use toolwit::Error;
 use toolwit::Toolwit;
-use toolwit::registry::{Manifest, Package, Tier, UNASKED};
+use toolwit::registry::{Manifest, Package, TOOLS_NOT_DISCOVERED, Tier};
 use toolwit::sandbox::{CodeCache, CompileStatus, Inspection, Plugin};
 use toolwit::tool::ToolDefinition;
 
@@ -46,7 +46,7 @@ impl<'a> PackageDocument<'a> {
             code: package
                 .plugin()
                 .map_or(CompileStatus::NotStarted.word(), |plugin| code.of(plugin)),
-            reason: match package.unasked() {
+            reason: match package.discovery_error() {
                 Some(unasked) => Some(Cow::Owned(unasked.message.clone())),
                 None => document.reason,
             },
@@ -65,7 +65,7 @@ impl<'a> PackageDocument<'a> {
         let (status, reason) = match (reason, inspection) {
             (Some(error), _) => (Status::Broken, Some(Cow::Borrowed(error.message.as_str()))),
             (None, Some(inspection)) if inspection.dynamic_tools().is_undiscovered() => {
-                (Status::Unasked, Some(Cow::Borrowed(UNASKED)))
+                (Status::Unasked, Some(Cow::Borrowed(TOOLS_NOT_DISCOVERED)))
             }
             (None, _) => (Status::Ready, None),
         };

@@ -10,7 +10,8 @@ use serde_json::json;
 use crate::failure::Failure;
 use crate::hint::limit_option;
 use crate::output::page::{BAD, FAINT, GOOD, Page, WARN};
-use toolwit::{Error, ErrorKind, LimitUse, Phase};
+use toolwit::tool::LimitUse;
+use toolwit::{Error, ErrorKind, Phase};
 
 /// The format of standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use toml_edit::{ArrayOfTables, DocumentMut, Item, Table};
 
 use toolwit::grants::Grants;
 use toolwit::sandbox::private_file;
-use toolwit::sandbox::read_grants;
+use toolwit::sandbox::read_grants_file;
 use toolwit::{Error, ErrorKind, Phase};
 
 /// A file of grants that is being changed. Comments and order stay as they are.
@@ -37,7 +37,7 @@ impl GrantsFile {
     }
 
     fn read(path: PathBuf, lock: Option<fs::File>) -> Result<Self, Error> {
-        let text = match read_grants(&path) {
+        let text = match read_grants_file(&path) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => "version = 1\n".to_owned(),
             Err(error) => return Err(failed(&path, format!("could not be read: {error}"))),
