@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::failure::Failure;
 use crate::hint::limit_option;
 use crate::output::page::{BAD, FAINT, GOOD, Page, WARN};
-use toolwit::tool::LimitUse;
+use toolwit::tool::ExceededLimit;
 use toolwit::{Error, ErrorKind, Phase};
 
 /// The format of standard output.
@@ -110,7 +110,7 @@ impl Printer {
     pub(crate) fn print_error(self, error: &Error) {
         let mut page = Page::new();
         page.styled(BAD, "error:").text(" ").quoted(error).end();
-        if let Some(LimitUse { limit, max, used, .. }) = &error.limit {
+        if let Some(ExceededLimit { limit, max, used, .. }) = &error.limit {
             let option = limit_option(error).map(|option| format!(" (`{option}`)"));
             let option = option.unwrap_or_default();
             page.styled(

@@ -50,7 +50,7 @@ impl Spinner {
 
     /// Replaces the text.
     pub(crate) fn set_text(&self, text: &str) {
-        self.0.set_message(toolwit::sandbox::printable(text));
+        self.0.set_message(toolwit::tool::text::printable(text));
     }
 
     /// Hides the line while `print` runs.

@@ -8,9 +8,10 @@ use tokio::time::Instant;
 
 use super::schema::{self, Spent};
 use crate::inspect::annotations::DESCRIPTION_CHARS_MAX;
-use crate::link::log::printable;
 use crate::values::types::Shape;
-use toolwit_core::{ToolDefinition, ToolId, ToolName, snake_case};
+use toolwit_core::text::printable;
+use toolwit_core::text::snake_case;
+use toolwit_core::{ToolDefinition, ToolId, ToolName};
 
 /// How many tools one component may tell. A model chooses badly among far fewer.
 pub(super) const TOOLS_MAX: usize = 256;
