@@ -10,7 +10,7 @@ use crate::input::limits::LimitFlags;
 use crate::input::plugins::PluginFlags;
 use crate::output::page::{BAD, GOOD, Page};
 use crate::output::printer::{Format, Printer};
-use toolwit::grants::{AccessRequest, Decision, EffectiveRights, AccessMode, RequestTarget, decide};
+use toolwit::grants::{AccessMode, AccessRequest, Decision, EffectiveRights, RequestTarget, decide};
 use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\

@@ -54,7 +54,11 @@ impl Refresh {
 }
 
 /// Asks plugins, and tells about it when it takes long.
-pub(crate) async fn ask(host: &Toolwit, ask: DiscoveryTargets<'_>, printer: Printer) -> Result<Vec<DiscoveryOutcome>, Error> {
+pub(crate) async fn ask(
+    host: &Toolwit,
+    ask: DiscoveryTargets<'_>,
+    printer: Printer,
+) -> Result<Vec<DiscoveryOutcome>, Error> {
     with_spinner(
         printer,
         "asking plugins for their tools",

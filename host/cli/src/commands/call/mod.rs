@@ -104,7 +104,8 @@ async fn call(
         Ok(tool) => tool,
         // It may be one that a plugin tells only when it runs.
         Err(_) => {
-            let _asking = with_spinner(printer, "asking plugins for their tools", host.discover_dynamic_tools()).await?;
+            let _asking =
+                with_spinner(printer, "asking plugins for their tools", host.discover_dynamic_tools()).await?;
             tools = host.tools(&Scope::new());
             find_tool(host, &tools, wanted)?
         }
