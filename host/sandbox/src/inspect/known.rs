@@ -8,7 +8,7 @@ use super::footprint::Footprint;
 use super::inspection::{Facts, Inspection};
 use super::kept::tells_tools;
 use crate::grants::Declared;
-use crate::link::engine::Profile;
+use crate::inspect::profile::Profile;
 use crate::values::types::Shape;
 
 /// What was kept of an inspection, by [`Inspection::to_cache_text`].
