@@ -21,8 +21,9 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use toolwit::build::{Build, Silent};
-use toolwit::sandbox::{CodeCachePlace, Plugin, Runtime, RuntimeOptions, Scope};
-use toolwit::{Arguments, Lookup, Tool, ToolContext, ToolSet};
+use toolwit::sandbox::{CodeCacheLocation, Plugin, Runtime, RuntimeOptions, Scope};
+use toolwit::tool::Lookup;
+use toolwit::{Arguments, Tool, ToolContext, ToolSet};
 
 /// Rounds of each side; a profiler wants more (`TOOLWIT_BENCH_ROUNDS`).
 #[expect(clippy::disallowed_methods, reason = "a benchmark has no other way to be told")]
@@ -51,7 +52,7 @@ fn main() {
         .unwrap();
     runtime.block_on(async {
         let mut options = RuntimeOptions::default();
-        options.code_cache = CodeCachePlace::Off;
+        options.code_cache = CodeCacheLocation::Off;
         let host = Runtime::new(options).unwrap();
         let subjects = [
             Subject::load(
@@ -115,7 +116,7 @@ impl Subject {
             .into_iter()
             .find(|tool| tool.definition().name() == function)
             .expect("the function is there");
-        let arguments = toolwit::parse_arguments(arguments).unwrap().arguments;
+        let arguments = toolwit::tool::parse_arguments(arguments).unwrap().arguments;
         let raw = Arc::new(raw::Raw::new(bytes, tool.definition().id.as_str(), &arguments));
         Self {
             name,
@@ -168,7 +169,9 @@ async fn live_entity(host: &Arc<Runtime>) {
         Lookup::Found(found) => found.tool,
         _ => panic!("{name} is there"),
     };
-    let arguments = toolwit::parse_arguments(r#"{"name": "John Smith"}"#).unwrap().arguments;
+    let arguments = toolwit::tool::parse_arguments(r#"{"name": "John Smith"}"#)
+        .unwrap()
+        .arguments;
     let found = find(&tools, "search_customer")
         .call(arguments, &ToolContext::new())
         .await

@@ -14,8 +14,8 @@ use super::plugins::{AuthorityFlags, PluginFlags};
 use super::printer::{Form, Printer};
 use super::refresh::ask;
 use super::whole_file::write_whole;
-use toolwit::registry::{Ask, AskPlugins, Package, Registry};
-use toolwit::sandbox::{CodeCachePlace, Runtime, RuntimeOptions};
+use toolwit::registry::{DiscoveryTargets, DynamicDiscovery, Package, Registry};
+use toolwit::sandbox::{CodeCacheLocation, Runtime, RuntimeOptions};
 use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
@@ -65,7 +65,7 @@ impl Add {
     pub(super) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let place = self.plugins.destination()?;
         let options = RuntimeOptions {
-            code_cache: CodeCachePlace::Off,
+            code_cache: CodeCacheLocation::Off,
             ..RuntimeOptions::default()
         };
         let runtime = Runtime::new(options)?;
@@ -91,7 +91,10 @@ impl Add {
             let earlier = there.as_ref().and_then(|there| claimed(there, &package.name));
             added.push(put(package, earlier, &place)?);
         }
-        let awaiting = source.packages().iter().filter(|package| package.unasked().is_some());
+        let awaiting = source
+            .packages()
+            .iter()
+            .filter(|package| package.discovery_error().is_some());
         let awaiting: Vec<_> = awaiting.map(|package| package.name.clone()).collect();
         if !awaiting.is_empty()
             && let Err(error) = self.ask(&awaiting, &mut added, printer).await
@@ -109,8 +112,8 @@ impl Add {
     /// need a grant first.
     async fn ask(&self, names: &[String], added: &mut [Added], printer: Printer) -> Result<(), Error> {
         let host = self.plugins.granted(&LimitFlags::default(), &self.authority).await?;
-        let host = host.ask_plugins(AskPlugins::Never).build().await?;
-        for asked in ask(&host, Ask::Anew(names), printer).await? {
+        let host = host.dynamic_discovery(DynamicDiscovery::Never).build().await?;
+        for asked in ask(&host, DiscoveryTargets::Named(names), printer).await? {
             let one = added.iter_mut().find(|added| added.name == asked.plugin);
             match (asked.tools, one) {
                 (Ok(tools), Some(one)) => one.tools = tools,

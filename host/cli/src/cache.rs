@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::page::{Page, counted, size};
 use super::printer::{Form, Printer};
 use toolwit::limits::ByteCount;
-use toolwit::sandbox::{CodeCache, CodeCachePlace, CodeCacheUse};
+use toolwit::sandbox::{CodeCache, CodeCacheLocation, CodeCacheUsage};
 use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
@@ -74,8 +74,8 @@ impl Cache {
 
 fn print(
     printer: Printer,
-    usage: &CodeCacheUse,
-    dropped: Option<&CodeCacheUse>,
+    usage: &CodeCacheUsage,
+    dropped: Option<&CodeCacheUsage>,
     directory: &Path,
 ) -> Result<(), Failure> {
     if printer.form() == Form::Json {
@@ -112,7 +112,7 @@ fn print(
 
 /// The cache of this user.
 pub(super) fn directory() -> Result<PathBuf, Error> {
-    CodeCachePlace::User.directory().ok_or_else(|| {
+    CodeCacheLocation::User.directory().ok_or_else(|| {
         let message = "there is no home directory for a cache";
         Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion("set XDG_CACHE_HOME")
     })

@@ -11,7 +11,7 @@ use super::page::{BAD, FAINT, GOOD, Page, TITLE, WARN, size};
 use super::printer::{Form, Printer};
 use super::{cache, describe};
 use toolwit::limits::EngineLimits;
-use toolwit::registry::{EnvironmentNeed, Manifest, UNASKED, inspect_package};
+use toolwit::registry::{EnvironmentNeed, Manifest, TOOLS_NOT_DISCOVERED, inspect_package};
 use toolwit::sandbox::{
     EntityType, Import, ImportSupport, Inspection, Profile, SkippedExport, component_wit, read_component,
 };
@@ -134,7 +134,9 @@ fn page(inspected: &Inspected, refusal: Option<&Error>) -> Page {
         .end();
     page.indent(2).text("status  ");
     match refusal {
-        None if inspection.dynamic_tools().is_undiscovered() => page.styled(WARN, "unasked").text(": ").text(UNASKED),
+        None if inspection.dynamic_tools().is_undiscovered() => {
+            page.styled(WARN, "unasked").text(": ").text(TOOLS_NOT_DISCOVERED)
+        }
         None => page.styled(GOOD, "ready"),
         Some(error) => page.styled(BAD, "broken").text(": ").text(&error.message),
     };

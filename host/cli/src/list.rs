@@ -76,7 +76,7 @@ fn page(registry: &Registry) -> Page {
                     let is_shared = owners.get(definition.name()).is_some_and(|owners| *owners > 1);
                     tool(&mut page, definition, width, is_shared);
                 }
-                if let Some(unasked) = package.unasked() {
+                if let Some(unasked) = package.discovery_error() {
                     page.indent(2)
                         .styled(WARN, "unasked:")
                         .text(" ")

@@ -53,7 +53,7 @@ pub(super) fn with_reason(unknown: Error, host: &Toolwit, wanted: &str) -> Error
         .filter_map(|package| {
             Some((
                 package.name.as_str(),
-                package.reason().cloned().or_else(|| package.unasked())?,
+                package.reason().cloned().or_else(|| package.discovery_error())?,
             ))
         })
         .collect();
@@ -68,7 +68,7 @@ pub(super) fn with_reason(unknown: Error, host: &Toolwit, wanted: &str) -> Error
     if broken.len() == packages.len() {
         return Error::clone(first);
     }
-    let state = match packages.iter().any(|package| package.unasked().is_some()) {
+    let state = match packages.iter().any(|package| package.discovery_error().is_some()) {
         true => "broken or were not asked for their tools",
         false => "broken",
     };

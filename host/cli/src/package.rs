@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use toolwit::Error;
 use toolwit::Toolwit;
-use toolwit::registry::{Manifest, Package, Tier, UNASKED};
+use toolwit::registry::{Manifest, Package, TOOLS_NOT_DISCOVERED, Tier};
 use toolwit::sandbox::{CodeCache, CompileStatus, Inspection, Plugin};
 use toolwit::tool::ToolDefinition;
 
@@ -45,8 +45,8 @@ impl<'a> PackageDocument<'a> {
         Self {
             code: package
                 .plugin()
-                .map_or(CompileStatus::NotAsked.word(), |plugin| code.of(plugin)),
-            reason: match package.unasked() {
+                .map_or(CompileStatus::NotStarted.word(), |plugin| code.of(plugin)),
+            reason: match package.discovery_error() {
                 Some(unasked) => Some(Cow::Owned(unasked.message.clone())),
                 None => document.reason,
             },
@@ -65,7 +65,7 @@ impl<'a> PackageDocument<'a> {
         let (status, reason) = match (reason, inspection) {
             (Some(error), _) => (Status::Broken, Some(Cow::Borrowed(error.message.as_str()))),
             (None, Some(inspection)) if inspection.dynamic_tools().is_undiscovered() => {
-                (Status::Unasked, Some(Cow::Borrowed(UNASKED)))
+                (Status::Unasked, Some(Cow::Borrowed(TOOLS_NOT_DISCOVERED)))
             }
             (None, _) => (Status::Ready, None),
         };
@@ -77,7 +77,7 @@ impl<'a> PackageDocument<'a> {
             tier: manifest.map(Manifest::tier).unwrap_or_default(),
             status,
             reason,
-            code: CompileStatus::NotAsked.word(),
+            code: CompileStatus::NotStarted.word(),
             tools: inspection.map_or(&[], |inspection| &inspection.tools),
         }
     }
@@ -110,13 +110,13 @@ impl CodeStates {
     pub(super) fn of_digest(&self, digest: &str) -> &'static str {
         match self.cached.contains(digest) {
             true => "compiled",
-            false => CompileStatus::NotAsked.word(),
+            false => CompileStatus::NotStarted.word(),
         }
     }
 
     fn of(&self, plugin: &Plugin) -> &'static str {
         match plugin.compile_status() {
-            CompileStatus::NotAsked => self.of_digest(plugin.digest()),
+            CompileStatus::NotStarted => self.of_digest(plugin.digest()),
             status => status.word(),
         }
     }

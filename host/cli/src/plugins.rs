@@ -7,7 +7,7 @@ use super::grant::GrantFlags;
 use super::limits::LimitFlags;
 use super::secret::SecretFlags;
 use super::store::StoreFlags;
-use toolwit::registry::AskPlugins;
+use toolwit::registry::DynamicDiscovery;
 use toolwit::{Error, ErrorKind, Phase};
 use toolwit::{Toolwit, ToolwitBuilder};
 
@@ -40,13 +40,13 @@ impl PluginFlags {
     /// Reads the plugins, to look at them: nothing is granted. Nothing is compiled and nothing runs.
     pub(super) async fn load(&self, limits: &LimitFlags) -> Result<Toolwit, Error> {
         let builder = self.builder(limits).await?;
-        builder.ask_plugins(AskPlugins::Never).build().await
+        builder.dynamic_discovery(DynamicDiscovery::Never).build().await
     }
 
     /// Reads the plugins, to call them under what is granted. None is asked for tools yet.
     pub(super) async fn load_granted(&self, limits: &LimitFlags, authority: &AuthorityFlags) -> Result<Toolwit, Error> {
         let builder = self.granted(limits, authority).await?;
-        builder.ask_plugins(AskPlugins::Never).build().await
+        builder.dynamic_discovery(DynamicDiscovery::Never).build().await
     }
 
     /// Describes a host for calls under what is granted.

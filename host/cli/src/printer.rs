@@ -10,7 +10,8 @@ use serde_json::json;
 use super::failure::Failure;
 use super::limits::flag_for;
 use super::page::{BAD, FAINT, GOOD, Page, WARN};
-use toolwit::{Error, ErrorKind, LimitUse, Phase};
+use toolwit::tool::LimitUse;
+use toolwit::{Error, ErrorKind, Phase};
 
 /// What standard output holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

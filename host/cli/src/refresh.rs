@@ -10,7 +10,7 @@ use super::plugins::{AuthorityFlags, PluginFlags};
 use super::printer::{Form, Printer};
 use super::progress::shown;
 use toolwit::Toolwit;
-use toolwit::registry::{Ask, AskPlugins, Asked};
+use toolwit::registry::{DiscoveryOutcome, DiscoveryTargets, DynamicDiscovery};
 use toolwit::{Error, ErrorKind, Phase};
 
 /// Ask plugins for the tools that they tell only when they run
@@ -34,7 +34,7 @@ pub(super) struct Refresh {
 impl Refresh {
     pub(super) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let host = self.plugins.granted(&self.limits, &self.authority).await?;
-        let host = host.ask_plugins(AskPlugins::Never).build().await?;
+        let host = host.dynamic_discovery(DynamicDiscovery::Never).build().await?;
         let registry = host.registry();
         if let Some(name) = self.names.iter().find(|name| registry.package(name).is_none()) {
             let message = format!("there is no plugin `{name}`");
@@ -43,8 +43,8 @@ impl Refresh {
                 .into());
         }
         let wanted = match self.names.as_slice() {
-            [] => Ask::All,
-            names => Ask::Anew(names),
+            [] => DiscoveryTargets::All,
+            names => DiscoveryTargets::Named(names),
         };
         let asked = ask(&host, wanted, printer).await?;
         tell(&asked, printer)?;
@@ -54,25 +54,29 @@ impl Refresh {
 }
 
 /// Asks plugins, and tells about it when it takes long.
-pub(super) async fn ask(host: &Toolwit, ask: Ask<'_>, printer: Printer) -> Result<Vec<Asked>, Error> {
+pub(super) async fn ask(
+    host: &Toolwit,
+    ask: DiscoveryTargets<'_>,
+    printer: Printer,
+) -> Result<Vec<DiscoveryOutcome>, Error> {
     shown(
         printer,
         "asking plugins for their tools",
-        host.live_registry().take_tools(ask),
+        host.live_registry().discover_dynamic_tools(ask),
     )
     .await
 }
 
-fn tell(asked: &[Asked], printer: Printer) -> Result<(), Failure> {
+fn tell(asked: &[DiscoveryOutcome], printer: Printer) -> Result<(), Failure> {
     if printer.form() == Form::Json {
-        let document = |asked: &Asked| match &asked.tools {
+        let document = |asked: &DiscoveryOutcome| match &asked.tools {
             Ok(tools) => json!({"plugin": asked.plugin, "ok": true, "tools": tools}),
             Err(error) => json!({"plugin": asked.plugin, "ok": false, "error": error}),
         };
         return printer.document(&json!({"asked": asked.iter().map(document).collect::<Vec<_>>()}));
     }
     let mut page = Page::new();
-    for Asked { plugin, tools, .. } in asked {
+    for DiscoveryOutcome { plugin, tools, .. } in asked {
         match tools {
             Ok(tools) => page.text(plugin).text("  ").styled(FAINT, counted(*tools, "tool")),
             Err(error) => page

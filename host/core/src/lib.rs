@@ -28,6 +28,7 @@ pub use tool::{
 /// What the attribute `#[tool]` writes into its users' code.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::tool::{ToolMethod, ToolMethods};
     pub use {schemars, serde};
 }
 

@@ -43,7 +43,7 @@ fn of_function(options: ToolOptions, mut function: ItemFn) -> Result<TokenStream
 
         #[doc = #doc]
         #visibility fn #made() -> ::core::result::Result<::toolwit::NativeTool, ::toolwit::Error> {
-            ::toolwit::ToolMethod::into_tool(#tool)
+            ::toolwit::__private::ToolMethod::into_tool(#tool)
         }
     })
 }
@@ -87,11 +87,11 @@ fn of_impl(options: ImplOptions, mut block: ItemImpl) -> Result<TokenStream> {
     Ok(quote! {
         #block
 
-        impl ::toolwit::ToolMethods for #owner {
+        impl ::toolwit::__private::ToolMethods for #owner {
             #prefix
             #id
 
-            fn tool_methods() -> ::std::vec::Vec<::toolwit::ToolMethod<Self>> {
+            fn tool_methods() -> ::std::vec::Vec<::toolwit::__private::ToolMethod<Self>> {
                 ::std::vec![#(#tools),*]
             }
         }

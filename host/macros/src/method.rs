@@ -109,9 +109,9 @@ impl Method {
         let direct = self.options.return_direct.then(|| quote!(.return_direct()));
         let answer = self.answer();
         let (make, object) = match self.call {
-            Call::Plain => (quote!(::toolwit::ToolMethod::function), None),
+            Call::Plain => (quote!(::toolwit::__private::ToolMethod::function), None),
             _ => (
-                quote!(::toolwit::ToolMethod::new),
+                quote!(::toolwit::__private::ToolMethod::new),
                 Some(quote!(__this: ::std::sync::Arc<Self>,)),
             ),
         };

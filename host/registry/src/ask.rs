@@ -1,4 +1,4 @@
-//! Asking plugins for the tools that they tell only when they run: the one place of the registry in which guest code runs.
+//! Discovery of dynamic tools: the only part of the registry that runs guest code.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use std::time::Duration;
 use futures::StreamExt;
 use tokio::time::Instant;
 
-use super::catalog::TermReader;
+use super::catalog::TermExtractor;
 use super::live::LiveRegistry;
 use super::package::{Package, PackageStatus};
 use super::reading::{Seen, Silent, content_of, indexed, record};
 use super::scan::{SeenFiles, blocking, republish, warned};
 use super::view::Registry;
-use crate::store::{PackageRecord, Store, ToldRecord};
+use crate::store::{DynamicToolsRecord, PackageRecord, Store};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sandbox::Plugin;
 
@@ -29,16 +29,16 @@ const ANSWERS_AT_ONCE_MAX: usize = 256;
 const AGAIN_AFTER: Duration = Duration::from_secs(300);
 
 /// Why a package lacks tools that nobody asked for.
-pub const UNASKED: &str = "it tells its tools when it runs, and was not asked yet";
+pub const TOOLS_NOT_DISCOVERED: &str = "it tells its tools when it runs, and was not asked yet";
 
 /// Which plugins are asked for their tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Ask<'a> {
+pub enum DiscoveryTargets<'a> {
     /// Those that were never asked, and those that told nothing usable a while ago.
-    Unasked,
+    Pending,
     /// Those of these names that have such tools, whatever they told before.
-    Anew(&'a [String]),
+    Named(&'a [String]),
     /// All that have such tools, whatever they told before.
     All,
 }
@@ -46,10 +46,10 @@ pub enum Ask<'a> {
 /// Whether plugins are asked for the tools that they tell only when they run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum AskPlugins {
+pub enum DynamicDiscovery {
     /// When they are found, once: under limits, and with what is granted to them.
     #[default]
-    WhenFound,
+    Automatic,
     /// No: no guest code runs before a tool is called. The tools of such plugins are not there unless they were kept.
     Never,
 }
@@ -57,7 +57,7 @@ pub enum AskPlugins {
 /// What came of asking a plugin.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Asked {
+pub struct DiscoveryOutcome {
     /// The plugin.
     pub plugin: String,
     /// How many tools it has now, those included that are known from its types; or why none of those that it tells can be used.
@@ -75,11 +75,11 @@ impl Package {
     /// Says why its tools are not all known and what helps: it tells them when it runs, and was not asked yet or told nothing
     /// that can be used. The others work.
     #[must_use]
-    pub fn unasked(&self) -> Option<Error> {
+    pub fn discovery_error(&self) -> Option<Error> {
         self.plugin()
             .filter(|plugin| plugin.dynamic_tools().is_undiscovered())?;
         let asks = format!("`toolwit refresh {}` asks it", self.name);
-        let error = match &self.untold {
+        let error = match &self.discovery_failure {
             Some(error) => {
                 let hint = match &error.suggestion {
                     Some(helps) => format!("{helps}; then {asks} again"),
@@ -87,7 +87,7 @@ impl Package {
                 };
                 Error::clone(error).with_suggestion(hint)
             }
-            None => Error::new(ErrorKind::ToolUnavailable, Phase::Registry, UNASKED)
+            None => Error::new(ErrorKind::ToolUnavailable, Phase::Registry, TOOLS_NOT_DISCOVERED)
                 .with_suggestion(format!("{asks} now; a host does when it starts")),
         };
         Some(error.with_plugin(&*self.name))
@@ -98,12 +98,12 @@ impl LiveRegistry {
     /// Asks plugins for the tools that they tell only when they run, and publishes what each told as it comes. It is kept in
     /// the store, by the plugin's name and the digest of its component, so that nobody asks twice.
     ///
-    /// One that tells nothing usable says why ([`Package::unasked`]) until it is asked again; its other tools work, and what it
+    /// One that tells nothing usable says why ([`Package::discovery_error`]) until it is asked again; its other tools work, and what it
     /// told before stays. Only one that cannot run at all is broken. A registry that never changes asks nobody.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`] when a task of the host fails. How each plugin answered is no error here.
-    pub async fn take_tools(&self, ask: Ask<'_>) -> Result<Vec<Asked>, Error> {
+    pub async fn discover_dynamic_tools(&self, ask: DiscoveryTargets<'_>) -> Result<Vec<DiscoveryOutcome>, Error> {
         if self.is_fixed() {
             return Ok(Vec::new());
         }
@@ -115,7 +115,7 @@ impl LiveRegistry {
             .buffer_unordered(AT_ONCE)
             .ready_chunks(ANSWERS_AT_ONCE_MAX);
         let mut answers = pin!(answers);
-        let mut asked: Vec<Asked> = Vec::new();
+        let mut asked: Vec<DiscoveryOutcome> = Vec::new();
         while let Some(round) = answers.next().await {
             asked.extend(round.iter().map(Answer::report));
             self.publish(round).await?;
@@ -134,7 +134,7 @@ impl LiveRegistry {
             if taken.is_nothing {
                 return Ok(None);
             }
-            warned(store.keep_told_tools(&taken.told));
+            warned(store.save_dynamic_tools(&taken.told));
             warned(store.update_packages(&taken.packages, &[]));
             Ok(Some((republish(&earlier, &now, store), now)))
         });
@@ -147,8 +147,8 @@ impl LiveRegistry {
 }
 
 impl Answer {
-    fn report(&self) -> Asked {
-        Asked {
+    fn report(&self) -> DiscoveryOutcome {
+        DiscoveryOutcome {
             plugin: self.plugin.name().to_owned(),
             tools: self
                 .told
@@ -160,10 +160,10 @@ impl Answer {
 }
 
 /// Chooses whom to ask.
-fn wanted(registry: &Registry, seen: &SeenFiles, ask: Ask<'_>) -> Vec<(PathBuf, Arc<Plugin>)> {
+fn wanted(registry: &Registry, seen: &SeenFiles, ask: DiscoveryTargets<'_>) -> Vec<(PathBuf, Arc<Plugin>)> {
     let names: HashSet<&str> = match ask {
-        Ask::Anew(names) => names.iter().map(String::as_str).collect(),
-        Ask::Unasked | Ask::All => HashSet::new(),
+        DiscoveryTargets::Named(names) => names.iter().map(String::as_str).collect(),
+        DiscoveryTargets::Pending | DiscoveryTargets::All => HashSet::new(),
     };
     let choose = |package: &Package| {
         let seen = seen.get(&package.path);
@@ -172,12 +172,12 @@ fn wanted(registry: &Registry, seen: &SeenFiles, ask: Ask<'_>) -> Vec<(PathBuf, 
         let broken = || silent.filter(|_| seen.is_some_and(|seen| seen.package.plugin().is_none()));
         let plugin = package.plugin().or_else(|| broken().map(|silent| &silent.plugin))?;
         let is_wanted = match ask {
-            Ask::Unasked => {
+            DiscoveryTargets::Pending => {
                 plugin.dynamic_tools().is_undiscovered()
                     && silent.is_none_or(|silent| silent.since.elapsed() >= AGAIN_AFTER)
             }
-            Ask::Anew(_) => names.contains(&*package.name) && !plugin.dynamic_tools().is_none(),
-            Ask::All => !plugin.dynamic_tools().is_none(),
+            DiscoveryTargets::Named(_) => names.contains(&*package.name) && !plugin.dynamic_tools().is_none(),
+            DiscoveryTargets::All => !plugin.dynamic_tools().is_none(),
         };
         is_wanted.then(|| (package.path.clone(), plugin.clone()))
     };
@@ -185,13 +185,13 @@ fn wanted(registry: &Registry, seen: &SeenFiles, ask: Ask<'_>) -> Vec<(PathBuf, 
 }
 
 /// Takes what another process kept, or asks.
-async fn asked(store: &Arc<dyn Store>, path: PathBuf, plugin: Arc<Plugin>, ask: Ask<'_>) -> Answer {
+async fn asked(store: &Arc<dyn Store>, path: PathBuf, plugin: Arc<Plugin>, ask: DiscoveryTargets<'_>) -> Answer {
     let (name, digest) = (plugin.name().to_owned(), plugin.digest().to_owned());
     let store = store.clone();
-    let look_up = move || Ok(warned(store.told_tools(&name, &digest)));
+    let look_up = move || Ok(warned(store.dynamic_tools(&name, &digest)));
     let kept = match ask {
-        Ask::Unasked => blocking(look_up).await.ok().flatten(),
-        Ask::Anew(_) | Ask::All => None,
+        DiscoveryTargets::Pending => blocking(look_up).await.ok().flatten(),
+        DiscoveryTargets::Named(_) | DiscoveryTargets::All => None,
     };
     let told = match kept.and_then(|kept| plugin.with_discovered_tools(&kept)) {
         Some(plugin) => Ok(plugin),
@@ -206,13 +206,13 @@ async fn asked(store: &Arc<dyn Store>, path: PathBuf, plugin: Arc<Plugin>, ask: 
 /// What is to be remembered of answers.
 struct Taken {
     packages: Vec<PackageRecord>,
-    told: Vec<ToldRecord>,
+    told: Vec<DynamicToolsRecord>,
     is_nothing: bool,
 }
 
 /// Puts answers into what was seen, unless their file is another one by now.
 fn take_over(seen: &mut SeenFiles, answers: Vec<Answer>) -> Taken {
-    let mut terms = TermReader::new();
+    let mut terms = TermExtractor::new();
     let mut taken = Taken {
         packages: Vec::new(),
         told: Vec::new(),
@@ -226,7 +226,7 @@ fn take_over(seen: &mut SeenFiles, answers: Vec<Answer>) -> Taken {
             Ok(told) => {
                 taken
                     .told
-                    .extend(told.inspection().discovered_tools().map(|text| ToldRecord {
+                    .extend(told.inspection().discovered_tools().map(|text| DynamicToolsRecord {
                         plugin: told.name().to_owned(),
                         digest: told.digest().to_owned(),
                         told: text,
@@ -263,7 +263,7 @@ fn is_of(seen: &Seen, plugin: &Arc<Plugin>) -> bool {
 
 impl Seen {
     /// The same files, with a plugin that told more, and what is to be remembered of it.
-    fn telling(&self, path: &Path, plugin: Arc<Plugin>, terms: &mut TermReader) -> (Self, PackageRecord) {
+    fn telling(&self, path: &Path, plugin: Arc<Plugin>, terms: &mut TermExtractor) -> (Self, PackageRecord) {
         let manifest = self.package.manifest.as_deref();
         let mut record = record(&self.package.name, path, plugin.inspection(), manifest, terms);
         record.stamp = self.stamp.clone().unwrap_or_default();
@@ -272,7 +272,7 @@ impl Seen {
         let seen = Self {
             package: Package {
                 status: PackageStatus::Ready(plugin),
-                untold: None,
+                discovery_failure: None,
                 ..self.package.clone()
             },
             stamp: self.stamp.clone(),
@@ -294,7 +294,7 @@ impl Seen {
             },
             false => Package {
                 status: PackageStatus::Ready(plugin.clone()),
-                untold: Some(Arc::new(error)),
+                discovery_failure: Some(Arc::new(error)),
                 ..package
             },
         };

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::catalog::{Document, HealthBoost, Standing};
+use super::catalog::{Document, HealthBoost, RankingSignals};
 use super::health::decayed;
 use super::manifest::{Manifest, Tier};
 use crate::store::{HealthState, ToolHealth};
@@ -59,13 +59,13 @@ pub(super) fn quality_percent(tool: &ToolDefinition, tier: Tier) -> u8 {
 }
 
 /// Puts together what speaks for a tool.
-pub(super) fn standing(quality: f32, health: &ToolHealth, now_ms: u64) -> Standing {
+pub(super) fn standing(quality: f32, health: &ToolHealth, now_ms: u64) -> RankingSignals {
     let boost = match decayed(health, now_ms) {
         HealthState::Healthy => HealthBoost::Healthy,
         HealthState::Unknown => HealthBoost::Unknown,
         HealthState::Broken => HealthBoost::Broken,
     };
-    Standing::new(boost, quality, health.uses)
+    RankingSignals::new(boost, quality, health.uses)
 }
 
 /// Writes names and descriptions of the parameters, down to the fields of records.

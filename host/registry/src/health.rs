@@ -33,7 +33,7 @@ pub(super) fn decayed(health: &ToolHealth, now_ms: u64) -> HealthState {
 /// Tells what the end of a call says about the tool's health. `None` for what is the caller's doing: arguments that do not
 /// fit, a missing key or grant, a limit of the operator, a cancellation.
 #[must_use]
-pub fn verdict(error: Option<&Error>) -> Option<(CheckStage, CheckOutcome)> {
+pub fn check_outcome(error: Option<&Error>) -> Option<(CheckStage, CheckOutcome)> {
     let Some(error) = error else {
         return Some((CheckStage::Execution, CheckOutcome::Success));
     };
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     fn failed(kind: ErrorKind, phase: Phase) -> Option<(CheckStage, CheckOutcome)> {
-        verdict(Some(&Error::new(kind, phase, "no")))
+        check_outcome(Some(&Error::new(kind, phase, "no")))
     }
 
     // accept: 122, accept: 136
@@ -82,7 +82,10 @@ mod tests {
             failed(ErrorKind::UnknownImport, Phase::Link),
             Some((CheckStage::Import, failure()))
         );
-        assert_eq!(verdict(None), Some((CheckStage::Execution, CheckOutcome::Success)));
+        assert_eq!(
+            check_outcome(None),
+            Some((CheckStage::Execution, CheckOutcome::Success))
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use async_trait::async_trait;
 
 use super::catalog::HealthBoost;
-use super::health::{now_ms, verdict};
+use super::health::{check_outcome, now_ms};
 use super::view::Newest;
 use crate::store::{CheckOutcome, Store, ToolKey};
 use toolwit_core::Error;
@@ -39,7 +39,9 @@ impl HealthTool {
     }
 
     async fn remember(&self, error: Option<&Error>) {
-        let Some((stage, outcome)) = verdict(error) else { return };
+        let Some((stage, outcome)) = check_outcome(error) else {
+            return;
+        };
         let now = if outcome == CheckOutcome::Success {
             SUCCESS
         } else {

@@ -28,7 +28,7 @@ pub(super) const BESIDE: [&str; 2] = ["toml", "wit"];
 /// What it means that a place is not there at the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Absent {
+pub enum MissingPath {
     /// Its name is wrong: an error.
     #[default]
     Error,
@@ -37,10 +37,10 @@ pub enum Absent {
 }
 
 /// Lists the component files of directories, by path.
-pub(super) fn list(places: &[PathBuf], absent: Absent) -> Result<Vec<Listed>, Error> {
+pub(super) fn list(places: &[PathBuf], absent: MissingPath) -> Result<Vec<Listed>, Error> {
     let mut files = Vec::new();
     for place in places {
-        if absent == Absent::Empty && !place.exists() {
+        if absent == MissingPath::Empty && !place.exists() {
             continue;
         }
         let unreadable = |error: std::io::Error| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::{Mutex, watch};
 
-use super::listing::Absent;
+use super::listing::MissingPath;
 use super::scan::{Scan, SeenFiles};
 use super::view::Registry;
 use crate::store::Store;
@@ -34,7 +34,7 @@ pub(super) struct Inner {
 /// What a look at the directories found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Refreshed {
+pub struct RefreshOutcome {
     /// Whether a package came, changed or went.
     pub is_changed: bool,
     /// Whether a file is still being written: look again soon.
@@ -49,7 +49,7 @@ impl LiveRegistry {
     pub async fn open(
         runtime: &Arc<Runtime>,
         places: &[PathBuf],
-        absent: Absent,
+        absent: MissingPath,
         store: Arc<dyn Store>,
     ) -> Result<Self, Error> {
         let scan = Scan::new(runtime.clone(), places.to_vec(), absent, store);
@@ -86,9 +86,9 @@ impl LiveRegistry {
     ///
     /// # Errors
     /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) when a directory is there and cannot be read.
-    pub async fn refresh(&self) -> Result<Refreshed, Error> {
+    pub async fn refresh(&self) -> Result<RefreshOutcome, Error> {
         let Some(scan) = &self.inner.scan else {
-            return Ok(Refreshed::default());
+            return Ok(RefreshOutcome::default());
         };
         let mut seen = self.inner.seen.lock().await;
         let another = scan.again(&self.current(), &seen).await?;
@@ -97,7 +97,7 @@ impl LiveRegistry {
         if let Some(registry) = another.registry {
             self.inner.current.send_replace(registry);
         }
-        Ok(Refreshed {
+        Ok(RefreshOutcome {
             is_changed,
             is_unsettled: another.is_unsettled,
         })

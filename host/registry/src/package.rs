@@ -27,7 +27,7 @@ pub struct Package {
     /// Whether it can be used.
     pub status: PackageStatus,
     /// Why it told no tools when it was asked last.
-    pub(super) untold: Option<Arc<Error>>,
+    pub(super) discovery_failure: Option<Arc<Error>>,
 }
 
 /// Whether a package can be used.
@@ -72,7 +72,7 @@ impl Package {
             path: path.to_owned(),
             manifest: None,
             status: PackageStatus::Broken(error.with_plugin(name)),
-            untold: None,
+            discovery_failure: None,
         }
     }
 }

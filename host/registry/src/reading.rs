@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 
-use super::catalog::{Indexed, TermReader, Terms};
+use super::catalog::{IndexedTool, TermExtractor, Terms};
 use super::document::{document, quality_percent};
 use super::listing::{BESIDE, Beside, Listed};
 use super::manifest::{Manifest, Tier};
@@ -38,7 +38,7 @@ pub(super) struct Seen {
     /// A hash of all that was read.
     pub(super) content: blake3::Hash,
     /// Its tools, for the index.
-    pub(super) tools: Arc<[Indexed]>,
+    pub(super) tools: Arc<[IndexedTool]>,
     /// The plugin that told no tools that can be used when it was asked.
     pub(super) silent: Option<Silent>,
 }
@@ -86,7 +86,7 @@ pub(super) fn read(
     store: &dyn Store,
     file: Listed,
     known: Earlier,
-    terms: &mut TermReader,
+    terms: &mut TermExtractor,
 ) -> Reading {
     let Listed { path, refused, beside } = file;
     let name = match refused.map_or_else(|| name_of(&path), Err) {
@@ -127,7 +127,7 @@ pub(super) fn read(
                 Earlier::Seen(seen) if seen.content == content => (seen.package.clone(), seen.silent.clone()),
                 _ => (package(runtime, name, path.clone(), inspection, manifest), None),
             };
-            let reason = package.reason().cloned().or_else(|| package.unasked());
+            let reason = package.reason().cloned().or_else(|| package.discovery_error());
             record.reason = reason.map(|reason| reason.message.clone());
             let is_known = matches!(&known, Earlier::Record(known) if **known == record)
                 || matches!(&known, Earlier::Seen(seen) if seen.content == content && seen.stamp == stamp);
@@ -270,15 +270,15 @@ fn restore(runtime: &Arc<Runtime>, name: &str, path: &Path, known: &PackageRecor
         path: path.to_owned(),
         manifest: manifest.map(Arc::new),
         status: PackageStatus::Ready(plugin),
-        untold: None,
+        discovery_failure: None,
     };
     Some((package, content))
 }
 
 /// The tools of a record, for the index.
-pub(super) fn indexed(record: &PackageRecord) -> Arc<[Indexed]> {
+pub(super) fn indexed(record: &PackageRecord) -> Arc<[IndexedTool]> {
     let tools = record.tools.iter().map(|tool| {
-        let mut indexed = Indexed::new(tool.id.as_str(), tool.name.as_str(), Terms::kept(tool.terms.clone()));
+        let mut indexed = IndexedTool::new(tool.id.as_str(), tool.name.as_str(), Terms::kept(tool.terms.clone()));
         indexed.standing.quality = f32::from(tool.quality_percent) / 100.0;
         indexed
     });
@@ -327,7 +327,7 @@ fn with_kept_tools(store: &dyn Store, plugin: &str, inspection: Inspection) -> I
     if !inspection.dynamic_tools().is_undiscovered() {
         return inspection;
     }
-    match warned(store.told_tools(plugin, &inspection.digest)) {
+    match warned(store.dynamic_tools(plugin, &inspection.digest)) {
         Some(told) => inspection.with_discovered_tools(&told, plugin),
         None => inspection,
     }
@@ -348,7 +348,7 @@ fn package(
             path,
             manifest,
             status: PackageStatus::Ready(plugin),
-            untold: None,
+            discovery_failure: None,
         },
         Err(error) => Package {
             manifest,
@@ -362,7 +362,7 @@ pub(super) fn record(
     path: &Path,
     inspection: &Inspection,
     manifest: Option<&Manifest>,
-    terms: &mut TermReader,
+    terms: &mut TermExtractor,
 ) -> PackageRecord {
     let tier = manifest.map(Manifest::tier).unwrap_or_default();
     let tools = inspection.tools.iter().map(|tool| ToolRecord {

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use futures::{Stream, StreamExt, TryStreamExt};
 use tokio::sync::mpsc;
 
-use super::catalog::{Catalog, TermReader};
+use super::catalog::{Catalog, TermExtractor};
 use super::document::standing;
 use super::health::now_ms;
-use super::listing::{Absent, Listed, list};
+use super::listing::{Listed, MissingPath, list};
 use super::package::{Package, PackageStatus, identity_of};
 use super::reading::{Earlier, Reading, Seen, read, stored_path};
 use super::view::{Newest, Registry, View};
@@ -32,7 +32,7 @@ const CHUNKS_WAITING_MAX: usize = 64;
 pub(super) struct Scan {
     runtime: Arc<Runtime>,
     places: Arc<[PathBuf]>,
-    absent: Absent,
+    absent: MissingPath,
     store: Arc<dyn Store>,
 }
 
@@ -52,7 +52,7 @@ type Chunk = Vec<(Listed, Earlier)>;
 type Health = BTreeMap<ToolKey, ToolHealth>;
 
 impl Scan {
-    pub(super) fn new(runtime: Arc<Runtime>, places: Vec<PathBuf>, absent: Absent, store: Arc<dyn Store>) -> Self {
+    pub(super) fn new(runtime: Arc<Runtime>, places: Vec<PathBuf>, absent: MissingPath, store: Arc<dyn Store>) -> Self {
         Self {
             runtime,
             places: places.into(),
@@ -99,7 +99,7 @@ impl Scan {
     /// packages; it may come back.
     pub(super) async fn again(&self, earlier: &Registry, seen: &SeenFiles) -> Result<Another, Error> {
         let places = self.places.clone();
-        let listed = blocking(move || list(&places, Absent::Empty)).await?;
+        let listed = blocking(move || list(&places, MissingPath::Empty)).await?;
         let gone: Vec<_> = {
             let here: HashSet<_> = listed.iter().map(|file| &file.path).collect();
             let gone = seen.keys().filter(|path| !here.contains(path));
@@ -154,7 +154,7 @@ impl Scan {
         let (runtime, store) = (self.runtime.clone(), self.store.clone());
         let read_chunk = move |chunk: Chunk| {
             let (runtime, store) = (runtime.clone(), store.clone());
-            let mut terms = TermReader::new();
+            let mut terms = TermExtractor::new();
             let read_one = move |(file, known)| read(&runtime, &*store, file, known, &mut terms);
             blocking(move || Ok(chunk.into_iter().map(read_one).collect()))
         };

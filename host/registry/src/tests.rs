@@ -9,13 +9,14 @@ use std::time::{Duration, SystemTime};
 
 use super::*;
 use crate::store::{
-    CheckOutcome, CheckStage, MemoryStore, PackageRecord, Store, StoreError, ToldRecord, ToldTools, ToolHealth, ToolKey,
+    CheckOutcome, CheckStage, DynamicToolsRecord, MemoryStore, PackageRecord, Store, StoreError, ToldTools, ToolHealth,
+    ToolKey,
 };
-use toolwit_sandbox::{CodeCachePlace, Runtime, RuntimeOptions, Scope};
+use toolwit_sandbox::{CodeCacheLocation, Runtime, RuntimeOptions, Scope};
 
 fn runtime() -> Arc<Runtime> {
     let options = RuntimeOptions {
-        code_cache: CodeCachePlace::Off,
+        code_cache: CodeCacheLocation::Off,
         ..RuntimeOptions::default()
     };
     Runtime::new(options).unwrap()
@@ -73,12 +74,12 @@ impl Store for Counting {
 }
 
 impl ToldTools for Counting {
-    fn told_tools(&self, plugin: &str, digest: &str) -> Result<Option<String>, StoreError> {
-        self.store.told_tools(plugin, digest)
+    fn dynamic_tools(&self, plugin: &str, digest: &str) -> Result<Option<String>, StoreError> {
+        self.store.dynamic_tools(plugin, digest)
     }
 
-    fn keep_told_tools(&self, told: &[ToldRecord]) -> Result<(), StoreError> {
-        self.store.keep_told_tools(told)
+    fn save_dynamic_tools(&self, told: &[DynamicToolsRecord]) -> Result<(), StoreError> {
+        self.store.save_dynamic_tools(told)
     }
 }
 

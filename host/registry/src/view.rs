@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use super::catalog::{Catalog, HealthBoost, Hit, Query, SemanticIndex};
 use super::health_tool::HealthTool;
-use super::listing::Absent;
+use super::listing::MissingPath;
 use super::package::Package;
 use super::scan::Scan;
 use crate::store::{MemoryStore, Store, ToolKey};
@@ -71,7 +71,7 @@ impl Registry {
     /// # Errors
     /// Those of [`Registry::scan`].
     pub async fn scan_into(runtime: &Arc<Runtime>, places: &[PathBuf], store: Arc<dyn Store>) -> Result<Self, Error> {
-        let scan = Scan::new(runtime.clone(), places.to_vec(), Absent::Error, store);
+        let scan = Scan::new(runtime.clone(), places.to_vec(), MissingPath::Error, store);
         let (registry, _) = scan.first().await?;
         Ok(registry)
     }

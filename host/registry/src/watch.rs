@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 
-use super::ask::{Ask, AskPlugins};
+use super::ask::{DiscoveryTargets, DynamicDiscovery};
 use super::live::LiveRegistry;
 #[cfg(feature = "watch")]
 use super::notices::Notices;
@@ -26,7 +26,7 @@ pub struct WatchOptions {
     /// Whether the operating system is asked for events, where it has them.
     pub events: WatchEvents,
     /// Whether new plugins are asked for the tools that they tell only when they run.
-    pub ask: AskPlugins,
+    pub dynamic_discovery: DynamicDiscovery,
 }
 
 /// Whether the operating system is asked for events.
@@ -47,7 +47,7 @@ impl Default for WatchOptions {
             quiet_wall_max: Duration::from_secs(1),
             poll_every: Duration::from_secs(2),
             events: WatchEvents::System,
-            ask: AskPlugins::WhenFound,
+            dynamic_discovery: DynamicDiscovery::Automatic,
         }
     }
 }
@@ -57,17 +57,17 @@ const POLL_SHARE: u32 = 50;
 
 /// Keeps a registry up with its directories until it is dropped.
 #[must_use = "nothing is watched any more when it is dropped"]
-pub struct Watching {
+pub struct WatchGuard {
     /// A set of one: it ends its task when it is dropped.
     _task: JoinSet<()>,
 }
 
 impl LiveRegistry {
     /// Keeps up with the directories from now on, as long as the answer is kept. Needs a runtime of tokio.
-    pub fn watch(&self, options: WatchOptions) -> Watching {
+    pub fn watch(&self, options: WatchOptions) -> WatchGuard {
         let mut task = JoinSet::new();
         task.spawn(follow(self.clone(), options));
-        Watching { _task: task }
+        WatchGuard { _task: task }
     }
 
     /// Returns the directories in which packages lie: the places themselves, and packages' own folders.
@@ -121,10 +121,10 @@ async fn follow(live: LiveRegistry, options: WatchOptions) {
         while let Some(asked) = asks.try_join_next() {
             told(asked);
         }
-        if options.ask == AskPlugins::WhenFound && asks.is_empty() {
+        if options.dynamic_discovery == DynamicDiscovery::Automatic && asks.is_empty() {
             // Beside the looks: a plugin may take its time to answer.
             let live = live.clone();
-            asks.spawn(async move { live.take_tools(Ask::Unasked).await.map(drop) });
+            asks.spawn(async move { live.discover_dynamic_tools(DiscoveryTargets::Pending).await.map(drop) });
         }
         pause = match is_unsettled {
             true => options.poll_every,

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use toolwit::registry::{Catalog, Document, Query, Registry};
-use toolwit::sandbox::{CodeCachePlace, Inspection, Origin, Runtime, RuntimeOptions};
+use toolwit::sandbox::{CodeCacheLocation, Inspection, Origin, Runtime, RuntimeOptions};
 use toolwit::store::SqliteStore;
 
 const PACKAGES: usize = 10_000;
@@ -115,7 +115,7 @@ fn main() {
 
 fn host() -> Arc<Runtime> {
     let mut options = RuntimeOptions::default();
-    options.code_cache = CodeCachePlace::Off;
+    options.code_cache = CodeCacheLocation::Off;
     Runtime::new(options).unwrap()
 }
 

@@ -13,10 +13,11 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
+use toolwit::agent::communicate_tool;
 use toolwit::model::{Cost, Price, Priced};
 use toolwit::{
     AgenticTool, Artifact, Budget, Conversation, Parameter, Scripted, StateMachine, Subagent, Tool, ToolContext,
-    ToolError, ToolExt, ToolObject, ToolResult, communicate_tool, tool,
+    ToolError, ToolExt, ToolObject, ToolResult, tool,
 };
 
 /// How far an order is.

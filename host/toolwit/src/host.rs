@@ -14,8 +14,11 @@ use crate::strategy::{RegistryTools, ToolSearch};
 use toolwit_core::limits::{EngineLimits, LimitRequest};
 use toolwit_core::{Lookup, Tool, ToolSet};
 use toolwit_registry::store::{MemoryStore, Store};
-use toolwit_registry::{Absent, Ask, AskPlugins, Asked, LiveRegistry, Package, Registry, WatchOptions, Watching};
-use toolwit_sandbox::{CodeCachePlace, KeyValueStore, Plugin, Resolve, Runtime, RuntimeOptions, Scope};
+use toolwit_registry::{
+    DiscoveryOutcome, DiscoveryTargets, DynamicDiscovery, LiveRegistry, MissingPath, Package, Registry, WatchGuard,
+    WatchOptions,
+};
+use toolwit_sandbox::{CodeCacheLocation, KeyValueStore, Plugin, Resolve, Runtime, RuntimeOptions, Scope};
 
 /// A host of plugins. Clones share everything.
 ///
@@ -36,13 +39,13 @@ pub struct Toolwit {
     registry: LiveRegistry,
     exposure: Exposure,
     tools_visible_max: usize,
-    _watching: Option<Arc<Watching>>,
+    _watching: Option<Arc<WatchGuard>>,
     /// Ends with the host.
-    _asking: Option<Arc<Asking>>,
+    _asking: Option<Arc<DiscoveryTask>>,
 }
 
 /// A running query of plugins for their dynamic tools. Dropping it ends the query.
-pub type Asking = JoinSet<Result<Vec<Asked>, Error>>;
+pub type DiscoveryTask = JoinSet<Result<Vec<DiscoveryOutcome>, Error>>;
 
 /// Which tools of plugins a conversation shows its model. It is decided once, when the conversation is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,7 +77,7 @@ pub struct ToolwitBuilder {
     exposure: Exposure,
     tools_visible_max: Option<usize>,
     watch: Option<WatchOptions>,
-    ask: AskPlugins,
+    dynamic_discovery: DynamicDiscovery,
 }
 
 impl Toolwit {
@@ -151,7 +154,7 @@ impl Toolwit {
 
     /// Asks the plugins that were never asked for their tools, and waits for them as [`ToolwitBuilder::build`] does. Returns
     /// what goes on; it ends when that is dropped.
-    pub async fn ask_plugins(&self) -> Result<Option<Asking>, Error> {
+    pub async fn discover_dynamic_tools(&self) -> Result<Option<DiscoveryTask>, Error> {
         ask(&self.registry).await
     }
 
@@ -248,7 +251,7 @@ impl ToolwitBuilder {
 
     /// Says where machine code is kept between processes.
     #[must_use]
-    pub fn code_cache(mut self, place: CodeCachePlace) -> Self {
+    pub fn code_cache(mut self, place: CodeCacheLocation) -> Self {
         self.runtime.code_cache = place;
         self
     }
@@ -296,12 +299,12 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Says whether plugins are asked for the tools that they tell only when they run; see [`LiveRegistry::take_tools`]. Unless
+    /// Says whether plugins are asked for the tools that they tell only when they run; see [`LiveRegistry::discover_dynamic_tools`]. Unless
     /// something else is said, they are when the host is built and when it finds new ones: once, since what they tell is kept.
     /// Building waits ten seconds for them; who answers later has its tools then.
     #[must_use]
-    pub fn ask_plugins(mut self, ask: AskPlugins) -> Self {
-        self.ask = ask;
+    pub fn dynamic_discovery(mut self, ask: DynamicDiscovery) -> Self {
+        self.dynamic_discovery = ask;
         self
     }
 
@@ -338,7 +341,7 @@ impl ToolwitBuilder {
     }
 
     /// Reads the plugins. Nothing is compiled yet and no guest code runs, except that of plugins which tell their tools only
-    /// when they run and were never asked; see [`ToolwitBuilder::ask_plugins`].
+    /// when they run and were never asked; see [`ToolwitBuilder::dynamic_discovery`].
     ///
     /// # Errors
     /// [`ErrorKind::Io`] when a directory cannot be read, [`ErrorKind::Configuration`] for limits of zero, for grants that
@@ -347,21 +350,21 @@ impl ToolwitBuilder {
         let runtime = Runtime::new(self.runtime)?;
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
         let absent = match self.watch {
-            Some(_) => Absent::Empty,
-            None => Absent::Error,
+            Some(_) => MissingPath::Empty,
+            None => MissingPath::Error,
         };
         let registry = LiveRegistry::open(&runtime, &self.places, absent, store).await?;
         let known = registry.current();
         let names = known.packages().iter().map(|package| package.name.as_str());
         runtime.warn_about_unknown_grants(names);
-        let asking = if self.ask == AskPlugins::Never {
+        let asking = if self.dynamic_discovery == DynamicDiscovery::Never {
             None
         } else {
             ask(&registry).await?
         };
         let watching = self.watch.map(|mut options| {
-            if self.ask == AskPlugins::Never {
-                options.ask = AskPlugins::Never;
+            if self.dynamic_discovery == DynamicDiscovery::Never {
+                options.dynamic_discovery = DynamicDiscovery::Never;
             }
             Arc::new(registry.watch(options))
         });
@@ -377,7 +380,7 @@ impl ToolwitBuilder {
 }
 
 /// Asks plugins for the tools that they tell only when they run, and waits for a while. Returns what goes on.
-async fn ask(registry: &LiveRegistry) -> Result<Option<Asking>, Error> {
+async fn ask(registry: &LiveRegistry) -> Result<Option<DiscoveryTask>, Error> {
     if !registry
         .current()
         .plugins()
@@ -385,9 +388,9 @@ async fn ask(registry: &LiveRegistry) -> Result<Option<Asking>, Error> {
     {
         return Ok(None);
     }
-    let mut asking = Asking::new();
+    let mut asking = DiscoveryTask::new();
     let live = registry.clone();
-    asking.spawn(async move { live.take_tools(Ask::Unasked).await });
+    asking.spawn(async move { live.discover_dynamic_tools(DiscoveryTargets::Pending).await });
     match tokio::time::timeout(ASKED_WALL_MAX, asking.join_next()).await {
         Err(_) => Ok(Some(asking)),
         Ok(None | Some(Ok(Ok(_)))) => Ok(None),

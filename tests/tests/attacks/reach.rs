@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use toolwit::limits::LimitRequest;
 use toolwit::sandbox::Scope;
-use toolwit::{ErrorKind, MemoryBlackboard, NativeTool, NoArguments, OutputSink, ToolCaller, ToolContext, ToolSet};
+use toolwit::tool::{MemoryBlackboard, NoArguments, OutputSink, ToolCaller};
+use toolwit::{ErrorKind, NativeTool, ToolContext, ToolSet};
 use toolwit_tests::Guests;
 
 use crate::host::{Setup, TestHost};
@@ -117,7 +118,7 @@ async fn the_blackboard_is_read_and_written_by_grant() {
         ("", false, false),
     ] {
         let mut host = conversation(Setup::new().grant(grant)).await;
-        let board: Arc<dyn toolwit::Blackboard> = Arc::new(MemoryBlackboard::new());
+        let board: Arc<dyn toolwit::tool::Blackboard> = Arc::new(MemoryBlackboard::new());
         board
             .put_named("seller", toolwit::Artifact::new("customer", json!("c-0")))
             .unwrap();
@@ -296,7 +297,7 @@ async fn work_is_handed_over_to_no_function_that_the_conversation_may_not_use() 
         called.map(|result| result.for_llm).map_err(toolwit::Error::from)
     };
     assert_eq!(begun(Scope::new()).await.unwrap(), "begun\n1");
-    let refused = begun(Scope::new().among(|id| !id.ends_with("#burn")))
+    let refused = begun(Scope::new().restricted_to(|id| !id.ends_with("#burn")))
         .await
         .unwrap_err();
     assert!(

@@ -8,12 +8,12 @@ use std::path::Path;
 use super::*;
 use toolwit::Toolwit;
 use toolwit::registry::Registry;
-use toolwit::sandbox::CodeCachePlace;
+use toolwit::sandbox::CodeCacheLocation;
 
 async fn scan(place: &Path) -> Registry {
     let host = Toolwit::builder()
         .plugins(place)
-        .code_cache(CodeCachePlace::Off)
+        .code_cache(CodeCacheLocation::Off)
         .build()
         .await;
     host.unwrap_or_else(|error| panic!("{error}")).registry().clone()

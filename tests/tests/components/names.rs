@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::*;
 use serde_json::{Value, json};
-use toolwit::ToolName;
+use toolwit::tool::ToolName;
 use toolwit_tests::{Conversation, Guests};
 
 /// A component that exports `answer` from several interfaces, each giving another number.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use toolwit::ErrorKind;
 use toolwit::limits::LimitRequest;
-use toolwit::registry::{Ask, AskPlugins, LiveRegistry};
+use toolwit::registry::{DiscoveryTargets, DynamicDiscovery, LiveRegistry};
 use toolwit::store::MemoryStore;
 use toolwit_tests::Guests;
 
@@ -32,7 +32,7 @@ async fn a_plugin_that_tells_nothing_usable_says_why_keeps_its_other_tools_and_i
     assert!(
         closed
             .live_registry()
-            .take_tools(Ask::Unasked)
+            .discover_dynamic_tools(DiscoveryTargets::Pending)
             .await
             .unwrap()
             .is_empty(),
@@ -40,7 +40,7 @@ async fn a_plugin_that_tells_nothing_usable_says_why_keeps_its_other_tools_and_i
     );
     closed
         .live_registry()
-        .take_tools(Ask::Anew(&["menu".to_owned()]))
+        .discover_dynamic_tools(DiscoveryTargets::Named(&["menu".to_owned()]))
         .await
         .unwrap();
     assert_eq!(names(&closed), ["count", "soup", "tea"]);
@@ -66,9 +66,13 @@ async fn a_plugin_that_sleeps_is_woken_by_the_deadline_and_holds_up_no_other() {
 
     // Without a grant it has no mode.
     place.put_bytes("other.wasm", &Guests::rust_bytes("menu").await);
-    let both = host(&place).ask_plugins(AskPlugins::Never).build().await.unwrap();
+    let both = host(&place)
+        .dynamic_discovery(DynamicDiscovery::Never)
+        .build()
+        .await
+        .unwrap();
     let live = both.live_registry().clone();
-    let asking = tokio::spawn(async move { live.take_tools(Ask::All).await });
+    let asking = tokio::spawn(async move { live.discover_dynamic_tools(DiscoveryTargets::All).await });
     until(both.live_registry(), |registry| {
         registry.definition("other/toolwit:plugin/dynamic@0.1.0#soup").is_some()
     })
@@ -81,7 +85,7 @@ async fn a_plugin_that_sleeps_is_woken_by_the_deadline_and_holds_up_no_other() {
 async fn a_plugin_that_told_nothing_is_asked_again_after_a_pause() {
     let place = menu(&[("mode", "closed")]).await;
     let host = host(&place).build().await.unwrap();
-    let ask = || host.live_registry().take_tools(Ask::Unasked);
+    let ask = || host.live_registry().discover_dynamic_tools(DiscoveryTargets::Pending);
     set(&place, &[]);
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(290)).await;
@@ -98,14 +102,25 @@ async fn a_plugin_that_told_nothing_is_asked_again_after_a_pause() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_registry_that_never_changes_asks_nobody_and_stays_as_it_is() {
     let place = menu(&[]).await;
-    let host = host(&place).ask_plugins(AskPlugins::Never).build().await.unwrap();
+    let host = host(&place)
+        .dynamic_discovery(DynamicDiscovery::Never)
+        .build()
+        .await
+        .unwrap();
     let fixed = LiveRegistry::from(host.registry());
-    for ask in [Ask::Unasked, Ask::All] {
-        assert!(fixed.take_tools(ask).await.unwrap().is_empty());
+    for ask in [DiscoveryTargets::Pending, DiscoveryTargets::All] {
+        assert!(fixed.discover_dynamic_tools(ask).await.unwrap().is_empty());
     }
     assert!(fixed.current().is_same(&host.registry()));
     assert_eq!(fixed.current().packages().len(), 1);
-    assert_eq!(host.live_registry().take_tools(Ask::All).await.unwrap().len(), 1);
+    assert_eq!(
+        host.live_registry()
+            .discover_dynamic_tools(DiscoveryTargets::All)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
     assert_eq!(names(&host).len(), 3);
 }
 
@@ -139,14 +154,14 @@ async fn a_host_is_there_after_ten_seconds_whoever_still_thinks_about_his_tools(
     let host = host(&place).build().await.unwrap();
     assert!(started.elapsed() < Duration::from_secs(11), "{:?}", started.elapsed());
     assert_eq!(names(&host).len(), 5, "the tools of their types");
-    let unasked = host.registry().package("menu5").unwrap().unasked().unwrap();
+    let unasked = host.registry().package("menu5").unwrap().discovery_error().unwrap();
     assert_eq!(
         unasked.kind,
         ErrorKind::ToolUnavailable,
         "four are asked at once: {unasked:?}"
     );
     until(host.live_registry(), |registry| {
-        let last = registry.package("menu5").and_then(|package| package.unasked());
+        let last = registry.package("menu5").and_then(|package| package.discovery_error());
         last.is_some_and(|error| error.kind == ErrorKind::Timeout)
     })
     .await;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use toolwit::limits::LimitRequest;
 use toolwit::model::Scripted;
-use toolwit::registry::{Ask, AskPlugins, Query, WatchOptions};
+use toolwit::registry::{DiscoveryTargets, DynamicDiscovery, Query, WatchOptions};
 use toolwit::sandbox::Scope;
 use toolwit::store::MemoryStore;
 use toolwit::{Arguments, Error, ErrorKind, ToolContext, ToolResult, Toolwit, ToolwitBuilder};
@@ -61,7 +61,7 @@ pub(crate) fn untold(host: &Toolwit) -> Error {
         "its other tools work: {:?}",
         package.reason()
     );
-    package.unasked().unwrap()
+    package.discovery_error().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -130,12 +130,14 @@ async fn whoever_only_looks_runs_nothing_and_what_was_told_is_kept_by_digest() {
     let place = menu(&[]).await;
     let store = Arc::new(MemoryStore::new());
     let look = || async {
-        let host = host(&place).store(store.clone()).ask_plugins(AskPlugins::Never);
+        let host = host(&place)
+            .store(store.clone())
+            .dynamic_discovery(DynamicDiscovery::Never);
         host.build().await.unwrap()
     };
     let before = look().await;
     assert_eq!(names(&before), ["count"]);
-    let unasked = before.registry().package("menu").unwrap().unasked().unwrap();
+    let unasked = before.registry().package("menu").unwrap().discovery_error().unwrap();
     assert!(
         unasked.suggestion.as_deref().unwrap().contains("toolwit refresh menu"),
         "{unasked:?}"
@@ -145,7 +147,7 @@ async fn whoever_only_looks_runs_nothing_and_what_was_told_is_kept_by_digest() {
     set(&place, &[("mode", "closed")]);
     let after = look().await;
     assert_eq!(names(&after), ["count", "soup", "tea"]);
-    assert!(after.registry().package("menu").unwrap().unasked().is_none());
+    assert!(after.registry().package("menu").unwrap().discovery_error().is_none());
     assert_eq!(
         names(&host(&place).store(store.clone()).build().await.unwrap()).len(),
         3,
@@ -154,7 +156,7 @@ async fn whoever_only_looks_runs_nothing_and_what_was_told_is_kept_by_digest() {
 
     let asked = after
         .live_registry()
-        .take_tools(Ask::Anew(&["menu".to_owned()]))
+        .discover_dynamic_tools(DiscoveryTargets::Named(&["menu".to_owned()]))
         .await
         .unwrap();
     let error = asked[0].tools.as_ref().unwrap_err();
@@ -163,7 +165,7 @@ async fn whoever_only_looks_runs_nothing_and_what_was_told_is_kept_by_digest() {
     set(&place, &[("dishes", "cake")]);
     let asked = after
         .live_registry()
-        .take_tools(Ask::Anew(&["menu".to_owned()]))
+        .discover_dynamic_tools(DiscoveryTargets::Named(&["menu".to_owned()]))
         .await
         .unwrap();
     assert_eq!(asked[0].tools.as_ref().unwrap(), &2);

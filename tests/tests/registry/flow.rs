@@ -6,7 +6,8 @@ use serde_json::json;
 use toolwit::limits::{EngineLimits, LimitRequest, effective};
 use toolwit::model::Scripted;
 use toolwit::registry::WatchOptions;
-use toolwit::{Exposure, NativeTool, SEARCH_WALL_MAX, ToolResult};
+use toolwit::strategy::SEARCH_WALL_MAX;
+use toolwit::{Exposure, NativeTool, ToolResult};
 use toolwit_tests::Guests;
 
 use crate::place::{Place, adder, until};

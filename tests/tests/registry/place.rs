@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use toolwit::registry::{LiveRegistry, Registry};
-use toolwit::sandbox::CodeCachePlace;
+use toolwit::sandbox::CodeCacheLocation;
 use toolwit::{Toolwit, ToolwitBuilder};
 use toolwit_tests::component_of;
 
@@ -39,7 +39,9 @@ impl Place {
 
     /// Describes a host of its packages, which compiles everything itself.
     pub(crate) fn host(&self) -> ToolwitBuilder {
-        Toolwit::builder().plugins(self.path()).code_cache(CodeCachePlace::Off)
+        Toolwit::builder()
+            .plugins(self.path())
+            .code_cache(CodeCacheLocation::Off)
     }
 }
 

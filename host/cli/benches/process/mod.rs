@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use toolwit::Toolwit;
-use toolwit::sandbox::{CodeCachePlace, Scope};
+use toolwit::sandbox::{CodeCacheLocation, Scope};
 use toolwit::store::SqliteStore;
 
 use super::raw::{self, precompile};
@@ -40,12 +40,12 @@ fn own_first_call(component: &Path, own: &Path) -> Duration {
     runtime.block_on(async {
         let host = Toolwit::builder()
             .plugins(component)
-            .code_cache(CodeCachePlace::At(own.join("code")))
+            .code_cache(CodeCacheLocation::Directory(own.join("code")))
             .store(Arc::new(SqliteStore::open(&own.join("store.db")).unwrap()));
         let host = host.build().await.unwrap();
         let tools = host.tools(&Scope::new());
         let tool = host.find(&tools, "evaluate").unwrap();
-        let arguments = toolwit::parse_arguments(EXPRESSION).unwrap().arguments;
+        let arguments = toolwit::tool::parse_arguments(EXPRESSION).unwrap().arguments;
         let started = Instant::now();
         let result = tool.call(arguments, &toolwit::ToolContext::new()).await.unwrap();
         let took = started.elapsed();

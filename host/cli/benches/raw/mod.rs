@@ -46,7 +46,7 @@ impl Raw {
         };
         let params = signature
             .params()
-            .map(|(name, _)| match arguments.get(&toolwit::snake_case(name)) {
+            .map(|(name, _)| match arguments.get(&toolwit::tool::snake_case(name)) {
                 Some(serde_json::Value::Number(number)) => Val::U32(u32::try_from(number.as_u64().unwrap()).unwrap()),
                 Some(text) => Val::String(text.as_str().unwrap().to_owned()),
                 // What is left out is an option.

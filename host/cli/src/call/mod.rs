@@ -104,7 +104,7 @@ async fn call(
         Ok(tool) => tool,
         // It may be one that a plugin tells only when it runs.
         Err(_) => {
-            let _asking = shown(printer, "asking plugins for their tools", host.ask_plugins()).await?;
+            let _asking = shown(printer, "asking plugins for their tools", host.discover_dynamic_tools()).await?;
             tools = host.tools(&Scope::new());
             find_tool(host, &tools, wanted)?
         }

@@ -21,7 +21,7 @@ pub(super) fn check(registry: &Registry, findings: &mut Findings) {
     }
     for (package, unasked) in packages
         .iter()
-        .filter_map(|package| Some((package, package.unasked()?)))
+        .filter_map(|package| Some((package, package.discovery_error()?)))
     {
         let hint = unasked.suggestion.as_deref().unwrap_or_default();
         let message = format!("{}: {}", package.name, unasked.message);

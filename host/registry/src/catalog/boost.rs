@@ -29,7 +29,7 @@ impl HealthBoost {
 /// What speaks for or against a tool apart from its words. It multiplies, so that it never lifts a tool that does not match.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Standing {
+pub struct RankingSignals {
     /// Whether it works.
     pub health: HealthBoost,
     /// How well it is described, from 0 to 1.
@@ -38,7 +38,7 @@ pub struct Standing {
     pub uses: u64,
 }
 
-impl Standing {
+impl RankingSignals {
     /// Puts together what is known of a tool.
     #[must_use]
     pub fn new(health: HealthBoost, quality: f32, uses: u64) -> Self {
@@ -71,9 +71,9 @@ mod tests {
     // accept: 108
     #[test]
     fn every_factor_is_positive_and_bounded() {
-        let best = Standing::new(HealthBoost::Healthy, 1.0, u64::MAX).factor();
-        let worst = Standing::new(HealthBoost::Broken, f32::NAN, 0).factor();
+        let best = RankingSignals::new(HealthBoost::Healthy, 1.0, u64::MAX).factor();
+        let worst = RankingSignals::new(HealthBoost::Broken, f32::NAN, 0).factor();
         assert!(best < 1.5 && worst > 0.0, "{best} {worst}");
-        assert!(Standing::new(HealthBoost::Unknown, f32::INFINITY, 0).factor() <= 1.1);
+        assert!(RankingSignals::new(HealthBoost::Unknown, f32::INFINITY, 0).factor() <= 1.1);
     }
 }

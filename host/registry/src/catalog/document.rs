@@ -1,6 +1,6 @@
 //! What is known about a tool that a search may look at.
 
-use super::boost::Standing;
+use super::boost::RankingSignals;
 use super::rules::{FIELDS, Rules};
 use super::text::{self, Stems};
 
@@ -25,7 +25,7 @@ pub struct Document {
     /// Requests that it answers.
     pub examples: String,
     /// What speaks for it apart from its words.
-    pub standing: Standing,
+    pub standing: RankingSignals,
 }
 
 impl Document {
@@ -110,7 +110,7 @@ impl Terms {
 /// A tool as the index takes it: its words were read before.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct Indexed {
+pub struct IndexedTool {
     /// The tool's id, which a hit carries.
     pub id: String,
     /// The tool's name.
@@ -118,10 +118,10 @@ pub struct Indexed {
     /// Its words.
     pub terms: Terms,
     /// What speaks for it apart from its words.
-    pub standing: Standing,
+    pub standing: RankingSignals,
 }
 
-impl Indexed {
+impl IndexedTool {
     /// Puts together what the index takes.
     #[must_use]
     pub fn new(id: impl Into<String>, name: impl Into<String>, terms: Terms) -> Self {
@@ -129,19 +129,19 @@ impl Indexed {
             id: id.into(),
             name: name.into(),
             terms,
-            standing: Standing::default(),
+            standing: RankingSignals::default(),
         }
     }
 }
 
 /// Reads the words of many tools.
 #[derive(Clone, Debug, Default)]
-pub struct TermReader {
+pub struct TermExtractor {
     rules: Rules,
     stems: Stems,
 }
 
-impl TermReader {
+impl TermExtractor {
     /// Makes a reader.
     #[must_use]
     pub fn new() -> Self {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use super::boost::{HealthBoost, Standing};
-use super::document::{Document, Indexed, Terms};
+use super::boost::{HealthBoost, RankingSignals};
+use super::document::{Document, IndexedTool, Terms};
 use super::rules::{FIELDS, NAME, Rules};
 use super::text::{self, Stems};
 
@@ -84,7 +84,7 @@ impl Catalog {
         let mut indexed = Vec::new();
         for document in documents {
             let terms = Terms::of(&document, &self.rules, &mut self.stems);
-            indexed.push(Indexed {
+            indexed.push(IndexedTool {
                 id: document.id,
                 name: document.name,
                 terms,
@@ -95,7 +95,7 @@ impl Catalog {
     }
 
     /// Takes the tools of a file, whose words were read before, in place of those that it had.
-    pub fn put_indexed<'i>(&mut self, source: &str, tools: impl IntoIterator<Item = &'i Indexed>) {
+    pub fn put_indexed<'i>(&mut self, source: &str, tools: impl IntoIterator<Item = &'i IndexedTool>) {
         self.remove(source);
         let slots: Vec<u32> = tools.into_iter().map(|tool| self.insert(tool)).collect();
         if !slots.is_empty() {
@@ -113,7 +113,7 @@ impl Catalog {
     }
 
     /// Changes what speaks for a tool. `false` when there is no such tool.
-    pub fn set_standing(&mut self, id: &str, standing: Standing) -> bool {
+    pub fn set_standing(&mut self, id: &str, standing: RankingSignals) -> bool {
         let scoring = self.by_id.get(id).and_then(|at| self.scoring.get_mut(*at as usize));
         scoring.map(|scoring| scoring.stand(&standing)).is_some()
     }
@@ -136,7 +136,7 @@ impl Catalog {
         self.len() == 0
     }
 
-    fn insert(&mut self, tool: &Indexed) -> u32 {
+    fn insert(&mut self, tool: &IndexedTool) -> u32 {
         let at = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.scoring.push(Scoring::default());
@@ -294,7 +294,7 @@ impl Catalog {
 }
 
 impl Scoring {
-    fn stand(&mut self, standing: &Standing) {
+    fn stand(&mut self, standing: &RankingSignals) {
         self.set_health(standing.health);
         self.lasting_factor = standing.lasting_factor();
     }

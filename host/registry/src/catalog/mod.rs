@@ -17,8 +17,8 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-pub use boost::{HealthBoost, Standing};
-pub use document::{Document, Indexed, TermReader, Terms};
+pub use boost::{HealthBoost, RankingSignals};
+pub use document::{Document, IndexedTool, TermExtractor, Terms};
 pub use fuse::SemanticIndex;
 pub use index::Catalog;
 pub use query::{Cutoff, HITS_DEFAULT, Query};

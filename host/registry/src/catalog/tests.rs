@@ -75,10 +75,10 @@ fn standing_multiplies_and_never_lifts_what_does_not_match() {
     let mut catalog = shelf();
     assert!(catalog.set_standing(
         "send_email#send_email",
-        Standing::new(HealthBoost::Healthy, 1.0, u64::MAX)
+        RankingSignals::new(HealthBoost::Healthy, 1.0, u64::MAX)
     ));
     assert_eq!(names(&catalog, &Query::new("weather")), ["get_weather"]);
-    assert!(!catalog.set_standing("nobody#nothing", Standing::default()));
+    assert!(!catalog.set_standing("nobody#nothing", RankingSignals::default()));
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn broken_tools_come_last() {
     catalog.put("a", [described("song_player")]);
     catalog.put("b", [Document::new("noise", "noise", "Makes noise, or a song")]);
     assert_eq!(first(&catalog, "song").unwrap(), "song_player");
-    catalog.set_standing("song_player", Standing::new(HealthBoost::Broken, 0.0, 0));
+    catalog.set_standing("song_player", RankingSignals::new(HealthBoost::Broken, 0.0, 0));
     let all = names(&catalog, &Query::new("song").cutoff(Cutoff::None));
     assert_eq!(all, ["noise", "song_player"]);
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::record::{CheckOutcome, CheckStage, PackageRecord, ToolHealth, ToolKey};
-use super::{Store, StoreError, ToldRecord, ToldTools};
+use super::{DynamicToolsRecord, Store, StoreError, ToldTools};
 
 /// Remembers in memory, for embedders who want no file.
 #[derive(Debug, Default)]
@@ -98,12 +98,12 @@ impl Store for MemoryStore {
 }
 
 impl ToldTools for MemoryStore {
-    fn told_tools(&self, plugin: &str, digest: &str) -> Result<Option<String>, StoreError> {
+    fn dynamic_tools(&self, plugin: &str, digest: &str) -> Result<Option<String>, StoreError> {
         let key = (plugin.to_owned(), digest.to_owned());
         Ok(self.content().told.get(&key).cloned())
     }
 
-    fn keep_told_tools(&self, told: &[ToldRecord]) -> Result<(), StoreError> {
+    fn save_dynamic_tools(&self, told: &[DynamicToolsRecord]) -> Result<(), StoreError> {
         let mut content = self.content();
         for record in told {
             let key = (record.plugin.clone(), record.digest.clone());

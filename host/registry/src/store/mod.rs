@@ -18,7 +18,7 @@ pub use memory::MemoryStore;
 pub use record::{CheckOutcome, CheckStage, HealthState, PackageRecord, ToolHealth, ToolKey, ToolRecord};
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
-pub use told::{ToldRecord, ToldTools};
+pub use told::{DynamicToolsRecord, ToldTools};
 
 use std::collections::BTreeMap;
 

@@ -132,7 +132,7 @@ fn values_in_memory_are_apart_and_limited() {
 }
 
 fn keep_told(store: &dyn Store, plugin: &str, digest: &str, told: &str) -> Result<(), StoreError> {
-    store.keep_told_tools(&[ToldRecord {
+    store.save_dynamic_tools(&[DynamicToolsRecord {
         plugin: plugin.to_owned(),
         digest: digest.to_owned(),
         told: told.to_owned(),
@@ -141,21 +141,21 @@ fn keep_told(store: &dyn Store, plugin: &str, digest: &str, told: &str) -> Resul
 
 fn what_a_plugin_told_belongs_to_its_name_and_bytes(store: &dyn Store) {
     store.update_packages(&[package("/a.wasm", "d1", &[])], &[]).unwrap();
-    assert_eq!(store.told_tools("p", "d1").unwrap(), None);
+    assert_eq!(store.dynamic_tools("p", "d1").unwrap(), None);
     keep_told(store, "p", "d1", "first").unwrap();
     keep_told(store, "p", "d1", "second").unwrap();
-    assert_eq!(store.told_tools("p", "d1").unwrap().as_deref(), Some("second"));
+    assert_eq!(store.dynamic_tools("p", "d1").unwrap().as_deref(), Some("second"));
     for (plugin, digest) in [("p", "d2"), ("q", "d1")] {
-        assert_eq!(store.told_tools(plugin, digest).unwrap(), None, "{plugin} {digest}");
+        assert_eq!(store.dynamic_tools(plugin, digest).unwrap(), None, "{plugin} {digest}");
     }
     store.update_packages(&[package("/a.wasm", "d2", &[])], &[]).unwrap();
     keep_told(store, "p", "d2", "third").unwrap();
     assert_eq!(
-        store.told_tools("p", "d1").unwrap(),
+        store.dynamic_tools("p", "d1").unwrap(),
         None,
         "nobody has these bytes any more"
     );
-    assert_eq!(store.told_tools("p", "d2").unwrap().as_deref(), Some("third"));
+    assert_eq!(store.dynamic_tools("p", "d2").unwrap().as_deref(), Some("third"));
 }
 
 #[test]

@@ -10,19 +10,19 @@ pub trait ToldTools: Send + Sync {
     ///
     /// # Errors
     /// When the store cannot be read.
-    fn told_tools(&self, plugin: &str, digest: &str) -> Result<Option<String>, StoreError>;
+    fn dynamic_tools(&self, plugin: &str, digest: &str) -> Result<Option<String>, StoreError>;
 
     /// Keeps what plugins told, each in the place of what it told before, all or nothing. It is forgotten when
     /// [`Store::update_packages`](super::Store::update_packages) finds that no package is theirs any more.
     ///
     /// # Errors
     /// When the store cannot be written.
-    fn keep_told_tools(&self, told: &[ToldRecord]) -> Result<(), StoreError>;
+    fn save_dynamic_tools(&self, told: &[DynamicToolsRecord]) -> Result<(), StoreError>;
 }
 
 /// What a plugin told of its tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToldRecord {
+pub struct DynamicToolsRecord {
     /// The plugin's name.
     pub plugin: String,
     /// SHA-256 of its component, in hex.

@@ -8,7 +8,7 @@ const JUST_NOW: Duration = Duration::ZERO;
 
 async fn live(place: &Path) -> LiveRegistry {
     let store = Arc::new(MemoryStore::new());
-    LiveRegistry::open(&runtime(), &[place.to_owned()], Absent::Error, store)
+    LiveRegistry::open(&runtime(), &[place.to_owned()], MissingPath::Error, store)
         .await
         .unwrap()
 }
@@ -119,9 +119,15 @@ async fn a_directory_may_go_and_come_back() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().join("plugins");
     let store = Arc::new(MemoryStore::new());
-    let missing = LiveRegistry::open(&runtime(), std::slice::from_ref(&place), Absent::Error, store.clone()).await;
+    let missing = LiveRegistry::open(
+        &runtime(),
+        std::slice::from_ref(&place),
+        MissingPath::Error,
+        store.clone(),
+    )
+    .await;
     assert!(missing.is_err(), "a name that is wrong at the start is told");
-    let live = LiveRegistry::open(&runtime(), std::slice::from_ref(&place), Absent::Empty, store)
+    let live = LiveRegistry::open(&runtime(), std::slice::from_ref(&place), MissingPath::Empty, store)
         .await
         .unwrap();
     assert!(!is_changed(&live).await);

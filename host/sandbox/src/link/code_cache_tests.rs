@@ -22,7 +22,7 @@ fn component(number: i32) -> Vec<u8> {
 /// Runs a component in a process of its own, as far as the cache can tell.
 async fn answer(cache: &Path, number: i32) -> String {
     let options = RuntimeOptions {
-        code_cache: CodeCachePlace::At(cache.to_owned()),
+        code_cache: CodeCacheLocation::Directory(cache.to_owned()),
         ..RuntimeOptions::default()
     };
     let runtime = Runtime::new(options).unwrap();
@@ -125,7 +125,7 @@ async fn what_was_used_longest_ago_goes_first() {
 #[tokio::test]
 async fn compiling_in_the_background_is_seen_and_done_once() {
     let options = RuntimeOptions {
-        code_cache: CodeCachePlace::Off,
+        code_cache: CodeCacheLocation::Off,
         ..RuntimeOptions::default()
     };
     let runtime = Runtime::new(options).unwrap();

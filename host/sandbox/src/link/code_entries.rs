@@ -34,7 +34,7 @@ pub(crate) struct Entry {
 /// How much machine code is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
-pub struct CodeCacheUse {
+pub struct CodeCacheUsage {
     /// Components, once for each engine and version.
     pub entries: usize,
     /// What they take, in bytes.
@@ -48,9 +48,9 @@ impl CodeCache {
     ///
     /// # Errors
     /// When the directory cannot be read.
-    pub fn usage(&self) -> io::Result<CodeCacheUse> {
+    pub fn usage(&self) -> io::Result<CodeCacheUsage> {
         let entries = self.entries()?;
-        Ok(CodeCacheUse {
+        Ok(CodeCacheUsage {
             entries: entries.len(),
             bytes: entries.iter().map(|entry| entry.bytes).sum(),
             bytes_max: self.bytes_max(),
@@ -69,7 +69,7 @@ impl CodeCache {
     ///
     /// # Errors
     /// When the directory cannot be written.
-    pub fn set_bytes_max(&self, bytes_max: u64) -> io::Result<CodeCacheUse> {
+    pub fn set_bytes_max(&self, bytes_max: u64) -> io::Result<CodeCacheUsage> {
         let path = self.directory().join(CAP);
         let temporary = self.directory().join(format!(".{CAP}.{}", std::process::id()));
         private_file(&temporary)?.write_all(bytes_max.to_string().as_bytes())?;
@@ -83,14 +83,14 @@ impl CodeCache {
     ///
     /// # Errors
     /// When the directory cannot be read or written.
-    pub fn shrink_to(&self, bytes_max: u64) -> io::Result<CodeCacheUse> {
+    pub fn shrink_to(&self, bytes_max: u64) -> io::Result<CodeCacheUsage> {
         self.remove_abandoned()?;
         let mut entries = self.entries()?;
         entries.sort_by_key(|entry| entry.used);
         let mut bytes: u64 = entries.iter().map(|entry| entry.bytes).sum();
-        let mut dropped = CodeCacheUse {
+        let mut dropped = CodeCacheUsage {
             bytes_max,
-            ..CodeCacheUse::default()
+            ..CodeCacheUsage::default()
         };
         for entry in entries {
             if bytes <= bytes_max {

@@ -11,7 +11,7 @@ use toolwit_core::Error;
 pub enum CompileStatus {
     /// Nobody needed it yet.
     #[default]
-    NotAsked,
+    NotStarted,
     /// It waits for a free worker.
     Queued,
     /// It is being mapped or compiled, since then.
@@ -33,7 +33,7 @@ impl CompileStatus {
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
-            Self::NotAsked => "not-compiled",
+            Self::NotStarted => "not-compiled",
             Self::Queued => "queued",
             Self::Compiling { .. } => "compiling",
             Self::Ready { .. } => "compiled",

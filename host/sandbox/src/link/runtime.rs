@@ -8,32 +8,31 @@ use super::engine::Engines;
 #[cfg(feature = "network")]
 use super::http::ExtraRoots;
 use super::http::{Network, Resolve};
-use super::keyvalue::KeyValueStore;
 use crate::call::session_registry::SessionRegistry;
-use crate::grants::authority::Authorities;
+use crate::grants::authority::{AuthorityProvider, KeyValueStore};
 use toolwit_core::Error;
 use toolwit_core::limits::{EngineLimits, LimitRequest};
 
 /// Where machine code of compiled components is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum CodeCachePlace {
+pub enum CodeCacheLocation {
     /// In `toolwit/code` of the user's cache directory (`$XDG_CACHE_HOME`, else `~/.cache`).
     #[default]
     User,
     /// In this directory, which must belong to the user and be closed to others.
-    At(PathBuf),
+    Directory(PathBuf),
     /// Nowhere: every process compiles anew.
     Off,
 }
 
-impl CodeCachePlace {
+impl CodeCacheLocation {
     /// Returns the directory, where there is one.
     #[must_use]
     pub fn directory(&self) -> Option<PathBuf> {
         match self {
             Self::Off => None,
-            Self::At(directory) => Some(directory.clone()),
+            Self::Directory(directory) => Some(directory.clone()),
             Self::User => user_cache_directory(),
         }
     }
@@ -47,7 +46,7 @@ pub struct RuntimeOptions {
     /// What the operator allows each call; what is not set is at its default.
     pub operator_limits: LimitRequest,
     /// Where machine code is kept.
-    pub code_cache: CodeCachePlace,
+    pub code_cache: CodeCacheLocation,
     /// The operator's file of grants. Without one nothing is granted.
     pub grants: Option<PathBuf>,
     /// The file with the values of secrets, as [`SecretStore`](crate::SecretStore) keeps it.
@@ -68,7 +67,7 @@ pub struct Runtime {
     pub(crate) engines: Engines,
     pub(crate) operator_limits: LimitRequest,
     pub(crate) sessions: SessionRegistry,
-    pub(crate) authorities: Arc<Authorities>,
+    pub(crate) authorities: Arc<AuthorityProvider>,
     pub(crate) network: Arc<Network>,
 }
 
@@ -85,7 +84,7 @@ impl Runtime {
         let code_directory = options.code_cache.directory();
         let code_cache = code_directory.clone().and_then(open_cache);
         let protected = options.protected.into_iter().chain(code_directory).collect();
-        let authorities = Authorities::new(options.grants, options.secrets, options.keyvalue, protected)?;
+        let authorities = AuthorityProvider::new(options.grants, options.secrets, options.keyvalue, protected)?;
         let network = Network::new(options.resolver);
         #[cfg(feature = "network")]
         let network = network.trusting(ExtraRoots::read(&options.extra_root_certificates)?);

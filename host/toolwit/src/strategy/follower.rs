@@ -27,7 +27,7 @@ impl Follower {
         Self {
             known: Mutex::new(live.current()),
             live,
-            scope: scope.among(move |id| of_methods(id)),
+            scope: scope.restricted_to(move |id| of_methods(id)),
             may_use,
         }
     }

@@ -13,7 +13,7 @@ use toolwit_agent::model::{ChatModel, ChatRequest, ChatResponse, ModelError};
 use toolwit_agent::{Conversation, ConversationBuilder};
 use toolwit_core::{Message, NativeTool, ToolCall, ToolResult};
 use toolwit_registry::Registry;
-use toolwit_sandbox::{CodeCachePlace, Runtime, RuntimeOptions, Scope};
+use toolwit_sandbox::{CodeCacheLocation, Runtime, RuntimeOptions, Scope};
 
 use super::{TOOL_GUIDANCE, ToolSearch};
 
@@ -115,7 +115,7 @@ async fn registry(directory: &Path) -> Registry {
     );
     put(directory, "music", "play-song", "When the user wants to hear music");
     let mut options = RuntimeOptions::default();
-    options.code_cache = CodeCachePlace::Off;
+    options.code_cache = CodeCacheLocation::Off;
     let runtime = Runtime::new(options).unwrap();
     Registry::scan(&runtime, &[directory.to_owned()]).await.unwrap()
 }

@@ -3,17 +3,17 @@
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::SqliteStore;
-use crate::store::{StoreError, ToldRecord, ToldTools};
+use crate::store::{DynamicToolsRecord, StoreError, ToldTools};
 
 impl ToldTools for SqliteStore {
-    fn told_tools(&self, plugin: &str, digest: &str) -> Result<Option<String>, StoreError> {
+    fn dynamic_tools(&self, plugin: &str, digest: &str) -> Result<Option<String>, StoreError> {
         let connection = self.connection();
         let mut statement =
             connection.prepare_cached("SELECT told FROM told_tools WHERE plugin = ?1 AND digest = ?2")?;
         Ok(statement.query_row([plugin, digest], |row| row.get(0)).optional()?)
     }
 
-    fn keep_told_tools(&self, told: &[ToldRecord]) -> Result<(), StoreError> {
+    fn save_dynamic_tools(&self, told: &[DynamicToolsRecord]) -> Result<(), StoreError> {
         let mut connection = self.connection();
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         for record in told {
