@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 use tokio::sync::OnceCell;
 use toolwit::build::{Build, Silent};
-use toolwit::model::Scripted;
+use toolwit::model::ScriptedModel;
 use toolwit::sandbox::{Plugin, Scope};
 use toolwit::tool::OutputSink;
 use toolwit::{ErrorKind, RunOutcome, ToolContext};
@@ -186,7 +186,7 @@ impl OutputSink for Screen {
 async fn bought(guests: &Guests) -> (RunOutcome, Vec<String>) {
     let scope = Scope::new();
     let screen = Arc::new(Screen::default());
-    let model = Scripted::new()
+    let model = ScriptedModel::new()
         .call("search_customer", json!({"name": "John Smith"}))
         .call("customer_c123_open_cart", json!({}))
         .call("cart_cart1_add_item", json!({"product_id": "p-01", "quantity": 2}))

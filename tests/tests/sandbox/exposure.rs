@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 use tempfile::TempDir;
 use toolwit::sandbox::CodeCacheLocation;
-use toolwit::{Exposure, RunOutcome, Scripted, Toolwit};
+use toolwit::{Exposure, RunOutcome, ScriptedModel, Toolwit};
 
 /// An interface of two functions, and a function of the world.
 const CALC: &str = r#"(component
@@ -25,7 +25,7 @@ fn token() -> String {
 
 /// Runs a scripted model over one plugin with a manifest. Returns the outcome, and the names that were declared at
 /// each inference.
-async fn run_script(name: &str, text: &str, manifest: &str, model: Scripted) -> (RunOutcome, Vec<Vec<String>>) {
+async fn run_script(name: &str, text: &str, manifest: &str, model: ScriptedModel) -> (RunOutcome, Vec<Vec<String>>) {
     let place = TempDir::new().unwrap();
     let component = wat::parse_str(text).unwrap();
     std::fs::write(place.path().join(name).with_extension("wasm"), component).unwrap();
@@ -52,7 +52,7 @@ fn answers(outcome: &RunOutcome) -> Vec<&str> {
 // accept: 58, accept: 104
 #[tokio::test]
 async fn manifest_turns_interfaces_into_facades() {
-    let model = Scripted::new()
+    let model = ScriptedModel::new()
         .call("two", json!({}))
         .call("ops", json!({}))
         .call("two", json!({}))
@@ -69,7 +69,7 @@ async fn manifest_turns_interfaces_into_facades() {
 // accept: 43, accept: 44, accept: 45, accept: 46
 #[tokio::test]
 async fn manifest_chains_a_resource() {
-    let model = Scripted::new()
+    let model = ScriptedModel::new()
         .call("token_bump", json!({}))
         .call("make", json!({}))
         .call("token_bump", json!({}))
@@ -111,7 +111,7 @@ async fn chain_over_a_missing_resource_breaks_the_package() {
 // accept: 29, accept: 40
 #[tokio::test]
 async fn five_hundred_entities_of_a_plugin_need_as_many_tools_as_one() {
-    let model = Scripted::new()
+    let model = ScriptedModel::new()
         .call("many", json!({"count": 500}))
         .call("token_bump", json!({"token_id": "500"}))
         .answer("ok");
@@ -136,7 +136,7 @@ async fn tool_filter_of_a_conversation_applies_to_entity_methods_in_every_exposu
                     "" => json!({"token_id": "1"}),
                     _ => json!({}),
                 };
-                let model = Scripted::new().call("make", json!({}));
+                let model = ScriptedModel::new().call("make", json!({}));
                 model
                     .call("token_bump", arguments.clone())
                     .call("token_explode", arguments)
