@@ -127,7 +127,7 @@ impl Add {
 
 /// Finds the package of a name, or of one that a model could not tell from it.
 fn claimed<'a>(registry: &'a Registry, name: &str) -> Option<&'a Package> {
-    let alike = |other: &str| toolwit::tool::snake_case(other) == toolwit::tool::snake_case(name);
+    let alike = |other: &str| toolwit::tool::text::snake_case(other) == toolwit::tool::text::snake_case(name);
     registry.packages().iter().find(|package| alike(&package.name))
 }
 

@@ -5,7 +5,8 @@ use std::io::{self, Read};
 
 use tokio_util::sync::CancellationToken;
 
-use toolwit::tool::{ARGUMENT_BYTES_MAX, Arguments, json_type, parse_json};
+use toolwit::tool::text::{json_type, parse_json};
+use toolwit::tool::{ARGUMENT_BYTES_MAX, Arguments};
 use toolwit::{Error, ErrorKind, Phase};
 
 /// Reads a call's arguments: JSON as it stands, `@FILE`, or `-` for standard input. Nothing means no arguments.

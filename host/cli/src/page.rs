@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use toolwit::sandbox::printable;
+use toolwit::tool::text::printable;
 
 /// Titles of sections.
 pub(super) const TITLE: Style = Style::new().bold();

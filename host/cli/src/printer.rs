@@ -10,7 +10,7 @@ use serde_json::json;
 use super::failure::Failure;
 use super::limits::flag_for;
 use super::page::{BAD, FAINT, GOOD, Page, WARN};
-use toolwit::tool::LimitUse;
+use toolwit::tool::ExceededLimit;
 use toolwit::{Error, ErrorKind, Phase};
 
 /// What standard output holds.
@@ -115,7 +115,7 @@ impl Printer {
         let mut page = Page::new();
         page.styled(BAD, "error:").text(" ").quoted(error).end();
         if let Some(met) = &error.limit {
-            let LimitUse { limit, max, used, .. } = met;
+            let ExceededLimit { limit, max, used, .. } = met;
             let flag = flag_for(error).map(|flag| format!(" (`{flag}`)")).unwrap_or_default();
             page.styled(
                 FAINT,

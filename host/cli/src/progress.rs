@@ -50,7 +50,7 @@ impl Spinner {
 
     /// Changes the text.
     pub(super) fn say(&self, text: &str) {
-        self.0.set_message(toolwit::sandbox::printable(text));
+        self.0.set_message(toolwit::tool::text::printable(text));
     }
 
     /// Prints above the line.

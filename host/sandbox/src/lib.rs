@@ -34,7 +34,6 @@ pub use link::code_cache::CodeCache;
 pub use link::code_entries::{CODE_CACHE_BYTES_MAX, CodeCacheUsage};
 pub use link::compile_status::CompileStatus;
 pub use link::http::{Resolve, ResolveFuture};
-pub use link::log::printable;
 pub use link::runtime::{CodeCacheLocation, Runtime, RuntimeOptions};
 pub use plugin::Plugin;
 pub use toolwit_sections::{SectionError, WIT_SECTION, custom_section, replace_custom_sections};

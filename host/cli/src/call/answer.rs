@@ -33,7 +33,7 @@ pub(super) struct Usage {
 impl Answer {
     pub(super) fn of(id: &ToolId, answered: Result<ToolResult, ToolError>) -> Self {
         match answered {
-            Ok(result) if result.is_error => Self::Error(failure(id, &result), Some(result)),
+            Ok(result) if result.is_error() => Self::Error(failure(id, &result), Some(result)),
             Ok(result) => Self::Result(result),
             Err(error) => Self::Error(error.into(), None),
         }
@@ -90,7 +90,7 @@ impl Answer {
 
     fn print_talk(&self, printer: Printer) {
         let Some(result) = self.tool_result() else { return };
-        if let Some(text) = result.for_user.as_deref().filter(|_| !result.silent) {
+        if let Some(text) = result.user_text() {
             let mut page = Page::new();
             page.text(text).end();
             printer.say(&page);

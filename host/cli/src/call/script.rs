@@ -20,9 +20,8 @@ use toolwit::injection::{
     CompletedCall, Entities, EntityTools, Injection, InjectionContext, InjectionStrategy, write_entity_tool_names,
 };
 use toolwit::sandbox::Scope;
-use toolwit::tool::{
-    Added, Arguments, Lookup, Tool, ToolContext, ToolError, ToolName, ToolResult, ToolSet, json_type, parse_json,
-};
+use toolwit::tool::text::{json_type, parse_json};
+use toolwit::tool::{AddOutcome, Arguments, Tool, ToolContext, ToolError, ToolLookup, ToolName, ToolResult, ToolSet};
 use toolwit::{Error, ErrorKind, Phase};
 
 /// The longest script that is read, in bytes.
@@ -178,9 +177,9 @@ impl<'a> Stage<'a> {
             found => return found,
         };
         let nearest = match self.tools.look_up(wanted) {
-            Lookup::Found(named) => return Ok(named.tool),
-            Lookup::Removed(_) => Vec::new(),
-            Lookup::Unknown(nearest) => nearest,
+            ToolLookup::Found(named) => return Ok(named.tool),
+            ToolLookup::Removed(_) => Vec::new(),
+            ToolLookup::Unknown(nearest) => nearest,
         };
         if let Some(named) = self.tools.iter().find(|named| named.definition.id.as_str() == wanted) {
             return Ok(named.tool.clone());
@@ -223,8 +222,8 @@ impl<'a> Stage<'a> {
             self.entities.record(discovery);
         }
         let added = add.into_iter().filter_map(|tool| match self.tools.add(tool) {
-            Added::New(name) => Some(name),
-            Added::Rebound(_) => None,
+            AddOutcome::New(name) => Some(name),
+            AddOutcome::Rebound(_) => None,
         });
         let added = added.collect();
         write_entity_tool_names(result, &discovered, &self.tools);

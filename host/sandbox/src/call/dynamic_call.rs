@@ -4,9 +4,9 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use crate::link::log::printable;
 use crate::values::guest_schema::check_of;
-use toolwit_core::{Arguments, InputCheck, ToolDefinition, ToolError, ToolResult};
+use toolwit_core::text::printable;
+use toolwit_core::{Arguments, InputValidator, ToolDefinition, ToolError, ToolResult};
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// How much of a failed tool's own words is told, in characters. They are an error's message, not a result that can be read on.
@@ -16,7 +16,7 @@ const REASON_CHARS_MAX: usize = 2_000;
 #[derive(Default)]
 pub(crate) struct DynamicCall {
     /// Made with the first call: most tools are never called.
-    check: OnceLock<Result<InputCheck, Error>>,
+    check: OnceLock<Result<InputValidator, Error>>,
 }
 
 impl DynamicCall {
@@ -44,7 +44,7 @@ impl DynamicCall {
 /// # Errors
 /// The kind that the guest named.
 pub(crate) fn answered(result: ToolResult) -> Result<ToolResult, Error> {
-    let Some((case, text)) = result.value.as_ref().filter(|_| result.is_error).and_then(case_of) else {
+    let Some((case, text)) = result.value.as_ref().filter(|_| result.is_error()).and_then(case_of) else {
         return Ok(result);
     };
     let kind = match case {

@@ -10,11 +10,11 @@ use crate::call::answer::answer;
 use crate::call::instance::{CallClock, Instance};
 use crate::call::scope::Scope;
 use crate::inspect::dynamic_tools::DynamicTools;
-use crate::link::log::printable;
 use crate::link::wasi::Stdio;
 use crate::plugin::Plugin;
 use crate::values::dynamic_export::DiscoveredTool;
 use toolwit_core::limits::CallLimits;
+use toolwit_core::text::printable;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{ToolContext, ToolResult};
 
@@ -145,7 +145,7 @@ fn in_vain(error: Error) -> Error {
 
 /// Takes what was told, or why nothing was. Blocks.
 fn checked(answered: ToolResult, until: Instant) -> Result<Vec<DiscoveredTool>, Error> {
-    if answered.is_error {
+    if answered.is_error() {
         let reason: String = printable(&answered.for_llm).chars().take(REASON_CHARS_MAX).collect();
         let message = format!("it could not tell its tools: {reason}");
         return Err(Error::new(ErrorKind::Tool, Phase::Load, message));

@@ -7,10 +7,10 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::inspect::annotations::DESCRIPTION_CHARS_MAX;
-use crate::link::log::printable;
 use crate::values::dynamic_export::DiscoveredTool;
 use crate::values::guest_schema::{self, Spent};
-use toolwit_core::{ToolName, snake_case};
+use toolwit_core::ToolName;
+use toolwit_core::text::{printable, snake_case};
 
 /// How many tools one component may tell. A model chooses badly among far fewer.
 pub(super) const TOOLS_MAX: usize = 256;

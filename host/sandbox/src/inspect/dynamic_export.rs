@@ -5,7 +5,8 @@ use semver::Version;
 use super::interfaces::{PLUGIN_PACKAGE, is_compatible_plugin_version};
 use crate::values::tool_result::is_tool_result;
 use crate::values::types::{Field, Function, Shape, WitType};
-use toolwit_core::{ToolDefinition, ToolId, snake_case};
+use toolwit_core::text::snake_case;
+use toolwit_core::{ToolDefinition, ToolId};
 
 /// The functions of the interface: one lists the tools, one calls a tool.
 pub(crate) const FUNCTIONS: [&str; 2] = ["tools", "call"];

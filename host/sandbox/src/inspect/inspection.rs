@@ -19,7 +19,8 @@ use crate::inspect::profile::Profile;
 use crate::values::dynamic_export::DiscoveredTool;
 use crate::values::types::{Function, FunctionKind, Resource, Shape, SkippedExport};
 use toolwit_core::Error;
-use toolwit_core::{ToolDefinition, ToolId, snake_case};
+use toolwit_core::text::snake_case;
+use toolwit_core::{ToolDefinition, ToolId};
 
 /// All that is known about a component without running it.
 #[derive(Clone, Debug)]

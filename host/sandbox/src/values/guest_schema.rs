@@ -3,8 +3,9 @@
 use jsonschema::PatternOptions;
 use serde_json::{Map, Value};
 
+use toolwit_core::text::parse_json;
 use toolwit_core::{Error, ErrorKind, Phase};
-use toolwit_core::{InputCheck, ToolDefinition, parse_json};
+use toolwit_core::{InputValidator, ToolDefinition};
 
 /// The longest schema, in bytes. Each is part of every request to a model.
 const SCHEMA_BYTES_MAX: usize = 64 << 10;
@@ -90,12 +91,12 @@ pub(crate) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
 }
 
 /// Makes the check of a dynamic tool's arguments.
-pub(crate) fn check_of(definition: &ToolDefinition) -> Result<InputCheck, Error> {
+pub(crate) fn check_of(definition: &ToolDefinition) -> Result<InputValidator, Error> {
     let validator = compile(&definition.input_schema).map_err(|why| {
         let message = format!("its input schema {why}");
         Error::new(ErrorKind::Internal, Phase::Validate, message)
     })?;
-    Ok(InputCheck::with(validator))
+    Ok(InputValidator::with(validator))
 }
 
 /// Follows a schema into all that it refers to.
@@ -233,5 +234,8 @@ fn unsupported(keyword: &str) -> String {
 }
 
 fn short(text: &str) -> String {
-    crate::link::log::printable(text).chars().take(TOLD_CHARS_MAX).collect()
+    toolwit_core::text::printable(text)
+        .chars()
+        .take(TOLD_CHARS_MAX)
+        .collect()
 }

@@ -57,7 +57,7 @@ impl Label {
     pub(crate) fn new(wit: &str) -> Self {
         Self {
             wit: wit.to_owned(),
-            json: toolwit_core::snake_case(wit),
+            json: toolwit_core::text::snake_case(wit),
             docs: None,
         }
     }
@@ -202,7 +202,7 @@ pub(crate) struct Resource {
 impl Resource {
     /// The name as tools and JSON write it.
     pub(crate) fn json_name(&self) -> String {
-        toolwit_core::snake_case(&self.name)
+        toolwit_core::text::snake_case(&self.name)
     }
 }
 

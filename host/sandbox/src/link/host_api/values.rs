@@ -3,9 +3,10 @@
 use serde_json::Value;
 use wasmtime::component::Val;
 
-use crate::link::log::printable;
 use toolwit_core::ErrorKind;
-use toolwit_core::{Artifact, BlackboardEntry, FollowUp, ToolError, ToolResult, parse_json};
+use toolwit_core::text::parse_json;
+use toolwit_core::text::printable;
+use toolwit_core::{Artifact, Audience, BlackboardEntry, FollowUpCall, ToolError, ToolResult, ToolStatus};
 
 /// What the artifacts of one result may weigh as values; see [`weight`].
 const ARTIFACT_WEIGHT_MAX: usize = 16 << 20;
@@ -106,8 +107,8 @@ pub(super) fn called(outcome: &Result<ToolResult, ToolError>) -> Val {
         Ok(result) => Ok(Some(Box::new(record([
             ("for-llm", text(result.content())),
             ("for-user", optional_text(result.for_user.as_deref())),
-            ("silent", Val::Bool(result.silent)),
-            ("is-error", Val::Bool(result.is_error)),
+            ("silent", Val::Bool(result.is_silent())),
+            ("is-error", Val::Bool(result.is_error())),
             ("artifacts", Val::List(result.artifacts.iter().map(artifact).collect())),
             ("background", Val::Option(None)),
         ])))),
@@ -133,9 +134,13 @@ pub(crate) fn read_tool_result(record: &Value) -> ToolResult {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let mut result = ToolResult::text(text(&record["for_llm"]).unwrap_or_default());
     result.for_user = text(&record["for_user"]).map(|text| printable(&text));
-    result.silent = record["silent"].as_bool().unwrap_or_default();
-    result.is_error = record["is_error"].as_bool().unwrap_or_default();
-    result.follow_up = text(&record["background"]["tool"]).map(|tool| FollowUp {
+    if record["silent"].as_bool().unwrap_or_default() {
+        result.audience = Audience::Model;
+    }
+    if record["is_error"].as_bool().unwrap_or_default() {
+        result.status = ToolStatus::Error;
+    }
+    result.follow_up = text(&record["background"]["tool"]).map(|tool| FollowUpCall {
         tool,
         arguments: text(&record["background"]["arguments"]).unwrap_or_default(),
     });
