@@ -4,13 +4,10 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use super::schema::check_of;
+use crate::values::guest_schema::check_of;
 use toolwit_core::text::printable;
 use toolwit_core::{Arguments, InputValidator, ToolDefinition, ToolError, ToolResult};
 use toolwit_core::{Error, ErrorKind, Phase};
-
-/// The cases of `tool-error`, as WIT writes them.
-pub(super) const ERRORS: [&str; 5] = ["invalid-arguments", "unavailable", "denied", "limit", "failed"];
 
 /// How much of a failed tool's own words is told, in characters. They are an error's message, not a result that can be read on.
 const REASON_CHARS_MAX: usize = 2_000;

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::told::{self, ToldTool, Written};
+use super::validate::{Written, check};
 use crate::call::answer::answer;
 use crate::call::instance::{CallClock, Instance};
 use crate::call::scope::Scope;
 use crate::inspect::dynamic_tools::DynamicTools;
 use crate::link::wasi::Stdio;
 use crate::plugin::Plugin;
+use crate::values::dynamic_export::DiscoveredTool;
 use toolwit_core::limits::CallLimits;
 use toolwit_core::text::printable;
 use toolwit_core::{Error, ErrorKind, Phase};
@@ -67,11 +68,11 @@ impl Plugin {
     /// wrote them; `None` for any other text.
     #[must_use]
     pub fn with_discovered_tools(&self, told: &str) -> Option<Arc<Self>> {
-        let told: Vec<ToldTool> = serde_json::from_str(told).ok()?;
+        let told: Vec<DiscoveredTool> = serde_json::from_str(told).ok()?;
         Some(self.telling(self.inspection().telling(told, self.name())))
     }
 
-    async fn ask(&self, until: Instant) -> Result<Vec<ToldTool>, Error> {
+    async fn ask(&self, until: Instant) -> Result<Vec<DiscoveredTool>, Error> {
         let inspection = self.inspection();
         let Some(dynamic) = &inspection.shape.dynamic else {
             return Ok(Vec::new());
@@ -143,7 +144,7 @@ fn in_vain(error: Error) -> Error {
 }
 
 /// Takes what was told, or why nothing was. Blocks.
-fn checked(answered: ToolResult, until: Instant) -> Result<Vec<ToldTool>, Error> {
+fn checked(answered: ToolResult, until: Instant) -> Result<Vec<DiscoveredTool>, Error> {
     if answered.is_error() {
         let reason: String = printable(&answered.for_llm).chars().take(REASON_CHARS_MAX).collect();
         let message = format!("it could not tell its tools: {reason}");
@@ -151,7 +152,7 @@ fn checked(answered: ToolResult, until: Instant) -> Result<Vec<ToldTool>, Error>
     }
     let written: Vec<Written> =
         serde_json::from_value(answered.value.unwrap_or_default()).map_err(|error| unreadable().with_source(error))?;
-    told::check(written, until).map_err(|why| {
+    check(written, until).map_err(|why| {
         Error::new(
             ErrorKind::InvalidProvider,
             Phase::Load,

@@ -62,13 +62,13 @@ const DIALECTS: [&str; 3] = ["draft-07/schema", "draft/2019-09/schema", "draft/2
 
 /// What the schemas of one answer took so far.
 #[derive(Default)]
-pub(super) struct Spent {
+pub(crate) struct Spent {
     values: usize,
     patterns: usize,
 }
 
 /// Reads a schema that a guest told. The error completes a sentence that names it.
-pub(super) fn read(text: &str, spent: &mut Spent) -> Result<Value, String> {
+pub(crate) fn read(text: &str, spent: &mut Spent) -> Result<Value, String> {
     if text.len() > SCHEMA_BYTES_MAX {
         return Err(format!("has {} bytes; at most {SCHEMA_BYTES_MAX} are read", text.len()));
     }
@@ -83,7 +83,7 @@ pub(super) fn read(text: &str, spent: &mut Spent) -> Result<Value, String> {
 }
 
 /// Compiles a schema, or says why that cannot be. Patterns are matched in linear time.
-pub(super) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
+pub(crate) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
     jsonschema::options()
         .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_BYTES_MAX))
         .build(schema)
@@ -91,7 +91,7 @@ pub(super) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
 }
 
 /// Makes the check of a dynamic tool's arguments.
-pub(super) fn check_of(definition: &ToolDefinition) -> Result<InputValidator, Error> {
+pub(crate) fn check_of(definition: &ToolDefinition) -> Result<InputValidator, Error> {
     let validator = compile(&definition.input_schema).map_err(|why| {
         let message = format!("its input schema {why}");
         Error::new(ErrorKind::Internal, Phase::Validate, message)
