@@ -15,7 +15,7 @@ use crate::model::{ChatModel, ChatOptions, ModelChoice};
 use crate::process::Budget;
 use toolwit_core::Error;
 use toolwit_core::{
-    Arguments, InputCheck, Parameter, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolObject, ToolResult,
+    Arguments, InputValidator, Parameter, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolObject, ToolResult,
 };
 
 /// The argument of an agentic tool without declared parameters.
@@ -264,7 +264,7 @@ impl Tool for AgenticTool {
     }
 
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
-        let check = InputCheck::of(&self.definition).map_err(ToolError::Operator)?;
+        let check = InputValidator::of(&self.definition).map_err(ToolError::Operator)?;
         let arguments = check.check(arguments)?;
         run_agent(self, &self.input(&arguments), context).await
     }

@@ -10,9 +10,10 @@ use serde_json::Value;
 
 use super::agent::{Agent, Agents};
 use toolwit_core::Error;
+use toolwit_core::text::parse_json;
 use toolwit_core::{
-    Arguments, Artifact, InputCheck, Sharing, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult,
-    parse_json, schema_of,
+    Arguments, Artifact, BlackboardSharing, InputValidator, Tool, ToolContext, ToolDefinition, ToolError, ToolId,
+    ToolResult,
 };
 
 /// The name of the task on the blackboard of the agent.
@@ -22,13 +23,13 @@ const TASK: &str = "task";
 ///
 /// It has the name and the description of its agent, and the schema of the type that it consumes. The agent works on its own
 /// blackboard, which starts with the objects of the caller's blackboard. When it ends, the objects that it added are shared
-/// with the caller according to a [`Sharing`] rule. Its result is an artifact too.
+/// with the caller according to a [`BlackboardSharing`] rule. Its result is an artifact too.
 ///
 /// ```
 /// use schemars::JsonSchema;
 /// use serde::Deserialize;
 /// use toolwit_agent::{AgenticTool, Agents, Subagent};
-/// use toolwit_core::Sharing;
+/// use toolwit_core::BlackboardSharing;
 ///
 /// #[derive(Deserialize, JsonSchema)]
 /// struct WorksToFind { composers: Vec<String>, era: String }
@@ -36,17 +37,17 @@ const TASK: &str = "task";
 /// let agents = Agents::new().with_agent(AgenticTool::new("performance_finder", "Finds performances."));
 /// let finder = Subagent::by_name(&agents, "performance_finder")?
 ///     .consuming::<WorksToFind>()?
-///     .with_sharing(Sharing::Kinds(vec!["Performance".into()]));
+///     .with_sharing(BlackboardSharing::Kinds(vec!["Performance".into()]));
 /// # Ok::<(), toolwit_core::Error>(())
 /// ```
 pub struct Subagent {
     definition: ToolDefinition,
-    input: InputCheck,
+    input: InputValidator,
     /// Parses a task as the consumed type, to check what its schema cannot express.
     parse: fn(Value) -> Result<(), serde_json::Error>,
     kind: &'static str,
     agent: Arc<dyn Agent>,
-    sharing: Sharing,
+    sharing: BlackboardSharing,
 }
 
 /// Builds a [`Subagent`] for the type that it consumes.
@@ -83,7 +84,7 @@ impl Subagent {
 
     /// Sets which objects of the agent are shared with the caller's blackboard; by default all.
     #[must_use]
-    pub fn with_sharing(mut self, sharing: Sharing) -> Self {
+    pub fn with_sharing(mut self, sharing: BlackboardSharing) -> Self {
         self.sharing = sharing;
         self
     }
@@ -97,14 +98,14 @@ impl<A: ?Sized> SubagentBuilder<A> {
     pub fn consuming<T: DeserializeOwned + JsonSchema>(self) -> Result<Subagent, Error> {
         let agent = self.agent;
         let (name, description) = (agent.name(), agent.description());
-        let definition = ToolDefinition::new(ToolId::native(name), name, description, schema_of::<T>());
+        let definition = ToolDefinition::typed::<T>(ToolId::native(name), name, description);
         Ok(Subagent {
-            input: InputCheck::of(&definition)?,
+            input: InputValidator::of(&definition)?,
             definition,
             parse: |task| serde_json::from_value::<T>(task).map(drop),
             kind: std::any::type_name::<T>(),
             agent,
-            sharing: Sharing::default(),
+            sharing: BlackboardSharing::default(),
         })
     }
 }
@@ -147,7 +148,7 @@ impl Tool for Subagent {
 impl Subagent {
     /// Adds the answer as an artifact, unless the agent returned artifacts or has no answer.
     fn with_artifact(&self, result: ToolResult) -> ToolResult {
-        if result.is_error || result.signal.is_some() || !result.artifacts.is_empty() {
+        if result.is_error() || result.signal.is_some() || !result.artifacts.is_empty() {
             return result;
         }
         let value = match &result.value {

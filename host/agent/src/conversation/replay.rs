@@ -10,7 +10,7 @@ use crate::injection::{CompletedCall, InjectionContext, InjectionStrategy, PastC
 use crate::state::ConversationState;
 use crate::toolbox::{CALL_TOOL, gateway_target};
 use toolwit_core::{
-    Arguments, Artifact, Lookup, NamedTool, Tool, ToolCall, ToolDefinition, ToolId, ToolName, ToolResult,
+    Arguments, Artifact, NamedTool, Tool, ToolCall, ToolDefinition, ToolId, ToolLookup, ToolName, ToolResult,
     parse_arguments,
 };
 
@@ -128,7 +128,7 @@ impl Replay<'_> {
     /// Records a call, and evaluates the strategies after it.
     fn record_answer(&mut self, id: &str, past: PastCall, content: String) {
         self.offered.clear();
-        if let Lookup::Found(named) = self.conversation.toolbox.look_up(past.name.as_str()) {
+        if let ToolLookup::Found(named) = self.conversation.toolbox.look_up(past.name.as_str()) {
             let offer = catch_unwind(AssertUnwindSafe(|| self.evaluate(id, &past, named, content)));
             match offer {
                 Ok(tools) => {
@@ -153,8 +153,8 @@ impl Replay<'_> {
         };
         let artifact = |kind: &String| Artifact::new(kind, serde_json::Value::Null);
         result.artifacts = past.artifacts.iter().map(artifact).collect();
-        let facade = named.tool.unfolds().filter(|_| !past.is_error);
-        result.unfolded = facade.and_then(|facade| facade.reopen(&past.arguments, &conversation.context));
+        let facade = named.tool.facade().filter(|_| !past.is_error);
+        result.revealed_tools = facade.and_then(|facade| facade.reopen(&past.arguments, &conversation.context));
         let call = CompletedCall::new(id, past.name.clone(), past.arguments.clone(), named.tool, result);
         let view = conversation.toolbox.view(conversation.history.until_answer(id));
         let view = view.with_context(&conversation.context).at(past.turn, self.iteration);
@@ -181,7 +181,7 @@ impl Replay<'_> {
     /// Binds tools to the object that was returned last. A tool without a new object is unchanged.
     fn rebind(&mut self, names: &[ToolName]) {
         for name in names {
-            let Lookup::Found(named) = self.conversation.toolbox.look_up(name.as_str()) else {
+            let ToolLookup::Found(named) = self.conversation.toolbox.look_up(name.as_str()) else {
                 continue;
             };
             if let Some(tool) = self.offered.remove(&named.definition.id) {

@@ -50,7 +50,7 @@ pub(super) fn record_call(
 ) {
     let wall_ms = millis(finished.wall);
     let ToolAnswer { result, kind } = answer_of(&tool, finished.outcome, requests);
-    let (name, id, is_error) = (tool.name.clone(), tool.definition.id.clone(), result.is_error);
+    let (name, id, is_error) = (tool.name.clone(), tool.definition.id.clone(), result.is_error());
     let arguments = call.arguments.unwrap_or_default();
     let call = call.call;
     run.tally.calls.push(CallRecord {
@@ -106,7 +106,7 @@ impl ArrivedResult {
         let NamedTool { name, tool, .. } = self.tool;
         let is_kept_inside = tool.is_agent() && run.conversation.drops_nested_artifacts;
         let history = &mut run.conversation.history;
-        history.answer(&self.call, self.result.content(), self.result.is_error);
+        history.answer(&self.call, self.result.content(), self.result.is_error());
         let mut completed = CompletedCall::new(self.call.id, name, self.arguments, tool, self.result);
         let changes = inject(run, &mut completed);
         let conversation = &mut *run.conversation;
@@ -139,7 +139,7 @@ impl ArrivedResult {
 
 /// Sends the user the text that a result holds for them.
 fn show_user(run: &RunState<'_>, result: &ToolResult) {
-    let Some(text) = result.for_user.as_deref().filter(|_| !result.silent) else {
+    let Some(text) = result.user_text() else {
         return;
     };
     let output = run.context.output();
@@ -212,7 +212,7 @@ fn answer_of(tool: &NamedTool, outcome: CallOutcome, requests: &mut EndRequests)
                 if let Some(source) = &result.source {
                     tracing::warn!(tool = %name, error = %source, "the tool failed");
                 }
-                let kind = result.is_error.then_some(ErrorKind::Tool);
+                let kind = result.is_error().then_some(ErrorKind::Tool);
                 return ToolAnswer { result, kind };
             }
             Err(ToolError::Operator(error)) => {

@@ -16,7 +16,7 @@ use crate::model::Delivery;
 use crate::outcome::RunFailure;
 use crate::toolbox::facade_path;
 use toolwit_core::{Error, ErrorKind};
-use toolwit_core::{Lookup, NamedTool};
+use toolwit_core::{NamedTool, ToolLookup};
 
 /// The number of calls of a response that may run.
 pub(super) struct CallQuota {
@@ -61,7 +61,9 @@ impl<'l, 'c> Dispatch<'l, 'c> {
             let call = if is_gateway { call.through_gateway() } else { call };
             let state = match (quota.refusal(index), toolbox.look_up(&call.requested_name)) {
                 (Some(error), _) => CallState::Refused(error),
-                (None, Lookup::Found(tool)) if run.gate(&tool) == CallGate::Ungated => CallState::of_tool(tool, &call),
+                (None, ToolLookup::Found(tool)) if run.gate(&tool) == CallGate::Ungated => {
+                    CallState::of_tool(tool, &call)
+                }
                 (None, _) => CallState::Unresolved,
             };
             (call, state)
@@ -103,12 +105,12 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         let toolbox = &self.run.conversation.toolbox;
         let requested = &call.requested_name;
         match toolbox.look_up(requested) {
-            Lookup::Found(tool) => match self.run.gate(&tool) {
+            ToolLookup::Found(tool) => match self.run.gate(&tool) {
                 CallGate::Locked(guidance) => CallState::Guided(tool.name, guidance),
                 _ => CallState::of_tool(tool, call),
             },
-            Lookup::Removed(_) => CallState::Refused(removed_tool(requested)),
-            Lookup::Unknown(nearest) => match facade_path(requested, toolbox.callable()) {
+            ToolLookup::Removed(_) => CallState::Refused(removed_tool(requested)),
+            ToolLookup::Unknown(nearest) => match facade_path(requested, toolbox.callable()) {
                 Some(path) => CallState::Refused(tool_in_facade(requested, &path)),
                 None => {
                     self.unknown_name = Some(requested.clone());

@@ -50,7 +50,7 @@ pub(super) struct EndRequests {
 impl EndRequests {
     /// Adds the request that a result makes, if any.
     pub(super) fn add_result(&mut self, result: ToolResult) {
-        if self.direct.is_none() && result.return_direct && !result.is_error {
+        if self.direct.is_none() && result.is_final() {
             self.direct = Some(result.content());
         }
         self.signal = self.signal.take().or(result.signal);

@@ -20,7 +20,7 @@ pub(super) fn record_late_results(run: &mut RunState<'_>) -> Option<Signal> {
         };
         history.respond(String::new(), vec![again.clone()]);
         let (name, tool) = (background.tool.name.clone(), background.tool.definition.id.clone());
-        let (id, is_error) = (again.id.clone(), result.is_error);
+        let (id, is_error) = (again.id.clone(), result.is_error());
         tracing::debug!(tool = %name, is_error, "a late result arrived");
         let arrived = ArrivedResult {
             call: again,

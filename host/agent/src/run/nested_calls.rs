@@ -86,7 +86,7 @@ impl ToolCaller for NestedCaller {
             None => tools.call_tool(id, arguments, &context).await,
         };
         events.error = match &returned {
-            Ok(result) => result.is_error.then_some(ErrorKind::Tool),
+            Ok(result) => result.is_error().then_some(ErrorKind::Tool),
             Err(error) => Some(error.report().kind),
         };
         returned

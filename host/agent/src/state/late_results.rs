@@ -4,14 +4,14 @@ use std::collections::{HashMap, VecDeque};
 
 use tokio_util::sync::CancellationToken;
 
-use toolwit_core::{Arguments, Background, Late, NamedTool, ToolCall, ToolContext, ToolResult};
+use toolwit_core::{Arguments, BackgroundTasks, LateResult, NamedTool, ToolCall, ToolContext, ToolResult};
 
 /// The background calls of a conversation, and their results that the model has not read.
 pub(crate) struct LateResults {
-    background: Background,
+    background: BackgroundTasks,
     /// The calls whose result has not arrived.
     open: HashMap<String, BackgroundCall>,
-    arrived: VecDeque<Late>,
+    arrived: VecDeque<LateResult>,
 }
 
 /// A call that continues in the background.
@@ -24,7 +24,7 @@ pub(crate) struct BackgroundCall {
 impl LateResults {
     pub(crate) fn new(conversation: &CancellationToken) -> Self {
         Self {
-            background: Background::new(conversation),
+            background: BackgroundTasks::new(conversation),
             open: HashMap::new(),
             arrived: VecDeque::new(),
         }
@@ -44,7 +44,7 @@ impl LateResults {
         tool: &NamedTool,
         result: &ToolResult,
     ) -> bool {
-        let is_background = result.is_async && self.background.is_promised(&call.id);
+        let is_background = result.is_pending() && self.background.is_promised(&call.id);
         if is_background {
             let open = BackgroundCall {
                 call: call.clone(),

@@ -1,16 +1,16 @@
-//! Background calls and their late results.
+//! BackgroundTasks calls and their late results.
 
 use tokio::sync::oneshot;
 
 use super::*;
-use toolwit_core::{Artifact, Completion, NativeEntity, NoArguments, Signal};
+use toolwit_core::{Artifact, BackgroundTask, NativeEntity, NoArguments, Signal};
 
 /// Returns a tool that answers at once and delivers its late result when the test sends it. Each call takes one receiver.
 fn slow(results: Vec<oneshot::Receiver<ToolResult>>) -> Arc<dyn Tool> {
     let results = Arc::new(Mutex::new(VecDeque::from(results)));
     tool("slow", move |_, context| {
         let result = results.lock().unwrap().pop_front().unwrap();
-        let completion = context.completion()?;
+        let completion = context.background_task()?;
         completion.spawn(async move { Ok(result.await.unwrap_or_else(|_| ToolResult::error("the test gave up"))) });
         Ok(ToolResult::background("started"))
     })
@@ -154,11 +154,11 @@ async fn a_late_result_injects_tools_and_artifacts_like_any_result() {
 // accept: 85
 #[tokio::test]
 async fn a_dropped_promise_delivers_an_error() {
-    let kept: Arc<Mutex<Option<Completion>>> = Arc::default();
+    let kept: Arc<Mutex<Option<BackgroundTask>>> = Arc::default();
     let store = kept.clone();
     let forgetful = tool("forgetful", move |_, context| {
-        *store.lock().unwrap() = Some(context.completion()?);
-        assert!(context.completion().is_err(), "a call can promise only once");
+        *store.lock().unwrap() = Some(context.background_task()?);
+        assert!(context.background_task().is_err(), "a call can promise only once");
         Ok(ToolResult::background("started"))
     });
     let (builder, _) = Stage::set([call([("forgetful", json!({}))]), say("Wait."), say("It failed.")]);
@@ -172,7 +172,7 @@ async fn a_dropped_promise_delivers_an_error() {
 #[tokio::test]
 async fn a_final_result_voids_the_promise() {
     let quick = tool("quick", |_, context| {
-        drop(context.completion()?);
+        drop(context.background_task()?);
         Ok(ToolResult::text("here it is"))
     });
     let (builder, _) = Stage::set([call([("quick", json!({}))]), say("Fine.")]);
@@ -186,7 +186,7 @@ async fn a_final_result_voids_the_promise() {
 #[tokio::test]
 async fn a_promise_outside_a_conversation_is_refused() {
     let context = ToolContext::new();
-    let error = context.completion().err().unwrap();
+    let error = context.background_task().err().unwrap();
     assert!(error.to_string().contains("no conversation"), "{error}");
 }
 
@@ -198,7 +198,7 @@ async fn a_background_task_ends_with_the_conversation_not_with_the_run() {
     let parts = Mutex::new(Some((running, ended)));
     let long = tool("long", move |_, context| {
         let (running, ended) = parts.lock().unwrap().take().unwrap();
-        let completion = context.completion()?;
+        let completion = context.background_task()?;
         let cancel = completion.context().cancel().clone();
         completion.spawn(async move {
             let _ended = ended;

@@ -350,5 +350,9 @@ async fn a_long_result_is_cut_and_can_be_read_in_parts() {
         1,
         "`read_result` is injected with the first long result"
     );
-    assert_ne!(stage.shown(0).names[1], "read_result", "the name is reserved for the host");
+    assert_ne!(
+        stage.shown(0).names[1],
+        "read_result",
+        "the name is reserved for the host"
+    );
 }

@@ -96,7 +96,11 @@ async fn gateway_calls_without_a_tool_name_are_refused() {
     );
     assert!(results[1].contains("unknown-tool"), "{}", results[1]);
     assert!(results[2].contains("does not call itself"), "{}", results[2]);
-    assert!(results[3].contains("/arguments: it must be an object"), "{}", results[3]);
+    assert!(
+        results[3].contains("/arguments: it must be an object"),
+        "{}",
+        results[3]
+    );
 }
 
 // accept: 67

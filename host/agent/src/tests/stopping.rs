@@ -214,11 +214,7 @@ async fn calls_after_an_operator_error_do_not_run() {
         _ => crate::injection::Injection::none(),
     };
     let (builder, _) = Stage::set([call([("db", json!({})), ("late", json!({}))])]);
-    let mut conversation = builder
-        .tools([operator_failure("db")])
-        .strategy(bring)
-        .build()
-        .unwrap();
+    let mut conversation = builder.tools([operator_failure("db")]).strategy(bring).build().unwrap();
     let error = conversation.run("go").await.unwrap_err();
     assert_valid(&error.outcome.history);
     assert!(answers(&error.outcome.history)[1].contains("not run: another tool"));

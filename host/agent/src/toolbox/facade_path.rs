@@ -16,7 +16,7 @@ pub(crate) fn facade_path(wanted: &str, tools: &ToolSet) -> Option<Vec<String>> 
 
 /// Returns whether a facade contains the tool, and extends `path` by the facades in between.
 fn contains(facade: &Arc<dyn Tool>, wanted: &str, path: &mut Vec<String>) -> bool {
-    let Some(content) = facade.unfolds() else {
+    let Some(content) = facade.facade() else {
         return false;
     };
     if path.len() > FACADE_DEPTH_MAX {

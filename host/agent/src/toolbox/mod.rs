@@ -11,7 +11,7 @@ use crate::event::Event;
 use crate::injection::{CallLog, ConversationView, DiscoveredEntity, Entities, Injection, Lineage};
 use crate::limits::LoopLimits;
 use crate::model::{DeclaredTool, Delivery};
-use toolwit_core::{Added, Lookup, Message, NamedTool, Tool, ToolDefinition, ToolId, ToolName, ToolSet};
+use toolwit_core::{AddOutcome, Message, NamedTool, Tool, ToolDefinition, ToolId, ToolLookup, ToolName, ToolSet};
 
 pub(crate) use facade_path::facade_path;
 pub(crate) use gateway::{CALL_TOOL, call_tool, gateway_target};
@@ -149,7 +149,7 @@ impl Toolbox {
             .with_calls(&self.calls)
     }
 
-    pub(crate) fn look_up(&self, name: &str) -> Lookup {
+    pub(crate) fn look_up(&self, name: &str) -> ToolLookup {
         self.callable.look_up(name)
     }
 
@@ -194,11 +194,11 @@ impl Toolbox {
         let callable = &self.callable;
         self.declared
             .retain_mut(|tool| match callable.look_up(tool.name.as_str()) {
-                Lookup::Found(current) => {
+                ToolLookup::Found(current) => {
                     tool.definition = current.definition;
                     true
                 }
-                Lookup::Removed(_) | Lookup::Unknown(_) => false,
+                ToolLookup::Removed(_) | ToolLookup::Unknown(_) => false,
             });
     }
 
@@ -284,9 +284,9 @@ impl Toolbox {
         let mut additions = Additions::default();
         for tool in tools {
             match self.callable.add(tool) {
-                Added::New(name) => additions.new.push(name),
-                Added::Rebound(name) if additions.new.contains(&name) => {}
-                Added::Rebound(name) => additions.rebound.push(name),
+                AddOutcome::New(name) => additions.new.push(name),
+                AddOutcome::Rebound(name) if additions.new.contains(&name) => {}
+                AddOutcome::Rebound(name) => additions.rebound.push(name),
             }
         }
         for name in &additions.new {
@@ -297,7 +297,7 @@ impl Toolbox {
 
     fn named(&self, name: &ToolName) -> Option<NamedTool> {
         match self.callable.look_up(name.as_str()) {
-            Lookup::Found(tool) => Some(tool),
+            ToolLookup::Found(tool) => Some(tool),
             _ => None,
         }
     }
