@@ -1,25 +1,61 @@
-//! How well tools worked, as far as that still says something.
+//! Recording whether tools work, and how long such a record is valid.
+
+mod tool;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::store::{CheckOutcome, CheckStage, HealthState, ToolHealth};
-use toolwit_core::{Error, ErrorKind, Phase};
+use crate::registry::Registry;
+use crate::store::{CheckOutcome, CheckStage, HealthState, StoreError, ToolHealth, ToolKey};
+use toolwit_core::{Error, ErrorKind, Phase, ToolId};
 
-/// After this long, what was broken may as well have been mended.
+pub(crate) use tool::HealthTool;
+
+/// How long a failure counts: after a day the cause may have been fixed.
 const BROKEN_FOR: Duration = Duration::from_secs(24 * 3_600);
 
-/// After this long, what worked may as well have stopped to.
+/// How long a success counts: after 30 days the tool may have stopped working.
 const HEALTHY_FOR: Duration = Duration::from_secs(30 * 24 * 3_600);
 
-/// The time of now, in milliseconds since 1970.
-pub(super) fn now_ms() -> u64 {
+/// A tool whose last call failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailingTool {
+    /// The tool.
+    pub tool: ToolId,
+    /// The message of the failure, if it was recorded.
+    pub error: Option<String>,
+}
+
+impl Registry {
+    /// Returns the tools of usable plugins whose last call failed, however long ago.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn failing_tools(&self) -> Result<Vec<FailingTool>, StoreError> {
+        let health = self.store().health()?;
+        let tools = self.plugins().flat_map(|plugin| {
+            let inspection = plugin.inspection();
+            let failing = inspection.tools.iter().filter_map(|tool| {
+                let health = health.get(&ToolKey::new(inspection.digest.as_str(), tool.id.as_str()))?;
+                health.is_broken().then(|| FailingTool {
+                    tool: tool.id.clone(),
+                    error: health.error.clone(),
+                })
+            });
+            failing.collect::<Vec<_>>()
+        });
+        Ok(tools.collect())
+    }
+}
+
+/// Returns the current time in milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Says whether a tool works, if what is known is fresh enough to tell.
+/// Returns the state of a tool, which is unknown if the last check is too old.
 #[must_use]
-pub(super) fn decayed(health: &ToolHealth, now_ms: u64) -> HealthState {
+pub(crate) fn current_state(health: &ToolHealth, now_ms: u64) -> HealthState {
     let age = Duration::from_millis(now_ms.saturating_sub(health.checked_ms));
     match health {
         _ if health.is_broken() && age < BROKEN_FOR => HealthState::Broken,
@@ -30,8 +66,8 @@ pub(super) fn decayed(health: &ToolHealth, now_ms: u64) -> HealthState {
     }
 }
 
-/// Tells what the end of a call says about the tool's health. `None` for what is the caller's doing: arguments that do not
-/// fit, a missing key or grant, a limit of the operator, a cancellation.
+/// Returns what the outcome of a call means for the tool's health. `None` if it means nothing, because the cause is outside the
+/// tool: invalid arguments, a missing key or grant, an operator's limit, a cancellation.
 #[must_use]
 pub fn check_outcome(error: Option<&Error>) -> Option<(CheckStage, CheckOutcome)> {
     let Some(error) = error else {
@@ -45,7 +81,7 @@ pub fn check_outcome(error: Option<&Error>) -> Option<(CheckStage, CheckOutcome)
             Phase::Instantiate | Phase::Execute,
             ErrorKind::Trap | ErrorKind::Stack | ErrorKind::Fuel | ErrorKind::Timeout | ErrorKind::Memory,
         ) => Some((CheckStage::Execution, failure)),
-        // It ran, and answered with an error of its own.
+        // The tool ran and returned its own error.
         (Phase::Execute, ErrorKind::Tool) => Some((CheckStage::Execution, CheckOutcome::Success)),
         _ => None,
     }
@@ -62,7 +98,7 @@ mod tests {
 
     // accept: 122, accept: 136
     #[test]
-    fn the_caller_s_doing_breaks_no_tool() {
+    fn failure_that_the_caller_caused_does_not_mark_a_tool_as_broken() {
         for (kind, phase) in [
             (ErrorKind::InvalidArguments, Phase::Validate),
             (ErrorKind::Denied, Phase::Execute),
@@ -89,14 +125,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_of_health_fades() {
+    fn health_expires() {
         let mut health = ToolHealth::default();
         health.record(CheckStage::Execution, &CheckOutcome::Failure("no".to_owned()), 1_000);
         let day = 24 * 3_600 * 1_000;
-        assert_eq!(decayed(&health, 2_000), HealthState::Broken);
-        assert_eq!(decayed(&health, 1_000 + day), HealthState::Unknown);
+        assert_eq!(current_state(&health, 2_000), HealthState::Broken);
+        assert_eq!(current_state(&health, 1_000 + day), HealthState::Unknown);
         health.record(CheckStage::Execution, &CheckOutcome::Success, 5_000);
-        assert_eq!(decayed(&health, 5_000 + 29 * day), HealthState::Healthy);
-        assert_eq!(decayed(&health, 5_000 + 31 * day), HealthState::Unknown);
+        assert_eq!(current_state(&health, 5_000 + 29 * day), HealthState::Healthy);
+        assert_eq!(current_state(&health, 5_000 + 31 * day), HealthState::Unknown);
     }
 }

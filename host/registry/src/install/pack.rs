@@ -1,41 +1,40 @@
-//! A manifest inside the component that it describes, so that one file is a package.
+//! Embedding a manifest in the component that it describes, so that a package is a single file.
 
 use wasm_encoder::{ComponentNameSection, ComponentSection, ProducersField, ProducersSection};
 
-use super::manifest::{MANIFEST_SECTION, Manifest};
-use super::reading::{DESCRIPTION_SECTION, VERSION_SECTION};
+use crate::manifest::{MANIFEST_SECTION, Manifest};
+use crate::scan::{DESCRIPTION_SECTION, VERSION_SECTION};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sandbox::{Inspection, Origin, replace_custom_sections};
 use toolwit_sections::custom_section;
 
-/// The standard sections that say what a component is called and what it was made with.
+/// The standard sections for a component's name and for the programs that produced it.
 const NAME_SECTION: &str = "component-name";
 const PRODUCERS_SECTION: &str = "producers";
 
-/// Puts a manifest into a component, in place of one that it carries; `toml` is its text, `place` says in errors where it
-/// stands.
+/// Embeds a manifest in a component and replaces an earlier one. `toml` is its text; `origin` names its file in errors.
 ///
-/// What the manifest says goes into the standard sections for version and description too, where other tools look; a
-/// component without a name or producers gets them. Everything else stays as it is, byte for byte.
+/// The manifest's version and description are also written to the standard sections, which other programs read. Missing
+/// name and producers sections are added. Everything else is unchanged, byte for byte.
 ///
 /// # Errors
-/// Those of [`Manifest::parse`]; [`ErrorKind::Configuration`] for a manifest that describes what the component lacks;
-/// those of [`Inspection::from_bytes`] for bytes that are no usable component.
-pub fn pack(component: &[u8], name: &str, toml: &str, place: &str) -> Result<Vec<u8>, Error> {
-    let manifest = Manifest::parse(toml, place)?;
-    let origin = Origin {
+/// Those of [`Manifest::parse`]; [`ErrorKind::Configuration`] for a manifest that describes an export that the component
+/// does not have; those of [`Inspection::from_bytes`] for bytes that are not a usable component.
+pub fn pack(component: &[u8], name: &str, toml: &str, origin: &str) -> Result<Vec<u8>, Error> {
+    let manifest = Manifest::parse(toml, origin)?;
+    let component_origin = Origin {
         name,
         adjacent_wit: None,
     };
-    Inspection::from_bytes_with(component, origin, &manifest.annotations())?;
-    let mut packed = put(component, MANIFEST_SECTION, toml.as_bytes().to_vec())?;
+    Inspection::from_bytes_with(component, component_origin, &manifest.annotations())?;
+    let mut packed = with_section(component, MANIFEST_SECTION, toml.as_bytes().to_vec())?;
     let standard = [
         (VERSION_SECTION, &manifest.version),
         (DESCRIPTION_SECTION, &manifest.description),
     ];
     for (section, text) in standard {
         if let Some(text) = text {
-            packed = put(&packed, section, text.as_bytes().to_vec())?;
+            packed = with_section(&packed, section, text.as_bytes().to_vec())?;
         }
     }
     if custom_section(&packed, NAME_SECTION).is_none() {
@@ -53,9 +52,9 @@ pub fn pack(component: &[u8], name: &str, toml: &str, place: &str) -> Result<Vec
     Ok(packed)
 }
 
-fn put(component: &[u8], section: &str, content: Vec<u8>) -> Result<Vec<u8>, Error> {
+fn with_section(component: &[u8], section: &str, content: Vec<u8>) -> Result<Vec<u8>, Error> {
     replace_custom_sections(component, section, &[content]).map_err(|error| {
-        let message = format!("the manifest cannot be put into it: {error}");
+        let message = format!("the manifest cannot be embedded: {error}");
         Error::new(ErrorKind::MalformedComponent, Phase::Load, message).with_source(error)
     })
 }
@@ -77,7 +76,7 @@ mod tests {
 
     // accept: 104
     #[test]
-    fn a_packed_manifest_is_read_back_and_replaced_by_the_next() {
+    fn packed_manifest_is_read_back_and_replaced_by_the_next() {
         let first = pack(
             &component(),
             "one",
@@ -89,20 +88,20 @@ mod tests {
         assert_eq!(manifest.category.as_deref(), Some("numbers"));
         assert_eq!(custom_section(&first, "version"), Some(&b"1.0.0"[..]));
         assert!(custom_section(&first, NAME_SECTION).is_some() && custom_section(&first, PRODUCERS_SECTION).is_some());
-        assert!(first.starts_with(&component()), "what it was stays as it was");
+        assert!(first.starts_with(&component()), "the other bytes are unchanged");
         let second = pack(&first, "one", "version = \"2.0.0\"", "one.toml").unwrap();
         assert_eq!(custom_section(&second, "version"), Some(&b"2.0.0"[..]));
         assert_eq!(Manifest::embedded(&second).unwrap().unwrap().category, None);
         assert_eq!(
             pack(&second, "one", "version = \"2.0.0\"", "one.toml").unwrap(),
             second,
-            "once is enough"
+            "packing twice changes nothing"
         );
     }
 
     // accept: 138
     #[test]
-    fn a_manifest_of_another_component_is_refused() {
+    fn manifest_of_another_component_is_refused() {
         let wrong = "[[tools]]\nexport = \"two\"";
         let error = pack(&component(), "one", wrong, "one.toml").unwrap_err();
         assert!(error.message.contains("`two`"), "{error}");
@@ -110,6 +109,6 @@ mod tests {
             error.suggestion.as_deref().unwrap_or_default().contains("`one`"),
             "{error:?}"
         );
-        assert!(pack(b"no component", "one", "", "one.toml").is_err());
+        assert!(pack(b"not a component", "one", "", "one.toml").is_err());
     }
 }

@@ -1,18 +1,18 @@
-//! A tool of a package as a search sees it.
+//! Converting a tool of a package to a search document.
 
 use serde_json::Value;
 
-use super::catalog::{Document, HealthBoost, RankingSignals};
-use super::health::decayed;
-use super::manifest::{Manifest, Tier};
+use super::{Document, HealthBoost, RankingSignals};
+use crate::health::current_state;
+use crate::manifest::{Manifest, Tier};
 use crate::store::{HealthState, ToolHealth};
 use toolwit_core::ToolDefinition;
 
-/// A description of at least this many characters says something.
+/// A description of more than this many characters counts as good.
 const DESCRIPTION_CHARS_GOOD: usize = 40;
 
-/// Makes a document of a tool.
-pub(super) fn document(tool: &ToolDefinition, manifest: Option<&Manifest>) -> Document {
+/// Creates the search document of a tool.
+pub(crate) fn tool_document(tool: &ToolDefinition, manifest: Option<&Manifest>) -> Document {
     let mut document = Document::new(tool.id.as_str(), tool.name(), tool.description.as_str());
     document.parameters = parameters(&tool.input_schema);
     if let Some(manifest) = manifest {
@@ -45,22 +45,26 @@ pub(super) fn document(tool: &ToolDefinition, manifest: Option<&Manifest>) -> Do
     document
 }
 
-/// Says how well a tool is described: from its text, its parameters, and what its manifest adds.
-pub(super) fn quality_percent(tool: &ToolDefinition, tier: Tier) -> u8 {
-    let is_told = tool.description.chars().nth(DESCRIPTION_CHARS_GOOD).is_some();
+/// Rates the description of a tool in percent: 40 for a good text, 30 for described parameters, 30 for a rich manifest.
+pub(crate) fn quality_percent(tool: &ToolDefinition, tier: Tier) -> u8 {
+    let is_described = tool.description.chars().nth(DESCRIPTION_CHARS_GOOD).is_some();
     let properties = tool.input_schema["properties"].as_object();
-    let described =
+    let all_described =
         |properties: &serde_json::Map<String, Value>| properties.values().all(|one| one["description"].is_string());
-    let parameters_told = properties.is_none_or(described);
-    [(is_told, 40), (parameters_told, 30), (tier == Tier::Rich, 30)]
-        .into_iter()
-        .filter_map(|(holds, percent)| holds.then_some(percent))
-        .sum()
+    let are_parameters_described = properties.is_none_or(all_described);
+    [
+        (is_described, 40),
+        (are_parameters_described, 30),
+        (tier == Tier::Rich, 30),
+    ]
+    .into_iter()
+    .filter_map(|(holds, percent)| holds.then_some(percent))
+    .sum()
 }
 
-/// Puts together what speaks for a tool.
-pub(super) fn standing(quality: f32, health: &ToolHealth, now_ms: u64) -> RankingSignals {
-    let boost = match decayed(health, now_ms) {
+/// Returns the ranking signals of a tool.
+pub(crate) fn ranking_signals(quality: f32, health: &ToolHealth, now_ms: u64) -> RankingSignals {
+    let boost = match current_state(health, now_ms) {
         HealthState::Healthy => HealthBoost::Healthy,
         HealthState::Unknown => HealthBoost::Unknown,
         HealthState::Broken => HealthBoost::Broken,
@@ -68,7 +72,7 @@ pub(super) fn standing(quality: f32, health: &ToolHealth, now_ms: u64) -> Rankin
     RankingSignals::new(boost, quality, health.uses)
 }
 
-/// Writes names and descriptions of the parameters, down to the fields of records.
+/// Collects the names and descriptions of the parameters, nested fields included.
 fn parameters(schema: &Value) -> String {
     const DEPTH_MAX: usize = 3;
     fn walk(schema: &Value, depth: usize, text: &mut String) {

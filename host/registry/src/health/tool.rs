@@ -1,69 +1,69 @@
-//! A plugin's tool, whose success or failure is remembered.
+//! A tool that records the outcome of its calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use async_trait::async_trait;
 
-use super::catalog::HealthBoost;
-use super::health::{check_outcome, now_ms};
-use super::view::Newest;
+use super::{check_outcome, now_ms};
+use crate::catalog::HealthBoost;
+use crate::registry::CurrentSnapshot;
 use crate::store::{CheckOutcome, Store, ToolKey};
 use toolwit_core::Error;
 use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolResult};
 
-/// What was last remembered of a tool; calls that change nothing about it cost nothing.
+/// The last recorded outcome. A call with the same outcome writes nothing.
 const NOTHING: u8 = 0;
 const SUCCESS: u8 = 1;
 const FAILURE: u8 = 2;
 
-/// Remembers how the calls of a tool end: each change from working to failing and back, once a conversation.
-pub(super) struct HealthTool {
+/// Records the outcome of a tool's calls: each change between success and failure, once a conversation.
+pub(crate) struct HealthTool {
     tool: Arc<dyn Tool>,
     key: ToolKey,
     store: Arc<dyn Store>,
-    newest: Arc<Newest>,
-    remembered: AtomicU8,
+    current: Arc<CurrentSnapshot>,
+    recorded: AtomicU8,
 }
 
 impl HealthTool {
-    /// Watches a tool of a component with this digest.
-    pub(super) fn new(tool: Arc<dyn Tool>, digest: &str, store: Arc<dyn Store>, newest: Arc<Newest>) -> Self {
+    /// Wraps a tool of the component with this digest.
+    pub(crate) fn new(tool: Arc<dyn Tool>, digest: &str, store: Arc<dyn Store>, current: Arc<CurrentSnapshot>) -> Self {
         Self {
             key: ToolKey::new(digest, tool.definition().id.as_str()),
             tool,
             store,
-            newest,
-            remembered: AtomicU8::new(NOTHING),
+            current,
+            recorded: AtomicU8::new(NOTHING),
         }
     }
 
-    async fn remember(&self, error: Option<&Error>) {
+    async fn record(&self, error: Option<&Error>) {
         let Some((stage, outcome)) = check_outcome(error) else {
             return;
         };
-        let now = if outcome == CheckOutcome::Success {
+        let outcome_code = if outcome == CheckOutcome::Success {
             SUCCESS
         } else {
             FAILURE
         };
-        if self.remembered.swap(now, Ordering::Relaxed) == now {
+        if self.recorded.swap(outcome_code, Ordering::Relaxed) == outcome_code {
             return;
         }
         let boost = match outcome {
             CheckOutcome::Success => HealthBoost::Healthy,
             CheckOutcome::Failure(_) => HealthBoost::Broken,
         };
-        self.newest.note(&self.key, boost);
+        self.current.set_health(&self.key, boost);
         let (store, key) = (self.store.clone(), self.key.clone());
-        let record = move || store.record_check(&key, stage, &outcome, now_ms());
-        match tokio::task::spawn_blocking(record).await {
+        let write = move || store.record_check(&key, stage, &outcome, now_ms());
+        match tokio::task::spawn_blocking(write).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::debug!(
                 error = &error as &dyn std::error::Error,
-                "health could not be remembered"
+                "the health of a tool could not be recorded"
             ),
-            Err(error) => tracing::debug!(%error, "health could not be remembered"),
+            Err(error) => tracing::debug!(%error, "the health of a tool could not be recorded"),
         }
     }
 }
@@ -80,7 +80,7 @@ impl Tool for HealthTool {
             Ok(_) => None,
             Err(ToolError::Model(error) | ToolError::Operator(error)) => Some(error),
         };
-        self.remember(error).await;
+        self.record(error).await;
         answer
     }
 

@@ -1,4 +1,4 @@
-//! Plugin directories as a whole.
+//! Scans of plugin directories.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;
@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use super::*;
 use crate::store::{
-    CheckOutcome, CheckStage, DynamicToolsRecord, MemoryStore, PackageRecord, Store, StoreError, ToldTools, ToolHealth,
+    CheckOutcome, CheckStage, DynamicToolsRecord, MemoryStore, PackageRecord, Store, StoreError, DynamicToolsStore, ToolHealth,
     ToolKey,
 };
 use toolwit_sandbox::{CodeCacheLocation, Runtime, RuntimeOptions, Scope};
@@ -32,7 +32,7 @@ fn component(export: &str) -> Vec<u8> {
     wat::parse_str(text).unwrap()
 }
 
-/// Writes a file that looks as if it had been there for a while.
+/// Writes a file with an earlier modification time.
 fn write_settled(path: &Path, bytes: &[u8], age: Duration) {
     fs::write(path, bytes).unwrap();
     let file = fs::File::options().write(true).open(path).unwrap();
@@ -41,7 +41,7 @@ fn write_settled(path: &Path, bytes: &[u8], age: Duration) {
 
 const LONG_AGO: Duration = Duration::from_secs(3_600);
 
-/// Counts what a scan writes.
+/// A store that counts the written records.
 #[derive(Default)]
 struct Counting {
     store: MemoryStore,
@@ -73,13 +73,13 @@ impl Store for Counting {
     }
 }
 
-impl ToldTools for Counting {
+impl DynamicToolsStore for Counting {
     fn dynamic_tools(&self, plugin: &str, digest: &str) -> Result<Option<String>, StoreError> {
         self.store.dynamic_tools(plugin, digest)
     }
 
-    fn save_dynamic_tools(&self, told: &[DynamicToolsRecord]) -> Result<(), StoreError> {
-        self.store.save_dynamic_tools(told)
+    fn save_dynamic_tools(&self, records: &[DynamicToolsRecord]) -> Result<(), StoreError> {
+        self.store.save_dynamic_tools(records)
     }
 }
 
@@ -92,7 +92,7 @@ fn found(registry: &Registry, intent: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_second_scan_takes_unchanged_packages_from_the_store() {
+async fn second_scan_takes_unchanged_packages_from_the_store() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     write_settled(&at("one.wasm"), &component("add-numbers"), LONG_AGO);
@@ -112,7 +112,7 @@ async fn a_second_scan_takes_unchanged_packages_from_the_store() {
 
     assert_eq!(found(&scan().await, "scraping pages"), ["two#scrape-page"]);
     assert_eq!(writes(), 2);
-    // A component that is not even there any more shows that nothing was read: only its length and time are as before.
+    // Replaces the component by zeros of the same length and time: a scan that reads it would fail.
     let length = fs::metadata(at("two.wasm")).unwrap().len();
     let modified = fs::metadata(at("two.wasm")).unwrap().modified().unwrap();
     let file = fs::File::options().write(true).open(at("two.wasm")).unwrap();
@@ -133,7 +133,7 @@ async fn a_second_scan_takes_unchanged_packages_from_the_store() {
 }
 
 #[tokio::test]
-async fn a_file_that_was_just_written_is_not_trusted_to_be_the_same() {
+async fn recently_written_file_is_read_again() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("one.wasm"), component("first")).unwrap();
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
@@ -149,7 +149,7 @@ async fn a_file_that_was_just_written_is_not_trusted_to_be_the_same() {
 
 // accept: 104, accept: 105, accept: 131
 #[tokio::test]
-async fn a_manifest_beside_a_component_or_in_its_folder_speaks_for_it() {
+async fn manifest_next_to_a_component_or_in_its_folder_is_read() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     fs::write(at("plain.wasm"), component("compute")).unwrap();
@@ -170,8 +170,8 @@ async fn a_manifest_beside_a_component_or_in_its_folder_speaks_for_it() {
         panic!("three packages")
     };
     assert_eq!((boxed.tier(), plain.tier()), (Tier::Minimal, Tier::Rich));
-    let told = &plain.plugin().unwrap().inspection().tools[0].description;
-    assert!(told.contains("When temperatures are converted"), "{told}");
+    let description = &plain.plugin().unwrap().inspection().tools[0].description;
+    assert!(description.contains("When temperatures are converted"), "{description}");
     assert!(
         wrong.reason().unwrap().message.contains("wrong.toml:1:1"),
         "{:?}",
@@ -179,11 +179,11 @@ async fn a_manifest_beside_a_component_or_in_its_folder_speaks_for_it() {
     );
     assert_eq!(found(&registry, "temperature in celsius"), ["plain#compute"]);
     assert_eq!(found(&registry, "cooking"), ["boxed#work"]);
-    assert_eq!(found(&registry, "run it"), [""; 0], "what is broken is not found");
+    assert_eq!(found(&registry, "run it"), [""; 0], "a broken package is not found");
 }
 
 #[tokio::test]
-async fn a_broken_tool_ranks_last_after_a_restart_too() {
+async fn broken_tool_ranks_last_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     write_settled(&directory.path().join("alpha.wasm"), &component("play-song"), LONG_AGO);
     write_settled(&directory.path().join("beta.wasm"), &component("play-song"), LONG_AGO);
@@ -213,7 +213,7 @@ async fn a_broken_tool_ranks_last_after_a_restart_too() {
     assert_eq!(
         found(&scan().await, "play a song")[0],
         "alpha#play-song",
-        "a success heals"
+        "a success clears the failure"
     );
 }
 

@@ -1,4 +1,4 @@
--- Version 2: the tools that plugins tell only when they run.
+-- Version 2: discovered dynamic tools.
 CREATE TABLE told_tools (
     plugin TEXT NOT NULL,
     digest TEXT NOT NULL,
