@@ -9,7 +9,7 @@ use super::limits::LimitFlags;
 use super::page::{BAD, GOOD, Page};
 use super::plugins::PluginFlags;
 use super::printer::{Form, Printer};
-use toolwit::grants::{Access, Decision, Effective, FileAccess, RequestTarget, decide};
+use toolwit::grants::{AccessMode, AccessRequest, Decision, EffectiveRights, RequestTarget, decide};
 use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
@@ -42,7 +42,7 @@ impl Explain {
         let host = self.plugins.load(&LimitFlags::default()).await?;
         let plugin = find(&host, &self.plugin)?;
         let grants = self.grants.read()?;
-        let effective = Effective::new(plugin.declared(), &grants, plugin.name(), &plugin.inspection().digest);
+        let effective = EffectiveRights::new(plugin.declared(), &grants, plugin.name(), &plugin.inspection().digest);
         let what = self.what.join(" ");
         let (decision, rule) = judge(&effective, &what)?;
         let (is_allowed, why) = match &decision {
@@ -65,7 +65,7 @@ impl Explain {
 }
 
 /// Decides, and tells the rule that allows it.
-fn judge(effective: &Effective, what: &str) -> Result<(Decision, String), Error> {
+fn judge(effective: &EffectiveRights, what: &str) -> Result<(Decision, String), Error> {
     let told = |decision: Decision, rules: Vec<String>| {
         let rule = match &decision {
             Decision::Allowed { rule } => rules.get(rule - 1).cloned().unwrap_or_default(),
@@ -77,12 +77,12 @@ fn judge(effective: &Effective, what: &str) -> Result<(Decision, String), Error>
     Ok(match verb {
         "read" | "write" => {
             let access = if verb == "read" {
-                FileAccess::Read
+                AccessMode::Read
             } else {
-                FileAccess::ReadWrite
+                AccessMode::ReadWrite
             };
             let rules = effective.files.iter().map(ToString::to_string).collect();
-            told(decide(effective, &Access::File(rest, access)), rules)
+            told(decide(effective, &AccessRequest::File(rest, access)), rules)
         }
         "env" => {
             let exposed = effective.secrets.iter().filter_map(|rule| rule.exposed_as.clone());
@@ -92,28 +92,31 @@ fn judge(effective: &Effective, what: &str) -> Result<(Decision, String), Error>
                 .map(|rule| rule.name.clone())
                 .chain(exposed)
                 .collect();
-            told(decide(effective, &Access::Env(rest)), rules)
+            told(decide(effective, &AccessRequest::Variable(rest)), rules)
         }
         "config" => told(
-            decide(effective, &Access::Config(rest)),
+            decide(effective, &AccessRequest::Setting(rest)),
             effective.config.keys().cloned().collect(),
         ),
-        "tool" => told(decide(effective, &Access::Tool(rest)), effective.tools.clone()),
-        "context" => told(decide(effective, &Access::Context(rest)), effective.context.clone()),
+        "tool" => told(decide(effective, &AccessRequest::Tool(rest)), effective.tools.clone()),
+        "context" => told(
+            decide(effective, &AccessRequest::ContextKey(rest)),
+            effective.context.clone(),
+        ),
         "blackboard" => {
             let access = if rest == "write" {
-                FileAccess::ReadWrite
+                AccessMode::ReadWrite
             } else {
-                FileAccess::Read
+                AccessMode::Read
             };
             let rules = effective
                 .blackboard
                 .iter()
                 .map(|access| format!("the blackboard, {access}"));
-            told(decide(effective, &Access::Blackboard(access)), rules.collect())
+            told(decide(effective, &AccessRequest::Blackboard(access)), rules.collect())
         }
         "keyvalue" => told(
-            decide(effective, &Access::Keyvalue),
+            decide(effective, &AccessRequest::KeyValue),
             vec!["a key–value store".to_owned()],
         ),
         _ => {
@@ -122,7 +125,7 @@ fn judge(effective: &Effective, what: &str) -> Result<(Decision, String), Error>
                     .with_suggestion("write a request as `GET https://example.com/a`, or `read PATH`, `env NAME`, …")
             })?;
             let rules = effective.http.iter().map(ToString::to_string).collect();
-            told(decide(effective, &Access::Request(&target)), rules)
+            told(decide(effective, &AccessRequest::Http(&target)), rules)
         }
     })
 }

@@ -17,7 +17,10 @@ mod values;
 
 pub use call::scope::Scope;
 pub use entity::entity::ChainedResource;
-pub use grants::authority::{SecretError, SecretStore, read_grants};
+pub use grants::authority::{
+    KeyValueError, KeyValueStore, MemoryKeyValueStore, SecretError, SecretStore, read_grants_file,
+};
+pub use grants::file::private_file;
 pub use inspect::annotations::{Annotations, EntityOptions, Requirement, ToolText};
 pub use inspect::docs::WIT_BYTES_MAX;
 pub use inspect::dynamic_tools::DynamicTools;
@@ -31,9 +34,7 @@ pub use link::code_entries::{CODE_CACHE_BYTES_MAX, CodeCacheUsage};
 pub use link::compile_status::CompileStatus;
 pub use link::engine::Profile;
 pub use link::http::{Resolve, ResolveFuture};
-pub use link::keyvalue::{KeyValueError, KeyValueStore, MemoryKeyValueStore};
 pub use link::log::printable;
-pub use link::private_file;
 pub use link::runtime::{CodeCacheLocation, Runtime, RuntimeOptions};
 pub use plugin::Plugin;
 pub use toolwit_sections::{SectionError, WIT_SECTION, custom_section, replace_custom_sections};

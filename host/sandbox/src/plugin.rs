@@ -7,17 +7,17 @@ use std::time::Duration;
 use tokio::time::Instant;
 use wasmtime::component::Component;
 
-use crate::call::scope::{ConversationNumber, Scope};
+use crate::call::scope::Scope;
 use crate::call::tool::PluginTool;
-use crate::grants::authority::{Applicant, Authority, Granted, nothing};
-use crate::grants::{Declared, Ungranted};
+use crate::grants::authority::{Authority, AuthorityRequest, ConversationNumber, OpenedRights, nothing};
+use crate::grants::{DeclaredCapabilities, NoGrantReason};
 use crate::inspect::annotations::{Annotations, Requirement};
 use crate::inspect::inspection::{Inspection, Origin};
 use crate::inspect::known::{CachedInspection, Known};
 use crate::inspect::source::{self, Source};
 use crate::link::compile_status::{CompileStatus, Progress};
 use crate::link::engine::Engine;
-use crate::link::host_api::FuelMeter;
+use crate::link::host_api::{CallStack, FuelMeter};
 use crate::link::link_once::{LinkOnce, Wait};
 use crate::link::linked::Linked;
 use crate::link::place::{Place, Places};
@@ -34,7 +34,7 @@ pub struct Plugin {
     name: Arc<str>,
     known: Known,
     /// What it may do where nothing is granted to anybody.
-    nothing: OnceLock<Arc<Granted>>,
+    nothing: OnceLock<Arc<OpenedRights>>,
     source: Source,
     /// The bounds that its package asks for.
     requested: LimitRequest,
@@ -248,7 +248,7 @@ impl Plugin {
 
     /// Returns what it asks for.
     #[must_use]
-    pub fn declared(&self) -> &Declared {
+    pub fn declared(&self) -> &DeclaredCapabilities {
         self.known.declared(&self.name)
     }
 
@@ -258,14 +258,15 @@ impl Plugin {
         conversation: ConversationNumber,
         context: &ToolContext,
     ) -> Result<Authority, Error> {
-        let applicant = Applicant {
+        let applicant = AuthorityRequest {
             plugin: &self.name,
             nothing: self
                 .nothing
-                .get_or_init(|| nothing(self.declared(), Ungranted::NoGrant)),
+                .get_or_init(|| nothing(self.declared(), NoGrantReason::NoGrant)),
             digest: self.digest(),
             declared: self.declared(),
             conversation,
+            caller: CallStack::of(context).map(CallStack::caller),
         };
         let authority = self.runtime.authorities.of_call(applicant, context).await?;
         authority.require(&self.requirements)?;

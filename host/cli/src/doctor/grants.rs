@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::grant::is_met;
 use crate::page::counted;
 use crate::plugins::AuthorityFlags;
-use toolwit::grants::{Effective, Grants, SecretOrigin, stale_grants};
+use toolwit::grants::{EffectiveRights, Grants, SecretSource, stale_grants};
 use toolwit::registry::{EnvironmentNeed, Registry};
 use toolwit::sandbox::{Plugin, SecretStore};
 
@@ -24,7 +24,7 @@ pub(super) fn check(registry: &Registry, authority: &AuthorityFlags, findings: &
     for package in registry.packages() {
         let Some(plugin) = package.plugin() else { continue };
         let digest = &plugin.inspection().digest;
-        let effective = Effective::new(plugin.declared(), &grants, plugin.name(), digest);
+        let effective = EffectiveRights::new(plugin.declared(), &grants, plugin.name(), digest);
         stale(plugin, &grants, findings);
         granted_secrets(plugin, &effective, &secrets, findings);
         let needs = package.manifest.iter().flat_map(|manifest| &manifest.environment);
@@ -70,10 +70,10 @@ fn stale(plugin: &Plugin, grants: &Grants, findings: &mut Findings) {
     );
 }
 
-fn granted_secrets(plugin: &Plugin, effective: &Effective, stored: &BTreeSet<String>, findings: &mut Findings) {
-    let missing = effective.secrets.iter().filter(|rule| match rule.origin {
-        SecretOrigin::Store => !stored.contains(&rule.name),
-        SecretOrigin::Environment => variable(&rule.name).is_none(),
+fn granted_secrets(plugin: &Plugin, effective: &EffectiveRights, stored: &BTreeSet<String>, findings: &mut Findings) {
+    let missing = effective.secrets.iter().filter(|rule| match rule.source {
+        SecretSource::Store => !stored.contains(&rule.name),
+        SecretSource::Environment => variable(&rule.name).is_none(),
         // The conversation brings it.
         _ => false,
     });
@@ -83,8 +83,8 @@ fn granted_secrets(plugin: &Plugin, effective: &Effective, stored: &BTreeSet<Str
             plugin.name(),
             rule.name
         );
-        let hint = match rule.origin {
-            SecretOrigin::Environment => format!("set {} in the environment of the host", rule.name),
+        let hint = match rule.source {
+            SecretSource::Environment => format!("set {} in the environment of the host", rule.name),
             _ => format!("`toolwit secret set {}` reads it from standard input", rule.name),
         };
         findings.problem("secrets", plugin.name(), message, Some(hint), Exit::Usage);

@@ -11,7 +11,7 @@ use toml_edit::{ArrayOfTables, DocumentMut, Item, Table};
 use crate::environment::variable;
 use toolwit::grants::Grants;
 use toolwit::sandbox::private_file;
-use toolwit::sandbox::read_grants;
+use toolwit::sandbox::read_grants_file;
 use toolwit::{Error, ErrorKind, Phase};
 
 /// Names the file for commands that are not told one.
@@ -46,7 +46,7 @@ impl GrantFlags {
             return Ok(Grants::default());
         };
         let wrong = |why: String| failed(&file, format!("grant nothing: {why}"));
-        let bytes = read_grants(&file).map_err(|error| wrong(error.to_string()))?;
+        let bytes = read_grants_file(&file).map_err(|error| wrong(error.to_string()))?;
         Grants::parse(&bytes).map_err(|error| wrong(error.to_string()))
     }
 
@@ -96,7 +96,7 @@ impl GrantsFile {
     }
 
     fn read(path: PathBuf, lock: Option<fs::File>) -> Result<Self, Error> {
-        let text = match read_grants(&path) {
+        let text = match read_grants_file(&path) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => "version = 1\n".to_owned(),
             Err(error) => return Err(failed(&path, format!("could not be read: {error}"))),

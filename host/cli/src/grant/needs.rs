@@ -1,11 +1,11 @@
 //! What a manifest says that its plugin needs, and whether it has it.
 
 use crate::environment::variable;
-use toolwit::grants::Effective;
+use toolwit::grants::EffectiveRights;
 use toolwit::registry::EnvironmentNeed;
 
 /// Whether a call would find what it needs, as far as that is known without a conversation.
-pub(crate) fn is_met(need: &EnvironmentNeed, effective: &Effective) -> bool {
+pub(crate) fn is_met(need: &EnvironmentNeed, effective: &EffectiveRights) -> bool {
     let is_given = effective
         .env
         .iter()

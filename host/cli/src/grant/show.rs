@@ -4,7 +4,7 @@ use super::needs::is_met;
 use crate::failure::Failure;
 use crate::page::{FAINT, Page, TITLE};
 use crate::printer::{Form, Printer};
-use toolwit::grants::{ClockRule, Effective, Grants, RandomRule, stale_grants};
+use toolwit::grants::{ClockRule, EffectiveRights, Grants, RandomRule, stale_grants};
 use toolwit::limits::ByteCount;
 use toolwit::registry::{EnvironmentNeed, Manifest};
 use toolwit::sandbox::Plugin;
@@ -16,11 +16,11 @@ pub(super) fn print(
     grants: &Grants,
 ) -> Result<(), Failure> {
     let digest = &plugin.inspection().digest;
-    let effective = Effective::new(plugin.declared(), grants, plugin.name(), digest);
+    let effective = EffectiveRights::new(plugin.declared(), grants, plugin.name(), digest);
     let has = rules(&effective);
     let had: Vec<String> = stale_grants(grants, plugin.name(), digest)
         .into_iter()
-        .flat_map(|grant| rules(&Effective::of_grants(plugin.declared(), [grant])))
+        .flat_map(|grant| rules(&EffectiveRights::of_grants(plugin.declared(), [grant])))
         .collect();
     let needs = manifest.map_or(&[][..], |manifest| &manifest.environment);
     if printer.form() == Form::Json {
@@ -67,7 +67,7 @@ fn imports(plugin: &Plugin) -> String {
 }
 
 /// What its manifest asks for.
-fn told(need: &EnvironmentNeed, effective: &Effective) -> String {
+fn told(need: &EnvironmentNeed, effective: &EffectiveRights) -> String {
     let mut told = need.name.clone();
     match need.description.trim() {
         "" => {}
@@ -82,7 +82,7 @@ fn told(need: &EnvironmentNeed, effective: &Effective) -> String {
 }
 
 /// Tells each rule in a line. Values are nobody's business.
-fn rules(effective: &Effective) -> Vec<String> {
+fn rules(effective: &EffectiveRights) -> Vec<String> {
     let mut lines: Vec<String> = effective.http.iter().map(|rule| format!("http {rule}")).collect();
     lines.extend(effective.files.iter().map(|rule| format!("files {rule}")));
     lines.extend(effective.env.iter().map(|rule| format!("env {}", rule.name)));

@@ -1,10 +1,10 @@
 //! What plugins keep for one conversation.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::session::Session;
+use crate::grants::authority::ConversationNumber;
 use crate::plugin::Plugin;
 use toolwit_core::ToolId;
 
@@ -13,17 +13,6 @@ use toolwit_core::ToolId;
 pub struct Scope {
     confines: Confines,
     sessions: Mutex<HashMap<String, Arc<Session>>>,
-}
-
-/// Tells the conversations of this process apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct ConversationNumber(u64);
-
-impl Default for ConversationNumber {
-    fn default() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        Self(NEXT.fetch_add(1, Ordering::Relaxed))
-    }
 }
 
 /// Whose a tool is, and what else that conversation may use.

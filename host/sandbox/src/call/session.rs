@@ -16,11 +16,11 @@ use zeroize::Zeroizing;
 
 use super::answer::{answer, bounded_artifacts};
 use super::instance::{CallClock, Instance};
-use super::scope::{Confines, ConversationNumber};
+use super::scope::Confines;
 use super::tool::invalid;
 use crate::entity::entity::{EntityKey, EntityTable, Handles};
 use crate::entity::harvest::Harvest;
-use crate::grants::authority::{Authority, Granted};
+use crate::grants::authority::{Authority, ConversationNumber, OpenedRights};
 use crate::inspect::inspection::id_parameter;
 use crate::link::host_api::CallStack;
 use crate::link::link_once::cancelled_before;
@@ -59,7 +59,7 @@ struct State {
     instance: Option<Instance>,
     entities: EntityTable,
     /// What was granted when the instance was last called.
-    granted: Option<Arc<Granted>>,
+    granted: Option<Arc<OpenedRights>>,
     /// The values that the instance was made with: a guest reads its environment once.
     variables: Vec<(String, Zeroizing<String>)>,
 }
@@ -349,7 +349,7 @@ impl State {
 
     /// An instance that was made with more rights than there are now, or with others, does not live on. Returns whether
     /// one was dropped.
-    fn notice_grants(&mut self, granted: &Arc<Granted>) -> bool {
+    fn notice_grants(&mut self, granted: &Arc<OpenedRights>) -> bool {
         let earlier = self.granted.replace(granted.clone());
         let may_go_on = earlier
             .is_none_or(|earlier| Arc::ptr_eq(&earlier, granted) || granted.effective.continues(&earlier.effective));

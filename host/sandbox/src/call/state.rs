@@ -11,11 +11,11 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 use super::instance::CallClock;
 use super::limiter::Limiter;
 use super::stop::{StopCause, StopFlag};
-use crate::grants::authority::{Authority, Granted};
+use crate::grants::authority::{Authority, KeyValueStore, OpenedRights};
 use crate::link::files::{Files, FilesView};
 use crate::link::host_api::{CallStack, Reach};
 use crate::link::http::{Gate, HttpBounds, HttpBudget, Network};
-use crate::link::keyvalue::{self, KeyValueStore};
+use crate::link::keyvalue;
 use crate::link::linked::Linked;
 use crate::link::log::LogBuffer;
 use crate::link::wasi::{self, Stdio};
@@ -28,7 +28,7 @@ pub(crate) struct HostState {
     http: WasiHttpCtx,
     gate: Gate,
     files: Files,
-    granted: Arc<Granted>,
+    granted: Arc<OpenedRights>,
     plugin: Arc<str>,
     keyvalue: Arc<dyn KeyValueStore>,
     resources: ResourceTable,

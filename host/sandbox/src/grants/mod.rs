@@ -1,33 +1,20 @@
-//! What a plugin may do: declared ∩ granted = effective. Pure: nothing here opens, resolves or runs anything.
+//! What a plugin is allowed to access: declared ∩ granted = effective.
 //!
-//! A component [declares](Declared) what it wants by its imports. An operator [grants](Grants) in a file that no plugin ships
-//! and no model can reach. What both have is [effective](Effective), and [`decide`] answers for every gate, and for
-//! `toolwit explain`, whether an access is allowed and by which rule.
+//! A component [declares](DeclaredCapabilities) capabilities by its imports. An operator [grants](Grants) rules in a file that no
+//! plugin ships and no model can reach. The intersection is [`EffectiveRights`]. [`decide`] answers whether an access is allowed,
+//! and which rule decides, for every gate of the host and for `explain`.
+//!
+//! `rules` is pure. `file` reads and changes the grants file. `authority` opens what is granted, for one call.
 
-mod address;
 pub(crate) mod authority;
-mod decide;
-mod declared;
-mod effective;
-mod error;
-mod fs_rule;
-mod grants;
-mod host_rule;
-mod secret_rule;
-mod target;
-#[cfg(test)]
-mod tests;
+pub(crate) mod file;
+mod rules;
 
-pub use address::{AddressClass, AddressRange, canonical};
-pub use decide::{Access, Decision, Denial, decide, decide_address};
-pub use declared::{Capability, Declared};
-pub use effective::{Effective, Ungranted, stale_grants};
-pub use error::{GrantsError, Place, RuleError};
-pub use fs_rule::{FileAccess, FsRule};
-pub use grants::{
-    Allowance, ClockRule, EnvRule, GRANTS_BYTES_MAX, Grant, GrantScope, GrantedVersion, Grants, KeyValueRule,
-    RandomRule,
+pub use crate::inspect::declared::{Capability, DeclaredCapabilities};
+pub use rules::{
+    AccessMode, AccessRequest, AddressClass, AddressRange, ClockRule, Decision, Denial, DirectoryRule, EffectiveRights,
+    EnvRule, FilePosition, GRANTS_BYTES_MAX, Grant, GrantRules, GrantScope, GrantedVersion, Grants, GrantsError,
+    HostPattern, HttpRule, KeyValueRule, NoGrantReason, RandomRule, RequestHost, RequestMismatch, RequestTarget,
+    RuleError, Scheme, SecretPlacement, SecretRule, SecretSource, SecretTarget, canonical, check_name, decide,
+    decide_address, stale_grants,
 };
-pub use host_rule::{HostPattern, HostRule, Mismatch};
-pub use secret_rule::{Placement, SecretOrigin, SecretRule, SecretTarget, check_name};
-pub use target::{Host, RequestTarget, Scheme};

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use super::declared::DeclaredCapabilities;
 use super::dynamic_tools::DynamicTools;
 use super::footprint::Footprint;
 use super::inspection::{Facts, Inspection};
 use super::kept::tells_tools;
-use crate::grants::Declared;
 use crate::link::engine::Profile;
 use crate::values::types::Shape;
 
@@ -42,7 +42,7 @@ pub(crate) struct Known {
     /// Taken when it is read.
     kept: Mutex<Option<String>>,
     inspection: OnceLock<Arc<Inspection>>,
-    declared: OnceLock<Declared>,
+    declared: OnceLock<DeclaredCapabilities>,
 }
 
 impl Known {
@@ -102,10 +102,10 @@ impl Known {
         })
     }
 
-    pub(crate) fn declared(&self, plugin: &str) -> &Declared {
+    pub(crate) fn declared(&self, plugin: &str) -> &DeclaredCapabilities {
         self.declared.get_or_init(|| {
             let imports = self.inspection(plugin).imports.iter();
-            Declared::from_imports(imports.map(|import| import.name.as_str()))
+            DeclaredCapabilities::from_imports(imports.map(|import| import.name.as_str()))
         })
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod annotations;
 pub(crate) mod check;
+pub(crate) mod declared;
 pub(crate) mod docs;
 pub(crate) mod dynamic_tools;
 pub(crate) mod footprint;

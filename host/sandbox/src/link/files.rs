@@ -18,14 +18,14 @@ use wasmtime_wasi::p2::{
 use wasmtime_wasi::{FsPerms, OpenMode, async_trait};
 
 use crate::call::state::HostState;
-use crate::grants::FileAccess;
-use crate::grants::authority::{ENTRY_BYTES, OpenDirectory, Quota, full};
+use crate::grants::AccessMode;
+use crate::grants::authority::{DirectoryQuota, ENTRY_BYTES, OpenDirectory, full};
 
 /// The files of one instance.
 pub(crate) struct Files {
     directories: Vec<Arc<OpenDirectory>>,
     /// Which directory's quota a descriptor draws on.
-    quotas: HashMap<u32, Arc<Quota>>,
+    quotas: HashMap<u32, Arc<DirectoryQuota>>,
     wasi: WasiFilesystemCtx,
 }
 
@@ -54,7 +54,7 @@ impl Files {
 pub(crate) struct FilesView<'a> {
     wasi: WasiFilesystemCtxView<'a>,
     directories: &'a [Arc<OpenDirectory>],
-    quotas: &'a mut HashMap<u32, Arc<Quota>>,
+    quotas: &'a mut HashMap<u32, Arc<DirectoryQuota>>,
 }
 
 /// Tells the linker where the host functions find their data.
@@ -103,7 +103,7 @@ impl FilesView<'_> {
     }
 }
 
-async fn reserve(quota: &Arc<Quota>, bytes: u64) -> std::io::Result<()> {
+async fn reserve(quota: &Arc<DirectoryQuota>, bytes: u64) -> std::io::Result<()> {
     if quota.try_reserve(bytes) {
         return Ok(());
     }
@@ -123,7 +123,7 @@ impl preopens::Host for FilesView<'_> {
         let mut given = Vec::with_capacity(self.directories.len());
         for directory in self.directories {
             let (perms, mode) = match directory.access {
-                FileAccess::ReadWrite => (FsPerms::ReadWrite, OpenMode::READ | OpenMode::WRITE),
+                AccessMode::ReadWrite => (FsPerms::ReadWrite, OpenMode::READ | OpenMode::WRITE),
                 _ => (FsPerms::ReadOnly, OpenMode::READ),
             };
             let handle = directory.handle()?;
@@ -131,7 +131,7 @@ impl preopens::Host for FilesView<'_> {
                 .wasi
                 .table
                 .push(Descriptor::Dir(Dir::new(handle, perms, mode, false)))?;
-            if directory.access == FileAccess::ReadWrite {
+            if directory.access == AccessMode::ReadWrite {
                 self.quotas.insert(descriptor.rep(), directory.quota.clone());
             }
             given.push((descriptor, directory.guest.clone()));
@@ -298,7 +298,7 @@ fn require_plain(type_: types::DescriptorType) -> FsResult<()> {
 /// A stream into a file that takes room before it writes.
 struct CountedStream {
     inner: DynOutputStream,
-    quota: Arc<Quota>,
+    quota: Arc<DirectoryQuota>,
     /// The hole that the first write makes.
     gap: u64,
 }

@@ -21,7 +21,6 @@ pub(crate) mod linked;
 pub(crate) mod log;
 pub(crate) mod place;
 pub(crate) mod precompiled;
-pub mod private_file;
 pub(crate) mod runtime;
 pub(crate) mod ticker;
 pub(crate) mod wasi;

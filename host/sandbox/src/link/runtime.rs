@@ -8,9 +8,8 @@ use super::engine::Engines;
 #[cfg(feature = "network")]
 use super::http::ExtraRoots;
 use super::http::{Network, Resolve};
-use super::keyvalue::KeyValueStore;
 use crate::call::session_registry::SessionRegistry;
-use crate::grants::authority::Authorities;
+use crate::grants::authority::{AuthorityProvider, KeyValueStore};
 use toolwit_core::Error;
 use toolwit_core::limits::{EngineLimits, LimitRequest};
 
@@ -68,7 +67,7 @@ pub struct Runtime {
     pub(crate) engines: Engines,
     pub(crate) operator_limits: LimitRequest,
     pub(crate) sessions: SessionRegistry,
-    pub(crate) authorities: Arc<Authorities>,
+    pub(crate) authorities: Arc<AuthorityProvider>,
     pub(crate) network: Arc<Network>,
 }
 
@@ -85,7 +84,7 @@ impl Runtime {
         let code_directory = options.code_cache.directory();
         let code_cache = code_directory.clone().and_then(open_cache);
         let protected = options.protected.into_iter().chain(code_directory).collect();
-        let authorities = Authorities::new(options.grants, options.secrets, options.keyvalue, protected)?;
+        let authorities = AuthorityProvider::new(options.grants, options.secrets, options.keyvalue, protected)?;
         let network = Network::new(options.resolver);
         #[cfg(feature = "network")]
         let network = network.trusting(ExtraRoots::read(&options.extra_root_certificates)?);

@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::quota::Quota;
-use crate::grants::{FileAccess, FsRule};
+use super::directory_quota::DirectoryQuota;
+use crate::grants::{AccessMode, DirectoryRule};
 
 /// What the kernel shows as files: the environment of processes, their memory, devices.
 const KERNELS: [&str; 3] = ["/proc", "/sys", "/dev"];
@@ -16,8 +16,8 @@ const KERNELS: [&str; 3] = ["/proc", "/sys", "/dev"];
 pub(crate) struct OpenDirectory {
     handle: File,
     pub(crate) guest: String,
-    pub(crate) access: FileAccess,
-    pub(crate) quota: Arc<Quota>,
+    pub(crate) access: AccessMode,
+    pub(crate) quota: Arc<DirectoryQuota>,
 }
 
 impl OpenDirectory {
@@ -26,9 +26,9 @@ impl OpenDirectory {
     /// # Errors
     /// When it is not there, is no directory, or is or holds what no plugin may see.
     pub(crate) fn open(
-        rule: &FsRule,
+        rule: &DirectoryRule,
         protected: &[PathBuf],
-        quota: impl FnOnce(&Path, u64) -> Arc<Quota>,
+        quota: impl FnOnce(&Path, u64) -> Arc<DirectoryQuota>,
     ) -> io::Result<Self> {
         // A link is followed here, once: the operator wrote it.
         let path = fs::canonicalize(&rule.host)?;
@@ -94,9 +94,9 @@ mod tests {
     #[test]
     fn what_the_kernel_shows_as_files_cannot_be_granted() {
         let open = |host: &str| {
-            let rule: FsRule = toml::from_str(&format!("host = {host:?}\nguest = \"/w\"")).unwrap();
+            let rule: DirectoryRule = toml::from_str(&format!("host = {host:?}\nguest = \"/w\"")).unwrap();
             OpenDirectory::open(&rule, &[], |path, bytes_max| {
-                Arc::new(Quota::new(path.to_owned(), bytes_max))
+                Arc::new(DirectoryQuota::new(path.to_owned(), bytes_max))
             })
         };
         for host in ["/proc", "/proc/self", "/dev"] {

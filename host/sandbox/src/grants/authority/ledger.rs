@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
 
-use crate::call::scope::ConversationNumber;
+use crate::grants::authority::ConversationNumber;
+use crate::grants::file::private_file;
 use crate::grants::{Grant, GrantScope};
-use crate::link::private_file;
 
 /// Remembers, beyond this process, that a grant was used: in a file beside the grants, one identity a line. The grants
 /// themselves are never written to.

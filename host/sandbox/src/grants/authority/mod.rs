@@ -1,9 +1,11 @@
 //! What one call may do: the rights of its plugin as they are now, its secrets, and what was refused to it.
 
+mod conversation;
+mod current_grants;
 mod directory;
+mod directory_quota;
+mod key_value_store;
 mod ledger;
-mod policy;
-mod quota;
 #[cfg_attr(
     not(feature = "network"),
     allow(dead_code, reason = "without a network nothing streams through it")
@@ -16,10 +18,12 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+pub(crate) use conversation::ConversationNumber;
+pub use current_grants::read_grants_file;
+pub(crate) use current_grants::{AuthorityRequest, CurrentGrants, OpenedRights, nothing};
 pub(crate) use directory::OpenDirectory;
-pub use policy::read_grants;
-pub(crate) use policy::{Applicant, Granted, Policy, nothing};
-pub(crate) use quota::{ENTRY_BYTES, Quota, full};
+pub(crate) use directory_quota::{DirectoryQuota, ENTRY_BYTES, full};
+pub use key_value_store::{KeyValueError, KeyValueStore, MemoryKeyValueStore};
 pub(crate) use redact::Redactor;
 #[cfg(feature = "network")]
 pub(crate) use redact::StreamMask;
@@ -28,8 +32,6 @@ pub use secret::{SecretError, SecretStore};
 
 use crate::grants::{ClockRule, Denial, RandomRule};
 use crate::inspect::annotations::Requirement;
-use crate::link::host_api::CallStack;
-use crate::link::keyvalue::{KeyValueStore, MemoryKeyValueStore};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{ToolContext, ToolResult};
 
@@ -37,8 +39,8 @@ use toolwit_core::{ToolContext, ToolResult};
 const REFUSALS_MAX: usize = 8;
 
 /// Gives out authority: the grants, and the store of secrets.
-pub(crate) struct Authorities {
-    policy: Policy,
+pub(crate) struct AuthorityProvider {
+    policy: CurrentGrants,
     secrets: Option<SecretStore>,
     keyvalue: Arc<dyn KeyValueStore>,
 }
@@ -58,7 +60,7 @@ impl Deref for Authority {
 /// What one call may do, and what was refused to it.
 pub(crate) struct CallAuthority {
     pub(crate) plugin: Arc<str>,
-    pub(crate) granted: Arc<Granted>,
+    pub(crate) granted: Arc<OpenedRights>,
     pub(crate) secrets: Vec<Secret>,
     pub(crate) redactor: Redactor,
     pub(crate) keyvalue: Arc<dyn KeyValueStore>,
@@ -76,7 +78,7 @@ pub(crate) struct Refusal {
     pub(crate) suggestion: String,
 }
 
-impl Authorities {
+impl AuthorityProvider {
     pub(crate) fn new(
         grants: Option<PathBuf>,
         secrets: Option<PathBuf>,
@@ -85,7 +87,7 @@ impl Authorities {
     ) -> Result<Self, Error> {
         protected.extend(secrets.iter().cloned());
         Ok(Self {
-            policy: Policy::open(grants, protected)?,
+            policy: CurrentGrants::open(grants, protected)?,
             secrets: secrets.map(SecretStore::new),
             keyvalue: keyvalue.unwrap_or_else(|| Arc::new(MemoryKeyValueStore::new())),
         })
@@ -111,7 +113,7 @@ impl Authorities {
     /// is granted to it is not there.
     pub(crate) async fn of_call(
         self: &Arc<Self>,
-        applicant: Applicant<'_>,
+        applicant: AuthorityRequest<'_>,
         context: &ToolContext,
     ) -> Result<Authority, Error> {
         let unexpected = |error| {
@@ -129,8 +131,8 @@ impl Authorities {
                 .map_err(unexpected)?;
         }
         let own = self.policy.granted(applicant)?;
-        let granted = match CallStack::of(context) {
-            Some(stack) => own.within(stack.caller()),
+        let granted = match applicant.caller {
+            Some(caller) => own.within(caller),
             None => own.clone(),
         };
         let rules = &granted.effective.secrets;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
-use crate::grants::{SecretOrigin, SecretRule};
+use crate::grants::{SecretRule, SecretSource};
 use toolwit_core::ToolContext;
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -170,7 +170,7 @@ impl SecretStore {
         if let Some(directory) = self.path.parent() {
             std::fs::create_dir_all(directory).map_err(failed)?;
         }
-        crate::link::private_file::replace(&self.path, text.as_bytes()).map_err(failed)
+        crate::grants::file::private_file::replace(&self.path, text.as_bytes()).map_err(failed)
     }
 
     fn failed(&self, why: impl Into<String>) -> SecretError {
@@ -206,15 +206,15 @@ pub(crate) fn look_up(
     store: Option<&SecretStore>,
     context: &ToolContext,
 ) -> Result<Vec<Secret>, SecretError> {
-    let needs_store = rules.iter().any(|rule| rule.origin == SecretOrigin::Store);
+    let needs_store = rules.iter().any(|rule| rule.source == SecretSource::Store);
     let stored = match store.filter(|_| needs_store) {
         Some(store) => store.read()?,
         None => Values::new(),
     };
     let found = rules.iter().map(|rule| {
-        let (value, place) = match rule.origin {
-            SecretOrigin::Environment => (variable(&rule.name).map(Zeroizing::new), "the host's environment"),
-            SecretOrigin::Conversation => {
+        let (value, place) = match rule.source {
+            SecretSource::Environment => (variable(&rule.name).map(Zeroizing::new), "the host's environment"),
+            SecretSource::Conversation => {
                 let value = context.text(&rule.name).map(|value| Zeroizing::new(value.to_owned()));
                 (value, "the conversation")
             }

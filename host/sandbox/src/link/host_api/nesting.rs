@@ -10,7 +10,7 @@ use wasmtime::StoreContextMut;
 use super::reach::Reach;
 use crate::call::state::HostState;
 use crate::call::tally::{Full, Tally};
-use crate::grants::{Access, Decision, Effective, decide};
+use crate::grants::{AccessRequest, Decision, EffectiveRights, decide};
 use crate::link::http::HttpBudget;
 use toolwit_core::limits::LimitRequest;
 use toolwit_core::{Error, ErrorKind, LimitUse, Phase};
@@ -57,7 +57,7 @@ pub(crate) struct CallStack {
     /// The session instances that are being run.
     sessions: Arc<[u64]>,
     /// What the calling plugin may do.
-    caller: Arc<Effective>,
+    caller: Arc<EffectiveRights>,
 }
 
 impl CallStack {
@@ -77,7 +77,7 @@ impl CallStack {
     }
 
     /// What the calling plugin may do, its own callers considered.
-    pub(crate) fn caller(&self) -> &Effective {
+    pub(crate) fn caller(&self) -> &EffectiveRights {
         &self.caller
     }
 
@@ -108,7 +108,7 @@ pub(super) async fn call(
     let (fuel, http) = (store.get_fuel()?, store.data().http_budget());
     let reach = store.data_mut().reach()?;
     let effective = &reach.authority.granted.effective;
-    if let Decision::Denied(denial) = decide(effective, &Access::Tool(tool)) {
+    if let Decision::Denied(denial) = decide(effective, &AccessRequest::Tool(tool)) {
         reach.authority.deny(format!("call `{tool}`"), &denial, "--tool", tool);
         let message = format!("it may not call `{tool}`: {denial}");
         return Ok(Err(ToolError::Model(Error::new(

@@ -9,7 +9,7 @@ use super::values::weight;
 use crate::call::instance::CallClock;
 use crate::call::tally::Tally;
 use crate::grants::authority::Authority;
-use crate::grants::{Access, Decision, FileAccess, decide};
+use crate::grants::{AccessMode, AccessRequest, Decision, decide};
 use crate::link::log::printable;
 use toolwit_core::limits::{ByteCount, CallLimits};
 use toolwit_core::{Artifact, BlackboardEntry, ToolContext};
@@ -59,7 +59,7 @@ impl Reach {
     /// Reads a granted key of the context as JSON.
     pub(super) fn context_value(&self, key: &str) -> Option<String> {
         let effective = &self.authority.granted.effective;
-        match decide(effective, &Access::Context(key)) {
+        match decide(effective, &AccessRequest::ContextKey(key)) {
             Decision::Allowed { .. } => self.context.get(key).map(ToString::to_string),
             Decision::Denied(denial) => {
                 // Not told to the guest, to which a key that it may not read is not there.
@@ -113,7 +113,7 @@ impl Reach {
     }
 
     pub(super) fn blackboard_get(&self, name: &str) -> Option<Artifact> {
-        self.may_use_blackboard(FileAccess::Read).ok()?;
+        self.may_use_blackboard(AccessMode::Read).ok()?;
         let entry = self.context.blackboard().ok()?.get(name)?;
         Some(entry.artifact().clone())
     }
@@ -123,7 +123,7 @@ impl Reach {
         name: Option<String>,
         artifact: impl FnOnce() -> Result<Artifact, String>,
     ) -> Result<(), String> {
-        self.may_use_blackboard(FileAccess::ReadWrite)?;
+        self.may_use_blackboard(AccessMode::ReadWrite)?;
         let mut artifact = artifact()?;
         // What lies there is read by others, who know nothing of this plugin's secrets.
         let redactor = &self.authority.redactor;
@@ -137,19 +137,19 @@ impl Reach {
     }
 
     pub(super) fn blackboard_list(&self) -> Vec<BlackboardEntry> {
-        match (self.may_use_blackboard(FileAccess::Read), self.context.blackboard()) {
+        match (self.may_use_blackboard(AccessMode::Read), self.context.blackboard()) {
             (Ok(()), Ok(blackboard)) => blackboard.entries(),
             _ => Vec::new(),
         }
     }
 
     /// Decides about the objects of the conversation. What is refused is told to whoever reads how the call went.
-    fn may_use_blackboard(&self, wanted: FileAccess) -> Result<(), String> {
-        match decide(&self.authority.granted.effective, &Access::Blackboard(wanted)) {
+    fn may_use_blackboard(&self, wanted: AccessMode) -> Result<(), String> {
+        match decide(&self.authority.granted.effective, &AccessRequest::Blackboard(wanted)) {
             Decision::Allowed { .. } => Ok(()),
             Decision::Denied(denial) => {
                 let what = match wanted {
-                    FileAccess::Read => "read the blackboard",
+                    AccessMode::Read => "read the blackboard",
                     _ => "write to the blackboard",
                 };
                 self.authority

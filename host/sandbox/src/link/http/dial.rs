@@ -18,7 +18,7 @@ use super::body::{Incoming, Outgoing};
 use super::place::place;
 use super::{Admitted, Network, Sent};
 use crate::grants::authority::Refusal;
-use crate::grants::{Host, Scheme, decide_address};
+use crate::grants::{RequestHost, Scheme, decide_address};
 
 /// The most addresses of one name that are tried.
 const ADDRESSES_MAX: usize = 4;
@@ -91,8 +91,8 @@ async fn connect(admitted: &Admitted, options: RequestOptions) -> Result<Box<dyn
 /// Resolves the host. One address that is not allowed refuses all: a name that leads inside is not to be trusted outside.
 async fn checked_addresses(admitted: &Admitted) -> Result<Vec<IpAddr>, Error> {
     let addresses = match &admitted.target.host {
-        Host::Address(address) => vec![*address],
-        Host::Name(name) => admitted.network.resolver.resolve(name).await.map_err(|error| {
+        RequestHost::Address(address) => vec![*address],
+        RequestHost::Name(name) => admitted.network.resolver.resolve(name).await.map_err(|error| {
             tracing::debug!(%error, "a name could not be resolved");
             Error::DnsError {
                 rcode: None,
@@ -113,10 +113,10 @@ async fn checked_addresses(admitted: &Admitted) -> Result<Vec<IpAddr>, Error> {
     Ok(addresses)
 }
 
-async fn secured(network: &Network, host: &Host, stream: TcpStream) -> Result<Box<dyn Stream>, Error> {
+async fn secured(network: &Network, host: &RequestHost, stream: TcpStream) -> Result<Box<dyn Stream>, Error> {
     let name = match host {
-        Host::Name(name) => ServerName::try_from(name.clone()).map_err(|_| Error::TlsProtocolError)?,
-        Host::Address(address) => ServerName::from(*address),
+        RequestHost::Name(name) => ServerName::try_from(name.clone()).map_err(|_| Error::TlsProtocolError)?,
+        RequestHost::Address(address) => ServerName::from(*address),
     };
     let connector = tokio_rustls::TlsConnector::from(network.tls()?);
     Ok(Box::new(connector.connect(name, stream).await.map_err(Error::Tls)?))

@@ -25,7 +25,7 @@ pub use resolve::{Resolve, ResolveFuture};
 pub(crate) use trust::ExtraRoots;
 
 use crate::grants::authority::{Authority, Refusal};
-use crate::grants::{Access, Decision, HostRule, RequestTarget, decide};
+use crate::grants::{AccessRequest, Decision, HttpRule, RequestTarget, decide};
 
 type Sent<T> = Box<dyn Future<Output = Result<T, Error>> + Send>;
 
@@ -86,7 +86,7 @@ impl GateCall {
 /// A request that may go out: where it goes, by which rule, and what bounds it.
 pub(crate) struct Admitted {
     pub(crate) target: RequestTarget,
-    pub(crate) rule: HostRule,
+    pub(crate) rule: HttpRule,
     pub(crate) authority: Authority,
     pub(crate) budget: Arc<HttpBudget>,
     pub(crate) deadline: Instant,
@@ -151,7 +151,7 @@ impl Gate {
             )
         })?;
         let effective = &call.authority.granted.effective;
-        let rule = match decide(effective, &Access::Request(&target)) {
+        let rule = match decide(effective, &AccessRequest::Http(&target)) {
             Decision::Allowed { rule } => effective.http.get(rule - 1).cloned().ok_or(Error::HttpRequestDenied)?,
             Decision::Denied(denial) => {
                 let wanted = target.to_string();

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use zeroize::Zeroizing;
 
 use crate::grants::authority::Secret;
-use crate::grants::{Placement, RequestTarget};
+use crate::grants::{RequestTarget, SecretPlacement};
 
 /// Puts every secret that belongs into this request where its grant says. What the guest had put there is gone.
 ///
@@ -19,15 +19,17 @@ pub(crate) fn place(secrets: &[Secret], target: &RequestTarget, headers: &mut He
             continue;
         };
         match &to.placement {
-            Placement::Header(name) => set(headers, HeaderName::from_bytes(name.as_bytes()).ok()?, &secret.value)?,
-            Placement::Bearer => {
+            SecretPlacement::Header(name) => {
+                set(headers, HeaderName::from_bytes(name.as_bytes()).ok()?, &secret.value)?
+            }
+            SecretPlacement::Bearer => {
                 set(
                     headers,
                     AUTHORIZATION,
                     &Zeroizing::new(format!("Bearer {}", secret.value.as_str())),
                 )?;
             }
-            Placement::Basic => {
+            SecretPlacement::Basic => {
                 let encoded = Zeroizing::new(STANDARD.encode(secret.value.as_bytes()));
                 set(
                     headers,
@@ -35,7 +37,7 @@ pub(crate) fn place(secrets: &[Secret], target: &RequestTarget, headers: &mut He
                     &Zeroizing::new(format!("Basic {}", encoded.as_str())),
                 )?;
             }
-            Placement::Query(field) => path = with_field(&path, field, &secret.value),
+            SecretPlacement::Query(field) => path = with_field(&path, field, &secret.value),
         }
     }
     Some(path)
@@ -105,7 +107,7 @@ mod tests {
         let text = format!("version = 1\n[[grant]]\nplugin = \"p\"\nany-version = true\nsecrets = [{rule}]");
         let grants = Grants::parse(text.as_bytes()).unwrap();
         Secret {
-            rule: grants.grants[0].allowance.secrets[0].clone(),
+            rule: grants.grants[0].rules.secrets[0].clone(),
             value: Zeroizing::new("top secret&1".to_owned()),
         }
     }

@@ -11,7 +11,7 @@ use wasmtime_wasi_http::Error as HttpError;
 use super::Network;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// Authorities that are trusted beside the machine's own.
+/// AuthorityProvider that are trusted beside the machine's own.
 #[derive(Debug, Default)]
 pub(crate) struct ExtraRoots(Vec<CertificateDer<'static>>);
 

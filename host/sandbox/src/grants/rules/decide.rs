@@ -5,32 +5,32 @@ use std::net::IpAddr;
 use std::path::{Component, Path};
 
 use super::address::AddressClass;
-use super::declared::Capability;
-use super::effective::{Effective, Ungranted};
-use super::fs_rule::FileAccess;
-use super::host_rule::{HostRule, Mismatch};
-use super::target::RequestTarget;
+use super::directory_rule::AccessMode;
+use super::effective::{EffectiveRights, NoGrantReason};
+use super::http_rule::{HttpRule, RequestMismatch};
+use super::request_target::RequestTarget;
+use crate::inspect::declared::Capability;
 
 /// What a plugin wants to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Access<'a> {
+pub enum AccessRequest<'a> {
     /// Make this request.
-    Request(&'a RequestTarget),
+    Http(&'a RequestTarget),
     /// Read or write this guest path.
-    File(&'a str, FileAccess),
+    File(&'a str, AccessMode),
     /// Read this environment variable.
-    Env(&'a str),
+    Variable(&'a str),
     /// Read this setting.
-    Config(&'a str),
+    Setting(&'a str),
     /// Use its key–value store.
-    Keyvalue,
+    KeyValue,
     /// Call this tool.
     Tool(&'a str),
     /// Read this key of the call's context.
-    Context(&'a str),
+    ContextKey(&'a str),
     /// Read or write what the tools of a conversation share.
-    Blackboard(FileAccess),
+    Blackboard(AccessMode),
 }
 
 /// Whether it may.
@@ -52,7 +52,7 @@ pub enum Denial {
     /// The component does not import what it would need.
     NotDeclared(Capability),
     /// Nothing is granted to it.
-    Ungranted(Ungranted),
+    NoGrantReason(NoGrantReason),
     /// Something is granted, and nothing of this kind.
     NothingOfItsKind(Capability),
     /// No rule fits; the nearest and what about it does not fit.
@@ -75,10 +75,12 @@ impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotDeclared(capability) => write!(f, "the component does not import {}", noun(*capability)),
-            Self::Ungranted(Ungranted::NoGrant) => f.write_str("nothing is granted to it"),
-            Self::Ungranted(Ungranted::OtherDigest) => f.write_str("it was granted to another version of the plugin"),
-            Self::Ungranted(Ungranted::UsedUp) => f.write_str("the grant was used up"),
-            Self::Ungranted(Ungranted::Unreadable) => {
+            Self::NoGrantReason(NoGrantReason::NoGrant) => f.write_str("nothing is granted to it"),
+            Self::NoGrantReason(NoGrantReason::OtherDigest) => {
+                f.write_str("it was granted to another version of the plugin")
+            }
+            Self::NoGrantReason(NoGrantReason::UsedUp) => f.write_str("the grant was used up"),
+            Self::NoGrantReason(NoGrantReason::Unreadable) => {
                 f.write_str("the file of grants cannot be read, so that nothing is granted")
             }
             Self::NothingOfItsKind(capability) => write!(f, "no rule grants it {}", noun(*capability)),
@@ -107,45 +109,47 @@ fn noun(capability: Capability) -> &'static str {
 
 /// Decides. Pure: the gates ask it on every access, and so does `explain`.
 #[must_use]
-pub fn decide(effective: &Effective, access: &Access<'_>) -> Decision {
+pub fn decide(effective: &EffectiveRights, access: &AccessRequest<'_>) -> Decision {
     let capability = match access {
-        Access::Request(_) => Capability::Http,
-        Access::File(..) => Capability::Files,
-        Access::Env(_) => Capability::Env,
-        Access::Config(_) => Capability::Config,
-        Access::Keyvalue => Capability::Keyvalue,
-        Access::Tool(_) => Capability::Tools,
-        Access::Context(_) => Capability::Context,
-        Access::Blackboard(_) => Capability::Blackboard,
+        AccessRequest::Http(_) => Capability::Http,
+        AccessRequest::File(..) => Capability::Files,
+        AccessRequest::Variable(_) => Capability::Env,
+        AccessRequest::Setting(_) => Capability::Config,
+        AccessRequest::KeyValue => Capability::Keyvalue,
+        AccessRequest::Tool(_) => Capability::Tools,
+        AccessRequest::ContextKey(_) => Capability::Context,
+        AccessRequest::Blackboard(_) => Capability::Blackboard,
     };
     if !effective.declared.has(capability) {
         return Decision::Denied(Denial::NotDeclared(capability));
     }
-    if let Some(why) = effective.ungranted {
-        return Decision::Denied(Denial::Ungranted(why));
+    if let Some(why) = effective.no_grant {
+        return Decision::Denied(Denial::NoGrantReason(why));
     }
     match access {
-        Access::Request(target) => request(&effective.http, target),
-        Access::File(path, wanted) => file(effective, path, *wanted),
-        Access::Env(name) => {
+        AccessRequest::Http(target) => request(&effective.http, target),
+        AccessRequest::File(path, wanted) => file(effective, path, *wanted),
+        AccessRequest::Variable(name) => {
             let exposed = effective.secrets.iter().filter_map(|rule| rule.exposed_as.as_deref());
             let names = effective.env.iter().map(|rule| rule.name.as_str()).chain(exposed);
             listed(names, name, capability, "the variable")
         }
-        Access::Config(name) => listed(
+        AccessRequest::Setting(name) => listed(
             effective.config.keys().map(String::as_str),
             name,
             capability,
             "the setting",
         ),
-        Access::Keyvalue => match &effective.keyvalue {
+        AccessRequest::KeyValue => match &effective.keyvalue {
             Some(_) => Decision::Allowed { rule: 1 },
             None => Decision::Denied(Denial::NothingOfItsKind(capability)),
         },
-        Access::Tool(id) => listed(effective.tools.iter().map(String::as_str), id, capability, "the tool"),
-        Access::Context(key) => listed(effective.context.iter().map(String::as_str), key, capability, "the key"),
-        Access::Blackboard(wanted) => match effective.blackboard {
-            Some(FileAccess::Read) if *wanted == FileAccess::ReadWrite => Decision::Denied(Denial::NearestRule {
+        AccessRequest::Tool(id) => listed(effective.tools.iter().map(String::as_str), id, capability, "the tool"),
+        AccessRequest::ContextKey(key) => {
+            listed(effective.context.iter().map(String::as_str), key, capability, "the key")
+        }
+        AccessRequest::Blackboard(wanted) => match effective.blackboard {
+            Some(AccessMode::Read) if *wanted == AccessMode::ReadWrite => Decision::Denied(Denial::NearestRule {
                 rule: 1,
                 allows: "reading".to_owned(),
             }),
@@ -159,7 +163,7 @@ pub fn decide(effective: &Effective, access: &Access<'_>) -> Decision {
 ///
 /// # Errors
 /// The denial, with what the address belongs to.
-pub fn decide_address(rule: &HostRule, address: IpAddr) -> Result<(), Denial> {
+pub fn decide_address(rule: &HttpRule, address: IpAddr) -> Result<(), Denial> {
     if rule.allows_address(address) {
         return Ok(());
     }
@@ -169,16 +173,16 @@ pub fn decide_address(rule: &HostRule, address: IpAddr) -> Result<(), Denial> {
     })
 }
 
-fn request(rules: &[HostRule], target: &RequestTarget) -> Decision {
+fn request(rules: &[HttpRule], target: &RequestTarget) -> Decision {
     let mut nearest: Option<(u8, usize, String)> = None;
     for (index, rule) in rules.iter().enumerate() {
         let (closeness, allows) = match rule.mismatch(target) {
             None => return Decision::Allowed { rule: index + 1 },
-            Some(Mismatch::Host) => (0, format!("the host {}", rule.host)),
-            Some(Mismatch::Scheme) => (1, format!("the scheme {}", rule.scheme)),
-            Some(Mismatch::Port) => (2, ports(&rule.ports)),
-            Some(Mismatch::Method) => (3, format!("{} requests", rule.methods.join(" and "))),
-            Some(Mismatch::Path) => (4, format!("paths below {}", rule.path)),
+            Some(RequestMismatch::Host) => (0, format!("the host {}", rule.host)),
+            Some(RequestMismatch::Scheme) => (1, format!("the scheme {}", rule.scheme)),
+            Some(RequestMismatch::Port) => (2, ports(&rule.ports)),
+            Some(RequestMismatch::Method) => (3, format!("{} requests", rule.methods.join(" and "))),
+            Some(RequestMismatch::Path) => (4, format!("paths below {}", rule.path)),
         };
         if nearest.as_ref().is_none_or(|(best, ..)| closeness > *best) {
             nearest = Some((closeness, index + 1, allows));
@@ -198,7 +202,7 @@ fn ports(ports: &[u16]) -> String {
     }
 }
 
-fn file(effective: &Effective, path: &str, wanted: FileAccess) -> Decision {
+fn file(effective: &EffectiveRights, path: &str, wanted: AccessMode) -> Decision {
     let path = Path::new(path);
     let climbs = path
         .components()
@@ -211,7 +215,7 @@ fn file(effective: &Effective, path: &str, wanted: FileAccess) -> Decision {
         .filter(|(_, rule)| !climbs && rule.holds(path))
         .max_by_key(|(_, rule)| rule.guest.len());
     match (found, effective.files.first()) {
-        (Some((index, rule)), _) if wanted == FileAccess::Read || rule.access == FileAccess::ReadWrite => {
+        (Some((index, rule)), _) if wanted == AccessMode::Read || rule.access == AccessMode::ReadWrite => {
             Decision::Allowed { rule: index + 1 }
         }
         (Some((index, _)), _) => Decision::Denied(Denial::NearestRule {

@@ -8,35 +8,38 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use super::directory::OpenDirectory;
+use super::directory_quota::DirectoryQuota;
 use super::ledger::Ledger;
-use super::quota::Quota;
-use crate::call::scope::ConversationNumber;
+use crate::grants::authority::ConversationNumber;
 use crate::grants::{
-    Declared, Effective, FileAccess, GRANTS_BYTES_MAX, Grant, GrantScope, Grants, GrantsError, Ungranted,
+    AccessMode, DeclaredCapabilities, EffectiveRights, GRANTS_BYTES_MAX, Grant, GrantScope, Grants, GrantsError,
+    NoGrantReason,
 };
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// Who asks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Applicant<'a> {
+pub(crate) struct AuthorityRequest<'a> {
     pub(crate) plugin: &'a Arc<str>,
     /// What it has where nothing is granted to anybody.
-    pub(crate) nothing: &'a Arc<Granted>,
+    pub(crate) nothing: &'a Arc<OpenedRights>,
     pub(crate) digest: &'a str,
-    pub(crate) declared: &'a Declared,
+    pub(crate) declared: &'a DeclaredCapabilities,
     pub(crate) conversation: ConversationNumber,
+    /// The rights of the plugin that makes the call, if a plugin makes it.
+    pub(crate) caller: Option<&'a EffectiveRights>,
 }
 
 /// What a plugin has: its effective rights, with the directories opened.
 #[derive(Debug, Default)]
-pub(crate) struct Granted {
-    pub(crate) effective: Effective,
+pub(crate) struct OpenedRights {
+    pub(crate) effective: EffectiveRights,
     pub(crate) directories: Vec<Arc<OpenDirectory>>,
 }
 
-impl Granted {
+impl OpenedRights {
     /// Narrows it to what the plugin that makes the call may do too.
-    pub(crate) fn within(&self, caller: &Effective) -> Arc<Self> {
+    pub(crate) fn within(&self, caller: &EffectiveRights) -> Arc<Self> {
         let effective = self.effective.within(caller);
         let remains =
             |directory: &&Arc<OpenDirectory>| effective.files.iter().any(|rule| rule.guest == directory.guest);
@@ -48,7 +51,7 @@ impl Granted {
 /// Reads the file of grants, and reads it again when it has changed.
 ///
 /// A file that cannot be read, or is wrong, grants nothing: what was granted before ends with the next call.
-pub(crate) struct Policy {
+pub(crate) struct CurrentGrants {
     file: Option<PathBuf>,
     /// Files of the host that no plugin may be given.
     protected: Vec<PathBuf>,
@@ -62,7 +65,7 @@ struct State {
     /// Why the file holds nothing now.
     broken: Option<Error>,
     ledger: Option<Ledger>,
-    quotas: HashMap<PathBuf, Arc<Quota>>,
+    quotas: HashMap<PathBuf, Arc<DirectoryQuota>>,
 }
 
 /// A file of grants that was read as a whole.
@@ -71,7 +74,7 @@ struct Loaded {
     /// By grant and rule.
     directories: Vec<Vec<Arc<OpenDirectory>>>,
     /// What each plugin has, for as long as the file stays as it is.
-    known: HashMap<(String, String), Arc<Granted>>,
+    known: HashMap<(String, String), Arc<OpenedRights>>,
 }
 
 /// Tells whether a file has changed without reading it.
@@ -86,7 +89,7 @@ enum Stamp {
     Unreadable(io::ErrorKind),
 }
 
-impl Policy {
+impl CurrentGrants {
     /// Reads the grants. Without a file nothing is granted to anybody.
     ///
     /// # Errors
@@ -143,7 +146,7 @@ impl Policy {
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] for a plugin that had a grant while the file is unreadable or wrong.
-    pub(crate) fn granted(&self, applicant: Applicant<'_>) -> Result<Arc<Granted>, Error> {
+    pub(crate) fn granted(&self, applicant: AuthorityRequest<'_>) -> Result<Arc<OpenedRights>, Error> {
         let mut state = self.lock();
         let State {
             loaded, broken, ledger, ..
@@ -164,7 +167,7 @@ impl Policy {
                 )
                 .with_suggestion("mend the file of grants"))
             } else {
-                Ok(nothing(applicant.declared, Ungranted::Unreadable))
+                Ok(nothing(applicant.declared, NoGrantReason::Unreadable))
             };
         }
         match (loaded, ledger) {
@@ -194,20 +197,20 @@ impl Policy {
         }
     }
 
-    fn load(&self, file: &Path, quotas: &mut HashMap<PathBuf, Arc<Quota>>) -> Result<Loaded, Error> {
-        let bytes = read_grants(file).map_err(|error| unreadable(file, &error))?;
+    fn load(&self, file: &Path, quotas: &mut HashMap<PathBuf, Arc<DirectoryQuota>>) -> Result<Loaded, Error> {
+        let bytes = read_grants_file(file).map_err(|error| unreadable(file, &error))?;
         let grants = Grants::parse(&bytes).map_err(|error| wrong(file, &error))?;
         let mut directories = Vec::with_capacity(grants.grants.len());
         for grant in &grants.grants {
             let opened: Result<Vec<_>, Error> = grant
-                .allowance
+                .rules
                 .files
                 .iter()
                 .map(|rule| {
                     let quota = |path: &Path, bytes_max: u64| {
                         let known = quotas.get(path).filter(|quota| quota.bytes_max() == bytes_max).cloned();
-                        let quota = known.unwrap_or_else(|| Arc::new(Quota::new(path.to_owned(), bytes_max)));
-                        if rule.access == FileAccess::ReadWrite {
+                        let quota = known.unwrap_or_else(|| Arc::new(DirectoryQuota::new(path.to_owned(), bytes_max)));
+                        if rule.access == AccessMode::ReadWrite {
                             quotas.insert(path.to_owned(), quota.clone());
                         }
                         quota
@@ -219,7 +222,7 @@ impl Policy {
                             wrong(
                                 file,
                                 &GrantsError::Rule {
-                                    place: grant.place,
+                                    position: grant.position,
                                     message,
                                 },
                             )
@@ -237,7 +240,7 @@ impl Policy {
 }
 
 impl Loaded {
-    fn granted(&mut self, applicant: Applicant<'_>, ledger: &mut Ledger) -> Arc<Granted> {
+    fn granted(&mut self, applicant: AuthorityRequest<'_>, ledger: &mut Ledger) -> Arc<OpenedRights> {
         let key = (applicant.plugin.to_string(), applicant.digest.to_owned());
         if let Some(known) = self.known.get(&key) {
             return known.clone();
@@ -252,15 +255,15 @@ impl Loaded {
             .filter(|index| ledger.admit(&self.grants.grants[*index], applicant.conversation))
             .collect();
         let granted = if holding.is_empty() && !fitting.is_empty() {
-            nothing(applicant.declared, Ungranted::UsedUp)
+            nothing(applicant.declared, NoGrantReason::UsedUp)
         } else if holding.is_empty() {
-            let effective = Effective::new(applicant.declared, &self.grants, applicant.plugin, applicant.digest);
-            Arc::new(Granted {
+            let effective = EffectiveRights::new(applicant.declared, &self.grants, applicant.plugin, applicant.digest);
+            Arc::new(OpenedRights {
                 effective,
                 directories: Vec::new(),
             })
         } else {
-            let effective = Effective::of_grants(
+            let effective = EffectiveRights::of_grants(
                 applicant.declared,
                 holding.iter().map(|index| &self.grants.grants[*index]),
             );
@@ -277,7 +280,7 @@ impl Loaded {
                     directories.push(directory.clone());
                 }
             }
-            Arc::new(Granted { effective, directories })
+            Arc::new(OpenedRights { effective, directories })
         };
         if fitting
             .iter()
@@ -289,9 +292,9 @@ impl Loaded {
     }
 }
 
-pub(crate) fn nothing(declared: &Declared, why: Ungranted) -> Arc<Granted> {
-    Arc::new(Granted {
-        effective: Effective::nothing(declared, why),
+pub(crate) fn nothing(declared: &DeclaredCapabilities, why: NoGrantReason) -> Arc<OpenedRights> {
+    Arc::new(OpenedRights {
+        effective: EffectiveRights::nothing(declared, why),
         directories: Vec::new(),
     })
 }
@@ -328,7 +331,7 @@ fn identity(_: &fs::Metadata) -> (u64, i64, i64) {
 }
 
 /// Reads a regular file up to its bound. A pipe would block, and a device has no end.
-pub fn read_grants(file: &Path) -> io::Result<Vec<u8>> {
+pub fn read_grants_file(file: &Path) -> io::Result<Vec<u8>> {
     let metadata = fs::metadata(file)?;
     if !metadata.is_file() {
         return Err(io::Error::other("it is no regular file"));

@@ -1,23 +1,23 @@
-//! Declared ∩ granted: what a plugin may do.
+//! DeclaredCapabilities ∩ granted: what a plugin may do.
 
 use std::collections::BTreeMap;
 
-use super::declared::{Capability, Declared};
-use super::fs_rule::{FileAccess, FsRule};
-use super::grants::{Allowance, ClockRule, EnvRule, Grant, GrantedVersion, Grants, KeyValueRule, RandomRule};
-use super::host_rule::HostRule;
+use super::directory_rule::{AccessMode, DirectoryRule};
+use super::grant::{ClockRule, EnvRule, Grant, GrantRules, GrantedVersion, Grants, KeyValueRule, RandomRule};
+use super::http_rule::HttpRule;
 use super::secret_rule::SecretRule;
+use crate::inspect::declared::{Capability, DeclaredCapabilities};
 
 /// What a plugin may do. The default is nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Effective {
+pub struct EffectiveRights {
     /// What it asked for.
-    pub declared: Declared,
+    pub declared: DeclaredCapabilities,
     /// Requests.
-    pub http: Vec<HostRule>,
+    pub http: Vec<HttpRule>,
     /// Directories.
-    pub files: Vec<FsRule>,
+    pub files: Vec<DirectoryRule>,
     /// Environment variables.
     pub env: Vec<EnvRule>,
     /// Secrets.
@@ -31,19 +31,19 @@ pub struct Effective {
     /// Keys of a call's context that it may read.
     pub context: Vec<String>,
     /// What it may do with the objects that the tools of a conversation share.
-    pub blackboard: Option<FileAccess>,
+    pub blackboard: Option<AccessMode>,
     /// What its clocks show.
     pub clock: Option<ClockRule>,
     /// What its random bytes are.
     pub random: Option<RandomRule>,
     /// Why nothing is granted, where that is so.
-    pub ungranted: Option<Ungranted>,
+    pub no_grant: Option<NoGrantReason>,
 }
 
 /// Why nothing is granted to a plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Ungranted {
+pub enum NoGrantReason {
     /// No grant names it.
     NoGrant,
     /// A grant names it, for another content.
@@ -54,10 +54,10 @@ pub enum Ungranted {
     Unreadable,
 }
 
-impl Effective {
+impl EffectiveRights {
     /// Intersects what a plugin asks for with what is granted to it.
     #[must_use]
-    pub fn new(declared: &Declared, grants: &Grants, plugin: &str, digest: &str) -> Self {
+    pub fn new(declared: &DeclaredCapabilities, grants: &Grants, plugin: &str, digest: &str) -> Self {
         let named: Vec<_> = grants.grants.iter().filter(|grant| grant.plugin == plugin).collect();
         let mut fitting = named
             .iter()
@@ -66,9 +66,9 @@ impl Effective {
             .peekable();
         if fitting.peek().is_none() {
             let why = if named.is_empty() {
-                Ungranted::NoGrant
+                NoGrantReason::NoGrant
             } else {
-                Ungranted::OtherDigest
+                NoGrantReason::OtherDigest
             };
             return Self::nothing(declared, why);
         }
@@ -77,34 +77,34 @@ impl Effective {
 
     /// Intersects what a plugin asks for with the sum of some grants of it.
     #[must_use]
-    pub fn of_grants<'a>(declared: &Declared, grants: impl IntoIterator<Item = &'a Grant>) -> Self {
+    pub fn of_grants<'a>(declared: &DeclaredCapabilities, grants: impl IntoIterator<Item = &'a Grant>) -> Self {
         let mut effective = Self {
             declared: declared.clone(),
             ..Self::default()
         };
         for grant in grants {
-            effective.add(&grant.allowance);
+            effective.add(&grant.rules);
         }
         effective
     }
 
     /// Makes what a plugin may do to which nothing is granted.
     #[must_use]
-    pub fn nothing(declared: &Declared, why: Ungranted) -> Self {
+    pub fn nothing(declared: &DeclaredCapabilities, why: NoGrantReason) -> Self {
         Self {
             declared: declared.clone(),
-            ungranted: Some(why),
+            no_grant: Some(why),
             ..Self::default()
         }
     }
 
-    fn add(&mut self, granted: &Allowance) {
+    fn add(&mut self, granted: &GrantRules) {
         let declared = self.declared.clone();
         if declared.has(Capability::Http) {
             self.http.extend_from_slice(&granted.http);
         }
         if declared.has(Capability::Files) {
-            let is_new = |rule: &&FsRule| !self.files.iter().any(|known| known.guest == rule.guest);
+            let is_new = |rule: &&DirectoryRule| !self.files.iter().any(|known| known.guest == rule.guest);
             let new: Vec<_> = granted.files.iter().filter(is_new).cloned().collect();
             self.files.extend(new);
         }

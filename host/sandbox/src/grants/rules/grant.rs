@@ -6,9 +6,9 @@ use std::fmt;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::error::{GrantsError, Place, RuleError};
-use super::fs_rule::{FileAccess, FsRule};
-use super::host_rule::HostRule;
+use super::directory_rule::{AccessMode, DirectoryRule};
+use super::error::{FilePosition, GrantsError, RuleError};
+use super::http_rule::HttpRule;
 use super::secret_rule::{SecretRule, check_name, check_variable};
 use toolwit_core::limits::ByteCount;
 
@@ -31,7 +31,7 @@ pub struct Grants {
 #[non_exhaustive]
 pub struct Grant {
     /// Where it stands in the file.
-    pub place: Place,
+    pub position: FilePosition,
     /// The plugin's name.
     pub plugin: String,
     /// For which content of it.
@@ -41,17 +41,17 @@ pub struct Grant {
     /// When it was given, in seconds since 1970: tells a grant that was given again from one that was used up.
     pub issued: Option<u64>,
     /// What.
-    pub allowance: Allowance,
+    pub rules: GrantRules,
 }
 
 /// What a grant allows.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Allowance {
+pub struct GrantRules {
     /// Requests.
-    pub http: Vec<HostRule>,
+    pub http: Vec<HttpRule>,
     /// Directories.
-    pub files: Vec<FsRule>,
+    pub files: Vec<DirectoryRule>,
     /// Environment variables.
     pub env: Vec<EnvRule>,
     /// Secrets.
@@ -65,7 +65,7 @@ pub struct Allowance {
     /// Keys of a call's context that it may read.
     pub context: Vec<String>,
     /// What it may do with the objects that the tools of a conversation share.
-    pub blackboard: Option<FileAccess>,
+    pub blackboard: Option<AccessMode>,
     /// What its clocks show.
     pub clock: Option<ClockRule>,
     /// What its random bytes are.
@@ -207,9 +207,9 @@ struct RawGrant {
     scope: GrantScope,
     issued: Option<u64>,
     #[serde(default)]
-    http: Vec<HostRule>,
+    http: Vec<HttpRule>,
     #[serde(default)]
-    files: Vec<FsRule>,
+    files: Vec<DirectoryRule>,
     #[serde(default)]
     env: Vec<EnvRule>,
     #[serde(default)]
@@ -221,7 +221,7 @@ struct RawGrant {
     tools: Vec<String>,
     #[serde(default)]
     context: Vec<String>,
-    blackboard: Option<FileAccess>,
+    blackboard: Option<AccessMode>,
     clock: Option<ClockRule>,
     random: Option<RandomRule>,
 }
@@ -252,11 +252,11 @@ impl Grants {
     pub fn parse(bytes: &[u8]) -> Result<Self, GrantsError> {
         let text = plain_text(bytes)?;
         let raw: RawGrants = toml::from_str(text).map_err(|error| GrantsError::Rule {
-            place: Place::of(text, error.span().map_or(0, |span| span.start)),
+            position: FilePosition::of(text, error.span().map_or(0, |span| span.start)),
             message: error.message().trim_end().replace('\n', "; "),
         })?;
         let at = |byte: usize, error: RuleError| GrantsError::Rule {
-            place: Place::of(text, byte),
+            position: FilePosition::of(text, byte),
             message: error.to_string(),
         };
         if *raw.version.get_ref() != VERSION {
@@ -269,7 +269,7 @@ impl Grants {
         let mut grants = Vec::with_capacity(raw.grant.len());
         for raw in raw.grant {
             let byte = raw.span().start;
-            grants.push(Grant::check(raw.into_inner(), Place::of(text, byte)).map_err(|error| at(byte, error))?);
+            grants.push(Grant::check(raw.into_inner(), FilePosition::of(text, byte)).map_err(|error| at(byte, error))?);
         }
         Ok(Self { grants })
     }
@@ -294,7 +294,7 @@ fn plain_text(bytes: &[u8]) -> Result<&str, GrantsError> {
 }
 
 impl Grant {
-    fn check(raw: RawGrant, place: Place) -> Result<Self, RuleError> {
+    fn check(raw: RawGrant, position: FilePosition) -> Result<Self, RuleError> {
         check_name(&raw.plugin)?;
         let version = match (raw.digest, raw.any_version) {
             (Some(digest), None | Some(false)) => GrantedVersion::Digest(parse_digest(&digest)?),
@@ -319,7 +319,7 @@ impl Grant {
                 "this host was built without the `network` feature, and reaches no host",
             ));
         }
-        let allowance = Allowance {
+        let rules = GrantRules {
             http: raw.http,
             files: raw.files,
             env: raw.env,
@@ -333,12 +333,12 @@ impl Grant {
             random: raw.random,
         };
         Ok(Self {
-            place,
+            position,
             plugin: raw.plugin,
             version,
             scope: raw.scope,
             issued: raw.issued,
-            allowance,
+            rules,
         })
     }
 
@@ -348,7 +348,7 @@ impl Grant {
         use sha2::{Digest, Sha256};
         let said = format!(
             "{:?}",
-            (&self.plugin, &self.version, self.scope, self.issued, &self.allowance)
+            (&self.plugin, &self.version, self.scope, self.issued, &self.rules)
         );
         Sha256::digest(said).iter().map(|byte| format!("{byte:02x}")).collect()
     }

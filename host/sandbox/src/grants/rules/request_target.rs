@@ -42,14 +42,14 @@ impl fmt::Display for Scheme {
 /// A host as it is dialled: a name in lower case without a trailing dot, or an address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Host {
+pub enum RequestHost {
     /// A DNS name, in ASCII.
     Name(String),
     /// An address.
     Address(IpAddr),
 }
 
-impl Host {
+impl RequestHost {
     /// Reads a host. Names are ASCII (`xn--…` for others); an address has its usual form only, so that `127.1`, `0x7f000001`
     /// and `2130706433` are refused and not taken for names.
     ///
@@ -89,7 +89,7 @@ impl Host {
     }
 }
 
-impl fmt::Display for Host {
+impl fmt::Display for RequestHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name(name) => f.write_str(name),
@@ -106,7 +106,7 @@ pub struct RequestTarget {
     /// How to speak.
     pub scheme: Scheme,
     /// To whom.
-    pub host: Host,
+    pub host: RequestHost,
     /// At which port; never 0.
     pub port: u16,
     /// With which method, as it is sent.
@@ -140,7 +140,7 @@ impl RequestTarget {
         }
         Ok(Self {
             scheme,
-            host: Host::parse(host)?,
+            host: RequestHost::parse(host)?,
             port: port.unwrap_or_else(|| scheme.default_port()),
             method: method.to_owned(),
             path: if path.starts_with('?') {

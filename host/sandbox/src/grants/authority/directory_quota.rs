@@ -21,7 +21,7 @@ const ENTRIES_MAX: u64 = 1_000_000;
 /// What is written is counted, whether or not it replaces something, so that the count is never too low. When it reaches the
 /// bound, the directory is measured once more, which gives back what was removed or overwritten.
 #[derive(Debug)]
-pub(crate) struct Quota {
+pub(crate) struct DirectoryQuota {
     directory: PathBuf,
     bytes_max: u64,
     count: Mutex<Count>,
@@ -35,7 +35,7 @@ struct Count {
     next: Option<Instant>,
 }
 
-impl Quota {
+impl DirectoryQuota {
     pub(crate) fn new(directory: PathBuf, bytes_max: u64) -> Self {
         Self {
             directory,
@@ -138,7 +138,7 @@ mod tests {
     fn what_was_removed_is_given_back_and_nothing_else() {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("there"), [0; 1_000]).unwrap();
-        let quota = Quota::new(directory.path().to_owned(), 20_000);
+        let quota = DirectoryQuota::new(directory.path().to_owned(), 20_000);
         quota.reserve(10_000).unwrap();
         assert!(!quota.try_reserve(10_000));
         fs::write(directory.path().join("written"), [0; 10_000]).unwrap();

@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::grants::DeclaredCapabilities;
 
 mod grants_file;
 
@@ -20,8 +21,8 @@ fn one_grant(lines: &str) -> Result<Grants, GrantsError> {
     ))
 }
 
-fn declares_all() -> Declared {
-    Declared::from_imports([
+fn declares_all() -> DeclaredCapabilities {
+    DeclaredCapabilities::from_imports([
         "wasi:http/outgoing-handler@0.2.6",
         "wasi:filesystem/preopens@0.2.6",
         "wasi:cli/environment@0.2.6",
@@ -31,13 +32,16 @@ fn declares_all() -> Declared {
     ])
 }
 
-fn effective(lines: &str) -> Effective {
-    Effective::new(&declares_all(), &one_grant(lines).unwrap(), "p", DIGEST)
+fn effective(lines: &str) -> EffectiveRights {
+    EffectiveRights::new(&declares_all(), &one_grant(lines).unwrap(), "p", DIGEST)
 }
 
-fn may_request(effective: &Effective, authority: &str) -> bool {
+fn may_request(effective: &EffectiveRights, authority: &str) -> bool {
     match RequestTarget::new("GET", "https", authority, "/") {
-        Ok(target) => matches!(decide(effective, &Access::Request(&target)), Decision::Allowed { .. }),
+        Ok(target) => matches!(
+            decide(effective, &AccessRequest::Http(&target)),
+            Decision::Allowed { .. }
+        ),
         Err(_) => false,
     }
 }
@@ -108,8 +112,12 @@ fn an_authority_with_more_than_a_host_is_refused() {
         "https://evil.com\\@api.example.com/",
         "https://evil.com#@api.example.com",
     ] {
-        let allowed = RequestTarget::parse(url)
-            .is_ok_and(|target| matches!(decide(&effective, &Access::Request(&target)), Decision::Allowed { .. }));
+        let allowed = RequestTarget::parse(url).is_ok_and(|target| {
+            matches!(
+                decide(&effective, &AccessRequest::Http(&target)),
+                Decision::Allowed { .. }
+            )
+        });
         assert!(!allowed, "{url}");
     }
 }
@@ -159,7 +167,8 @@ fn addresses_are_denied_unless_granted_as_addresses() {
 fn a_name_leads_to_public_addresses_or_granted_ones() {
     let plain = effective(r#"http = [{ host = "api.example.com" }]"#);
     let inside = effective(r#"http = [{ host = "api.example.com", addresses = ["10.1.0.0/16"] }]"#);
-    let check = |effective: &Effective, address: &str| decide_address(&effective.http[0], address.parse().unwrap());
+    let check =
+        |effective: &EffectiveRights, address: &str| decide_address(&effective.http[0], address.parse().unwrap());
     assert_eq!(check(&plain, "93.184.216.34"), Ok(()));
     for address in [
         "127.0.0.1",
@@ -206,7 +215,10 @@ fn other_schemes_and_tunnelling_methods_are_refused() {
     ] {
         let target = RequestTarget::new(method, "https", "example.com", "/").unwrap();
         assert_eq!(
-            matches!(decide(&effective, &Access::Request(&target)), Decision::Allowed { .. }),
+            matches!(
+                decide(&effective, &AccessRequest::Http(&target)),
+                Decision::Allowed { .. }
+            ),
             allowed,
             "{method}"
         );
@@ -256,7 +268,12 @@ fn a_path_is_held_to_its_prefix_on_whole_segments() {
     let effective = effective(r#"http = [{ host = "example.com", path = "/v1/a" }]"#);
     let may = |path: &str| {
         let target = RequestTarget::new("GET", "https", "example.com", path);
-        target.is_ok_and(|target| matches!(decide(&effective, &Access::Request(&target)), Decision::Allowed { .. }))
+        target.is_ok_and(|target| {
+            matches!(
+                decide(&effective, &AccessRequest::Http(&target)),
+                Decision::Allowed { .. }
+            )
+        })
     };
     for inside in ["/v1/a", "/v1/a/", "/v1/a/b?c=/../d", "/v1/a?x"] {
         assert!(may(inside), "{inside}");
@@ -287,13 +304,13 @@ fn a_denial_names_the_nearest_rule() {
         r#"http = [{ host = "other.example" }, { host = "x", ports = [443, 444] }, { host = "x", port = 443 }]"#,
     );
     let target = RequestTarget::parse("GET https://x:8443/a").unwrap();
-    let Decision::Denied(denial) = decide(&effective, &Access::Request(&target)) else {
+    let Decision::Denied(denial) = decide(&effective, &AccessRequest::Http(&target)) else {
         panic!("it is allowed");
     };
     assert_eq!(denial.to_string(), "rule 2 allows the ports 443, 444 only");
     let target = RequestTarget::parse("https://x/a").unwrap();
     assert_eq!(
-        decide(&effective, &Access::Request(&target)),
+        decide(&effective, &AccessRequest::Http(&target)),
         Decision::Allowed { rule: 2 }
     );
 }
@@ -306,12 +323,12 @@ fn a_directory_is_granted_by_whole_names() {
     );
     let may = |path, access| {
         matches!(
-            decide(&effective, &Access::File(path, access)),
+            decide(&effective, &AccessRequest::File(path, access)),
             Decision::Allowed { .. }
         )
     };
     for inside in ["/data", "/data/", "/data/a/b", "/data/./a", "//data//a"] {
-        assert!(may(inside, FileAccess::Read), "{inside}");
+        assert!(may(inside, AccessMode::Read), "{inside}");
     }
     for outside in [
         "/data-secret",
@@ -323,11 +340,11 @@ fn a_directory_is_granted_by_whole_names() {
         "/dat",
         "/etc",
     ] {
-        assert!(!may(outside, FileAccess::Read), "{outside}");
+        assert!(!may(outside, AccessMode::Read), "{outside}");
     }
-    assert!(!may("/data/a", FileAccess::ReadWrite));
+    assert!(!may("/data/a", AccessMode::ReadWrite));
     assert!(
-        may("/data/out/a", FileAccess::ReadWrite),
+        may("/data/out/a", AccessMode::ReadWrite),
         "the innermost directory decides"
     );
 }
@@ -364,7 +381,12 @@ fn a_directory_is_named_by_a_whole_path() {
 #[test]
 fn a_variable_is_granted_by_its_name() {
     let effective = effective(r#"env = [{ name = "LANG" }, { name = "TZ", value = "UTC" }]"#);
-    let may = |name| matches!(decide(&effective, &Access::Env(name)), Decision::Allowed { .. });
+    let may = |name| {
+        matches!(
+            decide(&effective, &AccessRequest::Variable(name)),
+            Decision::Allowed { .. }
+        )
+    };
     assert!(may("LANG") && may("TZ"));
     for other in ["PATH", "HOME", "lang", "LANG2", ""] {
         assert!(!may(other), "{other}");
@@ -382,13 +404,13 @@ keyvalue = { quota = "1MiB" }
 tools = ["calc/add"]
 secrets = [{ name = "key", host = "example.com", bearer = true }]"#;
     let granted = one_grant(lines).unwrap();
-    let declared = Declared::from_imports(["wasi:clocks/wall-clock@0.2.0"]);
-    let nothing = Effective::new(&declared, &granted, "p", DIGEST);
+    let declared = DeclaredCapabilities::from_imports(["wasi:clocks/wall-clock@0.2.0"]);
+    let nothing = EffectiveRights::new(&declared, &granted, "p", DIGEST);
     assert_eq!(
         nothing,
-        Effective {
+        EffectiveRights {
             declared,
-            ..Effective::default()
+            ..EffectiveRights::default()
         }
     );
     let all = effective(lines);
@@ -439,7 +461,7 @@ proptest! {
     fn no_path_leaves_its_prefix(path in "/v1(/|%2e|%2E|\\.|%2f|%5c|\\\\|a|;|%25|\\?){0,10}") {
         let effective = effective(r#"http = [{ host = "x", path = "/v1" }]"#);
         if let Ok(target) = RequestTarget::new("GET", "https", "x", &path)
-            && matches!(decide(&effective, &Access::Request(&target)), Decision::Allowed { .. })
+            && matches!(decide(&effective, &AccessRequest::Http(&target)), Decision::Allowed { .. })
         {
             let resolved = target.path.split('?').next().unwrap().replace("%2e", ".").replace("%2E", ".");
             prop_assert!(!resolved.split('/').any(|part| part == ".." || part == "."), "{path}");

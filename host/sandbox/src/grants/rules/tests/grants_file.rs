@@ -8,14 +8,14 @@ fn a_grant_is_for_one_content_unless_it_says_otherwise() {
     let text =
         format!("version = 1\n[[grant]]\nplugin = \"p\"\ndigest = \"sha256:{DIGEST}\"\nhttp = [{{ host = \"x\" }}]");
     let granted = grants(&text).unwrap();
-    let same = Effective::new(&declares_all(), &granted, "p", DIGEST);
+    let same = EffectiveRights::new(&declares_all(), &granted, "p", DIGEST);
     assert!(may_request(&same, "x"));
-    let replaced = Effective::new(&declares_all(), &granted, "p", &DIGEST.replace('0', "1"));
-    assert_eq!(replaced.ungranted, Some(Ungranted::OtherDigest));
+    let replaced = EffectiveRights::new(&declares_all(), &granted, "p", &DIGEST.replace('0', "1"));
+    assert_eq!(replaced.no_grant, Some(NoGrantReason::OtherDigest));
     assert!(!may_request(&replaced, "x"));
     assert_eq!(stale_grants(&granted, "p", &DIGEST.replace('0', "1")).len(), 1);
-    let other = Effective::new(&declares_all(), &granted, "q", DIGEST);
-    assert_eq!(other.ungranted, Some(Ungranted::NoGrant));
+    let other = EffectiveRights::new(&declares_all(), &granted, "q", DIGEST);
+    assert_eq!(other.no_grant, Some(NoGrantReason::NoGrant));
     assert!(
         grants("version = 1\n[[grant]]\nplugin = \"p\"").is_err(),
         "neither a digest nor any version"
@@ -124,7 +124,7 @@ fn a_secret_goes_to_one_https_place() {
     let rule =
         &effective(r#"secrets = [{ name = "k", host = "example.com", path = "/v1", header = "X-Key" }]"#).secrets[0];
     let target = rule.target.as_ref().unwrap();
-    assert_eq!(target.placement, Placement::Header("x-key".to_owned()));
+    assert_eq!(target.placement, SecretPlacement::Header("x-key".to_owned()));
     let goes_to = |url: &str| target.matches(&RequestTarget::parse(url).unwrap());
     assert!(goes_to("https://example.com/v1/a") && goes_to("POST https://EXAMPLE.com:443/v1"));
     for elsewhere in [

@@ -15,14 +15,14 @@ impl RuleError {
 
 /// A place in a file; both count from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FilePosition {
     /// The line.
     pub line: usize,
     /// The column, in characters.
     pub column: usize,
 }
 
-impl Place {
+impl FilePosition {
     /// Finds the line and column of a byte.
     pub(crate) fn of(text: &str, byte: usize) -> Self {
         let before = text.get(..byte).unwrap_or(text);
@@ -34,7 +34,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FilePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, column {}", self.line, self.column)
     }
@@ -56,10 +56,10 @@ pub enum GrantsError {
     #[error("it is no plain UTF-8 text: {0}")]
     NotText(&'static str),
     /// A key, a value or a rule is wrong.
-    #[error("{place}: {message}")]
+    #[error("{position}: {message}")]
     Rule {
         /// Where.
-        place: Place,
+        position: FilePosition,
         /// What is wrong there.
         message: String,
     },

@@ -5,14 +5,14 @@ use std::fmt;
 use serde::Deserialize;
 
 use super::error::RuleError;
-use super::host_rule::HostPattern;
-use super::target::{RequestTarget, Scheme};
+use super::http_rule::HostPattern;
+use super::request_target::{RequestTarget, Scheme};
 
 /// Where the value of a secret is looked up, at each call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum SecretOrigin {
+pub enum SecretSource {
     /// In the operator's store (`toolwit secret`).
     #[default]
     Store,
@@ -25,7 +25,7 @@ pub enum SecretOrigin {
 /// Where in a request a secret is placed. What the guest put there is overwritten.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Placement {
+pub enum SecretPlacement {
     /// In this header.
     Header(String),
     /// As `Authorization: Bearer …`.
@@ -47,7 +47,7 @@ pub struct SecretTarget {
     /// The path, and all that lies below it.
     pub path: String,
     /// Where in the request.
-    pub placement: Placement,
+    pub placement: SecretPlacement,
 }
 
 /// A secret of a plugin: its name, where its value is, and where it goes.
@@ -58,7 +58,7 @@ pub struct SecretRule {
     /// The name under which the value is looked up.
     pub name: String,
     /// Where.
-    pub origin: SecretOrigin,
+    pub source: SecretSource,
     /// The requests that carry it.
     pub target: Option<SecretTarget>,
     /// The environment variable in which the guest itself sees the value. Only with `expose = true`.
@@ -71,7 +71,7 @@ pub struct SecretRule {
 struct RawSecretRule {
     name: String,
     #[serde(default)]
-    from: SecretOrigin,
+    from: SecretSource,
     host: Option<String>,
     port: Option<u16>,
     path: Option<String>,
@@ -100,10 +100,11 @@ impl TryFrom<RawSecretRule> for SecretRule {
             check_variable(variable)?;
         }
         let placements: Vec<_> = [
-            raw.header.map(|header| Placement::Header(header.to_ascii_lowercase())),
-            raw.query.map(Placement::Query),
-            raw.bearer.then_some(Placement::Bearer),
-            raw.basic.then_some(Placement::Basic),
+            raw.header
+                .map(|header| SecretPlacement::Header(header.to_ascii_lowercase())),
+            raw.query.map(SecretPlacement::Query),
+            raw.bearer.then_some(SecretPlacement::Bearer),
+            raw.basic.then_some(SecretPlacement::Basic),
         ]
         .into_iter()
         .flatten()
@@ -122,7 +123,7 @@ impl TryFrom<RawSecretRule> for SecretRule {
         }
         Ok(Self {
             name: raw.name,
-            origin: raw.from,
+            source: raw.from,
             target,
             exposed_as: raw.variable,
         })
@@ -133,7 +134,7 @@ fn target(
     host: &str,
     port: Option<u16>,
     path: Option<String>,
-    placement: &Placement,
+    placement: &SecretPlacement,
 ) -> Result<SecretTarget, RuleError> {
     let host = HostPattern::parse(host)?;
     if !matches!(host, HostPattern::Exactly(_)) {
@@ -148,10 +149,10 @@ fn target(
         ));
     }
     match placement {
-        Placement::Header(name) if !is_free_header(name) => {
+        SecretPlacement::Header(name) if !is_free_header(name) => {
             Err(RuleError::new(format!("no secret can go into the header `{name}`")))
         }
-        Placement::Query(name) if name.is_empty() || !name.bytes().all(is_plain) => Err(RuleError::new(format!(
+        SecretPlacement::Query(name) if name.is_empty() || !name.bytes().all(is_plain) => Err(RuleError::new(format!(
             "`{}` is no field of a query",
             name.escape_debug()
         ))),
@@ -193,7 +194,7 @@ pub fn check_name(name: &str) -> Result<(), RuleError> {
     if name.is_empty() || name.len() > 128 || !name.bytes().all(fits) {
         return Err(RuleError::new(format!(
             "`{}` is no name: use letters, digits, `-`, `_` and `.`",
-            super::target::shown(name)
+            super::request_target::shown(name)
         )));
     }
     Ok(())
@@ -208,7 +209,7 @@ pub(crate) fn check_variable(name: &str) -> Result<(), RuleError> {
     if !starts_right || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
         return Err(RuleError::new(format!(
             "`{}` is no environment variable",
-            super::target::shown(name)
+            super::request_target::shown(name)
         )));
     }
     Ok(())
@@ -231,10 +232,10 @@ impl fmt::Display for SecretRule {
         write!(f, "{}", self.name)?;
         if let Some(target) = &self.target {
             let place = match &target.placement {
-                Placement::Header(name) => format!("header `{name}`"),
-                Placement::Query(name) => format!("query field `{name}`"),
-                Placement::Bearer => "bearer token".to_owned(),
-                Placement::Basic => "basic credentials".to_owned(),
+                SecretPlacement::Header(name) => format!("header `{name}`"),
+                SecretPlacement::Query(name) => format!("query field `{name}`"),
+                SecretPlacement::Bearer => "bearer token".to_owned(),
+                SecretPlacement::Basic => "basic credentials".to_owned(),
             };
             write!(
                 f,

@@ -15,7 +15,7 @@ const QUOTA_BYTES: u64 = 64 << 20;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum FileAccess {
+pub enum AccessMode {
     /// List and read.
     #[default]
     Read,
@@ -23,7 +23,7 @@ pub enum FileAccess {
     ReadWrite,
 }
 
-impl fmt::Display for FileAccess {
+impl fmt::Display for AccessMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Read => "read",
@@ -36,13 +36,13 @@ impl fmt::Display for FileAccess {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "RawFsRule")]
 #[non_exhaustive]
-pub struct FsRule {
+pub struct DirectoryRule {
     /// The directory. Absolute, since a relative one would depend on where the host was started.
     pub host: PathBuf,
     /// Where the guest sees it: absolute, without dots.
     pub guest: String,
     /// What it may do there.
-    pub access: FileAccess,
+    pub access: AccessMode,
     /// How much the directory may hold once the plugin has written.
     pub quota_bytes: u64,
 }
@@ -54,11 +54,11 @@ struct RawFsRule {
     host: String,
     guest: String,
     #[serde(default)]
-    access: FileAccess,
+    access: AccessMode,
     quota: Option<String>,
 }
 
-impl TryFrom<RawFsRule> for FsRule {
+impl TryFrom<RawFsRule> for DirectoryRule {
     type Error = RuleError;
 
     fn try_from(raw: RawFsRule) -> Result<Self, RuleError> {
@@ -79,10 +79,10 @@ impl TryFrom<RawFsRule> for FsRule {
             return Err(RuleError::new("the whole file system cannot be granted"));
         }
         let quota_bytes = match (&raw.quota, raw.access) {
-            (Some(_), FileAccess::Read) => {
+            (Some(_), AccessMode::Read) => {
                 return Err(RuleError::new("`quota` is for `access = \"read-write\"`"));
             }
-            (Some(quota), FileAccess::ReadWrite) => {
+            (Some(quota), AccessMode::ReadWrite) => {
                 quota
                     .parse::<ByteCount>()
                     .map_err(|error| RuleError::new(error.to_string()))?
@@ -114,7 +114,7 @@ fn guest_path(text: &str) -> Result<String, RuleError> {
     }
 }
 
-impl FsRule {
+impl DirectoryRule {
     /// Tells whether a guest's path is its directory or lies in it, on whole names and with their case.
     #[must_use]
     pub fn holds(&self, guest: &Path) -> bool {
@@ -122,10 +122,10 @@ impl FsRule {
     }
 }
 
-impl fmt::Display for FsRule {
+impl fmt::Display for DirectoryRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} as {}", self.access, self.host.display(), self.guest)?;
-        if self.access == FileAccess::ReadWrite {
+        if self.access == AccessMode::ReadWrite {
             write!(f, ", at most {}", ByteCount(self.quota_bytes))?;
         }
         Ok(())

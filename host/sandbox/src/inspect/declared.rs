@@ -48,11 +48,11 @@ const INTERFACES: [(&str, Capability); 12] = [
 /// What a component asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-pub struct Declared {
+pub struct DeclaredCapabilities {
     capabilities: Vec<Capability>,
 }
 
-impl Declared {
+impl DeclaredCapabilities {
     /// Reads the names of a component's imports.
     pub fn from_imports<'a>(imports: impl IntoIterator<Item = &'a str>) -> Self {
         let mut capabilities: Vec<_> = imports

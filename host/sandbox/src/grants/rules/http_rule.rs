@@ -7,14 +7,14 @@ use serde::Deserialize;
 
 use super::address::{AddressClass, AddressRange, canonical};
 use super::error::RuleError;
-use super::target::{Host, RequestTarget, Scheme};
+use super::request_target::{RequestHost, RequestTarget, Scheme};
 
 /// The hosts that a rule speaks of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HostPattern {
     /// This host.
-    Exactly(Host),
+    Exactly(RequestHost),
     /// Every name below this one, and not this one: `*.example.com`.
     Below(String),
     /// Every name, and no address. Only with `any-host = true`.
@@ -39,26 +39,28 @@ impl HostPattern {
         } else {
             idna::domain_to_ascii_strict(host).map_err(|_| RuleError::new(format!("`{text}` is no host")))?
         };
-        match (is_suffix, Host::parse(&ascii)?) {
+        match (is_suffix, RequestHost::parse(&ascii)?) {
             (false, host) => Ok(Self::Exactly(host)),
-            (true, Host::Address(_)) => Err(RuleError::new(format!("`{text}`: an address has nothing below it"))),
-            (true, Host::Name(name)) if !name.contains('.') => Err(RuleError::new(format!(
+            (true, RequestHost::Address(_)) => {
+                Err(RuleError::new(format!("`{text}`: an address has nothing below it")))
+            }
+            (true, RequestHost::Name(name)) if !name.contains('.') => Err(RuleError::new(format!(
                 "`{text}` is every host below a top-level name; name at least two levels"
             ))),
-            (true, Host::Name(name)) => Ok(Self::Below(name)),
+            (true, RequestHost::Name(name)) => Ok(Self::Below(name)),
         }
     }
 
     /// Tells whether it speaks of this host.
     #[must_use]
-    pub fn matches(&self, host: &Host) -> bool {
+    pub fn matches(&self, host: &RequestHost) -> bool {
         match (self, host) {
             (Self::Exactly(granted), host) => granted == host,
-            (Self::Below(suffix), Host::Name(name)) => name
+            (Self::Below(suffix), RequestHost::Name(name)) => name
                 .strip_suffix(suffix.as_str())
                 .is_some_and(|rest| rest.len() > 1 && rest.ends_with('.')),
-            (Self::AnyName, Host::Name(_)) => true,
-            (Self::Below(_) | Self::AnyName, Host::Address(_)) => false,
+            (Self::AnyName, RequestHost::Name(_)) => true,
+            (Self::Below(_) | Self::AnyName, RequestHost::Address(_)) => false,
         }
     }
 }
@@ -77,7 +79,7 @@ impl fmt::Display for HostPattern {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "RawHostRule")]
 #[non_exhaustive]
-pub struct HostRule {
+pub struct HttpRule {
     /// The scheme.
     pub scheme: Scheme,
     /// The host.
@@ -109,7 +111,7 @@ struct RawHostRule {
     addresses: Vec<AddressRange>,
 }
 
-impl TryFrom<RawHostRule> for HostRule {
+impl TryFrom<RawHostRule> for HttpRule {
     type Error = RuleError;
 
     fn try_from(raw: RawHostRule) -> Result<Self, RuleError> {
@@ -157,7 +159,7 @@ impl TryFrom<RawHostRule> for HostRule {
 /// What about a request a rule does not allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Mismatch {
+pub enum RequestMismatch {
     /// Another host.
     Host,
     /// Another scheme.
@@ -170,20 +172,20 @@ pub enum Mismatch {
     Path,
 }
 
-impl HostRule {
+impl HttpRule {
     /// Returns what about a request it does not allow, the widest difference first; `None` when it allows it.
     #[must_use]
-    pub fn mismatch(&self, target: &RequestTarget) -> Option<Mismatch> {
+    pub fn mismatch(&self, target: &RequestTarget) -> Option<RequestMismatch> {
         if !self.host.matches(&target.host) {
-            Some(Mismatch::Host)
+            Some(RequestMismatch::Host)
         } else if self.scheme != target.scheme {
-            Some(Mismatch::Scheme)
+            Some(RequestMismatch::Scheme)
         } else if !self.ports.contains(&target.port) {
-            Some(Mismatch::Port)
+            Some(RequestMismatch::Port)
         } else if !self.methods.contains(&target.method) {
-            Some(Mismatch::Method)
+            Some(RequestMismatch::Method)
         } else if !is_below(&self.path, target) {
-            Some(Mismatch::Path)
+            Some(RequestMismatch::Path)
         } else {
             None
         }
@@ -193,7 +195,7 @@ impl HostRule {
     /// its `addresses`.
     #[must_use]
     pub fn allows_address(&self, address: IpAddr) -> bool {
-        let named = HostPattern::Exactly(Host::Address(canonical(address)));
+        let named = HostPattern::Exactly(RequestHost::Address(canonical(address)));
         self.host == named
             || AddressClass::of(address) == AddressClass::Public
             || self.addresses.iter().any(|range| range.contains(address))
@@ -210,7 +212,7 @@ fn is_below(prefix: &str, target: &RequestTarget) -> bool {
     target.has_plain_path() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-impl fmt::Display for HostRule {
+impl fmt::Display for HttpRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ports: Vec<_> = self.ports.iter().map(u16::to_string).collect();
         write!(

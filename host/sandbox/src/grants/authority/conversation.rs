@@ -1,0 +1,14 @@
+//! The identity of a conversation, for grants that one conversation uses up.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The number of a conversation, unique in this process. A `session` grant belongs to one conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ConversationNumber(u64);
+
+impl Default for ConversationNumber {
+    fn default() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,3 @@
+//! The grants file on disk.
+
+pub mod private_file;
