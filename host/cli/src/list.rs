@@ -11,6 +11,7 @@ use super::package::{CodeStates, PackageDocument};
 use super::page::{BAD, FAINT, NAME, Page, TITLE, WARN, first_sentence};
 use super::plugins::PluginFlags;
 use super::printer::{Form, Printer};
+use super::undiscovered::discovery_error;
 use toolwit::Error;
 use toolwit::registry::{Package, PackageStatus, Registry};
 use toolwit::tool::ToolDefinition;
@@ -76,7 +77,7 @@ fn page(registry: &Registry) -> Page {
                     let is_shared = owners.get(definition.name()).is_some_and(|owners| *owners > 1);
                     tool(&mut page, definition, width, is_shared);
                 }
-                if let Some(unasked) = package.discovery_error() {
+                if let Some(unasked) = discovery_error(package) {
                     page.indent(2)
                         .styled(WARN, "unasked:")
                         .text(" ")

@@ -40,6 +40,7 @@ mod shipped;
 mod show;
 mod store;
 mod story;
+mod undiscovered;
 mod whole_file;
 
 use std::ffi::OsString;

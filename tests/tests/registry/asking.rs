@@ -22,7 +22,11 @@ async fn a_plugin_that_tells_nothing_usable_says_why_keeps_its_other_tools_and_i
     assert_eq!(reason.kind, ErrorKind::Tool);
     assert!(reason.message.contains("the kitchen is closed"), "{reason}");
     assert!(
-        reason.suggestion.as_deref().unwrap().contains("toolwit refresh menu"),
+        reason
+            .suggestion
+            .as_deref()
+            .unwrap()
+            .contains("LiveRegistry::discover_dynamic_tools"),
         "{reason:?}"
     );
     assert_eq!(call(&closed, "count", json!({})).await.unwrap().for_llm, "0");

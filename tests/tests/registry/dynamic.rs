@@ -139,7 +139,11 @@ async fn whoever_only_looks_runs_nothing_and_what_was_told_is_kept_by_digest() {
     assert_eq!(names(&before), ["count"]);
     let unasked = before.registry().package("menu").unwrap().discovery_error().unwrap();
     assert!(
-        unasked.suggestion.as_deref().unwrap().contains("toolwit refresh menu"),
+        unasked
+            .suggestion
+            .as_deref()
+            .unwrap()
+            .contains("LiveRegistry::discover_dynamic_tools"),
         "{unasked:?}"
     );
     host(&place).store(store.clone()).build().await.unwrap();

@@ -48,11 +48,23 @@ impl Package {
     pub fn discovery_error(&self) -> Option<Error> {
         self.plugin()
             .filter(|plugin| plugin.dynamic_tools().is_undiscovered())?;
-        let error = match &self.discovery_failure {
-            Some(error) => Error::clone(error),
-            None => Error::new(ErrorKind::ToolUnavailable, Phase::Registry, TOOLS_NOT_DISCOVERED)
-                .with_suggestion("`LiveRegistry::discover_dynamic_tools` discovers them"),
+        const RUN: &str = "run `LiveRegistry::discover_dynamic_tools`";
+        let error = match self.discovery_failure() {
+            Some(error) => {
+                let suggestion = match &error.suggestion {
+                    Some(first) => format!("{first}; then {RUN} again"),
+                    None => format!("{RUN} again"),
+                };
+                Error::clone(error).with_suggestion(suggestion)
+            }
+            None => Error::new(ErrorKind::ToolUnavailable, Phase::Registry, TOOLS_NOT_DISCOVERED).with_suggestion(RUN),
         };
         Some(error.with_plugin(&*self.name))
+    }
+
+    /// Returns the error of the last discovery, if it failed.
+    #[must_use]
+    pub fn discovery_failure(&self) -> Option<&Error> {
+        self.discovery_failure.as_deref()
     }
 }

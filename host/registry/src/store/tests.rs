@@ -49,7 +49,10 @@ fn tools_are_deleted_with_their_package(store: &dyn Store) {
         .unwrap();
     store.update_packages(&[], &["/b.wasm".to_owned()]).unwrap();
     assert_eq!(store.packages().unwrap(), [first]);
-    assert!(store.health().unwrap().is_empty(), "a package is deleted with its tools");
+    assert!(
+        store.health().unwrap().is_empty(),
+        "a package is deleted with its tools"
+    );
 }
 
 // accept: 122, accept: 136

@@ -69,7 +69,10 @@ async fn incomplete_file_is_ignored_until_it_is_valid() {
     );
 
     write_settled(&path, half, LONG_AGO);
-    assert!(is_changed(&live).await, "an incomplete file that is no longer written is broken");
+    assert!(
+        is_changed(&live).await,
+        "an incomplete file that is no longer written is broken"
+    );
     assert!(live.current().packages()[0].reason().is_some());
 
     write_settled(&path, &complete, LONG_AGO / 2);
@@ -93,7 +96,10 @@ async fn each_change_is_one_notification_and_running_calls_keep_their_version() 
     write_settled(&path, &answering(1), LONG_AGO / 2);
     assert!(!is_changed(&live).await, "a new timestamp is not a change");
     replace(&path, &answering(1), LONG_AGO / 3);
-    assert!(!is_changed(&live).await, "a new file with the same bytes is not a change");
+    assert!(
+        !is_changed(&live).await,
+        "a new file with the same bytes is not a change"
+    );
     assert!(!events.has_changed().unwrap());
     assert!(
         Arc::ptr_eq(&plugin, live.current().plugin_of("oracle#answer").unwrap()),

@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use super::*;
 use crate::store::{
-    CheckOutcome, CheckStage, DynamicToolsRecord, MemoryStore, PackageRecord, Store, StoreError, DynamicToolsStore, ToolHealth,
-    ToolKey,
+    CheckOutcome, CheckStage, DynamicToolsRecord, DynamicToolsStore, MemoryStore, PackageRecord, Store, StoreError,
+    ToolHealth, ToolKey,
 };
 use toolwit_sandbox::{CodeCacheLocation, Runtime, RuntimeOptions, Scope};
 
