@@ -1,4 +1,4 @@
-//! When plugins are asked for their tools, how long that may take, and what becomes of those that tell none.
+//! Discovery of dynamic tools: when it runs, how long it may take, and what happens when it fails.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,15 +10,15 @@ use toolwit::registry::{DiscoveryTargets, DynamicDiscovery, LiveRegistry};
 use toolwit::store::MemoryStore;
 use toolwit_tests::Guests;
 
-use crate::dynamic::{call, host, menu, names, set, untold};
+use crate::dynamic::{call, discovery_error, host, menu, names, set};
 use crate::place::{Place, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_plugin_that_tells_nothing_usable_says_why_keeps_its_other_tools_and_is_asked_again() {
+async fn failed_discovery_is_reported_with_its_reason_and_can_be_repeated() {
     let place = menu(&[("mode", "closed")]).await;
     let store = Arc::new(MemoryStore::new());
     let closed = host(&place).store(store.clone()).build().await.unwrap();
-    let reason = untold(&closed);
+    let reason = discovery_error(&closed);
     assert_eq!(reason.kind, ErrorKind::Tool);
     assert!(reason.message.contains("the kitchen is closed"), "{reason}");
     assert!(
@@ -31,7 +31,7 @@ async fn a_plugin_that_tells_nothing_usable_says_why_keeps_its_other_tools_and_i
     );
     assert_eq!(call(&closed, "count", json!({})).await.unwrap().for_llm, "0");
     closed.live_registry().refresh().await.unwrap();
-    assert_eq!(untold(&closed).kind, ErrorKind::Tool, "a look does not heal it");
+    assert_eq!(discovery_error(&closed).kind, ErrorKind::Tool, "a refresh does not repeat the discovery");
     set(&place, &[]);
     assert!(
         closed
@@ -40,7 +40,7 @@ async fn a_plugin_that_tells_nothing_usable_says_why_keeps_its_other_tools_and_i
             .await
             .unwrap()
             .is_empty(),
-        "not at once"
+        "not before the pause"
     );
     closed
         .live_registry()
@@ -54,21 +54,21 @@ async fn a_plugin_that_tells_nothing_usable_says_why_keeps_its_other_tools_and_i
     host(&place).store(other.clone()).build().await.unwrap();
     set(&place, &[]);
     let open = host(&place).store(other).build().await.unwrap();
-    assert_eq!(names(&open), ["count", "soup", "tea"], "the failure was kept nowhere");
+    assert_eq!(names(&open), ["count", "soup", "tea"], "a failure is not stored");
 }
 
 // attack: B8
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_plugin_that_sleeps_is_woken_by_the_deadline_and_holds_up_no_other() {
+async fn discovery_of_a_sleeping_plugin_times_out_and_delays_no_other() {
     let place = menu(&[("mode", "sleep")]).await;
     let short = host(&place).limits(LimitRequest::none().wall(Duration::from_millis(200)));
     let started = Instant::now();
     let asleep = short.build().await.unwrap();
     assert!(started.elapsed() < Duration::from_secs(60));
-    assert_eq!(untold(&asleep).kind, ErrorKind::Timeout);
+    assert_eq!(discovery_error(&asleep).kind, ErrorKind::Timeout);
     assert_eq!(call(&asleep, "count", json!({})).await.unwrap().for_llm, "0");
 
-    // Without a grant it has no mode.
+    // It has no grant, and so no `mode` setting: it does not sleep.
     place.put_bytes("other.wasm", &Guests::rust_bytes("menu").await);
     let both = host(&place)
         .dynamic_discovery(DynamicDiscovery::Never)
@@ -76,35 +76,35 @@ async fn a_plugin_that_sleeps_is_woken_by_the_deadline_and_holds_up_no_other() {
         .await
         .unwrap();
     let live = both.live_registry().clone();
-    let asking = tokio::spawn(async move { live.discover_dynamic_tools(DiscoveryTargets::All).await });
+    let discovery = tokio::spawn(async move { live.discover_dynamic_tools(DiscoveryTargets::All).await });
     until(both.live_registry(), |registry| {
         registry.definition("other/toolwit:plugin/dynamic@0.1.0#soup").is_some()
     })
     .await;
-    assert!(!asking.is_finished(), "the other one still sleeps");
-    asking.abort();
+    assert!(!discovery.is_finished(), "the other one still sleeps");
+    discovery.abort();
 }
 
 #[tokio::test]
-async fn a_plugin_that_told_nothing_is_asked_again_after_a_pause() {
+async fn failed_discovery_is_pending_again_after_five_minutes() {
     let place = menu(&[("mode", "closed")]).await;
     let host = host(&place).build().await.unwrap();
-    let ask = || host.live_registry().discover_dynamic_tools(DiscoveryTargets::Pending);
+    let discover = || host.live_registry().discover_dynamic_tools(DiscoveryTargets::Pending);
     set(&place, &[]);
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(290)).await;
     tokio::time::resume();
-    assert!(ask().await.unwrap().is_empty(), "too early");
+    assert!(discover().await.unwrap().is_empty(), "too early");
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(20)).await;
     tokio::time::resume();
-    let asked = ask().await.unwrap();
-    assert_eq!((asked.len(), asked[0].tools.as_ref().unwrap()), (1, &3));
+    let outcomes = discover().await.unwrap();
+    assert_eq!((outcomes.len(), outcomes[0].tools.as_ref().unwrap()), (1, &3));
     assert_eq!(names(&host), ["count", "soup", "tea"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_registry_that_never_changes_asks_nobody_and_stays_as_it_is() {
+async fn fixed_registry_discovers_nothing_and_does_not_change() {
     let place = menu(&[]).await;
     let host = host(&place)
         .dynamic_discovery(DynamicDiscovery::Never)
@@ -112,8 +112,8 @@ async fn a_registry_that_never_changes_asks_nobody_and_stays_as_it_is() {
         .await
         .unwrap();
     let fixed = LiveRegistry::from(host.registry());
-    for ask in [DiscoveryTargets::Pending, DiscoveryTargets::All] {
-        assert!(fixed.discover_dynamic_tools(ask).await.unwrap().is_empty());
+    for targets in [DiscoveryTargets::Pending, DiscoveryTargets::All] {
+        assert!(fixed.discover_dynamic_tools(targets).await.unwrap().is_empty());
     }
     assert!(fixed.current().is_same(&host.registry()));
     assert_eq!(fixed.current().packages().len(), 1);
@@ -130,12 +130,12 @@ async fn a_registry_that_never_changes_asks_nobody_and_stays_as_it_is() {
 
 // accept: 136
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_missing_key_leaves_out_what_a_plugin_tells_and_nothing_else() {
+async fn missing_key_prevents_only_the_discovery() {
     let manifest = "[[environment]]\nname = \"stove-key\"\ndescription = \"of the stove\"\nrequired = true\n";
     let place = menu(&[]).await;
     place.put_bytes("menu.toml", manifest.as_bytes());
     let without = host(&place).build().await.unwrap();
-    let error = untold(&without);
+    let error = discovery_error(&without);
     assert_eq!(error.kind, ErrorKind::MissingKey);
     assert!(error.message.contains("stove-key"), "{error}");
     assert_eq!(names(&without), ["count"]);
@@ -145,7 +145,7 @@ async fn a_missing_key_leaves_out_what_a_plugin_tells_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_host_is_there_after_ten_seconds_whoever_still_thinks_about_his_tools() {
+async fn host_is_built_after_ten_seconds_while_slow_discoveries_continue() {
     let place = Place::new();
     let mut grants = "version = 1\n".to_owned();
     for at in 1..=5 {
@@ -157,12 +157,12 @@ async fn a_host_is_there_after_ten_seconds_whoever_still_thinks_about_his_tools(
     let started = tokio::time::Instant::now();
     let host = host(&place).build().await.unwrap();
     assert!(started.elapsed() < Duration::from_secs(11), "{:?}", started.elapsed());
-    assert_eq!(names(&host).len(), 5, "the tools of their types");
-    let unasked = host.registry().package("menu5").unwrap().discovery_error().unwrap();
+    assert_eq!(names(&host).len(), 5, "the tools in their WIT");
+    let error = host.registry().package("menu5").unwrap().discovery_error().unwrap();
     assert_eq!(
-        unasked.kind,
+        error.kind,
         ErrorKind::ToolUnavailable,
-        "four are asked at once: {unasked:?}"
+        "four plugins run at once: {error:?}"
     );
     until(host.live_registry(), |registry| {
         let last = registry.package("menu5").and_then(|package| package.discovery_error());
