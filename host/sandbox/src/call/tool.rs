@@ -6,10 +6,10 @@ use async_trait::async_trait;
 
 use super::answer::{answer, bounded_artifacts};
 use super::command;
+use super::dynamic_call::{DynamicCall, answered};
 use super::instance::{CallClock, Instance};
 use super::scope::Confines;
 use super::session::{Session, Target};
-use crate::dynamic::{self, DynamicCall};
 use crate::grants::Capability;
 use crate::grants::authority::Authority;
 use crate::link::wasi::Stdio;
@@ -107,7 +107,7 @@ impl PluginTool {
         };
         let concluded = authority.conclude(called)?;
         match is_dynamic {
-            true => dynamic::answered(concluded),
+            true => answered(concluded),
             false => Ok(concluded),
         }
     }
