@@ -20,10 +20,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
         "properties": {"celsius": {"type": "number"}},
         "required": ["celsius"],
     });
-    let fahrenheit = NativeTool::new("fahrenheit", "Converts degrees Celsius.", schema, |arguments, _| async move {
-        let celsius = arguments["celsius"].as_f64().unwrap_or_default();
-        Ok(ToolResult::value(json!(celsius * 1.8 + 32.0)))
-    })?;
+    let fahrenheit = NativeTool::new(
+        "fahrenheit",
+        "Converts degrees Celsius.",
+        schema,
+        |arguments, _| async move {
+            let celsius = arguments["celsius"].as_f64().unwrap_or_default();
+            Ok(ToolResult::value(json!(celsius * 1.8 + 32.0)))
+        },
+    )?;
     let model = ScriptedModel::new()
         .call("fahrenheit", json!({"celsius": 20.0}))
         .answer("It is {{result}} degrees Fahrenheit.");

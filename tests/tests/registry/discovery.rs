@@ -31,7 +31,11 @@ async fn failed_discovery_is_reported_with_its_reason_and_can_be_repeated() {
     );
     assert_eq!(call(&closed, "count", json!({})).await.unwrap().for_llm, "0");
     closed.live_registry().refresh().await.unwrap();
-    assert_eq!(discovery_error(&closed).kind, ErrorKind::Tool, "a refresh does not repeat the discovery");
+    assert_eq!(
+        discovery_error(&closed).kind,
+        ErrorKind::Tool,
+        "a refresh does not repeat the discovery"
+    );
     set(&place, &[]);
     assert!(
         closed

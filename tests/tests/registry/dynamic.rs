@@ -255,7 +255,10 @@ async fn embedder_discovers_the_tools_of_a_single_plugin() {
     assert_eq!(plugin.tools(&Scope::new()).len(), 1);
     let discovered = plugin.discover_tools().await.unwrap();
     assert_eq!(
-        (discovered.dynamic_tools().is_undiscovered(), discovered.tools(&Scope::new()).len()),
+        (
+            discovered.dynamic_tools().is_undiscovered(),
+            discovered.tools(&Scope::new()).len()
+        ),
         (false, 3)
     );
     assert!(

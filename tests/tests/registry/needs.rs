@@ -62,7 +62,10 @@ async fn missing_key_is_reported_before_the_call_and_does_not_affect_health() {
         "it needs `weather-key` (of weather.example, free for private use), which is not there"
     );
     assert!(
-        document["suggestion"].as_str().unwrap().contains("toolwit grant weather"),
+        document["suggestion"]
+            .as_str()
+            .unwrap()
+            .contains("toolwit grant weather"),
         "{document}"
     );
 
