@@ -339,7 +339,7 @@ async fn a_long_result_is_cut_and_can_be_read_in_parts() {
     let answers = answers(&outcome.history);
     assert!(answers[0].len() <= 32 << 10 && answers[0].contains("continue with `read_result`"));
     assert!(answers[1].starts_with(&whole[32_568..33_000]));
-    assert!(answers[2].contains("the results kept are: r1"), "{}", answers[2]);
+    assert!(answers[2].contains("the stored results are: r1"), "{}", answers[2]);
     let cut = &stage.events_named("result_cut")[0];
     assert_eq!(
         (&cut["result"], &cut["bytes"], &cut["shown_bytes"]),
