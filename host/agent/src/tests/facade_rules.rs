@@ -23,7 +23,7 @@ async fn an_exclusive_facade_has_the_turn_to_itself() {
     let told = answers(&first.history);
     assert_eq!(told[0], "look", "it was not open yet");
     assert!(
-        told[3].contains("`look` is set aside") && told[3].contains("`formal`"),
+        told[3].contains("`look` cannot be called now") && told[3].contains("`formal`"),
         "{}",
         told[3]
     );
@@ -122,7 +122,7 @@ async fn a_facade_never_opens_inside_itself() {
     assert_eq!(stage.shown(1).names, ["circle", "way_out", "circle_context"]);
     assert_eq!(
         stage.events_named("tool_withheld")[0]["reason"],
-        "it would open inside itself"
+        "it would be nested in itself"
     );
 }
 

@@ -118,11 +118,7 @@ async fn artifacts_the_blackboard_and_predicates_unlock() {
     let all = || call([("by_artifact", json!({})), ("by_board", json!({})), ("late", json!({}))]);
     let (outcome, _) = played(playbook, [all(), try_it("find"), try_it("put"), all(), say("ok")]).await;
     let told = answers(&outcome.history);
-    assert!(
-        told[0].ends_with("a tool must hand over a `order` first"),
-        "{}",
-        told[0]
-    );
+    assert!(told[0].ends_with("a tool must return a `order` first"), "{}", told[0]);
     assert!(
         told[1].ends_with("there must be a `Customer` on the blackboard first"),
         "{}",
@@ -229,7 +225,7 @@ async fn tools_belong_to_states_and_success_leads_from_one_to_the_next() {
     let told = ordered(order(), steps).await;
     assert_eq!(
         told[0],
-        "`ship` can be called in `Confirmed`, and the state is `Draft`; what can be called now: `add_item`, `confirm` (leads to \
+        "`ship` can be called in `Confirmed`, and the state is `Draft`; tools that can be called now: `add_item`, `confirm` (leads to \
          `Confirmed`)"
     );
     assert_eq!(told[1], "status");

@@ -304,7 +304,7 @@ async fn a_decorated_facade_opens_all_the_same() {
     let outcome = builder.tool(wrapped).tool(exclusive).run("go").await.unwrap();
     assert_eq!(stage.shown(1).names, ["mood", "outer", "formal", "mood_context"]);
     assert!(
-        answers(&outcome.history)[1].contains("set aside"),
+        answers(&outcome.history)[1].contains("cannot be called now"),
         "its exclusiveness is seen too"
     );
 }

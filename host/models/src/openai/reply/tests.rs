@@ -24,7 +24,7 @@ fn call(id: Value, arguments: Value) -> Value {
 
 fn malformed(body: impl Into<Vec<u8>>) -> String {
     match parse(body) {
-        Err(AttemptFailure::Lasting(ModelError::Malformed { message })) => message,
+        Err(AttemptFailure::Permanent(ModelError::Malformed { message })) => message,
         other => panic!("{other:?}"),
     }
 }
@@ -192,16 +192,16 @@ fn an_error_in_place_of_an_answer_is_told() {
     let top = json!({"error": {"message": "slow down", "code": 429}}).to_string();
     assert!(matches!(
         parse(top),
-        Err(AttemptFailure::Passing { status: Some(429), .. })
+        Err(AttemptFailure::Transient { status: Some(429), .. })
     ));
     let inside =
         json!({"choices": [{"message": {"content": ""}, "error": {"message": "gone", "code": 502}}]}).to_string();
     assert!(matches!(
         parse(inside),
-        Err(AttemptFailure::Passing { status: Some(502), .. })
+        Err(AttemptFailure::Transient { status: Some(502), .. })
     ));
     let text = json!({"error": "model `x` not found"}).to_string();
-    let Err(AttemptFailure::Lasting(ModelError::Refused { message, .. })) = parse(text) else {
+    let Err(AttemptFailure::Permanent(ModelError::Refused { message, .. })) = parse(text) else {
         panic!("an error is refused");
     };
     assert_eq!(message, "model `x` not found");

@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 
 /// What the server does after it read a request.
 #[derive(Clone, Copy)]
-pub(super) enum Act {
+pub(super) enum ServerAction {
     /// Sends these bytes and closes the connection.
     Send(&'static str),
     /// Sends the first bytes, then the second ones until the client has enough.
@@ -20,7 +20,7 @@ pub(super) enum Act {
 pub(super) struct RawServer {
     pub(super) url: String,
     /// Tells what was read, each time that a request was.
-    pub(super) asked: mpsc::UnboundedReceiver<Vec<u8>>,
+    pub(super) requests: mpsc::UnboundedReceiver<Vec<u8>>,
     task: JoinHandle<()>,
 }
 
@@ -31,29 +31,29 @@ impl Drop for RawServer {
 }
 
 impl RawServer {
-    pub(super) async fn start(acts: Vec<Act>) -> Self {
+    pub(super) async fn start(acts: Vec<ServerAction>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let (tell, asked) = mpsc::unbounded_channel();
+        let (tell, requests) = mpsc::unbounded_channel();
         let task = tokio::spawn(async move {
             let mut kept = Vec::new();
             for act in acts {
                 let (mut stream, _) = listener.accept().await.unwrap();
                 let _ = tell.send(read_request(&mut stream).await);
                 match act {
-                    Act::Send(bytes) => {
+                    ServerAction::Send(bytes) => {
                         let _ = stream.write_all(bytes.as_bytes()).await;
                     }
-                    Act::Flood(head, piece) => {
+                    ServerAction::Flood(head, piece) => {
                         let _ = stream.write_all(head.as_bytes()).await;
                         while stream.write_all(piece.as_bytes()).await.is_ok() {}
                     }
-                    Act::Hang => kept.push(stream),
+                    ServerAction::Hang => kept.push(stream),
                 }
             }
             std::future::pending::<()>().await;
         });
-        Self { url, asked, task }
+        Self { url, requests, task }
     }
 }
 

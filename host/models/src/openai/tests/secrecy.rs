@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::io;
 use std::sync::Once;
 
-use super::raw::{Act, RawServer};
+use super::raw::{RawServer, ServerAction};
 use super::*;
 
 const KEY: &str = "sk-very-secret";
@@ -49,13 +49,13 @@ async fn a_key_that_the_provider_echoes_is_shown_in_no_error_and_no_log() {
     let html = ResponseTemplate::new(200).set_body_raw(KEY, &format!("text/{KEY}"));
     let server = server(vec![echo(503), echo(401), html]).await;
     let model = client(&server.uri()).key(Secret::new(KEY)).build().unwrap();
-    let refused = ask(&model).await.unwrap_err();
+    let refused = infer(&model).await.unwrap_err();
     let expected = ModelError::Refused {
         status: 401,
         message: "no such key: [redacted]".into(),
     };
     assert_eq!(refused, expected);
-    let malformed = ask(&model).await.unwrap_err();
+    let malformed = infer(&model).await.unwrap_err();
     assert!(matches!(malformed, ModelError::Malformed { .. }));
     for shown in [
         format!("{malformed:?}"),
@@ -71,12 +71,12 @@ async fn a_key_that_the_provider_echoes_is_shown_in_no_error_and_no_log() {
 
 #[tokio::test]
 async fn a_redirect_is_refused_and_the_key_stays() {
-    let elsewhere = server(vec![said("stolen")]).await;
+    let elsewhere = server(vec![response("stolen")]).await;
     for status in [301, 302, 303, 307, 308] {
         let location = format!("{}/v1/chat/completions?{KEY}", elsewhere.uri());
         let here = server(vec![ResponseTemplate::new(status).insert_header("location", location)]).await;
         let model = client(&here.uri()).key(Secret::new(KEY)).build().unwrap();
-        let error = ask(&model).await.unwrap_err();
+        let error = infer(&model).await.unwrap_err();
         assert!(
             matches!(&error, ModelError::Refused { status: found, .. } if *found == status),
             "{error}"
@@ -92,16 +92,16 @@ async fn a_redirect_is_refused_and_the_key_stays() {
 
 #[tokio::test]
 async fn over_https_nothing_is_sent_before_the_server_proved_who_it_is() {
-    let mut server = RawServer::start(vec![Act::Send("HTTP/1.1 200 OK\r\n\r\n")]).await;
+    let mut server = RawServer::start(vec![ServerAction::Send("HTTP/1.1 200 OK\r\n\r\n")]).await;
     let url = server.url.replace("http://", "https://");
     let model = client(&url)
         .key(Secret::new(KEY))
         .retry(RetryPolicy::never())
         .build()
         .unwrap();
-    let error = ask(&model).await.unwrap_err();
+    let error = infer(&model).await.unwrap_err();
     assert!(matches!(error, ModelError::Unavailable { attempts: 1, .. }), "{error}");
-    let hello = server.asked.recv().await.unwrap();
+    let hello = server.requests.recv().await.unwrap();
     assert_eq!(hello.first(), Some(&0x16), "a TLS handshake begins");
     assert!(!String::from_utf8_lossy(&hello).contains(KEY));
 }
