@@ -23,9 +23,9 @@ use toolwit_core::{NamedTool, Tool, ToolId};
 /// #     Ok(Arc::new(NativeTool::typed(name, "", |_: NoArguments, _| async { Ok::<_, String>("done") })?))
 /// # }
 /// let playbook = Playbook::new()
-///     .tool(tool("search")?)
-///     .locked(tool("analyze")?, Unlock::by("search"))
-///     .locked(tool("report")?, Unlock::by_all(["search", "analyze"]).or(Unlock::by_artifact("Analysis")));
+///     .with_tool(tool("search")?)
+///     .with_locked_tool(tool("analyze")?, Unlock::by("search"))
+///     .with_locked_tool(tool("report")?, Unlock::by_all(["search", "analyze"]).or(Unlock::by_artifact("Analysis")));
 /// assert_eq!(playbook.tools().len(), 3);
 /// # Ok::<(), toolwit_core::Error>(())
 /// ```
@@ -49,14 +49,14 @@ impl Playbook {
 
     /// Adds a tool that can be called from the start.
     #[must_use]
-    pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
+    pub fn with_tool(mut self, tool: Arc<dyn Tool>) -> Self {
         self.tools.push(PlaybookTool { tool, lock: None });
         self
     }
 
     /// Adds a tool that can be called once the condition holds.
     #[must_use]
-    pub fn locked(mut self, tool: Arc<dyn Tool>, unlock: Unlock) -> Self {
+    pub fn with_locked_tool(mut self, tool: Arc<dyn Tool>, unlock: Unlock) -> Self {
         let lock = Some(unlock);
         self.tools.push(PlaybookTool { tool, lock });
         self

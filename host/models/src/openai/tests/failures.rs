@@ -185,8 +185,8 @@ async fn a_timed_out_request_is_not_retried() {
 async fn cancellation_ends_a_request_immediately() {
     const BUSY: &str = "HTTP/1.1 503 Busy\r\nretry-after: 50\r\ncontent-length: 0\r\n\r\n";
     // While the provider sends nothing, and while the client waits before a retry.
-    for act in [ServerAction::Hang, ServerAction::Send(BUSY)] {
-        let mut server = RawServer::start(vec![act]).await;
+    for action in [ServerAction::Hang, ServerAction::Send(BUSY)] {
+        let mut server = RawServer::start(vec![action]).await;
         let model = client(&server.url).build().unwrap();
         let cancel = CancellationToken::new();
         let cancelling = async {
