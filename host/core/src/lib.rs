@@ -10,19 +10,20 @@ extern crate self as toolwit;
 
 mod error;
 pub mod limits;
+pub mod text;
 mod tool;
 
-pub use error::{Error, ErrorKind, ErrorReport, LimitUse, Phase};
+pub use error::{Error, ErrorKind, ErrorReport, ExceededLimit, Phase};
 pub use tool::{
-    ARGUMENT_BYTES_MAX, AVAILABLE_TOOLS, Added, Approval, ApprovalRequest, Approver, Arguments, Artifact, ArtifactSink,
-    Asset, AssetTracker, BACKGROUND_CALLS_MAX, Background, Blackboard, BlackboardEntry, BlackboardLimits,
-    BlackboardSink, CHANNEL, CHAT_ID, CallUsage, Capture, Completion, CompositeSink, Decorated, Decorator,
-    EntityMethods, FollowUp, InputCheck, LOOP_ID, Late, ListSink, Lookup, LoopMemo, MemoryBlackboard, Message,
-    MetaFilter, NAME_BYTES_MAX, NamedTool, NativeEntity, NativeTool, NoArguments, NoOutput, OutputSink, Parameter,
-    ParsedArguments, Rebinding, Role, Sharing, Signal, Tool, ToolCall, ToolCaller, ToolContext, ToolDefinition,
-    ToolError, ToolExt, ToolId, ToolMethod, ToolMethods, ToolName, ToolObject, ToolProvider, ToolResult, ToolSet,
-    Unfolded, Unfolds, entity_tool_names, id_in_name, json_type, layers, name_available_tools, parse_arguments,
-    parse_json, schema_of, short_hash, snake_case,
+    ARGUMENT_BYTES_MAX, AVAILABLE_TOOLS, AddOutcome, Approval, ApprovalRequest, Approver, Arguments, Artifact,
+    ArtifactCapture, ArtifactSink, Asset, AssetTracker, Audience, BACKGROUND_TASKS_MAX, BackgroundTask,
+    BackgroundTasks, Blackboard, BlackboardEntry, BlackboardLimits, BlackboardSharing, BlackboardSink, CHANNEL,
+    CHAT_ID, CallUsage, CompositeSink, DecoratedTool, Decorator, Disposition, EntityMethods, FollowUpCall,
+    InputValidator, LOOP_ID, LateResult, ListSink, LoopMemory, MemoryBlackboard, Message, MetaFilter, NAME_BYTES_MAX,
+    NamedTool, NativeEntity, NativeTool, NoArguments, NoOutput, OutputSink, Parameter, ParsedArguments, Rebinding,
+    RevealedTools, Role, Signal, Tool, ToolCall, ToolCaller, ToolContext, ToolDefinition, ToolError, ToolExt,
+    ToolFacade, ToolId, ToolLookup, ToolMethod, ToolMethods, ToolName, ToolObject, ToolProvider, ToolResult, ToolSet,
+    ToolStatus, decorator_chain, entity_tool_names, name_available_tools, parse_arguments,
 };
 
 /// What the attribute `#[tool]` writes into its users' code.

@@ -84,7 +84,7 @@ impl Tool for HealthTool {
         answer
     }
 
-    fn decorated(&self) -> Option<&Arc<dyn Tool>> {
+    fn decorated_tool(&self) -> Option<&Arc<dyn Tool>> {
         Some(&self.tool)
     }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::manifest::{Manifest, Tier};
-use toolwit_core::snake_case;
+use toolwit_core::text::snake_case;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sandbox::Plugin;
 

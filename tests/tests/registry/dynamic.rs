@@ -121,7 +121,7 @@ async fn a_tool_error_keeps_its_kind() {
     }
     for (dish, text) in [("failed", "the power is out"), ("burnt", "it is burnt")] {
         let result = call(&host, dish, json!({"guests": 1})).await.unwrap();
-        assert_eq!((result.is_error, result.for_llm.as_str()), (true, text));
+        assert_eq!((result.is_error(), result.for_llm.as_str()), (true, text));
     }
 }
 

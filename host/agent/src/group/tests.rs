@@ -137,7 +137,7 @@ async fn a_source_is_queried_only_on_use_and_with_the_callers_token() {
     let result = facade.call(serde_json::Map::new(), &context).await.unwrap();
     assert_eq!(queries.load(Ordering::Relaxed), before + 1);
     assert_eq!(
-        names(&result.unfolded.unwrap().tools),
+        names(&result.revealed_tools.unwrap().tools),
         ["web_search", "web_fetch", "draw"]
     );
     let refused = facade

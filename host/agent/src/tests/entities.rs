@@ -158,7 +158,7 @@ async fn customers_with_similar_ids_have_distinct_tools() {
     );
     assert_eq!(
         names[1].as_str(),
-        format!("customer_c1_{}_get_average_spend", toolwit_core::short_hash("c1"))
+        format!("customer_c1_{}_get_average_spend", toolwit_core::text::short_hash("c1"))
     );
     assert_eq!(stage.shown(1).names.len(), 10);
 }

@@ -1,12 +1,10 @@
 //! From the text that a model wrote as arguments to a map, with lossless repairs only.
 
-use std::fmt;
-
-use serde::de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 use super::contract::Arguments;
 use super::error::ToolError;
+use crate::text::{json_type, parse_json};
 
 /// The longest argument text that is read, in bytes. A model's answer is far shorter; a hostile one is not parsed.
 pub const ARGUMENT_BYTES_MAX: usize = 4 << 20;
@@ -56,23 +54,12 @@ pub fn parse_arguments(text: &str) -> Result<ParsedArguments, ToolError> {
     }
 }
 
-/// Reads any JSON value, refusing keys that are named twice.
-///
-/// # Errors
-/// A `serde_json` error with line and column.
-pub fn parse_json(text: &str) -> Result<Value, serde_json::Error> {
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = StrictValue.deserialize(&mut deserializer)?;
-    deserializer.end()?;
-    Ok(value)
-}
-
 fn parse_object(text: &str) -> Result<Arguments, ToolError> {
     match parse_json(text) {
         Ok(Value::Object(arguments)) => Ok(arguments),
         Ok(other) => Err(ToolError::invalid_arguments(format!(
             "the arguments must be a JSON object, not {}",
-            super::json_type(&other)
+            json_type(&other)
         ))),
         Err(error) => Err(ToolError::invalid_arguments(format!(
             "the arguments are not valid JSON: {error}"
@@ -108,73 +95,6 @@ fn without_trailing_commas(text: &str) -> String {
         kept.push(c);
     }
     kept
-}
-
-/// Builds a [`Value`] and refuses keys that are named twice, which `serde_json` would silently merge.
-struct StrictValue;
-
-impl<'de> DeserializeSeed<'de> for StrictValue {
-    type Value = Value;
-
-    fn deserialize<D: de::Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for StrictValue {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::String(value.to_owned()))
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(Value::String(value))
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = seq.next_element_seed(StrictValue)? {
-            items.push(item);
-        }
-        Ok(Value::Array(items))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let mut map = Map::new();
-        while let Some(key) = entries.next_key::<String>()? {
-            if map.contains_key(&key) {
-                return Err(de::Error::custom(format_args!("the key `{key}` is named twice")));
-            }
-            let value = entries.next_value_seed(StrictValue)?;
-            map.insert(key, value);
-        }
-        Ok(Value::Object(map))
-    }
 }
 
 #[cfg(test)]

@@ -103,22 +103,22 @@ type Transform = dyn Fn(Artifact) -> Artifact + Send + Sync;
 ///
 /// ```
 /// use serde_json::Value;
-/// use toolwit_core::{Artifact, BlackboardSink, Capture};
+/// use toolwit_core::{Artifact, BlackboardSink, ArtifactCapture};
 ///
-/// let documents = Capture::to(BlackboardSink)
+/// let documents = ArtifactCapture::to(BlackboardSink)
 ///     .of_kind("SearchResult")
 ///     .filter(|result| result.value["score"].as_f64() > Some(0.5))
 ///     .transform(|result| Artifact::new("Document", result.value["document"].clone()));
 /// # let _ = documents;
 /// ```
 #[derive(Clone)]
-pub struct Capture {
+pub struct ArtifactCapture {
     sink: Arc<dyn ArtifactSink>,
     filters: Vec<Arc<Filter>>,
     transforms: Vec<Arc<Transform>>,
 }
 
-impl Capture {
+impl ArtifactCapture {
     /// Takes all artifacts as they are.
     #[must_use]
     pub fn to(sink: impl ArtifactSink + 'static) -> Self {
@@ -163,10 +163,10 @@ impl Capture {
 }
 
 /// Hands the artifacts of results on.
-pub(super) struct Capturing(Capture);
+pub(super) struct Capturing(ArtifactCapture);
 
 impl Capturing {
-    pub(super) fn new(capture: Capture) -> Self {
+    pub(super) fn new(capture: ArtifactCapture) -> Self {
         Self(capture)
     }
 }
@@ -212,7 +212,7 @@ mod tests {
             .and(first.clone())
             .and(refusing)
             .and(second.clone());
-        let capture = Capture::to(sinks)
+        let capture = ArtifactCapture::to(sinks)
             .of_kind("Page")
             .filter(|page| page.value["score"].as_u64() > Some(1))
             .transform(|page| Artifact::new("Score", page.value["score"].clone()));

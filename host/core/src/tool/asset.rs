@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::artifact_sink::Capture;
+use super::artifact_sink::ArtifactCapture;
 use super::contract::Tool;
-use super::decorator::{Decorated, ToolExt};
+use super::decorator::{DecoratedTool, ToolExt};
 use super::result::Artifact;
 
 /// How many assets a tracker keeps; the oldest go first. A person looks at far fewer.
@@ -55,9 +55,9 @@ impl AssetTracker {
         &self,
         tool: impl Tool + 'static,
         filter: impl Fn(&Asset) -> bool + Send + Sync + 'static,
-    ) -> Decorated {
+    ) -> DecoratedTool {
         let tracker = self.clone();
-        tool.capturing(Capture::to(move |artifact: &Artifact| {
+        tool.capture_artifacts(ArtifactCapture::to(move |artifact: &Artifact| {
             if let Some(asset) = asset_of(artifact).filter(|asset| filter(asset)) {
                 tracker.add(asset);
             }

@@ -13,12 +13,12 @@ use super::result::ToolResult;
 use crate::error::{Error, ErrorKind, Phase};
 
 /// How many calls of a conversation may go on in the background at once. Each holds a task and a promise to the model.
-pub const BACKGROUND_CALLS_MAX: usize = 64;
+pub const BACKGROUND_TASKS_MAX: usize = 64;
 
 /// A call's promise to bring a result later.
 ///
-/// A tool takes it with [`ToolContext::completion`], answers with [`ToolResult::background`], and delivers when it is done: from a
-/// task that it gives to [`spawn`](Completion::spawn), which ends with the conversation, or from wherever else it likes. The late
+/// A tool takes it with [`ToolContext::background_task`], answers with [`ToolResult::background`], and delivers when it is done: from a
+/// task that it gives to [`spawn`](BackgroundTask::spawn), which ends with the conversation, or from wherever else it likes. The late
 /// result becomes a message before the next inference, or wakes the conversation. A promise that is dropped delivers an error, so
 /// that nobody waits for ever.
 ///
@@ -27,21 +27,21 @@ pub const BACKGROUND_CALLS_MAX: usize = 64;
 /// use toolwit_core::{NativeTool, ToolResult};
 ///
 /// let report = NativeTool::new("report", "Makes a report.", json!({"type": "object"}), |_, context| async move {
-///     context.completion()?.spawn(async { Ok(ToolResult::text("The report is at /reports/7.")) });
+///     context.background_task()?.spawn(async { Ok(ToolResult::text("The report is at /reports/7.")) });
 ///     Ok(ToolResult::background("The report is being made."))
 /// })?;
 /// # Ok::<(), toolwit_core::Error>(())
 /// ```
 #[must_use = "a promise that is dropped delivers an error"]
-pub struct Completion {
+pub struct BackgroundTask {
     call: String,
     context: ToolContext,
-    inbox: mpsc::UnboundedSender<Late>,
+    inbox: mpsc::UnboundedSender<LateResult>,
     tasks: Arc<Mutex<Tasks>>,
     delivered: bool,
 }
 
-impl Completion {
+impl BackgroundTask {
     /// Returns the context for what goes on after the call: the call's own, cancelled with the conversation and not with the run.
     #[must_use]
     pub fn context(&self) -> &ToolContext {
@@ -68,7 +68,7 @@ impl Completion {
 
     fn send(&mut self, result: ToolResult) {
         self.delivered = true;
-        let late = Late {
+        let late = LateResult {
             call: std::mem::take(&mut self.call),
             result,
         };
@@ -77,7 +77,7 @@ impl Completion {
     }
 }
 
-impl Drop for Completion {
+impl Drop for BackgroundTask {
     fn drop(&mut self) {
         if !self.delivered {
             self.send(ToolResult::error("the work in the background ended without a result"));
@@ -86,7 +86,7 @@ impl Drop for Completion {
 }
 
 /// A result that came after its call was answered.
-pub struct Late {
+pub struct LateResult {
     /// The id of the call in the history.
     pub call: String,
     /// What the call resulted in.
@@ -94,9 +94,9 @@ pub struct Late {
 }
 
 /// The background work of one conversation. Dropped, it ends all of it.
-pub struct Background {
-    inbox: mpsc::UnboundedReceiver<Late>,
-    sender: mpsc::UnboundedSender<Late>,
+pub struct BackgroundTasks {
+    inbox: mpsc::UnboundedReceiver<LateResult>,
+    sender: mpsc::UnboundedSender<LateResult>,
     tasks: Arc<Mutex<Tasks>>,
     /// The calls whose promise was taken, until it is kept.
     taken: Arc<Mutex<HashSet<String>>>,
@@ -118,7 +118,7 @@ impl Tasks {
     }
 }
 
-impl Background {
+impl BackgroundTasks {
     /// Makes the place for the background work of a conversation that the given token ends.
     pub fn new(conversation: &CancellationToken) -> Self {
         let (sender, inbox) = mpsc::unbounded_channel();
@@ -153,17 +153,17 @@ impl Background {
     }
 
     /// Takes a result that is there.
-    pub fn try_next(&mut self) -> Option<Late> {
+    pub fn try_next(&mut self) -> Option<LateResult> {
         self.inbox.try_recv().ok()
     }
 
     /// Waits for a result.
-    pub async fn next(&mut self) -> Option<Late> {
+    pub async fn next(&mut self) -> Option<LateResult> {
         self.inbox.recv().await
     }
 }
 
-impl Drop for Background {
+impl Drop for BackgroundTasks {
     fn drop(&mut self) {
         self.cancel.cancel();
         let mut tasks = lock(&self.tasks);
@@ -175,7 +175,7 @@ impl Drop for Background {
 /// What a call finds in its context when it may go on in the background.
 struct Offer {
     call: String,
-    inbox: mpsc::UnboundedSender<Late>,
+    inbox: mpsc::UnboundedSender<LateResult>,
     tasks: Arc<Mutex<Tasks>>,
     taken: Arc<Mutex<HashSet<String>>>,
     cancel: CancellationToken,
@@ -183,7 +183,7 @@ struct Offer {
 
 impl ToolContext {
     /// Returns a copy in which nothing can be promised: for a call inside another, whose caller waits for the answer.
-    pub fn without_completion(self) -> Self {
+    pub fn without_background_tasks(self) -> Self {
         self.without_extension::<Offer>()
     }
 
@@ -191,7 +191,7 @@ impl ToolContext {
     ///
     /// # Errors
     /// [`ToolError::Model`] outside a conversation, when the call has promised already, and when too many calls go on.
-    pub fn completion(&self) -> Result<Completion, ToolError> {
+    pub fn background_task(&self) -> Result<BackgroundTask, ToolError> {
         let refused = |message: &str| Error::new(ErrorKind::ToolUnavailable, Phase::Execute, message);
         let Some(offer) = self.extension::<Offer>() else {
             let error = refused("there is no conversation into which a result could come later");
@@ -200,7 +200,7 @@ impl ToolContext {
             ));
         };
         let mut taken = lock(&offer.taken);
-        if taken.len() >= BACKGROUND_CALLS_MAX {
+        if taken.len() >= BACKGROUND_TASKS_MAX {
             let error = refused("too many calls go on in the background");
             return Err(ToolError::Model(
                 error.with_suggestion("wait until one of them is done"),
@@ -209,7 +209,7 @@ impl ToolContext {
         if !taken.insert(offer.call.clone()) {
             return Err(ToolError::Model(refused("the call has already promised a result")));
         }
-        Ok(Completion {
+        Ok(BackgroundTask {
             call: offer.call.clone(),
             context: self.clone().with_cancel(offer.cancel.clone()),
             inbox: offer.inbox.clone(),

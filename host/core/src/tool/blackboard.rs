@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::result::Artifact;
-use crate::error::{Error, ErrorKind, LimitUse, Phase};
+use crate::error::{Error, ErrorKind, ExceededLimit, Phase};
 
 /// The objects of a process, in the order in which they came.
 ///
@@ -38,7 +38,7 @@ pub trait Blackboard: Send + Sync {
     fn entries(&self) -> Vec<BlackboardEntry>;
 
     /// Makes the board of a nested process: it begins with what is here, and what is put there stays there until it is
-    /// [shared](Sharing::apply).
+    /// [shared](BlackboardSharing::apply).
     fn spawn(&self) -> Arc<dyn Blackboard>;
 
     /// Puts an object down without a name.
@@ -210,14 +210,14 @@ impl Blackboard for MemoryBlackboard {
         let BlackboardLimits { entries_max, bytes_max } = self.limits;
         if content.entries.len() >= entries_max {
             let entries_max = entries_max as u64;
-            return Err(full(LimitUse::new(
+            return Err(full(ExceededLimit::new(
                 "blackboard_entries_max",
                 entries_max,
                 entries_max + 1,
             )));
         }
         if bytes > bytes_max {
-            return Err(full(LimitUse::new("blackboard_bytes_max", bytes_max, bytes)));
+            return Err(full(ExceededLimit::new("blackboard_bytes_max", bytes_max, bytes)));
         }
         content.bytes = bytes;
         content.entries.push(BlackboardEntry::new(name, object));
@@ -252,7 +252,7 @@ impl fmt::Debug for MemoryBlackboard {
 /// What of a nested process's objects reaches the process around it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Sharing {
+pub enum BlackboardSharing {
     /// Everything that it put down itself.
     #[default]
     All,
@@ -262,7 +262,7 @@ pub enum Sharing {
     Nothing,
 }
 
-impl Sharing {
+impl BlackboardSharing {
     /// Puts on `parent` what of `child`'s own objects passes the rule, in order.
     ///
     /// # Errors
@@ -284,7 +284,7 @@ impl Sharing {
     }
 }
 
-fn full(limit: LimitUse) -> Error {
+fn full(limit: ExceededLimit) -> Error {
     let message = format!("the blackboard is full: `{}` is {}", limit.limit, limit.max);
     Error::new(ErrorKind::Resources, Phase::Execute, message)
         .with_limit(limit)

@@ -9,7 +9,7 @@ use super::context::ToolContext;
 use super::definition::ToolDefinition;
 use super::error::ToolError;
 use super::result::ToolResult;
-use super::unfold::Unfolds;
+use super::unfold::ToolFacade;
 
 /// The arguments of a call, by parameter name.
 pub type Arguments = Map<String, Value>;
@@ -32,24 +32,24 @@ pub trait Tool: Send + Sync {
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError>;
 
     /// The tool that this one decorates, so that strategies recognise what is behind a decorator.
-    fn decorated(&self) -> Option<&Arc<dyn Tool>> {
+    fn decorated_tool(&self) -> Option<&Arc<dyn Tool>> {
         None
     }
 
     /// What the tool opens into, if it is one that stands for others. A decorator answers for what it decorates.
-    fn unfolds(&self) -> Option<&dyn Unfolds> {
-        self.decorated()?.unfolds()
+    fn facade(&self) -> Option<&dyn ToolFacade> {
+        self.decorated_tool()?.facade()
     }
 
     /// Whether a loop of its own runs behind it, whose artifacts are a nested agent's. A decorator answers for what it decorates.
     fn is_agent(&self) -> bool {
-        self.decorated().is_some_and(|tool| tool.is_agent())
+        self.decorated_tool().is_some_and(|tool| tool.is_agent())
     }
 
     /// Whether it may want to call other tools of the conversation. One that says so finds them in its
     /// [context](ToolContext::tools).
     fn calls_tools(&self) -> bool {
-        self.decorated().is_some_and(|tool| tool.calls_tools())
+        self.decorated_tool().is_some_and(|tool| tool.calls_tools())
     }
 
     /// Whether calls of this tool and another of the same group must run one after the other, in call order.
@@ -75,8 +75,8 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
         (**self).calls_tools()
     }
 
-    fn decorated(&self) -> Option<&Arc<dyn Tool>> {
-        (**self).decorated()
+    fn decorated_tool(&self) -> Option<&Arc<dyn Tool>> {
+        (**self).decorated_tool()
     }
 
     fn is_agent(&self) -> bool {
@@ -87,12 +87,12 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
         (**self).serial_group()
     }
 
-    fn unfolds(&self) -> Option<&dyn Unfolds> {
-        (**self).unfolds()
+    fn facade(&self) -> Option<&dyn ToolFacade> {
+        (**self).facade()
     }
 }
 
 /// Returns a tool and, one by one, those that it decorates, the outermost first.
-pub fn layers(tool: &Arc<dyn Tool>) -> impl Iterator<Item = &Arc<dyn Tool>> {
-    std::iter::successors(Some(tool), |tool| tool.decorated())
+pub fn decorator_chain(tool: &Arc<dyn Tool>) -> impl Iterator<Item = &Arc<dyn Tool>> {
+    std::iter::successors(Some(tool), |tool| tool.decorated_tool())
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::approval::{Approver, Asking};
-use super::artifact_sink::{BlackboardSink, Capture, Capturing};
+use super::artifact_sink::{ArtifactCapture, BlackboardSink, Capturing};
 use super::context::ToolContext;
 use super::contract::{Arguments, Tool};
 use super::definition::ToolDefinition;
@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind, Phase};
 
 /// What happens around each call of a tool.
 ///
-/// The context goes on to the tool unless the decorator says otherwise. [`ToolExt::decorated_by`] puts one around a tool.
+/// The context goes on to the tool unless the decorator says otherwise. [`ToolExt::with_decorator`] puts one around a tool.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -35,7 +35,7 @@ use crate::error::{Error, ErrorKind, Phase};
 ///     }
 /// }
 /// # fn example(tool: Arc<dyn Tool>) -> impl Tool {
-/// tool.decorated_by(Shout)
+/// tool.with_decorator(Shout)
 /// # }
 /// ```
 #[async_trait]
@@ -55,14 +55,14 @@ pub trait Decorator: Send + Sync {
 
 /// A tool inside a [`Decorator`], or under another description or name. The tool itself stays what it was.
 #[derive(Clone)]
-pub struct Decorated {
+pub struct DecoratedTool {
     definition: ToolDefinition,
     tool: Arc<dyn Tool>,
     decorator: Option<Arc<dyn Decorator>>,
 }
 
 #[async_trait]
-impl Tool for Decorated {
+impl Tool for DecoratedTool {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
     }
@@ -74,7 +74,7 @@ impl Tool for Decorated {
         }
     }
 
-    fn decorated(&self) -> Option<&Arc<dyn Tool>> {
+    fn decorated_tool(&self) -> Option<&Arc<dyn Tool>> {
         Some(&self.tool)
     }
 
@@ -86,7 +86,7 @@ impl Tool for Decorated {
     }
 }
 
-/// Puts decorators around any tool. Each gives a copy; the tool inside is reached with [`Tool::decorated`].
+/// Puts decorators around any tool. Each gives a copy; the tool inside is reached with [`Tool::decorated_tool`].
 ///
 /// ```
 /// # use std::time::Duration;
@@ -96,14 +96,14 @@ impl Tool for Decorated {
 /// search
 ///     .with_note("Use it when the catalogue has no answer.")
 ///     .with_timeout(Duration::from_secs(5))
-///     .publishing()
+///     .publish_artifacts()
 /// # }
 /// ```
 pub trait ToolExt: Tool + Sized + 'static {
     /// Puts a decorator around it.
-    fn decorated_by(self, decorator: impl Decorator + 'static) -> Decorated {
+    fn with_decorator(self, decorator: impl Decorator + 'static) -> DecoratedTool {
         let definition = self.definition().clone();
-        Decorated {
+        DecoratedTool {
             definition,
             tool: Arc::new(self),
             decorator: Some(Arc::new(decorator)),
@@ -111,14 +111,14 @@ pub trait ToolExt: Tool + Sized + 'static {
     }
 
     /// Describes it in other words.
-    fn with_description(self, description: impl Into<String>) -> Decorated {
+    fn with_description(self, description: impl Into<String>) -> DecoratedTool {
         let mut definition = self.definition().clone();
         definition.description = description.into();
         redefined(self, definition)
     }
 
     /// Adds a sentence after its description.
-    fn with_note(self, note: impl AsRef<str>) -> Decorated {
+    fn with_note(self, note: impl AsRef<str>) -> DecoratedTool {
         let description = &self.definition().description;
         let description = match description.is_empty() {
             true => note.as_ref().to_owned(),
@@ -128,7 +128,7 @@ pub trait ToolExt: Tool + Sized + 'static {
     }
 
     /// Gives it another name. It is another tool then: both can be in one conversation.
-    fn with_name(self, name: impl Into<String>) -> Decorated {
+    fn with_name(self, name: impl Into<String>) -> DecoratedTool {
         let name = name.into();
         let mut definition = self.definition().clone();
         definition.id = definition.id.named(&name);
@@ -137,51 +137,51 @@ pub trait ToolExt: Tool + Sized + 'static {
     }
 
     /// Makes its result the run's answer, unless it fails.
-    fn return_direct(self) -> Decorated {
-        self.decorated_by(ReturnDirect)
+    fn return_direct(self) -> DecoratedTool {
+        self.with_decorator(ReturnDirect)
     }
 
     /// Puts the artifacts of its results on the blackboard.
-    fn publishing(self) -> Decorated {
-        self.capturing(Capture::to(BlackboardSink))
+    fn publish_artifacts(self) -> DecoratedTool {
+        self.capture_artifacts(ArtifactCapture::to(BlackboardSink))
     }
 
     /// Hands artifacts of its results to a sink. They stay in the results.
-    fn capturing(self, capture: Capture) -> Decorated {
-        self.decorated_by(Capturing::new(capture))
+    fn capture_artifacts(self, capture: ArtifactCapture) -> DecoratedTool {
+        self.with_decorator(Capturing::new(capture))
     }
 
     /// Runs it once in a loop; a second call is told that the result is in the history, with this advice.
     ///
     /// For tools whose result stays in front of the model, such as one that loads instructions. A first call that failed does
     /// not count. Outside a loop every call passes.
-    fn one_shot_per_loop(self, advice: impl Into<String>) -> Decorated {
-        self.decorated_by(OneShot::new(advice.into()))
+    fn one_shot_per_loop(self, advice: impl Into<String>) -> DecoratedTool {
+        self.with_decorator(OneShot::new(advice.into()))
     }
 
     /// Asks before each call.
-    fn with_approval(self, approver: impl Approver + 'static) -> Decorated {
-        self.decorated_by(Asking::new(approver))
+    fn with_approval(self, approver: impl Approver + 'static) -> DecoratedTool {
+        self.with_decorator(Asking::new(approver))
     }
 
     /// Ends a call that takes longer. It is told to stop, then dropped.
-    fn with_timeout(self, timeout: Duration) -> Decorated {
-        self.decorated_by(Timeout(timeout))
+    fn with_timeout(self, timeout: Duration) -> DecoratedTool {
+        self.with_decorator(Timeout(timeout))
     }
 
     /// Looks at each result that is no error, and asks for another plan where `reason` gives one.
-    fn replanning(
+    fn replan_when(
         self,
         reason: impl Fn(&ToolResult, &ToolContext) -> Option<String> + Send + Sync + 'static,
-    ) -> Decorated {
-        self.decorated_by(Replanning(reason))
+    ) -> DecoratedTool {
+        self.with_decorator(Replanning(reason))
     }
 }
 
 impl<T: Tool + Sized + 'static> ToolExt for T {}
 
-fn redefined(tool: impl Tool + 'static, definition: ToolDefinition) -> Decorated {
-    Decorated {
+fn redefined(tool: impl Tool + 'static, definition: ToolDefinition) -> DecoratedTool {
+    DecoratedTool {
         definition,
         tool: Arc::new(tool),
         decorator: None,
@@ -243,7 +243,7 @@ where
         context: &ToolContext,
     ) -> Result<ToolResult, ToolError> {
         let result = tool.call(arguments, context).await?;
-        if result.is_error || result.signal.is_some() {
+        if result.is_error() || result.signal.is_some() {
             return Ok(result);
         }
         Ok(match (self.0)(&result, context) {

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::id::ToolId;
+use super::native::schema_of;
 
 /// Describes a tool: who it is, what it is for, what goes in and what comes out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +40,12 @@ impl ToolDefinition {
             input_schema: Arc::new(input_schema),
             output_schema: None,
         }
+    }
+
+    /// Describes a tool that takes its arguments as a Rust type; the input schema is derived from `In`.
+    #[must_use]
+    pub fn typed<In: JsonSchema>(id: ToolId, name: impl Into<String>, description: impl Into<String>) -> Self {
+        Self::new(id, name, description, schema_of::<In>())
     }
 
     /// Adds a longer name for when the ones before it are taken.

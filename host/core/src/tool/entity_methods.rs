@@ -11,8 +11,8 @@ use super::context::ToolContext;
 use super::contract::Tool;
 use super::definition::ToolDefinition;
 use super::id::ToolId;
-use super::input::InputCheck;
-use super::native::{NativeTool, schema_of};
+use super::input::InputValidator;
+use super::native::NativeTool;
 use super::native_entity::NativeEntity;
 use super::object::{ToolMethod, ToolMethods};
 use crate::error::Error;
@@ -71,7 +71,7 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
         let mut entity = Self::new(T::prefix());
         for method in T::tool_methods() {
             let definition = entity.described(&method);
-            InputCheck::of(&definition)?;
+            InputValidator::of(&definition)?;
             entity.methods.push(Method {
                 name: method.name().to_owned(),
                 definition,
@@ -111,8 +111,8 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
     {
         let description = description.into();
         let (id, tool_name) = self.identity(name);
-        let definition = ToolDefinition::new(id, tool_name, description.clone(), schema_of::<In>());
-        InputCheck::of(&definition)?;
+        let definition = ToolDefinition::typed::<In>(id, tool_name, description.clone());
+        InputValidator::of(&definition)?;
         let function = Arc::new(function);
         let bind = move |object: Arc<T>, id, names| {
             let function = function.clone();

@@ -14,11 +14,11 @@ const COMPLAINT_CHARS_MAX: usize = 500;
 const COMPLAINTS_MAX: usize = 3;
 
 /// A tool's input schema, ready to check arguments.
-pub struct InputCheck {
+pub struct InputValidator {
     validator: jsonschema::Validator,
 }
 
-impl InputCheck {
+impl InputValidator {
     /// Reads the input schema of a definition.
     ///
     /// # Errors

@@ -23,21 +23,21 @@ const KEYS_MAX: usize = 1_024;
 /// Outside a loop everything is the first time: nothing is ever locked away by mistake.
 ///
 /// ```
-/// use toolwit_core::{LOOP_ID, LoopMemo, ToolContext};
+/// use toolwit_core::{LOOP_ID, LoopMemory, ToolContext};
 ///
-/// let memo = LoopMemo::new();
+/// let memo = LoopMemory::new();
 /// let context = ToolContext::new().with(LOOP_ID, "a");
 /// assert!(memo.first_time(&context, "rules"));
 /// assert!(!memo.first_time(&context, "rules"));
 /// assert!(memo.first_time(&ToolContext::new().with(LOOP_ID, "b"), "rules"));
 /// ```
 #[derive(Debug, Default)]
-pub struct LoopMemo {
+pub struct LoopMemory {
     /// The loops, the one used longest ago first.
     loops: Mutex<VecDeque<(String, HashSet<String>)>>,
 }
 
-impl LoopMemo {
+impl LoopMemory {
     /// Makes a memo that remembers nothing.
     #[must_use]
     pub fn new() -> Self {
@@ -84,7 +84,7 @@ impl LoopMemo {
 /// Lets a tool run once in a loop.
 pub(super) struct OneShot {
     advice: String,
-    memo: LoopMemo,
+    memo: LoopMemory,
     /// Two calls in one response run one after the other, so that the second knows what came of the first.
     group: u64,
 }
@@ -96,7 +96,7 @@ impl OneShot {
     pub(super) fn new(advice: String) -> Self {
         Self {
             advice,
-            memo: LoopMemo::new(),
+            memo: LoopMemory::new(),
             group: GROUPS.fetch_sub(1, Ordering::Relaxed),
         }
     }
@@ -121,7 +121,7 @@ impl Decorator for OneShot {
             )));
         }
         let result = tool.call(arguments, context).await?;
-        if !result.is_error {
+        if !result.is_error() {
             self.memo.remember(context, key);
         }
         Ok(result)
@@ -194,7 +194,7 @@ mod tests {
     // accept: 83
     #[test]
     fn a_memo_knows_each_key_of_each_loop_and_forgets_the_oldest_loop() {
-        let memo = LoopMemo::new();
+        let memo = LoopMemory::new();
         assert!(memo.first_time(&in_loop("a"), "x") && memo.first_time(&in_loop("a"), "y"));
         assert!(!memo.first_time(&in_loop("a"), "x"));
         assert!(memo.first_time(&ToolContext::new(), "x") && memo.first_time(&ToolContext::new(), "x"));

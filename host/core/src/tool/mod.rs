@@ -35,51 +35,35 @@ mod signal;
 mod unfold;
 
 pub use approval::{Approval, ApprovalRequest, Approver};
-pub use arguments::{ARGUMENT_BYTES_MAX, ParsedArguments, parse_arguments, parse_json};
-pub use artifact_sink::{ArtifactSink, BlackboardSink, Capture, CompositeSink, ListSink};
+pub use arguments::{ARGUMENT_BYTES_MAX, ParsedArguments, parse_arguments};
+pub use artifact_sink::{ArtifactCapture, ArtifactSink, BlackboardSink, CompositeSink, ListSink};
 pub use asset::{Asset, AssetTracker};
 pub use available::{AVAILABLE_TOOLS, name_available_tools};
-pub use background::{BACKGROUND_CALLS_MAX, Completion};
-pub use blackboard::{Blackboard, BlackboardEntry, BlackboardLimits, MemoryBlackboard, Sharing};
+pub use background::{BACKGROUND_TASKS_MAX, BackgroundTask};
+pub use blackboard::{Blackboard, BlackboardEntry, BlackboardLimits, BlackboardSharing, MemoryBlackboard};
 pub use caller::ToolCaller;
 pub use context::{CHANNEL, CHAT_ID, LOOP_ID, ToolContext};
-pub use contract::{Arguments, Tool, layers};
-pub use decorator::{Decorated, Decorator, ToolExt};
+pub use contract::{Arguments, Tool, decorator_chain};
+pub use decorator::{DecoratedTool, Decorator, ToolExt};
 pub use definition::ToolDefinition;
 pub use entity_methods::EntityMethods;
 pub use error::ToolError;
 pub use id::ToolId;
-pub use loop_memo::LoopMemo;
+pub use loop_memo::LoopMemory;
 pub use message::{Message, Role, ToolCall};
 pub use meta::MetaFilter;
-pub use name::{NAME_BYTES_MAX, ToolName, short_hash, snake_case};
+pub use name::{NAME_BYTES_MAX, ToolName};
 pub use native::{NativeTool, NoArguments};
 pub use native_entity::NativeEntity;
 pub use object::{ToolMethod, ToolMethods, ToolObject};
 pub use output::{NoOutput, OutputSink};
 pub use parameter::Parameter;
-pub use provider::{Rebinding, ToolProvider, entity_tool_names, id_in_name};
-pub use result::{Artifact, CallUsage, ToolResult};
-pub use set::{Added, Lookup, NamedTool, ToolSet};
+pub use provider::{Rebinding, ToolProvider, entity_tool_names};
+pub use result::{Artifact, Audience, CallUsage, Disposition, ToolResult, ToolStatus};
+pub use set::{AddOutcome, NamedTool, ToolLookup, ToolSet};
 pub use signal::Signal;
-pub use unfold::{Unfolded, Unfolds};
+pub use unfold::{RevealedTools, ToolFacade};
 
-pub use background::{Background, Late};
-pub use input::InputCheck;
-pub use native::schema_of;
-pub use result::FollowUp;
-
-use serde_json::Value;
-
-/// Names the JSON type of a value as an error message does: `a string`.
-#[must_use]
-pub fn json_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    }
-}
+pub use background::{BackgroundTasks, LateResult};
+pub use input::InputValidator;
+pub use result::FollowUpCall;

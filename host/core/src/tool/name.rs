@@ -4,13 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use sha2::{Digest, Sha256};
+
+use crate::text::{HASH_DIGITS, short_hash};
 
 /// The longest name that every provider accepts, in bytes.
 pub const NAME_BYTES_MAX: usize = 64;
-
-/// How many hex digits of a hash tell two equal names apart.
-const HASH_DIGITS: usize = 6;
 
 /// A name that any model may be shown: `^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -76,23 +74,6 @@ impl<'de> Deserialize<'de> for ToolName {
         let text = String::deserialize(deserializer)?;
         Self::parse(&text).ok_or_else(|| de::Error::custom("no tool can have this name"))
     }
-}
-
-/// Writes a WIT name in snake case: `get-average-spend` becomes `get_average_spend`.
-#[must_use]
-pub fn snake_case(wit_name: &str) -> String {
-    wit_name.replace('-', "_").to_lowercase()
-}
-
-/// The first six hex digits of a SHA-256, which keep names apart.
-#[must_use]
-pub fn short_hash(identity: &str) -> String {
-    let digest = Sha256::digest(identity.as_bytes());
-    digest
-        .iter()
-        .take(HASH_DIGITS / 2)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
 }
 
 /// Replaces what a name may not hold; the result is ASCII. `None` when nothing of the text remains.

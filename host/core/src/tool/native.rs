@@ -16,7 +16,7 @@ use super::contract::{Arguments, Tool};
 use super::definition::ToolDefinition;
 use super::error::ToolError;
 use super::id::ToolId;
-use super::input::InputCheck;
+use super::input::InputValidator;
 use super::parameter::Parameter;
 use super::result::ToolResult;
 use super::signal::Signal;
@@ -51,7 +51,7 @@ type Body = dyn Fn(Arguments, ToolContext) -> BoxFuture<'static, Result<ToolResu
 /// ```
 pub struct NativeTool {
     definition: ToolDefinition,
-    input: InputCheck,
+    input: InputValidator,
     body: Box<Body>,
 }
 
@@ -112,7 +112,7 @@ impl NativeTool {
         F: Fn(Arguments, ToolContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<ToolResult, ToolError>> + Send + 'static,
     {
-        let input = InputCheck::of(&definition)?;
+        let input = InputValidator::of(&definition)?;
         Ok(Self {
             definition,
             input,
@@ -155,7 +155,7 @@ impl NativeTool {
         F: Fn(In, ToolContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Out, E>> + Send + 'static,
     {
-        let mut definition = ToolDefinition::new(id, "", description, schema_of::<In>());
+        let mut definition = ToolDefinition::typed::<In>(id, "", description);
         definition.names = names;
         let function = Arc::new(function);
         Self::from_definition(definition, move |arguments, context| {
@@ -186,7 +186,7 @@ impl Tool for NativeTool {
 pub struct NoArguments {}
 
 /// Derives the schema of a tool's input, without what only schema tools read.
-pub fn schema_of<In: JsonSchema>() -> Value {
+pub(super) fn schema_of<In: JsonSchema>() -> Value {
     let mut schema = schemars::schema_for!(In).to_value();
     if let Value::Object(fields) = &mut schema {
         fields.remove("$schema");
@@ -283,12 +283,12 @@ mod tests {
             .await
             .unwrap();
         assert_eq!(result.for_llm, "hello Ada!!");
-        assert!(!result.is_error);
+        assert!(!result.is_error());
         let failed = greet()
             .call(arguments(json!({"name": "Ada", "times": 0})), &context)
             .await
             .unwrap();
-        assert!(failed.is_error);
+        assert!(failed.is_error());
         assert_eq!(failed.for_llm, "nobody is greeted zero times");
     }
 

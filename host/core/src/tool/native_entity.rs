@@ -12,11 +12,11 @@ use serde::de::DeserializeOwned;
 use super::context::ToolContext;
 use super::contract::Tool;
 use super::id::ToolId;
-use super::name::snake_case;
 use super::native::NativeTool;
 use super::object::ToolMethods;
 use super::provider::{Rebinding, ToolProvider, entity_tool_names};
 use crate::error::Error;
+use crate::text::snake_case;
 
 /// How many objects without an id are numbered in a conversation before their names take a hash.
 const NUMBERED_MAX: usize = 16;

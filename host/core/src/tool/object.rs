@@ -14,10 +14,10 @@ use super::contract::{Arguments, Tool};
 use super::definition::ToolDefinition;
 use super::error::ToolError;
 use super::id::ToolId;
-use super::name::snake_case;
 use super::native::{NativeTool, answer, read_input, schema_of};
 use super::result::ToolResult;
 use crate::error::{Error, ErrorKind, Phase};
+use crate::text::snake_case;
 
 type Body<T> =
     dyn Fn(Arc<T>, Arguments, ToolContext) -> BoxFuture<'static, Result<ToolResult, ToolError>> + Send + Sync;

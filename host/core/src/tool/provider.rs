@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use super::contract::Tool;
-use super::name::short_hash;
+use crate::text::short_hash;
 
 /// Which instance stays bound when the same entity is returned again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -56,8 +56,7 @@ pub trait ToolProvider: Send + Sync {
 /// Writes an entity's id as part of a tool name: `c-123` becomes `c123`.
 ///
 /// `None` when nothing remains, so that the caller takes a hash instead.
-#[must_use]
-pub fn id_in_name(id: &str) -> Option<String> {
+fn id_in_name(id: &str) -> Option<String> {
     let kept: String = id.chars().filter(char::is_ascii_alphanumeric).collect();
     (!kept.is_empty()).then_some(kept)
 }

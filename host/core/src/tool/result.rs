@@ -5,14 +5,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::arguments::parse_json;
 use super::provider::ToolProvider;
 use super::signal::Signal;
-use super::unfold::Unfolded;
+use super::unfold::RevealedTools;
 use crate::error::{Error, ErrorKind, Phase};
+use crate::text::parse_json;
 
 /// An object that a tool hands over beside its text: a file, a record, a picture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -75,59 +76,97 @@ pub struct CallUsage {
     pub memory_bytes: u64,
 }
 
-/// What a tool answers: a text for the model, perhaps one for the user, and how to treat both.
+/// Whether a tool has done its work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ToolStatus {
+    /// The tool ran and succeeded.
+    #[default]
+    Success,
+    /// The tool ran and failed.
+    Error,
+    /// The tool returned a background task, which delivers the result later.
+    Pending,
+}
+
+/// Who reads the texts of a result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Audience {
+    /// The model reads `for_llm`, the user reads `for_user` if there is one.
+    #[default]
+    ModelAndUser,
+    /// The model reads `for_llm`, the user reads nothing.
+    Model,
+}
+
+/// How the run continues after a result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Disposition {
+    /// The model receives the result and continues.
+    #[default]
+    Continue,
+    /// The run ends with this result as its answer, unless the result is an error.
+    ReturnDirect,
+}
+
+/// The result of a call: a text for the model, optionally one for the user, and how the run treats both.
 ///
-/// Serialises as `{"for_llm", "for_user"?, "silent", "is_error", "async", "artifacts"?}`.
-#[derive(Clone, Default, Serialize)]
+/// Serialises as `{"for_llm", "for_user"?, "silent", "is_error", "async", "artifacts"?}`. All other fields stay in the process.
+#[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct ToolResult {
-    /// What the model reads.
+    /// The text that the model reads.
     pub for_llm: String,
-    /// What the user may read.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The text that the user reads, unless the [audience](Self::audience) excludes the user.
     pub for_user: Option<String>,
-    /// Keeps `for_user` from the user.
-    pub silent: bool,
-    /// The tool ran and failed.
-    pub is_error: bool,
-    /// The work goes on in the background.
-    #[serde(rename = "async")]
-    pub is_async: bool,
-    /// Objects beside the text.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Who reads the texts; `silent` in JSON.
+    pub audience: Audience,
+    /// Whether the tool has done its work; `is_error` and `async` in JSON.
+    pub status: ToolStatus,
+    /// Objects that the tool returned in addition to the text.
     pub artifacts: Vec<Artifact>,
-    /// The result as a value, where it is more than text.
-    #[serde(skip)]
+    /// The result as a JSON value, if it is more than text.
     pub value: Option<Value>,
-    /// Live objects in the result whose methods can become tools.
-    #[serde(skip)]
+    /// Live objects in the result, whose methods can become tools of the conversation.
     pub providers: Vec<Arc<dyn ToolProvider>>,
-    /// The tools into which a facade opened.
-    #[serde(skip)]
-    pub unfolded: Option<Unfolded>,
-    /// Ends the run with this result as the answer.
-    #[serde(skip)]
-    pub return_direct: bool,
-    /// A call that goes on with the work in the background.
-    #[serde(skip)]
-    pub follow_up: Option<FollowUp>,
-    /// What the tool asks of the run, beside its answer.
-    #[serde(skip)]
+    /// The tools that a facade revealed.
+    pub revealed_tools: Option<RevealedTools>,
+    /// How the run continues.
+    pub disposition: Disposition,
+    /// A call that continues the work in the background.
+    pub follow_up: Option<FollowUpCall>,
+    /// A request to the run that made the call, such as to stop.
     pub signal: Option<Signal>,
-    /// What the call cost, where it was measured.
-    #[serde(skip)]
+    /// The resources that the call used, if they were measured.
     pub usage: Option<CallUsage>,
-    /// What the guest wrote to its standard output, error and log, bounded.
-    #[serde(skip)]
+    /// Standard output, standard error and log of the guest, up to the limit `log_bytes_max`.
     pub log: Option<Arc<str>>,
-    /// Why it failed, for the log.
-    #[serde(skip)]
+    /// The cause of a failure, for the log.
     pub source: Option<Arc<dyn StdError + Send + Sync>>,
+}
+
+impl Serialize for ToolResult {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("ToolResult", 6)?;
+        fields.serialize_field("for_llm", &self.for_llm)?;
+        match &self.for_user {
+            Some(text) => fields.serialize_field("for_user", text)?,
+            None => fields.skip_field("for_user")?,
+        }
+        fields.serialize_field("silent", &self.is_silent())?;
+        fields.serialize_field("is_error", &self.is_error())?;
+        fields.serialize_field("async", &self.is_pending())?;
+        if self.artifacts.is_empty() {
+            fields.skip_field("artifacts")?;
+        } else {
+            fields.serialize_field("artifacts", &self.artifacts)?;
+        }
+        fields.end()
+    }
 }
 
 /// A call of another function of the same plugin, made when this one is answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FollowUp {
+pub struct FollowUpCall {
     /// The function's name or id.
     pub tool: String,
     /// A JSON object.
@@ -174,7 +213,7 @@ impl ToolResult {
     #[must_use]
     pub fn silent(for_llm: impl Into<String>) -> Self {
         Self {
-            silent: true,
+            audience: Audience::Model,
             ..Self::text(for_llm)
         }
     }
@@ -183,7 +222,7 @@ impl ToolResult {
     #[must_use]
     pub fn error(message: impl Into<String>) -> Self {
         Self {
-            is_error: true,
+            status: ToolStatus::Error,
             ..Self::text(message)
         }
     }
@@ -192,7 +231,7 @@ impl ToolResult {
     #[must_use]
     pub fn background(for_llm: impl Into<String>) -> Self {
         Self {
-            is_async: true,
+            status: ToolStatus::Pending,
             ..Self::text(for_llm)
         }
     }
@@ -221,7 +260,7 @@ impl ToolResult {
     /// Makes this result the run's answer, unless it is an error.
     #[must_use]
     pub fn as_answer(mut self) -> Self {
-        self.return_direct = true;
+        self.disposition = Disposition::ReturnDirect;
         self
     }
 
@@ -263,6 +302,36 @@ impl ToolResult {
         }
     }
 
+    /// Returns whether the tool ran and failed.
+    #[must_use]
+    pub fn is_error(&self) -> bool {
+        self.status == ToolStatus::Error
+    }
+
+    /// Returns whether a background task delivers the result later.
+    #[must_use]
+    pub fn is_pending(&self) -> bool {
+        self.status == ToolStatus::Pending
+    }
+
+    /// Returns whether the user reads nothing of the result.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        self.audience == Audience::Model
+    }
+
+    /// Returns whether the run ends with this result as its answer.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        self.disposition == Disposition::ReturnDirect && !self.is_error()
+    }
+
+    /// Returns the text that the user reads.
+    #[must_use]
+    pub fn user_text(&self) -> Option<&str> {
+        self.for_user.as_deref().filter(|_| !self.is_silent())
+    }
+
     /// Returns what the model reads: the text, or the cause when there is no text.
     #[must_use]
     pub fn content(&self) -> String {
@@ -277,7 +346,7 @@ impl fmt::Debug for ToolResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ToolResult")
             .field("for_llm", &self.for_llm)
-            .field("is_error", &self.is_error)
+            .field("status", &self.status)
             .field("providers", &self.providers.len())
             .finish_non_exhaustive()
     }

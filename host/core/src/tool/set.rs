@@ -26,14 +26,14 @@ pub struct NamedTool {
 
 /// What adding a tool did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Added {
+pub enum AddOutcome {
     /// The tool is new, or back, under this name.
     New(ToolName),
     /// The identity was there; the name and the definition stay, the new tool runs from now on.
     Rebound(ToolName),
 }
 
-impl Added {
+impl AddOutcome {
     /// Returns the tool's name.
     #[must_use]
     pub fn name(&self) -> &ToolName {
@@ -45,7 +45,7 @@ impl Added {
 
 /// What a name stands for.
 #[derive(Clone)]
-pub enum Lookup {
+pub enum ToolLookup {
     /// A tool that can be called.
     Found(NamedTool),
     /// A tool that was removed from this conversation.
@@ -91,11 +91,11 @@ impl ToolSet {
     }
 
     /// Adds a tool. The same identity again keeps name and definition, and runs the new tool from now on.
-    pub fn add(&mut self, tool: Arc<dyn Tool>) -> Added {
+    pub fn add(&mut self, tool: Arc<dyn Tool>) -> AddOutcome {
         let name = self.assign(tool.definition());
         if let Some(there) = self.tools.get_mut(&name) {
             there.tool = tool;
-            return Added::Rebound(name);
+            return AddOutcome::Rebound(name);
         }
         let definition = Arc::new(tool.definition().clone());
         self.tools.insert(
@@ -106,7 +106,7 @@ impl ToolSet {
                 tool,
             },
         );
-        Added::New(name)
+        AddOutcome::New(name)
     }
 
     /// Takes a tool back under the name and with the definition that it had in an earlier process, unless something is there.
@@ -137,14 +137,14 @@ impl ToolSet {
 
     /// Says what a name stands for.
     #[must_use]
-    pub fn look_up(&self, name: &str) -> Lookup {
+    pub fn look_up(&self, name: &str) -> ToolLookup {
         let Some(parsed) = ToolName::parse(name) else {
-            return Lookup::Unknown(self.nearest(name));
+            return ToolLookup::Unknown(self.nearest(name));
         };
         match (self.tools.get(&parsed), self.owners.get(&parsed)) {
-            (Some(tool), _) => Lookup::Found(tool.clone()),
-            (None, Some(id)) => Lookup::Removed(id.clone()),
-            (None, None) => Lookup::Unknown(self.nearest(name)),
+            (Some(tool), _) => ToolLookup::Found(tool.clone()),
+            (None, Some(id)) => ToolLookup::Removed(id.clone()),
+            (None, None) => ToolLookup::Unknown(self.nearest(name)),
         }
     }
 
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(second.name().as_str(), "calc_a-b");
         assert_eq!(
             third.name().as_str(),
-            format!("a-b_{}", crate::tool::short_hash("native#third"))
+            format!("a-b_{}", crate::text::short_hash("native#third"))
         );
         assert_eq!(set.len(), 3);
     }
@@ -279,11 +279,11 @@ mod tests {
         let mut set = ToolSet::new();
         set.add(tool("x", &["look"]));
         set.remove(&ToolId::native("x"));
-        assert!(matches!(set.look_up("look"), Lookup::Removed(_)));
+        assert!(matches!(set.look_up("look"), ToolLookup::Removed(_)));
         assert_ne!(set.add(tool("y", &["look"])).name().as_str(), "look");
         assert_eq!(
             set.add(tool("x", &["look"])),
-            Added::New(ToolName::parse("look").unwrap())
+            AddOutcome::New(ToolName::parse("look").unwrap())
         );
     }
 
@@ -304,7 +304,7 @@ mod tests {
         let mut set = ToolSet::new();
         set.add(tool("a", &["search_customer"]));
         set.add(tool("b", &["evaluate"]));
-        let Lookup::Unknown(nearest) = set.look_up("serch_customers") else {
+        let ToolLookup::Unknown(nearest) = set.look_up("serch_customers") else {
             panic!("it is not there")
         };
         assert_eq!(
@@ -312,7 +312,7 @@ mod tests {
             ["search_customer"]
         );
         for name in ["", &"x".repeat(65), "é", "a\nb"] {
-            assert!(matches!(set.look_up(name), Lookup::Unknown(_)), "{name:?}");
+            assert!(matches!(set.look_up(name), ToolLookup::Unknown(_)), "{name:?}");
         }
     }
 }

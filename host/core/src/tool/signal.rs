@@ -68,9 +68,11 @@ impl Signal {
 /// not done its work: the call does not count as one that succeeded.
 impl From<Signal> for ToolResult {
     fn from(signal: Signal) -> Self {
-        Self {
-            is_error: !matches!(signal, Signal::Terminate { .. }),
-            ..Self::text(signal.to_string()).with_signal(signal)
-        }
+        let text = signal.to_string();
+        let result = match signal {
+            Signal::Terminate { .. } => Self::text(text),
+            Signal::Replan { .. } | Signal::AskUser { .. } => Self::error(text),
+        };
+        result.with_signal(signal)
     }
 }

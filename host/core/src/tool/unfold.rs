@@ -8,9 +8,9 @@ use super::contract::{Arguments, Tool};
 
 /// What stands behind a tool that opens into others: a facade.
 ///
-/// A call of the facade gives a result with [`Unfolded`]; what is here lets the loop know about the inner tools before that,
+/// A call of the facade gives a result with [`RevealedTools`]; what is here lets the loop know about the inner tools before that,
 /// and make them again without a call.
-pub trait Unfolds: Send + Sync {
+pub trait ToolFacade: Send + Sync {
     /// Returns the tools that are inside whatever the arguments are; none where they are made for each call.
     fn folded(&self) -> &[Arc<dyn Tool>];
 
@@ -21,20 +21,20 @@ pub trait Unfolds: Send + Sync {
 
     /// Makes the tools that a call with these arguments opened, for a conversation that goes on in another process. `None`
     /// where only a call can make them.
-    fn reopen(&self, arguments: &Arguments, context: &ToolContext) -> Option<Unfolded>;
+    fn reopen(&self, arguments: &Arguments, context: &ToolContext) -> Option<RevealedTools>;
 }
 
 /// The tools into which a facade opened.
 #[derive(Clone, Default)]
 #[non_exhaustive]
-pub struct Unfolded {
+pub struct RevealedTools {
     /// The inner tools; a facade may be among them.
     pub tools: Vec<Arc<dyn Tool>>,
     /// How the tools go together, in the author's words.
     pub usage_notes: Option<Arc<str>>,
 }
 
-impl Unfolded {
+impl RevealedTools {
     /// Takes the inner tools.
     #[must_use]
     pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
@@ -52,7 +52,7 @@ impl Unfolded {
     }
 }
 
-impl fmt::Debug for Unfolded {
+impl fmt::Debug for RevealedTools {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = self.tools.iter().map(|tool| tool.definition().name());
         f.debug_list().entries(names).finish()

@@ -21,7 +21,7 @@ pub(super) fn is_current_method(id: &ToolId) -> bool {
 
 /// Returns whether the tool is bound to an object.
 pub(super) fn is_bound(tool: &Arc<dyn Tool>) -> bool {
-    tool.decorated().is_some()
+    tool.decorated_tool().is_some()
 }
 
 /// A declared method without a current object.

@@ -267,6 +267,6 @@ fn decorated_tools_are_found_behind_their_decorators() {
         outer,
         ToolResult::text(""),
     );
-    assert_eq!(call.layers().count(), 3);
-    assert!(Arc::ptr_eq(call.layers().last().unwrap(), &inner));
+    assert_eq!(call.decorator_chain().count(), 3);
+    assert!(Arc::ptr_eq(call.decorator_chain().last().unwrap(), &inner));
 }

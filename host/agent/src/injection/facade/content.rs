@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 
-use toolwit_core::{AVAILABLE_TOOLS, Arguments, Tool, ToolContext, ToolError, ToolResult, Unfolded, Unfolds};
+use toolwit_core::{AVAILABLE_TOOLS, Arguments, RevealedTools, Tool, ToolContext, ToolError, ToolFacade, ToolResult};
 
 pub(super) type Tools = Vec<Arc<dyn Tool>>;
 pub(super) type Select = dyn Fn(&Arguments, &ToolContext) -> Result<Tools, ToolError> + Send + Sync;
@@ -40,23 +40,23 @@ pub(super) enum RevealRule {
 
 impl FacadeContents {
     pub(super) async fn open(&self, arguments: Arguments, context: ToolContext) -> Result<ToolResult, ToolError> {
-        let unfolded = match &self.rule {
+        let revealed = match &self.rule {
             RevealRule::Fetched(fetch) => self.with_folded(fetch(arguments, context).await?),
             _ => self.open_now(&arguments, &context)?,
         };
-        if unfolded.tools.is_empty() {
+        if revealed.tools.is_empty() {
             let mut result = ToolResult::text(format!("`{}` has no tools at the moment", self.name));
-            result.unfolded = Some(unfolded);
+            result.revealed_tools = Some(revealed);
             return Ok(result);
         }
-        let names: Vec<_> = unfolded.tools.iter().map(|tool| tool.definition().name()).collect();
+        let names: Vec<_> = revealed.tools.iter().map(|tool| tool.definition().name()).collect();
         let note = "these tools are available now: call the one that fits";
         let mut result = ToolResult::value(json!({"opened": self.name, AVAILABLE_TOOLS: names, "note": note}));
-        result.unfolded = Some(unfolded);
+        result.revealed_tools = Some(revealed);
         Ok(result)
     }
 
-    fn open_now(&self, arguments: &Arguments, context: &ToolContext) -> Result<Unfolded, ToolError> {
+    fn open_now(&self, arguments: &Arguments, context: &ToolContext) -> Result<RevealedTools, ToolError> {
         Ok(match &self.rule {
             RevealRule::All => self.with_folded(Vec::new()),
             RevealRule::ByCategory { parameter, categories } => {
@@ -66,7 +66,7 @@ impl FacadeContents {
                     let known: Vec<_> = categories.keys().map(|name| format!("`{name}`")).collect();
                     ToolError::invalid_arguments(format!("/{parameter}: must be one of {}", known.join(", ")))
                 })?;
-                self.unfolded(tools)
+                self.revealed(tools)
             }
             RevealRule::Selected(select) => self.with_folded(select(arguments, context)?),
             RevealRule::Fetched(_) => self.with_folded(Vec::new()),
@@ -74,18 +74,18 @@ impl FacadeContents {
     }
 
     /// Reveals the fixed tools and these.
-    fn with_folded(&self, created: Tools) -> Unfolded {
-        self.unfolded(self.folded.iter().cloned().chain(created).collect())
+    fn with_folded(&self, created: Tools) -> RevealedTools {
+        self.revealed(self.folded.iter().cloned().chain(created).collect())
     }
 
-    fn unfolded(&self, tools: Tools) -> Unfolded {
-        let mut unfolded = Unfolded::new(tools);
-        unfolded.usage_notes.clone_from(&self.usage_notes);
-        unfolded
+    fn revealed(&self, tools: Tools) -> RevealedTools {
+        let mut revealed = RevealedTools::new(tools);
+        revealed.usage_notes.clone_from(&self.usage_notes);
+        revealed
     }
 }
 
-impl Unfolds for FacadeContents {
+impl ToolFacade for FacadeContents {
     fn folded(&self) -> &[Arc<dyn Tool>] {
         &self.folded
     }
@@ -94,7 +94,7 @@ impl Unfolds for FacadeContents {
         self.exclusive
     }
 
-    fn reopen(&self, arguments: &Arguments, context: &ToolContext) -> Option<Unfolded> {
+    fn reopen(&self, arguments: &Arguments, context: &ToolContext) -> Option<RevealedTools> {
         match &self.rule {
             RevealRule::Fetched(_) => None,
             _ => self.open_now(arguments, context).ok(),

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use self::content::FacadeContents;
-use toolwit_core::{Arguments, NativeTool, Tool, ToolContext, ToolDefinition, ToolError, ToolResult, Unfolds};
+use toolwit_core::{Arguments, NativeTool, Tool, ToolContext, ToolDefinition, ToolError, ToolFacade, ToolResult};
 
 /// A tool that reveals further tools when called.
 ///
@@ -68,7 +68,7 @@ impl Tool for Facade {
         self.opener.call(arguments, context).await
     }
 
-    fn unfolds(&self) -> Option<&dyn Unfolds> {
+    fn facade(&self) -> Option<&dyn ToolFacade> {
         Some(&*self.contents)
     }
 }

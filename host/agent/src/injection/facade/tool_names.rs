@@ -7,7 +7,7 @@ use toolwit_core::{AVAILABLE_TOOLS, ToolId, ToolResult, ToolSet};
 /// Writes the names of a facade's tools into its result. Call it after the tools were added to `tools`, which assigns the
 /// names.
 pub(crate) fn write_facade_tool_names(result: &mut ToolResult, listed: &[ToolId], tools: &ToolSet) {
-    if result.unfolded.is_none() {
+    if result.revealed_tools.is_none() {
         return;
     }
     let named = listed.iter().filter_map(|id| tools.by_id(id));

@@ -6,7 +6,7 @@ use super::context_tool::{RevealedTool, context_tool};
 use crate::injection::reidentified::ReidentifiedTool;
 use crate::injection::strategy::{CallGate, Injection, InjectionStrategy, WithheldTool};
 use crate::injection::view::{ConversationView, InjectionContext, TurnContext};
-use toolwit_core::{NamedTool, Tool, ToolId, ToolSet, Unfolded, layers};
+use toolwit_core::{NamedTool, RevealedTools, Tool, ToolId, ToolSet, decorator_chain};
 
 /// The deepest nesting of facades.
 ///
@@ -14,7 +14,7 @@ use toolwit_core::{NamedTool, Tool, ToolId, ToolSet, Unfolded, layers};
 pub const FACADE_DEPTH_MAX: usize = 8;
 
 /// Injects the inner tools of a [`Facade`](super::Facade), or of any tool whose result has
-/// [`Unfolded`](toolwit_core::Unfolded), when it is called.
+/// [`RevealedTools`](toolwit_core::RevealedTools), when it is called.
 ///
 /// The facade stays declared. Inner tools that are already present are not added again. Tools that were created for other
 /// arguments are rebound under the same names.
@@ -44,12 +44,12 @@ impl Unfolding {
 impl InjectionStrategy for Unfolding {
     fn evaluate(&self, context: &InjectionContext<'_>) -> Injection {
         let call = context.call();
-        match &call.result.unfolded {
-            Some(unfolded) if unfolded.tools.is_empty() => {
+        match &call.result.revealed_tools {
+            Some(revealed) if revealed.tools.is_empty() => {
                 tracing::warn!(facade = %call.name, "a facade has no inner tools");
                 Injection::none()
             }
-            Some(unfolded) if !call.result.is_error => FacadeOpening::new(context, unfolded).injection(),
+            Some(revealed) if !call.result.is_error() => FacadeOpening::new(context, revealed).injection(),
             _ => Injection::none(),
         }
     }
@@ -67,7 +67,7 @@ impl InjectionStrategy for Unfolding {
         for tool in view.tools().iter() {
             let parent = view.lineage().parent(&tool.definition.id);
             let facade = parent.and_then(|id| view.tools().by_id(id));
-            if facade.is_some_and(|facade| facade.tool.unfolds().is_some()) && !is_used(tool) {
+            if facade.is_some_and(|facade| facade.tool.facade().is_some()) && !is_used(tool) {
                 injection.fold.push(tool.definition.id.clone());
             }
         }
@@ -97,7 +97,7 @@ fn exclusive<'a>(view: &ConversationView<'a>) -> Option<(&'a NamedTool, Vec<&'a 
     let of_turn = view.calls().succeeded().rev().filter(|call| call.turn == view.turn());
     let called = of_turn.filter_map(|call| view.tools().by_id(&call.tool));
     for facade in called {
-        let Some(contents) = facade.tool.unfolds().filter(|contents| contents.is_exclusive()) else {
+        let Some(contents) = facade.tool.facade().filter(|contents| contents.is_exclusive()) else {
             continue;
         };
         let id = &facade.definition.id;
@@ -121,7 +121,7 @@ fn exclusive<'a>(view: &ConversationView<'a>) -> Option<(&'a NamedTool, Vec<&'a 
 /// The evaluation of one facade call.
 struct FacadeOpening<'a> {
     context: &'a InjectionContext<'a>,
-    unfolded: &'a Unfolded,
+    revealed: &'a RevealedTools,
     facade: ToolId,
     /// Whether the previous call of the facade had the same arguments.
     is_repeated: bool,
@@ -129,14 +129,14 @@ struct FacadeOpening<'a> {
 }
 
 impl<'a> FacadeOpening<'a> {
-    fn new(context: &'a InjectionContext<'a>, unfolded: &'a Unfolded) -> Self {
+    fn new(context: &'a InjectionContext<'a>, revealed: &'a RevealedTools) -> Self {
         let call = context.call();
         let facade = call.tool.definition().id.clone();
         let mut before = context.calls().succeeded().rev().filter(|past| past.tool == facade);
         Self {
             is_repeated: before.next().is_some_and(|past| past.arguments == call.arguments),
             context,
-            unfolded,
+            revealed,
             facade,
             injection: Injection::none(),
         }
@@ -148,7 +148,7 @@ impl<'a> FacadeOpening<'a> {
             self.withhold(self.context.call().name.as_str().to_owned(), reason);
             return self.injection;
         }
-        for tool in &self.unfolded.tools {
+        for tool in &self.revealed.tools {
             self.reveal(tool);
         }
         self.add_context_tool();
@@ -162,7 +162,7 @@ impl<'a> FacadeOpening<'a> {
             return;
         }
         let name = tool.definition().name();
-        if tool.unfolds().is_some() && self.is_within(&origin(tool).definition().id) {
+        if tool.facade().is_some() && self.is_within(&origin(tool).definition().id) {
             self.withhold(name.to_owned(), "it would be nested in itself".to_owned());
             return;
         }
@@ -216,7 +216,7 @@ impl<'a> FacadeOpening<'a> {
             .collect();
         let call = self.context.call();
         let about = &call.tool.definition().description;
-        let notes = self.unfolded.usage_notes.as_deref();
+        let notes = self.revealed.usage_notes.as_deref();
         match context_tool(id, &call.name, about, &described, notes) {
             Ok(tool) => self.injection.add.push(tool),
             Err(error) => tracing::warn!(facade = %call.name, %error, "the context tool of a facade cannot be created"),
@@ -228,7 +228,7 @@ impl<'a> FacadeOpening<'a> {
         let tools = self.context.tools();
         let ancestors = self.context.lineage().ancestors(&self.facade);
         let named = ancestors.filter_map(|id| tools.by_id(id));
-        named.filter(|tool| tool.tool.unfolds().is_some())
+        named.filter(|tool| tool.tool.facade().is_some())
     }
 
     /// Returns whether `id` is this facade or one in which it is nested.
@@ -247,10 +247,10 @@ impl<'a> FacadeOpening<'a> {
 
 /// Returns the innermost tool, below all decorators.
 fn origin(tool: &Arc<dyn Tool>) -> &Arc<dyn Tool> {
-    layers(tool).last().unwrap_or(tool)
+    decorator_chain(tool).last().unwrap_or(tool)
 }
 
 /// Returns whether `tool` is `other`, possibly decorated.
 fn is_same(tool: &Arc<dyn Tool>, other: &Arc<dyn Tool>) -> bool {
-    layers(tool).any(|layer| std::ptr::addr_eq(Arc::as_ptr(layer), Arc::as_ptr(other)))
+    decorator_chain(tool).any(|layer| std::ptr::addr_eq(Arc::as_ptr(layer), Arc::as_ptr(other)))
 }

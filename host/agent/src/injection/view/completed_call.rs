@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::call_log::PastCall;
 use super::conversation::ConversationView;
 use crate::injection::entity::Entities;
-use toolwit_core::{Arguments, Message, Tool, ToolName, ToolResult, ToolSet, layers, parse_json};
+use toolwit_core::{Arguments, Message, Tool, ToolName, ToolResult, ToolSet, decorator_chain, text::parse_json};
 
 /// The conversation right after a call: a [`ConversationView`] and the call with its result.
 #[derive(Clone, Copy)]
@@ -117,7 +117,7 @@ impl CompletedCall {
             name: self.name.clone(),
             tool: self.tool.definition().id.clone(),
             arguments: self.arguments.clone(),
-            is_error: self.result.is_error,
+            is_error: self.result.is_error(),
             artifacts: self
                 .result
                 .artifacts
@@ -128,8 +128,8 @@ impl CompletedCall {
     }
 
     /// Returns the tool and the tools that it decorates, outermost first.
-    pub fn layers(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
-        layers(&self.tool)
+    pub fn decorator_chain(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        decorator_chain(&self.tool)
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::request_view::{excerpt, quoted};
-use toolwit_core::json_type;
+use toolwit_core::text::json_type;
 
 /// Splits a JSON pointer into its steps, or returns why it is malformed.
 pub(super) fn parse(text: &str) -> Result<Vec<String>, String> {

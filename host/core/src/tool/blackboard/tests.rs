@@ -83,13 +83,13 @@ fn a_spawned_board_sees_its_parents_and_shares_back_by_rule() {
     parent.put(customer("late")).unwrap();
     assert_eq!(ids(&*child), ["a", "b", "n"]);
     assert_eq!(ids(&parent), ["a", "late"], "nothing is shared yet");
-    Sharing::Nothing.apply(&*child, &parent).unwrap();
-    Sharing::Kinds(vec!["customer".to_owned()])
+    BlackboardSharing::Nothing.apply(&*child, &parent).unwrap();
+    BlackboardSharing::Kinds(vec!["customer".to_owned()])
         .apply(&*child, &parent)
         .unwrap();
     assert_eq!(ids(&parent), ["a", "late", "b"], "what the child took over stays out");
     assert_eq!(parent.get("found").unwrap().value()["id"], "b");
-    Sharing::All.apply(&*child, &parent).unwrap();
+    BlackboardSharing::All.apply(&*child, &parent).unwrap();
     assert_eq!(ids(&parent), ["a", "late", "b", "b", "n"]);
 }
 

@@ -58,17 +58,17 @@ async fn decorators_are_taken_off_one_by_one_and_pass_the_context_on() {
         inner
             .clone()
             .with_note("Note.")
-            .publishing()
+            .publish_artifacts()
             .with_timeout(Duration::from_secs(1))
             .one_shot_per_loop("Go on.")
             .return_direct()
-            .replanning(|_, _| None),
+            .replan_when(|_, _| None),
     );
-    let layers: Vec<_> = std::iter::successors(Some(&outer), |tool| tool.decorated()).collect();
+    let layers: Vec<_> = std::iter::successors(Some(&outer), |tool| tool.decorated_tool()).collect();
     assert_eq!(layers.len(), 7, "six decorators and the tool");
     let context = ToolContext::new().with("tenant", "acme");
     let result = call(&*outer, &context).await;
-    assert_eq!((result.for_llm.as_str(), result.return_direct), ("acme", true));
+    assert_eq!((result.for_llm.as_str(), result.is_final()), ("acme", true));
     assert_eq!(call(&*outer, &ToolContext::new()).await.for_llm, "nobody");
 }
 
@@ -77,13 +77,13 @@ async fn decorators_are_taken_off_one_by_one_and_pass_the_context_on() {
 async fn replanning_looks_at_results_that_are_no_errors() {
     let full =
         |result: &ToolResult, _: &ToolContext| (result.for_llm == "none").then(|| "nothing was found".to_owned());
-    let found = tool("find", |_| ToolResult::text("two")).replanning(full);
+    let found = tool("find", |_| ToolResult::text("two")).replan_when(full);
     assert_eq!(call(&found, &ToolContext::new()).await.signal, None);
-    let empty = tool("find", |_| ToolResult::text("none")).replanning(full);
+    let empty = tool("find", |_| ToolResult::text("none")).replan_when(full);
     let result = call(&empty, &ToolContext::new()).await;
     assert_eq!(result.signal, Some(Signal::replan("nothing was found")));
     assert_eq!(result.for_llm, "none", "the result stays what it was");
-    let failed = tool("find", |_| ToolResult::error("none")).replanning(full);
+    let failed = tool("find", |_| ToolResult::error("none")).replan_when(full);
     assert_eq!(call(&failed, &ToolContext::new()).await.signal, None);
 }
 
@@ -114,7 +114,7 @@ async fn publishing_puts_artifacts_on_the_blackboard_and_leaves_them_in_the_resu
     });
     let board: Arc<dyn Blackboard> = Arc::new(MemoryBlackboard::new());
     let context = ToolContext::new().with_blackboard(board.clone());
-    let result = call(&found.publishing(), &context).await;
+    let result = call(&found.publish_artifacts(), &context).await;
     assert_eq!(result.artifacts.len(), 1);
     assert_eq!(board.count("Page"), 1);
 }
@@ -125,15 +125,15 @@ async fn a_sink_that_refuses_is_told_and_the_result_stays() {
     let found = tool("find", |_| {
         ToolResult::text("found").with_artifact(Artifact::new("Page", json!(1)))
     });
-    let result = call(&found.publishing(), &ToolContext::new()).await;
-    assert!(!result.is_error);
+    let result = call(&found.publish_artifacts(), &ToolContext::new()).await;
+    assert!(!result.is_error());
     assert!(
         result.for_llm.starts_with("found\n[an artifact was not kept: "),
         "{}",
         result.for_llm
     );
     let list = ListSink::new();
-    let quiet = tool("quiet", |_| ToolResult::text("nothing")).capturing(Capture::to(list.clone()));
+    let quiet = tool("quiet", |_| ToolResult::text("nothing")).capture_artifacts(ArtifactCapture::to(list.clone()));
     assert_eq!(call(&quiet, &ToolContext::new()).await.for_llm, "nothing");
     assert!(list.artifacts().is_empty());
 }

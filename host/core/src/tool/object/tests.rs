@@ -90,7 +90,7 @@ async fn a_function_with_the_attribute_is_a_tool() {
     );
     let given = json!({"place": "Oslo", "unit": "fahrenheit", "digits": 1});
     assert_eq!(call(&heat, given).await.for_llm, "Oslo: 20 F for acme, Some(1)");
-    assert!(call(&heat, json!({"place": "nowhere"})).await.is_error);
+    assert!(call(&heat, json!({"place": "nowhere"})).await.is_error());
     for bad in [
         json!({}),
         json!({"place": "Oslo", "unit": "kelvin"}),
@@ -111,11 +111,11 @@ async fn a_function_with_the_attribute_is_a_tool() {
 #[tokio::test]
 async fn results_are_nothing_a_tool_result_or_a_signal() {
     let result = call(&rest_tool().unwrap(), json!({})).await;
-    assert_eq!((result.for_llm.as_str(), result.return_direct), ("done", true));
+    assert_eq!((result.for_llm.as_str(), result.is_final()), ("done", true));
     assert_eq!(call(&stone_tool().unwrap(), json!({})).await.artifacts[0].kind, "Stone");
     let result = call(&stop_tool().unwrap(), json!({})).await;
     assert_eq!(result.signal, Some(Signal::terminate("enough")));
-    assert!(!result.is_error);
+    assert!(!result.is_error());
 }
 
 struct Cart {

@@ -282,7 +282,7 @@ impl CallAuthority {
             .first()
             .cloned();
         let concluded = match (called, refused) {
-            (Ok(result), Some(refusal)) if result.is_error => {
+            (Ok(result), Some(refusal)) if result.is_error() => {
                 let error = refusal.into_error();
                 Err(match result.value {
                     Some(value) => error.with_details(value),
