@@ -22,12 +22,12 @@ pub use grants::authority::{
 };
 pub use grants::file::private_file;
 pub use inspect::annotations::{Annotations, EntityOptions, Requirement, ToolText};
+pub use inspect::cache::CachedInspection;
+pub use inspect::cache::INSPECTION_CACHE_VERSION;
 pub use inspect::docs::WIT_BYTES_MAX;
 pub use inspect::dynamic_tools::DynamicTools;
 pub use inspect::imports::{Import, ImportSupport};
 pub use inspect::inspection::{EntityType, Inspection, Origin, component_wit};
-pub use inspect::kept::INSPECTION_CACHE_VERSION;
-pub use inspect::known::CachedInspection;
 pub use inspect::profile::Profile;
 pub use inspect::source::{read_component, read_wit};
 pub use link::code_cache::CodeCache;

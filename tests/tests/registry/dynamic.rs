@@ -201,7 +201,7 @@ async fn a_hostile_answer_is_bounded_and_refused_with_its_reason() {
             ErrorKind::InvalidProvider,
             "the tool `soup` cannot be used: its input schema",
         ),
-        ("none", ErrorKind::InvalidProvider, "is no JSON"),
+        ("none", ErrorKind::InvalidProvider, "is not JSON"),
     ] {
         let place = menu(&[("mode", mode)]).await;
         let host = host(&place).build().await.unwrap();

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::inspect::annotations::DESCRIPTION_CHARS_MAX;
 use crate::values::dynamic_export::DiscoveredTool;
-use crate::values::guest_schema::{self, Spent};
+use crate::values::guest_schema::{self, SchemaBudget};
 use toolwit_core::ToolName;
 use toolwit_core::text::{printable, snake_case};
 
@@ -32,7 +32,7 @@ pub(super) fn check(written: Vec<Written>, until: Instant) -> Result<Vec<Discove
     }
     let mut names: HashMap<String, String> = HashMap::new();
     let mut told = Vec::with_capacity(written.len());
-    let mut spent = Spent::default();
+    let mut budget = SchemaBudget::default();
     for tool in written {
         if Instant::now() >= until {
             return Err("their schemas take too long to check".to_owned());
@@ -44,14 +44,14 @@ pub(super) fn check(written: Vec<Written>, until: Instant) -> Result<Vec<Discove
         if let Some(other) = names.insert(snake_case(name.as_str()), tool.name.clone()) {
             return Err(format!("it tells `{name}` and `{other}`, which are one name"));
         }
-        told.push(read(tool, &mut spent).map_err(|why| format!("the tool `{name}` cannot be used: {why}"))?);
+        told.push(read(tool, &mut budget).map_err(|why| format!("the tool `{name}` cannot be used: {why}"))?);
     }
     Ok(told)
 }
 
-fn read(written: Written, spent: &mut Spent) -> Result<DiscoveredTool, String> {
+fn read(written: Written, budget: &mut SchemaBudget) -> Result<DiscoveredTool, String> {
     let input_schema =
-        guest_schema::read(&written.input_schema, spent).map_err(|why| format!("its input schema {why}"))?;
+        guest_schema::read(&written.input_schema, budget).map_err(|why| format!("its input schema {why}"))?;
     if input_schema.get("type").and_then(Value::as_str) != Some("object") {
         return Err("its input schema must have `\"type\": \"object\"`".to_owned());
     }
@@ -59,7 +59,7 @@ fn read(written: Written, spent: &mut Spent) -> Result<DiscoveredTool, String> {
     let output_schema = written
         .output_schema
         .map(|text| {
-            let schema = guest_schema::read(&text, spent)?;
+            let schema = guest_schema::read(&text, budget)?;
             guest_schema::compile(&schema).map(|_| schema)
         })
         .transpose()
