@@ -92,7 +92,12 @@ async fn a_pipe_does_not_keep_the_host_waiting() {
         return;
     }
     let registry = scan(place.path()).await;
-    assert!(reason(&registry, "pipe").unwrap().message.contains("not a regular file"));
+    assert!(
+        reason(&registry, "pipe")
+            .unwrap()
+            .message
+            .contains("not a regular file")
+    );
 }
 
 #[tokio::test]

@@ -189,7 +189,7 @@ async fn a_hostile_answer_is_bounded_and_refused_with_its_reason() {
         (
             "twice",
             ErrorKind::InvalidProvider,
-            "`get_soup` and `get-soup`, which are one name",
+            "`get_soup` and `get-soup`, which have the same name in a tool set",
         ),
         (
             "outside",

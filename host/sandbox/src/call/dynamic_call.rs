@@ -1,4 +1,4 @@
-//! A call of a dynamic tool: into the interface's one function, and back.
+//! A call of a dynamic tool, through the one function of `toolwit:plugin/dynamic`.
 
 use std::sync::OnceLock;
 
@@ -9,28 +9,28 @@ use toolwit_core::text::printable;
 use toolwit_core::{Arguments, InputValidator, ToolDefinition, ToolError, ToolResult};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// How much of a failed tool's own words is told, in characters. They are an error's message, not a result that can be read on.
+/// The maximum length of the guest's reason in an error message, in characters.
 const REASON_CHARS_MAX: usize = 2_000;
 
-/// How a dynamic tool is called.
+/// The call of one dynamic tool.
 #[derive(Default)]
 pub(crate) struct DynamicCall {
-    /// Made with the first call: most tools are never called.
-    check: OnceLock<Result<InputValidator, Error>>,
+    /// Compiled by the first call: most tools are never called.
+    validator: OnceLock<Result<InputValidator, Error>>,
 }
 
 impl DynamicCall {
-    /// Checks arguments against the schema that the guest told, and makes those of `dynamic.call` of them.
+    /// Validates arguments against the schema of the tool, and returns the arguments of `dynamic.call`.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArguments`].
     pub(crate) fn arguments(&self, definition: &ToolDefinition, arguments: Arguments) -> Result<Arguments, Error> {
-        let check = self.check.get_or_init(|| input_validator(definition)).as_ref();
-        let checked = check.map_err(Error::clone)?.check(arguments);
+        let validator = self.validator.get_or_init(|| input_validator(definition)).as_ref();
+        let checked = validator.map_err(Error::clone)?.check(arguments);
         let arguments = Value::Object(checked.map_err(|error| match error {
             ToolError::Model(error) | ToolError::Operator(error) => error,
         })?);
-        // The host made the id, and no name holds the sign that ends it.
+        // The host created the id, and a tool name cannot contain `#`.
         let name = definition.id.as_str().rsplit('#').next().unwrap_or_default();
         Ok(Arguments::from_iter([
             ("name".to_owned(), name.into()),
@@ -39,10 +39,10 @@ impl DynamicCall {
     }
 }
 
-/// Takes a `tool-error` for what it says. What ran and failed is an answer, as it is of any tool.
+/// Converts a `tool-error` into an error of its kind. `failed` stays a result, as the error of any tool does.
 ///
 /// # Errors
-/// The kind that the guest named.
+/// An error of the kind that the guest returned.
 pub(crate) fn answered(result: ToolResult) -> Result<ToolResult, Error> {
     let Some((case, text)) = result.value.as_ref().filter(|_| result.is_error()).and_then(case_of) else {
         return Ok(result);
@@ -61,13 +61,13 @@ pub(crate) fn answered(result: ToolResult) -> Result<ToolResult, Error> {
     };
     let message: String = printable(text).chars().take(REASON_CHARS_MAX).collect();
     let message = match message {
-        text if text.trim().is_empty() => "the tool says no more than that".to_owned(),
+        text if text.trim().is_empty() => "the tool returned no message".to_owned(),
         text => text,
     };
     Err(Error::new(kind, Phase::Execute, message))
 }
 
-/// Reads a variant from its JSON.
+/// Returns the case and the text of a variant.
 fn case_of(value: &Value) -> Option<(&str, &str)> {
     let (case, text) = value.as_object()?.iter().next()?;
     Some((case, text.as_str()?))

@@ -166,13 +166,13 @@ impl Inspection {
     #[must_use]
     pub fn with_discovered_tools(self, json: &str, plugin: &str) -> Self {
         match serde_json::from_str(json) {
-            Ok(tools) if !self.dynamic_tools().is_none() => self.telling(tools, plugin),
+            Ok(tools) if !self.dynamic_tools().is_none() => self.with_tools(tools, plugin),
             _ => self,
         }
     }
 
     /// Returns the inspection with these discovered tools, for a plugin of this name.
-    pub(crate) fn telling(&self, tools: Vec<DiscoveredTool>, plugin: &str) -> Self {
+    pub(crate) fn with_tools(&self, tools: Vec<DiscoveredTool>, plugin: &str) -> Self {
         let mut inspection = self.clone();
         if let Some(dynamic) = &mut Arc::make_mut(&mut inspection.shape).dynamic {
             dynamic.discovered = Some(tools);

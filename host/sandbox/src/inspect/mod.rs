@@ -13,7 +13,7 @@ pub(crate) mod inspection;
 pub(crate) mod instantiation;
 pub(crate) mod instantiation_recorder;
 pub(crate) mod interfaces;
-pub(crate) mod known;
+pub(crate) mod lazy;
 pub(crate) mod package_docs;
 pub(crate) mod profile;
 pub(crate) mod reflect;

@@ -59,24 +59,29 @@ impl fmt::Display for DecodeError {
 
 /// Whether the callee takes or borrows a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Handover {
+pub(crate) enum HandleTransfer {
     /// The callee takes ownership.
-    Give,
+    Own,
     /// The callee borrows the handle for the call.
-    Lend,
+    Borrow,
 }
 
 /// Resolves the ids that the model uses to handles of live resources.
 pub(crate) trait ResolveHandle {
     /// Returns the handle of an entity.
-    fn resolve(&mut self, resource: ResourceIndex, id: &str, handover: Handover) -> Result<ResourceAny, DecodeError>;
+    fn resolve(
+        &mut self,
+        resource: ResourceIndex,
+        id: &str,
+        transfer: HandleTransfer,
+    ) -> Result<ResourceAny, DecodeError>;
 }
 
 /// The resolver for a component that has no entities.
 pub(crate) struct NoHandles;
 
 impl ResolveHandle for NoHandles {
-    fn resolve(&mut self, _: ResourceIndex, id: &str, _: Handover) -> Result<ResourceAny, DecodeError> {
+    fn resolve(&mut self, _: ResourceIndex, id: &str, _: HandleTransfer) -> Result<ResourceAny, DecodeError> {
         Err(DecodeError::new(format!("there is no entity `{id}`")))
     }
 }
@@ -149,8 +154,8 @@ impl Decoder<'_> {
             }
             WitType::Option(inner) => Val::Option(Some(Box::new(self.decode(inner, value)?))),
             WitType::Result { ok, err } => self.result(ok.as_deref(), err.as_deref(), value)?,
-            WitType::Own(index) => self.handle(*index, value, Handover::Give)?,
-            WitType::Borrow(index) => self.handle(*index, value, Handover::Lend)?,
+            WitType::Own(index) => self.handle(*index, value, HandleTransfer::Own)?,
+            WitType::Borrow(index) => self.handle(*index, value, HandleTransfer::Borrow)?,
         })
     }
 
@@ -242,11 +247,11 @@ impl Decoder<'_> {
         Ok(Val::Result(if entry.0 == "ok" { Ok(payload) } else { Err(payload) }))
     }
 
-    fn handle(&mut self, index: ResourceIndex, value: &Value, handover: Handover) -> Result<Val, DecodeError> {
+    fn handle(&mut self, index: ResourceIndex, value: &Value, transfer: HandleTransfer) -> Result<Val, DecodeError> {
         let Value::String(id) = value else {
             return Err(DecodeError::expected("the id of an entity, a string", value));
         };
-        self.handles.resolve(index, id, handover).map(Val::Resource)
+        self.handles.resolve(index, id, transfer).map(Val::Resource)
     }
 }
 

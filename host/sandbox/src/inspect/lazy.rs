@@ -2,14 +2,13 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-pub(crate) use super::cache::CachedInspection;
-use super::cache::cached_dynamic_tools;
+use super::cache::{CachedInspection, cached_dynamic_tools};
 use super::declared::DeclaredCapabilities;
 use super::dynamic_tools::DynamicTools;
 use super::inspection::Inspection;
 
 /// An inspection, or the cached text from which it is parsed when it is first used.
-pub(crate) struct Known {
+pub(crate) struct LazyInspection {
     digest: Box<str>,
     tool_count: usize,
     dynamic_tools: DynamicTools,
@@ -19,8 +18,8 @@ pub(crate) struct Known {
     declared: OnceLock<DeclaredCapabilities>,
 }
 
-impl Known {
-    pub(crate) fn read(inspection: Inspection) -> Self {
+impl LazyInspection {
+    pub(crate) fn ready(inspection: Inspection) -> Self {
         Self {
             digest: inspection.digest.as_str().into(),
             tool_count: inspection.tools.len(),
@@ -31,7 +30,7 @@ impl Known {
         }
     }
 
-    pub(crate) fn kept(cached: CachedInspection) -> Self {
+    pub(crate) fn cached(cached: CachedInspection) -> Self {
         Self {
             digest: cached.digest.into(),
             tool_count: cached.tool_count,
@@ -55,7 +54,7 @@ impl Known {
     }
 
     /// Returns the inspection, for a plugin of this name. Parsing the cached text takes tens of microseconds.
-    pub(crate) fn inspection(&self, plugin: &str) -> &Arc<Inspection> {
+    pub(crate) fn get(&self, plugin: &str) -> &Arc<Inspection> {
         self.inspection.get_or_init(|| {
             let text = self.text.lock().unwrap_or_else(PoisonError::into_inner).take();
             let parsed = text.and_then(|text| Inspection::from_cache_text(&text, plugin));
@@ -72,7 +71,7 @@ impl Known {
     /// Returns the capabilities that the component declares by its imports.
     pub(crate) fn declared(&self, plugin: &str) -> &DeclaredCapabilities {
         self.declared.get_or_init(|| {
-            let imports = self.inspection(plugin).imports.iter();
+            let imports = self.get(plugin).imports.iter();
             DeclaredCapabilities::from_imports(imports.map(|import| import.name.as_str()))
         })
     }
