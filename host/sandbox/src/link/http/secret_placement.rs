@@ -1,4 +1,4 @@
-//! Placing secrets in a request, on its way out.
+//! Inserting secrets into an outgoing request.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,10 +9,10 @@ use zeroize::Zeroizing;
 use crate::grants::authority::Secret;
 use crate::grants::{RequestTarget, SecretPlacement};
 
-/// Puts every secret that belongs into this request where its grant says. What the guest had put there is gone.
+/// Inserts every secret of this target where its grant places it, and replaces the guest's own value.
 ///
-/// Returns the path to ask for; `None` when a value cannot be sent.
-pub(crate) fn place(secrets: &[Secret], target: &RequestTarget, headers: &mut HeaderMap) -> Option<String> {
+/// Returns the path and query to request, or `None` if a value cannot be sent.
+pub(super) fn insert_secrets(secrets: &[Secret], target: &RequestTarget, headers: &mut HeaderMap) -> Option<String> {
     let mut path = target.path.clone();
     for secret in secrets {
         let Some(to) = secret.rule.target.as_ref().filter(|to| to.matches(target)) else {
@@ -50,7 +50,7 @@ fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) -> Option<()> {
     Some(())
 }
 
-/// Sets a field of a query, and drops the guest's own fields of that name, however they are escaped.
+/// Sets a field of a query and removes the guest's own fields of that name, even if they are escaped.
 fn with_field(path: &str, field: &str, value: &str) -> String {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let others = query.split('&').filter(|pair| {
@@ -112,41 +112,41 @@ mod tests {
         }
     }
 
-    fn placed(rule: &str, url: &str) -> (String, HeaderMap) {
+    fn request_with(rule: &str, url: &str) -> (String, HeaderMap) {
         let target = RequestTarget::parse(url).unwrap();
         let mut headers = HeaderMap::new();
         headers.insert(AUTHORIZATION, HeaderValue::from_static("Bearer of-the-guest"));
         headers.append("x-key", HeaderValue::from_static("of-the-guest"));
         headers.append("x-key", HeaderValue::from_static("of-the-guest-too"));
-        let path = place(&[secret(rule)], &target, &mut headers).unwrap();
+        let path = insert_secrets(&[secret(rule)], &target, &mut headers).unwrap();
         (path, headers)
     }
 
     #[test]
-    fn a_secret_takes_the_place_of_what_the_guest_sent() {
-        let (_, headers) = placed(
+    fn a_secret_replaces_the_value_of_the_guest() {
+        let (_, headers) = request_with(
             r#"{ name = "k", host = "a.example", header = "X-Key" }"#,
             "https://a.example/",
         );
         let values: Vec<_> = headers.get_all("x-key").iter().collect();
         assert_eq!(values, ["top secret&1"]);
-        let (_, headers) = placed(
+        let (_, headers) = request_with(
             r#"{ name = "k", host = "a.example", bearer = true }"#,
             "https://a.example/",
         );
         assert_eq!(headers[AUTHORIZATION], "Bearer top secret&1");
-        let (_, headers) = placed(
+        let (_, headers) = request_with(
             r#"{ name = "k", host = "a.example", basic = true }"#,
             "https://a.example/",
         );
         assert_eq!(headers[AUTHORIZATION], "Basic dG9wIHNlY3JldCYx");
         let rule = r#"{ name = "k", host = "a.example", query = "key" }"#;
-        let (path, _) = placed(rule, "https://a.example/p?a=1&key=x&%6Bey=y&key&b");
+        let (path, _) = request_with(rule, "https://a.example/p?a=1&key=x&%6Bey=y&key&b");
         assert_eq!(path, "/p?a=1&b&key=top%20secret%261");
     }
 
     #[test]
-    fn a_secret_goes_nowhere_else() {
+    fn a_secret_is_sent_to_no_other_target() {
         let rule = r#"{ name = "k", host = "a.example", path = "/v1", bearer = true }"#;
         for url in [
             "http://a.example/v1",
@@ -154,7 +154,7 @@ mod tests {
             "https://a.example:444/v1",
             "https://a.example/v2",
         ] {
-            let (path, headers) = placed(rule, url);
+            let (path, headers) = request_with(rule, url);
             assert_eq!(headers[AUTHORIZATION], "Bearer of-the-guest", "{url}");
             assert!(!path.contains("secret"));
         }

@@ -1,4 +1,4 @@
-//! A component that is compiled, linked and ready to be instantiated.
+//! A compiled component with its imports linked, ready to be instantiated.
 
 use std::sync::Arc;
 
@@ -6,32 +6,34 @@ use wasmtime::Store;
 use wasmtime::component::{Component, ComponentExportIndex, Func, Instance, InstancePre};
 
 use super::engine::Engine;
-use crate::call::state::HostState;
+use super::host_state::HostState;
 use crate::inspect::interfaces::PLUGIN_PACKAGE;
 use crate::values::types::{FunctionKind, Shape};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// All that can be prepared before a call: the imports are matched, the exports are found.
-pub(crate) struct Linked {
+/// A compiled component whose imports are linked and whose exports are resolved. A call needs only to instantiate it.
+pub(crate) struct LinkedComponent {
     engine: Arc<Engine>,
     pre: InstancePre<HostState>,
     exports: Vec<ComponentExportIndex>,
     shape: Arc<Shape>,
-    /// Whether it imports anything of `toolwit:plugin`.
-    reaches: bool,
+    imports_plugin_api: bool,
 }
 
-impl Linked {
+impl LinkedComponent {
     /// Links a compiled component.
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownImport`] when an import has another type than the host's.
+    /// [`ErrorKind::UnknownImport`] if the type of an import differs from the host's.
     pub(crate) fn new(engine: Arc<Engine>, component: &Component, shape: Arc<Shape>) -> Result<Self, Error> {
         let pre = engine.linker.instantiate_pre(component).map_err(|error| {
             Error::new(
                 ErrorKind::UnknownImport,
                 Phase::Link,
-                format!("its imports do not fit: {}", error.root_cause()),
+                format!(
+                    "the types of its imports differ from those of the host: {}",
+                    error.root_cause()
+                ),
             )
             .with_source(format!("{error:#}"))
         })?;
@@ -46,13 +48,13 @@ impl Linked {
                 component.get_export_index(interface.as_ref(), &function.export)
             })
             .collect::<Option<Vec<_>>>()
-            .ok_or_else(|| Error::new(ErrorKind::Internal, Phase::Link, "an export that was seen is not there"))?;
-        let reaches = component
+            .ok_or_else(|| Error::new(ErrorKind::Internal, Phase::Link, "an inspected export is missing"))?;
+        let imports_plugin_api = component
             .component_type()
             .imports(&engine.wasmtime)
             .any(|(name, _)| name.starts_with(PLUGIN_PACKAGE));
         Ok(Self {
-            reaches,
+            imports_plugin_api,
             engine,
             pre,
             exports,
@@ -60,9 +62,9 @@ impl Linked {
         })
     }
 
-    /// Whether the guest can ask for what belongs to the conversation.
-    pub(crate) fn reaches(&self) -> bool {
-        self.reaches
+    /// Returns whether the component imports an interface of `toolwit:plugin`.
+    pub(crate) fn imports_plugin_api(&self) -> bool {
+        self.imports_plugin_api
     }
 
     pub(crate) fn engine(&self) -> &wasmtime::Engine {
@@ -73,6 +75,7 @@ impl Linked {
         self.pre.instantiate_async(store).await
     }
 
+    /// Returns an export of an instance, by its index in the shape.
     pub(crate) fn function(
         &self,
         function: usize,
@@ -82,16 +85,10 @@ impl Linked {
         self.exports
             .get(function)
             .and_then(|index| instance.get_func(store, index))
-            .ok_or_else(|| {
-                Error::new(
-                    ErrorKind::Internal,
-                    Phase::Execute,
-                    "an export that was linked is not there",
-                )
-            })
+            .ok_or_else(|| Error::new(ErrorKind::Internal, Phase::Execute, "a linked export is missing"))
     }
 
-    /// Whether a function gives a value. `wasi:cli/run` gives a bare `result`, which the shape does not show.
+    /// Returns whether a function has a result. `wasi:cli/run` returns a bare `result`, which the shape leaves out.
     pub(crate) fn has_result(&self, function: usize) -> bool {
         self.shape
             .functions

@@ -1,4 +1,4 @@
-//! Calls of tools by a guest: by grant, within the bounds of the call that they are part of.
+//! Calls of tools by a guest: as granted, within the limits of the call that they are part of.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,21 +7,21 @@ use std::time::Duration;
 use tokio::time::Instant;
 use wasmtime::StoreContextMut;
 
-use super::reach::Reach;
-use crate::call::state::HostState;
-use crate::call::tally::{Full, Tally};
+use super::conversation_access::ConversationAccess;
 use crate::grants::{AccessRequest, Decision, EffectiveRights, decide};
+use crate::link::host_state::HostState;
 use crate::link::http::HttpBudget;
+use crate::link::nested_budget::{BudgetExceeded, NestedBudget};
 use toolwit_core::limits::LimitRequest;
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 use toolwit_core::{ToolContext, ToolError, ToolResult, parse_arguments};
 
-/// Counts the fuel of calls where the call that they are part of sees it.
+/// The fuel that nested calls used, shared with the call that they are part of.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FuelMeter(Arc<AtomicU64>);
 
 impl FuelMeter {
-    /// Finds the meter of a call that is part of another one.
+    /// Returns the meter of the surrounding call, or `None` for an outermost call.
     pub(crate) fn of(context: &ToolContext) -> Option<Self> {
         context.extension::<Self>().cloned()
     }
@@ -34,8 +34,8 @@ impl FuelMeter {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// What a call asks for, if it does. One inside another has no more fuel than is left when it begins, whoever makes it: the guest itself,
-    /// a native tool on its behalf, or work that an earlier one handed over.
+    /// Returns the limits that a call requests, or `None` if it requests none. A nested call has at most the fuel that is left
+    /// when it starts, whether the guest, a native tool or a follow-up call makes it.
     pub(crate) fn request(context: &ToolContext) -> Option<LimitRequest> {
         let mut request = context.extension::<LimitRequest>()?.clone();
         if let Some(meter) = Self::of(context) {
@@ -45,18 +45,18 @@ impl FuelMeter {
     }
 }
 
-/// What a call that is part of others knows about them.
+/// The calls around a nested call.
 #[derive(Clone, Debug)]
 pub(crate) struct CallStack {
-    /// How many calls there are around it.
+    /// The number of calls around it.
     depth: u32,
-    /// The calls that the calling plugin has made, its own callers considered.
-    calls: Arc<Tally>,
-    /// What is left of its requests, its own callers considered.
+    /// The budget of nested calls of the calling plugin, inside those of its callers.
+    calls: Arc<NestedBudget>,
+    /// The HTTP budget of the calling plugin, inside those of its callers.
     http: Option<Arc<HttpBudget>>,
-    /// The session instances that are being run.
+    /// The numbers of the session instances that are running.
     sessions: Arc<[u64]>,
-    /// What the calling plugin may do.
+    /// The effective capabilities of the calling plugin, limited to those of its callers.
     caller: Arc<EffectiveRights>,
 }
 
@@ -65,23 +65,23 @@ impl CallStack {
         context.extension::<Self>()
     }
 
-    /// Begins to count the calls of a guest, which are calls of those around it too.
-    pub(super) fn count_inside(context: &ToolContext, calls_max: u32) -> Arc<Tally> {
+    /// Creates the budget of a guest's nested calls, inside that of the surrounding call.
+    pub(super) fn budget_inside(context: &ToolContext, calls_max: u32) -> Arc<NestedBudget> {
         let outer = Self::of(context).map(|stack| stack.calls.clone());
-        Arc::new(Tally::new(calls_max.into(), outer))
+        Arc::new(NestedBudget::new(calls_max.into(), outer))
     }
 
-    /// The budget that requests are taken from, beside that of the call itself.
+    /// Returns the HTTP budget that the nested call also draws on.
     pub(crate) fn http(&self) -> Option<Arc<HttpBudget>> {
         self.http.clone()
     }
 
-    /// What the calling plugin may do, its own callers considered.
+    /// Returns the effective capabilities of the calling plugin, limited to those of its callers.
     pub(crate) fn caller(&self) -> &EffectiveRights {
         &self.caller
     }
 
-    /// Refuses to enter an instance that waits for the end of this very call.
+    /// Refuses to enter an instance that waits for this call to end.
     ///
     /// # Errors
     /// [`ErrorKind::Reentrant`].
@@ -90,15 +90,15 @@ impl CallStack {
             Some(stack) if stack.sessions.contains(&session) => Err(Error::new(
                 ErrorKind::Reentrant,
                 Phase::Execute,
-                "the call would enter an instance that waits for its end",
+                "the call would enter an instance that waits for this call to end",
             )
-            .with_suggestion("call a function of another plugin, or none")),
+            .with_suggestion("call a function of another plugin")),
             _ => Ok(()),
         }
     }
 }
 
-/// Calls a tool for a guest. The outer error is of the host, the inner one is told to the guest.
+/// Calls a tool for a guest. The inner error is returned to the guest; the outer one traps it.
 pub(super) async fn call(
     store: &mut StoreContextMut<'_, HostState>,
     tool: &str,
@@ -106,10 +106,12 @@ pub(super) async fn call(
 ) -> wasmtime::Result<Result<ToolResult, ToolError>> {
     let session = store.data().session();
     let (fuel, http) = (store.get_fuel()?, store.data().http_budget());
-    let reach = store.data_mut().reach()?;
-    let effective = &reach.authority.granted.effective;
+    let conversation = store.data_mut().conversation()?;
+    let effective = &conversation.authority.granted.effective;
     if let Decision::Denied(denial) = decide(effective, &AccessRequest::Tool(tool)) {
-        reach.authority.deny(format!("call `{tool}`"), &denial, "--tool", tool);
+        conversation
+            .authority
+            .deny(format!("call `{tool}`"), &denial, "--tool", tool);
         let message = format!("it may not call `{tool}`: {denial}");
         return Ok(Err(ToolError::Model(Error::new(
             ErrorKind::Denied,
@@ -117,66 +119,73 @@ pub(super) async fn call(
             message,
         ))));
     }
-    let Some(tools) = reach.context.tools().cloned() else {
+    let Some(tools) = conversation.context.tools().cloned() else {
         let error = Error::new(
             ErrorKind::ToolUnavailable,
             Phase::Execute,
-            "this call belongs to no conversation with tools",
+            "this call does not belong to a conversation with tools",
         );
         return Ok(Err(ToolError::Model(error)));
     };
-    let stack = match deeper(reach, session, http) {
+    let stack = match nested_stack(conversation, session, http) {
         Ok(stack) => stack,
         Err(error) => return Ok(Err(ToolError::Model(error))),
     };
-    // What the other plugin repeats is not redacted of this one's secrets. Before it is parsed, for those that are numbers; and
-    // after it, for those that were escaped.
-    let redactor = &reach.authority.redactor;
+    // The result of the other plugin is not redacted of this plugin's secrets, so the arguments are: as text for secrets that
+    // are numbers, and as values for secrets that were escaped.
+    let redactor = &conversation.authority.redactor;
     let arguments = match parse_arguments(&redactor.text(arguments)) {
         Ok(parsed) => redactor.fields(parsed.arguments),
         Err(error) => return Ok(Err(ToolError::Model(error.into()))),
     };
     let meter = FuelMeter::default();
-    let context = reach
+    let context = conversation
         .context
         .clone()
         .without_background_tasks()
-        .with_extension(what_is_left(reach, fuel))
+        .with_extension(remaining_limits(conversation, fuel))
         .with_extension(stack)
         .with_extension(meter.clone());
     let called = tools.call_tool(tool, arguments, &context).await;
     store.set_fuel(fuel.saturating_sub(meter.total()))?;
     if let Err(ToolError::Operator(error)) = &called {
-        // The operator hears it; a guest is told no more than that.
-        tracing::error!(tool, %error, "a tool that a plugin called failed");
-        let message = format!("`{tool}` cannot be called: its operator must look into it first");
-        let told = Error::new(ErrorKind::ToolUnavailable, Phase::Execute, message);
-        return Ok(Err(ToolError::Model(told)));
+        // The error is for the operator; the guest learns only that the call failed.
+        tracing::error!(tool, %error, "nested tool call failed");
+        let message = format!("`{tool}` cannot be called: its operator must fix it first");
+        let error = Error::new(ErrorKind::ToolUnavailable, Phase::Execute, message);
+        return Ok(Err(ToolError::Model(error)));
     }
     Ok(called)
 }
 
-/// Counts one more call, inside this one.
-fn deeper(reach: &Reach, session: Option<u64>, http: Option<Arc<HttpBudget>>) -> Result<CallStack, Error> {
-    let outer = CallStack::of(&reach.context);
-    // The outermost call is not in the stack: it began without one.
+/// Creates the stack of one more nested call.
+///
+/// # Errors
+/// [`ErrorKind::NestedCalls`].
+fn nested_stack(
+    conversation: &ConversationAccess,
+    session: Option<u64>,
+    http: Option<Arc<HttpBudget>>,
+) -> Result<CallStack, Error> {
+    let outer = CallStack::of(&conversation.context);
+    // The outermost call has no stack.
     let depth = outer.map_or(1, |stack| stack.depth).saturating_add(1);
-    let depth_max = reach.limits.nested_depth_max;
+    let depth_max = conversation.limits.nested_depth_max;
     if depth > depth_max {
-        let message = format!("calls may be {depth_max} deep inside each other");
+        let message = format!("calls may be nested at most {depth_max} deep");
         return Err(limit(message, "nested_depth_max", depth_max.into(), depth.into()));
     }
-    if let Err(Full { max, used }) = reach.nested_calls().take(1) {
-        let message = format!("a call may make {max} calls, those inside them included");
+    if let Err(BudgetExceeded { max, used }) = conversation.nested_calls().take(1) {
+        let message = format!("a call may make at most {max} calls, including those inside them");
         return Err(limit(message, "nested_calls_max", max, used));
     }
     let sessions = outer.map_or(&[][..], |stack| &stack.sessions);
     Ok(CallStack {
         depth,
-        calls: reach.nested_calls().clone(),
+        calls: conversation.nested_calls().clone(),
         http,
         sessions: sessions.iter().copied().chain(session).collect(),
-        caller: Arc::new(reach.authority.granted.effective.clone()),
+        caller: Arc::new(conversation.authority.granted.effective.clone()),
     })
 }
 
@@ -186,13 +195,17 @@ fn limit(message: String, name: &'static str, max: u64, used: u64) -> Error {
         .with_limit(ExceededLimit::new(name, max, used))
 }
 
-/// Asks for no more than what is left of the call. What its calls share by count is counted where they are made.
-fn what_is_left(reach: &Reach, fuel: u64) -> LimitRequest {
-    let mut request = reach.context.extension::<LimitRequest>().cloned().unwrap_or_default();
-    let wall = reach.deadline.saturating_duration_since(Instant::now());
-    // A bound of zero counts as a mistake; what has nothing left ends at its first step.
+/// Returns the limits that are left for a nested call. Budgets that are counted are not among them: the calls share them.
+fn remaining_limits(conversation: &ConversationAccess, fuel: u64) -> LimitRequest {
+    let mut request = conversation
+        .context
+        .extension::<LimitRequest>()
+        .cloned()
+        .unwrap_or_default();
+    let wall = conversation.deadline.saturating_duration_since(Instant::now());
+    // A limit of zero is an invalid request. With one unit the call ends at its first step.
     let (fuel, wall) = (fuel.max(1), wall.max(Duration::from_millis(1)));
-    let depth = reach.limits.nested_depth_max;
+    let depth = conversation.limits.nested_depth_max;
     request.fuel_max = Some(request.fuel_max.map_or(fuel, |max| max.min(fuel)));
     request.wall_max = Some(request.wall_max.map_or(wall, |max| max.min(wall)));
     request.nested_depth_max = Some(request.nested_depth_max.map_or(depth, |max| max.min(depth)));

@@ -1,4 +1,4 @@
-//! What a guest writes to its standard output and error, kept up to a bound.
+//! The buffer for a guest's standard output and error, up to a limit.
 
 use std::io;
 use std::pin::Pin;
@@ -13,15 +13,16 @@ use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
 use toolwit_core::text::printable;
 
-/// The most that a guest may hand over in one write, in bytes.
+/// The largest single write of a guest, in bytes.
 const WRITE_BYTES_MAX: usize = 64 << 10;
 
-/// Keeps the first bytes and counts the rest: a guest that writes for ever neither blocks nor fills the host.
+/// A buffer that stores the first bytes and counts the rest. A guest that writes without end neither blocks nor fills the
+/// host's memory.
 #[derive(Clone, Debug)]
-pub(crate) struct LogBuffer(Arc<Mutex<Kept>>);
+pub(crate) struct LogBuffer(Arc<Mutex<LimitedBytes>>);
 
 #[derive(Debug)]
-struct Kept {
+struct LimitedBytes {
     bytes: Vec<u8>,
     bytes_max: usize,
     dropped: u64,
@@ -29,35 +30,36 @@ struct Kept {
 
 impl LogBuffer {
     pub(crate) fn new(bytes_max: usize) -> Self {
-        Self(Arc::new(Mutex::new(Kept {
+        Self(Arc::new(Mutex::new(LimitedBytes {
             bytes: Vec::new(),
             bytes_max,
             dropped: 0,
         })))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, LimitedBytes> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn push(&self, bytes: &[u8]) {
-        let mut kept = self.lock();
-        let room = kept.bytes_max.saturating_sub(kept.bytes.len()).min(bytes.len());
-        kept.bytes.extend_from_slice(&bytes[..room]);
-        kept.dropped = kept.dropped.saturating_add((bytes.len() - room) as u64);
+        let mut buffer = self.lock();
+        let room = buffer.bytes_max.saturating_sub(buffer.bytes.len()).min(bytes.len());
+        buffer.bytes.extend_from_slice(&bytes[..room]);
+        buffer.dropped = buffer.dropped.saturating_add((bytes.len() - room) as u64);
     }
 
-    /// How many bytes were written, kept or not.
+    /// Returns how many bytes were written, including the dropped ones.
     pub(crate) fn written(&self) -> u64 {
-        let kept = self.lock();
-        kept.dropped.saturating_add(kept.bytes.len() as u64)
+        let buffer = self.lock();
+        buffer.dropped.saturating_add(buffer.bytes.len() as u64)
     }
 
-    /// Takes out what was kept, as text without control characters, and says how much was dropped.
+    /// Takes the stored bytes as printable text that ends with the number of dropped bytes. Returns `None` if nothing was
+    /// written.
     pub(crate) fn take_text(&self) -> Option<Arc<str>> {
         let (bytes, dropped) = {
-            let mut kept = self.lock();
-            (std::mem::take(&mut kept.bytes), std::mem::take(&mut kept.dropped))
+            let mut buffer = self.lock();
+            (std::mem::take(&mut buffer.bytes), std::mem::take(&mut buffer.dropped))
         };
         if bytes.is_empty() && dropped == 0 {
             return None;
@@ -69,10 +71,10 @@ impl LogBuffer {
         Some(text.into())
     }
 
-    /// Reads the end of what was kept as one line, so that a trap can say what the guest wrote before it.
-    pub(crate) fn last_words(&self, chars_max: usize) -> Option<String> {
-        let kept = self.lock();
-        let text = printable(&String::from_utf8_lossy(&kept.bytes));
+    /// Returns the end of the stored text as one line, for the message of a trap.
+    pub(crate) fn last_line(&self, chars_max: usize) -> Option<String> {
+        let buffer = self.lock();
+        let text = printable(&String::from_utf8_lossy(&buffer.bytes));
         let words: Vec<_> = text.split_whitespace().collect();
         let line = words.join(" ");
         let from = line
@@ -83,7 +85,7 @@ impl LogBuffer {
         (!line.is_empty()).then(|| line[from..].to_owned())
     }
 
-    /// Takes out the bytes as they were written, up to the bound.
+    /// Takes the stored bytes unchanged.
     pub(crate) fn take_bytes(&self) -> Vec<u8> {
         std::mem::take(&mut self.lock().bytes)
     }
@@ -148,7 +150,7 @@ mod tests {
 
     // attack: B12, attack: C21
     #[test]
-    fn a_log_keeps_its_bound_and_drops_control_characters() {
+    fn a_log_respects_its_limit_and_drops_control_characters() {
         let log = LogBuffer::new(10);
         log.push(b"\x1b[31mred\n");
         log.push(b"and more");
@@ -158,11 +160,11 @@ mod tests {
     }
 
     #[test]
-    fn last_words_are_one_bounded_line() {
+    fn the_last_line_is_limited_and_has_no_line_breaks() {
         let log = LogBuffer::new(100);
-        assert_eq!(log.last_words(10), None);
+        assert_eq!(log.last_line(10), None);
         log.push("panicked at\n\x1b[1m  the cät\n".as_bytes());
-        assert_eq!(log.last_words(100).unwrap(), "panicked at [1m the cät");
-        assert_eq!(log.last_words(3).unwrap(), "cät");
+        assert_eq!(log.last_line(100).unwrap(), "panicked at [1m the cät");
+        assert_eq!(log.last_line(3).unwrap(), "cät");
     }
 }

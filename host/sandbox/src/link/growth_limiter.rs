@@ -1,31 +1,31 @@
-//! Memory and tables of one instance, summed and bounded.
+//! The limit on all memories and tables of one instance together.
 
 use wasmtime::ResourceLimiter;
 
 use toolwit_core::limits::CallLimits;
 
-/// A bound on growth that was met, and what was asked for.
+/// A growth that the limiter refused, with the total that it would have reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Denied {
+pub(crate) enum DeniedGrowth {
     Memory { bytes: u64 },
     TableElements { elements: u64 },
 }
 
-/// Counts what all memories and tables of a store hold together; wasmtime's own limiter counts each by itself.
+/// Limits the sum of all memories and tables of a store. The limiter of wasmtime limits each of them separately.
 #[derive(Debug)]
-pub(crate) struct Limiter {
+pub(crate) struct GrowthLimiter {
     memory_bytes: u64,
     memory_bytes_max: u64,
     memory_bytes_peak: u64,
     table_elements: u64,
     table_elements_max: u64,
     instances_max: usize,
-    /// What the last permitted growth added, taken back when it fails after all.
+    /// The amount of the last permitted growth, subtracted again if the allocation fails.
     last_growth: u64,
-    denied: Option<Denied>,
+    denied: Option<DeniedGrowth>,
 }
 
-impl Limiter {
+impl GrowthLimiter {
     pub(crate) fn new(limits: &CallLimits) -> Self {
         Self {
             memory_bytes: 0,
@@ -39,7 +39,7 @@ impl Limiter {
         }
     }
 
-    /// Forgets an earlier refusal and sets the bounds of the next call.
+    /// Clears an earlier refusal and sets the limits of the next call.
     pub(crate) fn start_call(&mut self, limits: &CallLimits) {
         self.memory_bytes_max = limits.memory_bytes_max;
         self.table_elements_max = limits.table_elements_max;
@@ -50,19 +50,19 @@ impl Limiter {
         self.memory_bytes_peak
     }
 
-    /// The last growth that was refused since the call began.
-    pub(crate) fn denied(&self) -> Option<Denied> {
+    /// Returns the last growth that was refused since the call started.
+    pub(crate) fn denied(&self) -> Option<DeniedGrowth> {
         self.denied
     }
 }
 
-impl ResourceLimiter for Limiter {
+impl ResourceLimiter for GrowthLimiter {
     fn memory_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
         let growth = (desired as u64).saturating_sub(current as u64);
         let wanted = self.memory_bytes.saturating_add(growth);
         if wanted > self.memory_bytes_max {
-            // The guest is told that there is no more, as on a small machine; many runtimes end the call well then.
-            self.denied = Some(Denied::Memory { bytes: wanted });
+            // `memory.grow` fails, as on a machine without free memory. Many runtimes end the call in order then.
+            self.denied = Some(DeniedGrowth::Memory { bytes: wanted });
             return Ok(false);
         }
         self.memory_bytes = wanted;
@@ -80,7 +80,7 @@ impl ResourceLimiter for Limiter {
         let growth = (desired as u64).saturating_sub(current as u64);
         let wanted = self.table_elements.saturating_add(growth);
         if wanted > self.table_elements_max {
-            self.denied = Some(Denied::TableElements { elements: wanted });
+            self.denied = Some(DeniedGrowth::TableElements { elements: wanted });
             return Ok(false);
         }
         self.table_elements = wanted;
@@ -115,25 +115,25 @@ mod tests {
 
     // attack: B7
     #[test]
-    fn all_memories_of_an_instance_count_together() {
+    fn all_memories_of_an_instance_share_one_limit() {
         let limits = CallLimits {
             memory_bytes_max: 3 << 16,
             ..CallLimits::default()
         };
-        let mut limiter = Limiter::new(&limits);
+        let mut limiter = GrowthLimiter::new(&limits);
         assert!(limiter.memory_growing(0, 2 << 16, None).unwrap());
         assert!(
             !limiter.memory_growing(0, 2 << 16, None).unwrap(),
-            "a second memory shares the bound"
+            "a second memory shares the limit"
         );
-        assert_eq!(limiter.denied(), Some(Denied::Memory { bytes: 4 << 16 }));
+        assert_eq!(limiter.denied(), Some(DeniedGrowth::Memory { bytes: 4 << 16 }));
         assert!(limiter.memory_growing(0, 1 << 16, None).unwrap());
         assert_eq!(limiter.memory_bytes_peak(), 3 << 16);
     }
 
     #[test]
-    fn growth_that_fails_after_all_is_given_back() {
-        let mut limiter = Limiter::new(&CallLimits {
+    fn failed_growth_is_not_counted() {
+        let mut limiter = GrowthLimiter::new(&CallLimits {
             memory_bytes_max: 1 << 16,
             ..CallLimits::default()
         });
