@@ -1,4 +1,4 @@
-//! A call of a dynamic tool, through the one function of `toolwit:plugin/dynamic`.
+//! A call of a dynamic tool: conversion of its arguments and its error.
 
 use std::sync::OnceLock;
 
@@ -9,28 +9,28 @@ use toolwit_core::text::printable;
 use toolwit_core::{Arguments, InputValidator, ToolDefinition, ToolError, ToolResult};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The maximum length of the guest's reason in an error message, in characters.
+/// The longest message of a guest's error, in characters. Unlike a result, an error cannot be read in parts.
 const REASON_CHARS_MAX: usize = 2_000;
 
-/// The call of one dynamic tool.
+/// The arguments of a dynamic tool, validated against its schema.
 #[derive(Default)]
 pub(crate) struct DynamicCall {
     /// Compiled by the first call: most tools are never called.
-    validator: OnceLock<Result<InputValidator, Error>>,
+    check: OnceLock<Result<InputValidator, Error>>,
 }
 
 impl DynamicCall {
-    /// Validates arguments against the schema of the tool, and returns the arguments of `dynamic.call`.
+    /// Validates arguments against the schema of the tool, and converts them to those of `dynamic.call`.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArguments`].
     pub(crate) fn arguments(&self, definition: &ToolDefinition, arguments: Arguments) -> Result<Arguments, Error> {
-        let validator = self.validator.get_or_init(|| input_validator(definition)).as_ref();
-        let checked = validator.map_err(Error::clone)?.check(arguments);
+        let check = self.check.get_or_init(|| input_validator(definition)).as_ref();
+        let checked = check.map_err(Error::clone)?.check(arguments);
         let arguments = Value::Object(checked.map_err(|error| match error {
             ToolError::Model(error) | ToolError::Operator(error) => error,
         })?);
-        // The host created the id, and a tool name cannot contain `#`.
+        // The host created the id, and a name cannot contain `#`.
         let name = definition.id.as_str().rsplit('#').next().unwrap_or_default();
         Ok(Arguments::from_iter([
             ("name".to_owned(), name.into()),
@@ -39,11 +39,11 @@ impl DynamicCall {
     }
 }
 
-/// Converts a `tool-error` into an error of its kind. `failed` stays a result, as the error of any tool does.
+/// Converts a `tool-error` in a result. The case `failed` stays a result, as the failure of any tool does.
 ///
 /// # Errors
-/// An error of the kind that the guest returned.
-pub(crate) fn answered(result: ToolResult) -> Result<ToolResult, Error> {
+/// The kind of every other case.
+pub(super) fn convert_tool_error(result: ToolResult) -> Result<ToolResult, Error> {
     let Some((case, text)) = result.value.as_ref().filter(|_| result.is_error()).and_then(case_of) else {
         return Ok(result);
     };
@@ -61,13 +61,13 @@ pub(crate) fn answered(result: ToolResult) -> Result<ToolResult, Error> {
     };
     let message: String = printable(text).chars().take(REASON_CHARS_MAX).collect();
     let message = match message {
-        text if text.trim().is_empty() => "the tool returned no message".to_owned(),
+        text if text.trim().is_empty() => "the tool gave no reason".to_owned(),
         text => text,
     };
     Err(Error::new(kind, Phase::Execute, message))
 }
 
-/// Returns the case and the text of a variant.
+/// Reads the case and the text of a variant from its JSON.
 fn case_of(value: &Value) -> Option<(&str, &str)> {
     let (case, text) = value.as_object()?.iter().next()?;
     Some((case, text.as_str()?))
