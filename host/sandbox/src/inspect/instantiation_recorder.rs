@@ -1,28 +1,29 @@
-//! What a component defines and instantiates, noted as it is parsed.
+//! Records the definitions and instantiations of a component while it is parsed.
 
 use wasmparser::{
     ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentOuterAliasKind, Instance, Payload,
 };
 
 use super::footprint::Footprint;
-use super::rehearsal::Rehearsal;
+use super::instantiation::Simulation;
 
-/// How deep components may nest.
+/// The maximum depth of nested components.
 pub(crate) const NESTING_MAX: usize = 100;
 
-/// Takes in a component as it is parsed.
-pub(crate) struct Survey {
+/// Records the instantiation steps of a component while it is parsed.
+pub(crate) struct InstantiationRecorder {
     definitions: Vec<Vec<Step>>,
-    open: Vec<Open>,
+    /// The innermost comes last.
+    open: Vec<OpenDefinition>,
 }
 
-/// What is being parsed: the innermost comes last.
-enum Open {
+/// A component or module that is being parsed.
+enum OpenDefinition {
     Component(usize),
     Module(Footprint),
 }
 
-/// What a component does when it is instantiated, in order.
+/// One step of the instantiation of a component.
 pub(crate) enum Step {
     DefineModule(Footprint),
     DefineComponent(usize),
@@ -30,12 +31,12 @@ pub(crate) enum Step {
     AliasExport(Space, u32, String),
     AliasOuter(Space, u32, u32),
     InstantiateModule(u32),
-    Instantiate(u32, Vec<Named>),
-    Group(Vec<Named>),
-    Export(Named),
+    Instantiate(u32, Vec<NamedItem>),
+    InstanceFromExports(Vec<NamedItem>),
+    Export(NamedItem),
 }
 
-/// The index spaces that matter here.
+/// The index spaces that hold modules, components and instances.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Space {
     Module,
@@ -43,14 +44,14 @@ pub(crate) enum Space {
     Instance,
 }
 
-/// Something from an index space, under a name.
-pub(crate) struct Named {
+/// A named item of an index space.
+pub(crate) struct NamedItem {
     pub(crate) name: String,
     pub(crate) space: Space,
     pub(crate) index: u32,
 }
 
-impl Named {
+impl NamedItem {
     fn new(name: &str, kind: ComponentExternalKind, index: u32) -> Option<Self> {
         Some(Self {
             name: name.to_owned(),
@@ -71,31 +72,31 @@ impl Space {
     }
 }
 
-impl Survey {
+impl InstantiationRecorder {
     pub(crate) fn new() -> Self {
         Self {
             definitions: vec![Vec::new()],
-            open: vec![Open::Component(0)],
+            open: vec![OpenDefinition::Component(0)],
         }
     }
 
-    /// How many components and modules are open.
+    /// Returns how many components and modules are being parsed, the nested ones included.
     pub(crate) fn depth(&self) -> usize {
         self.open.len()
     }
 
-    /// Notes what a part of the component defines.
+    /// Records the definitions of one part of the component.
     pub(crate) fn read(&mut self, payload: &Payload<'_>) -> wasmparser::Result<()> {
         match payload {
-            Payload::ModuleSection { .. } => self.open.push(Open::Module(Footprint::default())),
+            Payload::ModuleSection { .. } => self.open.push(OpenDefinition::Module(Footprint::default())),
             Payload::ComponentSection { .. } => {
                 let definition = self.definitions.len();
                 self.definitions.push(Vec::new());
                 self.step(Step::DefineComponent(definition));
-                self.open.push(Open::Component(definition));
+                self.open.push(OpenDefinition::Component(definition));
             }
             Payload::End(_) => {
-                if let Some(Open::Module(module)) = self.open.pop() {
+                if let Some(OpenDefinition::Module(module)) = self.open.pop() {
                     self.step(Step::DefineModule(module));
                 }
             }
@@ -108,13 +109,13 @@ impl Survey {
     }
 
     fn step(&mut self, step: Step) {
-        if let Some(Open::Component(definition)) = self.open.last() {
+        if let Some(OpenDefinition::Component(definition)) = self.open.last() {
             self.definitions[*definition].push(step);
         }
     }
 
     fn read_module(&mut self, payload: &Payload<'_>) -> wasmparser::Result<()> {
-        let Some(Open::Module(module)) = self.open.last_mut() else {
+        let Some(OpenDefinition::Module(module)) = self.open.last_mut() else {
             return Ok(());
         };
         match payload {
@@ -154,7 +155,7 @@ impl Survey {
             Payload::ComponentExportSection(section) => {
                 for export in section.clone() {
                     let export = export?;
-                    if let Some(named) = Named::new(export.name.name, export.kind, export.index) {
+                    if let Some(named) = NamedItem::new(export.name.name, export.kind, export.index) {
                         self.step(Step::Export(named));
                     }
                 }
@@ -207,14 +208,16 @@ impl Survey {
     fn read_instance(&mut self, instance: &ComponentInstance<'_>) {
         let step = match instance {
             ComponentInstance::Instantiate { component_index, args } => {
-                let args = args.iter().filter_map(|arg| Named::new(arg.name, arg.kind, arg.index));
+                let args = args
+                    .iter()
+                    .filter_map(|arg| NamedItem::new(arg.name, arg.kind, arg.index));
                 Step::Instantiate(*component_index, args.collect())
             }
             ComponentInstance::FromExports(exports) => {
                 let exports = exports.iter();
-                Step::Group(
+                Step::InstanceFromExports(
                     exports
-                        .filter_map(|export| Named::new(export.name.name, export.kind, export.index))
+                        .filter_map(|export| NamedItem::new(export.name.name, export.kind, export.index))
                         .collect(),
                 )
             }
@@ -222,8 +225,8 @@ impl Survey {
         self.step(step);
     }
 
-    /// Counts what an instance takes. The component must be valid.
+    /// Counts the resources that one instance takes. The component must be valid.
     pub(crate) fn count(&self) -> Footprint {
-        Rehearsal::of(&self.definitions)
+        Simulation::run(&self.definitions)
     }
 }

@@ -1,27 +1,27 @@
-//! Playing an instantiation through with nothing but names.
+//! Simulates an instantiation to count its core instances, memories and tables, without compiling anything.
 //!
-//! A component of a few hundred bytes can stand for a billion core instances: each of thirty components instantiates the
-//! one before it twice. The compiler would unfold them all, so that they are counted first.
+//! A component of a few hundred bytes can expand to a billion core instances: each of thirty components instantiates the
+//! previous one twice. The compiler would expand them all, so they are counted first.
 
 use std::collections::HashMap;
 
 use super::footprint::Footprint;
-use super::survey::{NESTING_MAX, Named, Space, Step};
+use super::instantiation_recorder::{NESTING_MAX, NamedItem, Space, Step};
 
-/// How many steps are taken before the rest is called too many.
-const STEPS_MAX: usize = 200_000;
+/// The maximum number of simulated steps.
+pub(super) const SIMULATION_STEPS_MAX: usize = 200_000;
 
 type Exports<'a> = HashMap<&'a str, Item>;
 
-/// What stands in an index space while the instantiation is played through.
+/// An item of an index space.
 #[derive(Clone, Copy)]
 enum Item {
     Module(Footprint),
-    /// A component, and the scope in which it was defined.
+    /// A component: the index of its definition, and of the scope that defines it.
     Component(usize, usize),
-    /// Which of [`Rehearsal::instances`] it is.
+    /// An index into [`Simulation::instances`].
     Instance(usize),
-    /// Comes from the host, which instantiates nothing.
+    /// An import from the host, which instantiates nothing.
     Foreign,
 }
 
@@ -32,8 +32,8 @@ struct Scope {
     outer: Option<usize>,
 }
 
-/// Scopes and instances may refer to each other in circles, so that all live until the end.
-pub(crate) struct Rehearsal<'a> {
+/// The state of a simulation. Scopes and instances can refer to each other in cycles, so all live until the end.
+pub(crate) struct Simulation<'a> {
     definitions: &'a [Vec<Step>],
     scopes: Vec<Scope>,
     instances: Vec<Exports<'a>>,
@@ -41,20 +41,20 @@ pub(crate) struct Rehearsal<'a> {
     steps: usize,
 }
 
-impl<'a> Rehearsal<'a> {
-    /// Plays the instantiation of the first definition through.
-    pub(crate) fn of(definitions: &'a [Vec<Step>]) -> Footprint {
-        let mut rehearsal = Self {
+impl<'a> Simulation<'a> {
+    /// Simulates the instantiation of the first definition.
+    pub(crate) fn run(definitions: &'a [Vec<Step>]) -> Footprint {
+        let mut simulation = Self {
             definitions,
             scopes: Vec::new(),
             instances: Vec::new(),
             footprint: Footprint::default(),
             steps: 0,
         };
-        if rehearsal.instantiate(0, None, &Exports::new(), 0).is_none() {
-            rehearsal.footprint.is_endless = true;
+        if simulation.instantiate(0, None, &Exports::new(), 0).is_none() {
+            simulation.footprint.is_incomplete = true;
         }
-        rehearsal.footprint
+        simulation.footprint
     }
 
     fn get(&self, scope: usize, space: Space, index: u32) -> Item {
@@ -63,7 +63,7 @@ impl<'a> Rehearsal<'a> {
         item.copied().unwrap_or(Item::Foreign)
     }
 
-    fn group(&mut self, scope: usize, named: &'a [Named]) -> Option<Exports<'a>> {
+    fn group(&mut self, scope: usize, named: &'a [NamedItem]) -> Option<Exports<'a>> {
         self.take_steps(named.len())?;
         let items = named.iter();
         Some(
@@ -75,15 +75,15 @@ impl<'a> Rehearsal<'a> {
 
     fn take_steps(&mut self, steps: usize) -> Option<()> {
         self.steps = self.steps.saturating_add(steps);
-        (self.steps <= STEPS_MAX).then_some(())
+        (self.steps <= SIMULATION_STEPS_MAX).then_some(())
     }
 
-    fn keep(&mut self, exports: Exports<'a>) -> Item {
+    fn add_instance(&mut self, exports: Exports<'a>) -> Item {
         self.instances.push(exports);
         Item::Instance(self.instances.len() - 1)
     }
 
-    /// Instantiates a component. `None` when there is no end in sight.
+    /// Instantiates a component. `None` if the simulation exceeds its limits.
     fn instantiate(
         &mut self,
         definition: usize,
@@ -113,7 +113,7 @@ impl<'a> Rehearsal<'a> {
         Some(exports)
     }
 
-    /// Takes one step, and returns what it puts into which index space.
+    /// Simulates one step. Returns the item that it adds, with the index space.
     fn step(
         &mut self,
         scope: usize,
@@ -126,9 +126,9 @@ impl<'a> Rehearsal<'a> {
             Step::DefineComponent(inner) => (Space::Component, Item::Component(*inner, scope)),
             Step::Import(space, name) => (*space, args.get(name.as_str()).copied().unwrap_or(Item::Foreign)),
             Step::Export(named) => (named.space, self.get(scope, named.space, named.index)),
-            Step::Group(named) => {
+            Step::InstanceFromExports(named) => {
                 let exports = self.group(scope, named)?;
-                (Space::Instance, self.keep(exports))
+                (Space::Instance, self.add_instance(exports))
             }
             Step::AliasExport(space, instance, name) => {
                 let item = match self.get(scope, Space::Instance, *instance) {
@@ -158,7 +158,7 @@ impl<'a> Rehearsal<'a> {
                 Item::Component(inner, around) => {
                     let args = self.group(scope, args)?;
                     let exports = self.instantiate(inner, Some(around), &args, depth + 1)?;
-                    (Space::Instance, self.keep(exports))
+                    (Space::Instance, self.add_instance(exports))
                 }
                 _ => (Space::Instance, Item::Foreign),
             },
