@@ -116,7 +116,7 @@ async fn resource_with_an_unusable_id_is_not_an_entity_and_affects_no_other() {
         ("empty", "its `id` is empty"),
         ("blank", "its `id` is empty"),
         ("long", "its `id` has 1000 bytes; at most 256 are allowed"),
-        ("control", "its `id` holds control characters"),
+        ("control", "its `id` contains control characters"),
     ] {
         let before = museum.names();
         let wrong = museum.value("wrong", json!({"flaw": flaw})).await;
@@ -311,7 +311,7 @@ async fn sessions_of_a_conversation_are_limited() {
     let gone = conversation.error("token_bump", json!({"token_id": "1"})).await;
     assert_eq!(
         gone.message,
-        "the token `1` is gone: the host had to make room for other conversations"
+        "the token `1` is gone: the host evicted it in favor of other conversations"
     );
     assert_eq!(
         other.value("token_bump", json!({"token_id": "1"})).await,

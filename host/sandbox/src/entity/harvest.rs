@@ -1,4 +1,4 @@
-//! After a call: from the handles in its result to entities with ids, descriptions and tools.
+//! Turns the handles in a result into entities with ids, descriptions and tools.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -6,59 +6,76 @@ use std::sync::Arc;
 use serde_json::Value;
 use wasmtime::component::Val;
 
-use super::entity::{
-    EntityTable, ID_BYTES_MAX, LiveEntity, PluginEntity, bound_tool_names, entity_json, invalid_json, shared_tool_names,
-};
-use crate::call::instance::{CallClock, Instance};
+use futures::future::{BoxFuture, FutureExt};
+
+use super::entity::{ID_BYTES_MAX, PluginEntity, bound_tool_names, entity_json, invalid_json, shared_tool_names};
+use crate::call::entity_table::{EntityTable, LiveEntity};
+use crate::call::guarded::RunningCall;
+use crate::call::instance::Instance;
 use crate::call::session::Session;
-use crate::link::linked::Linked;
+use crate::call::session_call::{GatheredEntities, ResourceGatherer, ResultHandles};
 use crate::values::encode::{FoundHandle, encode};
 use crate::values::types::{Resource, ResourceIndex, Shape};
 use toolwit_core::Error;
 use toolwit_core::text::printable;
 use toolwit_core::{Rebinding, ToolProvider};
 
-/// Entities of one type in one result that get tools of their own; more of them share one set.
+/// The maximum number of entities of one type in one result that get tools of their own. More share one set of tools.
 const ENTITIES_PER_RESULT_MAX: usize = 16;
 
-/// Entities of one result that are asked to describe themselves.
+/// The maximum number of entities of one result whose description is queried.
 const DESCRIBED_MAX: usize = 16;
 
-/// What the handles of a result became.
-pub(crate) struct Gathered {
-    /// What stands for each handle, in the order in which they were found.
-    pub(crate) values: Vec<Value>,
-    /// Who brings tools into the conversation.
-    pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
+/// Turns the resources of a session's results into entities.
+pub(crate) static ENTITY_GATHERER: EntityGatherer = EntityGatherer;
+
+/// See [`ENTITY_GATHERER`].
+pub(crate) struct EntityGatherer;
+
+impl ResourceGatherer for EntityGatherer {
+    fn gather<'a>(
+        &'a self,
+        session: &'a Arc<Session>,
+        call: &'a RunningCall<'a>,
+        instance: &'a mut Instance,
+        entities: &'a mut EntityTable,
+        result: ResultHandles<'a>,
+    ) -> BoxFuture<'a, Result<GatheredEntities, Error>> {
+        let harvest = Harvest {
+            session,
+            call,
+            depth: result.depth,
+        };
+        async move { harvest.gather(instance, entities, result.handles).await }.boxed()
+    }
 }
 
-/// Asks the guest about the resources that it just gave. All of it draws on what is left of the call's bounds.
-pub(crate) struct Harvest<'a> {
-    pub(crate) session: &'a Arc<Session>,
-    pub(crate) linked: &'a Linked,
-    pub(crate) clock: &'a CallClock<'a>,
-    /// How many entities lie between the new ones and a tool that was there from the start.
-    pub(crate) depth: u32,
+/// Queries the guest about the resources that it returned, within the remaining limits of the call.
+struct Harvest<'a> {
+    session: &'a Arc<Session>,
+    call: &'a RunningCall<'a>,
+    /// The number of calls of entity methods that led to the new entities.
+    depth: u32,
 }
 
 impl Harvest<'_> {
-    /// Registers every handle. An entity that was there keeps its instance, and the new handle is dropped.
+    /// Registers every handle. For an entity that is already registered, one of the two handles is dropped.
     ///
     /// # Errors
-    /// Whatever ended the guest while it was asked; its instance is lost then.
-    pub(crate) async fn gather(
+    /// An error of the guest. Its instance is lost then.
+    async fn gather(
         &self,
         instance: &mut Instance,
         entities: &mut EntityTable,
         found: &[FoundHandle],
-    ) -> Result<Gathered, Error> {
+    ) -> Result<GatheredEntities, Error> {
         let shape = &self.session.plugin().inspection().shape;
         let mut counts: HashMap<ResourceIndex, usize> = HashMap::new();
         for handle in found {
             *counts.entry(handle.resource).or_default() += 1;
         }
-        let mut told = HashSet::new();
-        let mut gathered = Gathered {
+        let mut listed = HashSet::new();
+        let mut gathered = GatheredEntities {
             values: Vec::with_capacity(found.len()),
             providers: Vec::new(),
         };
@@ -69,30 +86,38 @@ impl Harvest<'_> {
             let id = match self.identify(instance, entities, resource, handle).await? {
                 Ok(id) => id,
                 Err(reason) => {
-                    instance.drop_handle(handle.handle, self.clock).await?;
+                    instance.drop_handle(handle.handle, &self.call.clock).await?;
                     gathered.values.push(invalid_json(resource, &reason));
                     continue;
                 }
             };
-            let kept = self.keep(instance, entities, handle, &id).await?;
+            let entity = self.register(instance, entities, handle, &id).await?;
             let description = if at < DESCRIBED_MAX {
-                self.describe(instance, shape, resource, kept).await?
+                self.describe(instance, shape, resource, entity).await?
             } else {
                 None
             };
-            let tools = match is_shared {
-                // Told once for each type: it is the same for all of them.
-                true if told.insert(handle.resource) => shared_tool_names(self.session, resource),
-                true => Vec::new(),
-                false => bound_tool_names(self.session, resource, &id),
+            let tools = if !is_shared {
+                bound_tool_names(self.session, resource, &id)
+            } else if listed.insert(handle.resource) {
+                shared_tool_names(self.session, resource)
+            } else {
+                // Shared tools are listed once for each type.
+                Vec::new()
             };
             gathered.values.push(entity_json(resource, &id, description, &tools));
-            gathered.provide(self.session, handle.resource, (!is_shared).then_some(id), kept.depth);
+            provide(
+                &mut gathered,
+                self.session,
+                handle.resource,
+                (!is_shared).then_some(id),
+                entity.depth,
+            );
         }
         Ok(gathered)
     }
 
-    /// Asks a resource for its id, or counts it. The inner error says why it cannot be an entity.
+    /// Queries the id of a resource, or assigns a number. The inner error is the reason why it cannot be an entity.
     async fn identify(
         &self,
         instance: &mut Instance,
@@ -104,7 +129,7 @@ impl Harvest<'_> {
             return Ok(Ok(entities.next_number(handle.resource)));
         };
         let answer = instance
-            .call(self.linked, id, &[Val::Resource(handle.handle)], self.clock)
+            .call(self.call.linked, id, &[Val::Resource(handle.handle)], &self.call.clock)
             .await?;
         Ok(match answer {
             Some(Val::String(id)) if id.trim().is_empty() => Err("its `id` is empty".to_owned()),
@@ -112,14 +137,14 @@ impl Harvest<'_> {
                 "its `id` has {} bytes; at most {ID_BYTES_MAX} are allowed",
                 id.len()
             )),
-            Some(Val::String(id)) if printable(&id) != id => Err("its `id` holds control characters".to_owned()),
+            Some(Val::String(id)) if printable(&id) != id => Err("its `id` contains control characters".to_owned()),
             Some(Val::String(id)) => Ok(id),
-            _ => Err("its `id` is no text".to_owned()),
+            _ => Err("its `id` is not a string".to_owned()),
         })
     }
 
-    /// Keeps the entity that is live under this id, else the new one.
-    async fn keep(
+    /// Registers an entity. If one is live under this id, the resource's rebinding decides which of them is kept.
+    async fn register(
         &self,
         instance: &mut Instance,
         entities: &mut EntityTable,
@@ -134,7 +159,7 @@ impl Harvest<'_> {
             } else {
                 live.handle
             };
-            instance.drop_handle(old, self.clock).await?;
+            instance.drop_handle(old, &self.call.clock).await?;
             if rebinding == Rebinding::Keep {
                 return Ok(live);
             }
@@ -158,7 +183,12 @@ impl Harvest<'_> {
             return Ok(None);
         };
         let answer = instance
-            .call(self.linked, describe, &[Val::Resource(entity.handle)], self.clock)
+            .call(
+                self.call.linked,
+                describe,
+                &[Val::Resource(entity.handle)],
+                &self.call.clock,
+            )
             .await?;
         let ty = shape.functions[describe].result.as_ref();
         Ok(ty
@@ -167,17 +197,21 @@ impl Harvest<'_> {
     }
 }
 
-impl Gathered {
-    /// Adds a provider, one for all entities of a type where they share their tools.
-    fn provide(&mut self, session: &Arc<Session>, resource: ResourceIndex, id: Option<String>, depth: u32) {
-        let provider = PluginEntity::new(session.clone(), resource, id, depth);
-        let is_there = |other: &Arc<dyn ToolProvider>| {
-            other.prefix() == provider.prefix()
-                && other.namespace() == provider.namespace()
-                && other.instance_id() == provider.instance_id()
-        };
-        if !self.providers.iter().any(is_there) {
-            self.providers.push(Arc::new(provider));
-        }
+/// Adds a provider of tools: one for all entities of a type if they share their tools.
+fn provide(
+    gathered: &mut GatheredEntities,
+    session: &Arc<Session>,
+    resource: ResourceIndex,
+    id: Option<String>,
+    depth: u32,
+) {
+    let provider = PluginEntity::new(session.clone(), resource, id, depth);
+    let is_same = |other: &Arc<dyn ToolProvider>| {
+        other.prefix() == provider.prefix()
+            && other.namespace() == provider.namespace()
+            && other.instance_id() == provider.instance_id()
+    };
+    if !gathered.providers.iter().any(is_same) {
+        gathered.providers.push(Arc::new(provider));
     }
 }

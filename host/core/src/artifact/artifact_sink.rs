@@ -1,0 +1,90 @@
+//! Receivers of artifacts.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::{Artifact, Error, ToolContext};
+
+/// A receiver of artifacts, such as the blackboard, a list or an event stream. A closure over an artifact is a sink.
+pub trait ArtifactSink: Send + Sync {
+    /// Receives an artifact.
+    ///
+    /// # Errors
+    /// If the artifact could not be stored; the reason is appended to the text of the result.
+    fn take(&self, artifact: &Artifact, context: &ToolContext) -> Result<(), Error>;
+}
+
+impl<F: Fn(&Artifact) -> Result<(), Error> + Send + Sync> ArtifactSink for F {
+    fn take(&self, artifact: &Artifact, _context: &ToolContext) -> Result<(), Error> {
+        self(artifact)
+    }
+}
+
+/// A sink that stores artifacts on the blackboard of the process.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BlackboardSink;
+
+impl ArtifactSink for BlackboardSink {
+    fn take(&self, artifact: &Artifact, context: &ToolContext) -> Result<(), Error> {
+        context.blackboard()?.put(artifact.clone())
+    }
+}
+
+/// A sink that collects artifacts in a list. Clones share the list.
+#[derive(Clone, Debug, Default)]
+pub struct ListSink {
+    taken: Arc<Mutex<Vec<Artifact>>>,
+}
+
+impl ListSink {
+    /// Creates an empty list.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns the artifacts, oldest first.
+    #[must_use]
+    pub fn artifacts(&self) -> Vec<Artifact> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl ArtifactSink for ListSink {
+    fn take(&self, artifact: &Artifact, _context: &ToolContext) -> Result<(), Error> {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.push(artifact.clone());
+        Ok(())
+    }
+}
+
+/// A sink that passes each artifact to several sinks, in order.
+#[derive(Clone, Default)]
+pub struct CompositeSink {
+    sinks: Vec<Arc<dyn ArtifactSink>>,
+}
+
+impl CompositeSink {
+    /// Creates a sink without receivers.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a sink.
+    #[must_use]
+    pub fn and(mut self, sink: impl ArtifactSink + 'static) -> Self {
+        self.sinks.push(Arc::new(sink));
+        self
+    }
+}
+
+impl ArtifactSink for CompositeSink {
+    /// Passes the artifact to every sink, also after an error, and returns the first error.
+    fn take(&self, artifact: &Artifact, context: &ToolContext) -> Result<(), Error> {
+        let mut outcome = Ok(());
+        for sink in &self.sinks {
+            outcome = outcome.and(sink.take(artifact, context));
+        }
+        outcome
+    }
+}

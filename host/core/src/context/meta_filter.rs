@@ -1,0 +1,157 @@
+//! Exchange of context values with other systems, as `_meta` of the Model Context Protocol.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::ToolContext;
+
+/// A function that computes the values that pass.
+type Convert = dyn Fn(&Map<String, Value>) -> Map<String, Value> + Send + Sync;
+
+/// A filter for the values of a [`ToolContext`] that are sent to a server, and for those that a client sends.
+///
+/// The default passes no values: a context may hold tenants and tokens, which must not reach a foreign server.
+///
+/// ```
+/// use toolwit_core::{MetaFilter, ToolContext};
+///
+/// let context = ToolContext::new().with("tenant", "acme").with("token", "secret");
+/// assert!(MetaFilter::default().outgoing(&context).is_empty());
+/// let some = MetaFilter::allow(["tenant"]).outgoing(&context);
+/// assert_eq!(some.keys().collect::<Vec<_>>(), ["tenant"]);
+/// ```
+#[derive(Clone, Default)]
+pub struct MetaFilter(Rule);
+
+#[derive(Clone, Default)]
+enum Rule {
+    #[default]
+    Nothing,
+    Everything,
+    Allow(BTreeSet<String>),
+    Deny(BTreeSet<String>),
+    Custom(Arc<Convert>),
+}
+
+impl MetaFilter {
+    /// Passes no values.
+    #[must_use]
+    pub fn nothing() -> Self {
+        Self(Rule::Nothing)
+    }
+
+    /// Passes all values, for a trusted server.
+    #[must_use]
+    pub fn pass_through() -> Self {
+        Self(Rule::Everything)
+    }
+
+    /// Passes only these keys.
+    #[must_use]
+    pub fn allow<K: Into<String>>(keys: impl IntoIterator<Item = K>) -> Self {
+        Self(Rule::Allow(keys.into_iter().map(Into::into).collect()))
+    }
+
+    /// Passes all keys except these.
+    #[must_use]
+    pub fn deny<K: Into<String>>(keys: impl IntoIterator<Item = K>) -> Self {
+        Self(Rule::Deny(keys.into_iter().map(Into::into).collect()))
+    }
+
+    /// Passes the values that a function returns.
+    #[must_use]
+    pub fn custom(convert: impl Fn(&Map<String, Value>) -> Map<String, Value> + Send + Sync + 'static) -> Self {
+        Self(Rule::Custom(Arc::new(convert)))
+    }
+
+    /// Returns the default for a server: all values if it is trusted, otherwise none.
+    #[must_use]
+    pub fn for_server(is_trusted: bool) -> Self {
+        if is_trusted {
+            Self::pass_through()
+        } else {
+            Self::nothing()
+        }
+    }
+
+    /// Returns the values to send with a call.
+    #[must_use]
+    pub fn outgoing(&self, context: &ToolContext) -> Map<String, Value> {
+        let all = context
+            .keys()
+            .filter_map(|key| Some((key.to_owned(), context.get(key)?.clone())));
+        self.filter(all.collect())
+    }
+
+    /// Creates a context from the values that a client sent.
+    #[must_use]
+    pub fn incoming(&self, meta: &Map<String, Value>) -> ToolContext {
+        let values = self.filter(meta.clone()).into_iter();
+        values.fold(ToolContext::new(), |context, (key, value)| context.with(key, value))
+    }
+
+    fn filter(&self, mut values: Map<String, Value>) -> Map<String, Value> {
+        match &self.0 {
+            Rule::Nothing => values.clear(),
+            Rule::Everything => {}
+            Rule::Allow(keys) => values.retain(|key, _| keys.contains(key)),
+            Rule::Deny(keys) => values.retain(|key, _| !keys.contains(key)),
+            Rule::Custom(convert) => return convert(&values),
+        }
+        values
+    }
+}
+
+impl fmt::Debug for MetaFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match &self.0 {
+            Rule::Nothing => "nothing",
+            Rule::Everything => "pass through",
+            Rule::Allow(_) => "allow",
+            Rule::Deny(_) => "deny",
+            Rule::Custom(_) => "custom",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn keys(meta: &Map<String, Value>) -> Vec<&str> {
+        meta.keys().map(String::as_str).collect()
+    }
+
+    // accept: 90
+    #[test]
+    fn untrusted_server_receives_no_values() {
+        let context = ToolContext::new().with("tenant", "acme").with("token", "hunter2");
+        assert!(MetaFilter::default().outgoing(&context).is_empty());
+        assert!(MetaFilter::for_server(false).outgoing(&context).is_empty());
+        assert_eq!(
+            keys(&MetaFilter::for_server(true).outgoing(&context)),
+            ["tenant", "token"]
+        );
+        assert_eq!(
+            keys(&MetaFilter::allow(["tenant", "none"]).outgoing(&context)),
+            ["tenant"]
+        );
+        assert_eq!(keys(&MetaFilter::deny(["token"]).outgoing(&context)), ["tenant"]);
+        let renamed = MetaFilter::custom(|values| Map::from_iter([("org".to_owned(), values["tenant"].clone())]));
+        assert_eq!(keys(&renamed.outgoing(&context)), ["org"]);
+    }
+
+    // accept: 146
+    #[test]
+    fn allowed_client_values_become_context() {
+        let meta = Map::from_iter([("tenant".to_owned(), json!("acme")), ("admin".to_owned(), json!(true))]);
+        let context = MetaFilter::allow(["tenant"]).incoming(&meta);
+        assert_eq!((context.text("tenant"), context.get("admin")), (Some("acme"), None));
+        assert_eq!(MetaFilter::default().incoming(&meta).keys().count(), 0);
+    }
+}

@@ -1,0 +1,25 @@
+//! Output of tools and models to the user.
+
+/// A receiver of messages from tools, and of streamed text from the model, for the user.
+///
+/// A service sends them to a channel, the command line prints them, a test collects them.
+pub trait OutputSink: Send + Sync {
+    /// Receives a progress message, which the next one replaces.
+    fn progress(&self, text: &str);
+
+    /// Receives a permanent message.
+    fn communicate(&self, text: &str);
+
+    /// Receives a chunk of streamed model text. The outcome of the run has the complete text. By default, chunks are discarded.
+    fn words(&self, _text: &str) {}
+}
+
+/// An output that discards everything, for calls without a receiver.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoOutput;
+
+impl OutputSink for NoOutput {
+    fn progress(&self, _text: &str) {}
+
+    fn communicate(&self, _text: &str) {}
+}

@@ -1,0 +1,252 @@
+//! Decorators of tools.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::approval::ApprovalGate;
+use super::one_shot::OneShot;
+use crate::artifact::Capturing;
+use crate::{
+    Approver, Arguments, ArtifactCapture, BlackboardSink, Error, ErrorKind, Phase, Signal, Tool, ToolContext,
+    ToolDefinition, ToolError, ToolResult,
+};
+
+/// Behaviour around each call of a tool.
+///
+/// A decorator normally passes the context to the tool unchanged. [`ToolExt::with_decorator`] applies one.
+///
+/// ```
+/// use std::sync::Arc;
+/// use toolwit_core::{Arguments, Decorator, Tool, ToolContext, ToolError, ToolExt, ToolResult};
+///
+/// struct Shout;
+///
+/// #[async_trait::async_trait]
+/// impl Decorator for Shout {
+///     async fn call(&self, tool: &dyn Tool, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+///         let mut result = tool.call(arguments, context).await?;
+///         result.for_llm = result.for_llm.to_uppercase();
+///         Ok(result)
+///     }
+/// }
+/// # fn example(tool: Arc<dyn Tool>) -> impl Tool {
+/// tool.with_decorator(Shout)
+/// # }
+/// ```
+#[async_trait]
+pub trait Decorator: Send + Sync {
+    /// Calls the tool, or returns a result in its place.
+    ///
+    /// # Errors
+    /// As [`Tool::call`].
+    async fn call(&self, tool: &dyn Tool, arguments: Arguments, context: &ToolContext)
+    -> Result<ToolResult, ToolError>;
+
+    /// Returns the group whose calls must run sequentially, by default that of the tool.
+    fn serial_group(&self, tool: &dyn Tool) -> Option<u64> {
+        tool.serial_group()
+    }
+}
+
+/// A tool with a [`Decorator`], or with another description or name. The inner tool does not change.
+#[derive(Clone)]
+pub struct DecoratedTool {
+    definition: ToolDefinition,
+    tool: Arc<dyn Tool>,
+    decorator: Option<Arc<dyn Decorator>>,
+}
+
+#[async_trait]
+impl Tool for DecoratedTool {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+        match &self.decorator {
+            Some(decorator) => decorator.call(self.tool.as_ref(), arguments, context).await,
+            None => self.tool.call(arguments, context).await,
+        }
+    }
+
+    fn decorated_tool(&self) -> Option<&Arc<dyn Tool>> {
+        Some(&self.tool)
+    }
+
+    fn serial_group(&self) -> Option<u64> {
+        match &self.decorator {
+            Some(decorator) => decorator.serial_group(self.tool.as_ref()),
+            None => self.tool.serial_group(),
+        }
+    }
+}
+
+/// Methods that decorate any tool. [`Tool::decorated_tool`] returns the inner tool.
+///
+/// ```
+/// # use std::time::Duration;
+/// use toolwit_core::{Tool, ToolExt};
+///
+/// # fn example(search: impl Tool + 'static) -> impl Tool {
+/// search
+///     .with_note("Use it when the catalogue has no answer.")
+///     .with_timeout(Duration::from_secs(5))
+///     .publish_artifacts()
+/// # }
+/// ```
+pub trait ToolExt: Tool + Sized + 'static {
+    /// Applies a decorator.
+    fn with_decorator(self, decorator: impl Decorator + 'static) -> DecoratedTool {
+        let definition = self.definition().clone();
+        DecoratedTool {
+            definition,
+            tool: Arc::new(self),
+            decorator: Some(Arc::new(decorator)),
+        }
+    }
+
+    /// Replaces the description.
+    fn with_description(self, description: impl Into<String>) -> DecoratedTool {
+        let mut definition = self.definition().clone();
+        definition.description = description.into();
+        redefined(self, definition)
+    }
+
+    /// Appends a sentence to the description.
+    fn with_note(self, note: impl AsRef<str>) -> DecoratedTool {
+        let description = &self.definition().description;
+        let description = if description.is_empty() {
+            note.as_ref().to_owned()
+        } else {
+            format!("{description} {}", note.as_ref())
+        };
+        self.with_description(description)
+    }
+
+    /// Changes the name and the id, so that both tools can be in one conversation.
+    fn with_name(self, name: impl Into<String>) -> DecoratedTool {
+        let name = name.into();
+        let mut definition = self.definition().clone();
+        definition.id = definition.id.named(&name);
+        definition.names = vec![name];
+        redefined(self, definition)
+    }
+
+    /// Ends the run with the result of this tool as its answer, unless it is an error.
+    fn return_direct(self) -> DecoratedTool {
+        self.with_decorator(ReturnDirect)
+    }
+
+    /// Adds the artifacts of its results to the blackboard.
+    fn publish_artifacts(self) -> DecoratedTool {
+        self.capture_artifacts(ArtifactCapture::to(BlackboardSink))
+    }
+
+    /// Passes the artifacts of its results to a sink. The results keep them.
+    fn capture_artifacts(self, capture: ArtifactCapture) -> DecoratedTool {
+        self.with_decorator(Capturing::new(capture))
+    }
+
+    /// Runs the tool once per loop. Later calls return a reference to the history and this advice.
+    ///
+    /// For tools whose result stays in the context of the model, such as one that loads instructions. Failed calls do not count.
+    /// Outside a loop, every call runs.
+    fn one_shot_per_loop(self, advice: impl Into<String>) -> DecoratedTool {
+        self.with_decorator(OneShot::new(advice.into()))
+    }
+
+    /// Requires approval of each call.
+    fn with_approval(self, approver: impl Approver + 'static) -> DecoratedTool {
+        self.with_decorator(ApprovalGate::new(approver))
+    }
+
+    /// Cancels a call that takes longer, then drops it.
+    fn with_timeout(self, timeout: Duration) -> DecoratedTool {
+        self.with_decorator(Timeout(timeout))
+    }
+
+    /// Adds the signal [`Signal::Replan`] to a successful result if `reason` returns a reason.
+    fn replan_when(
+        self,
+        reason: impl Fn(&ToolResult, &ToolContext) -> Option<String> + Send + Sync + 'static,
+    ) -> DecoratedTool {
+        self.with_decorator(Replanning(reason))
+    }
+}
+
+impl<T: Tool + Sized + 'static> ToolExt for T {}
+
+fn redefined(tool: impl Tool + 'static, definition: ToolDefinition) -> DecoratedTool {
+    DecoratedTool {
+        definition,
+        tool: Arc::new(tool),
+        decorator: None,
+    }
+}
+
+struct ReturnDirect;
+
+#[async_trait]
+impl Decorator for ReturnDirect {
+    async fn call(
+        &self,
+        tool: &dyn Tool,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        Ok(tool.call(arguments, context).await?.as_answer())
+    }
+}
+
+struct Timeout(Duration);
+
+#[async_trait]
+impl Decorator for Timeout {
+    async fn call(
+        &self,
+        tool: &dyn Tool,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        let cancel = context.cancel().child_token();
+        let stop = cancel.clone().drop_guard();
+        let context = context.clone().with_cancel(cancel);
+        let answer = tokio::time::timeout(self.0, tool.call(arguments, &context)).await;
+        stop.disarm();
+        answer.unwrap_or_else(|_| {
+            context.cancel().cancel();
+            let message = format!(
+                "the call took longer than {:?} and was cancelled; it may have taken effect",
+                self.0
+            );
+            let error = Error::new(ErrorKind::Timeout, Phase::Execute, message);
+            Err(ToolError::Model(error.with_tool(tool.definition().name())))
+        })
+    }
+}
+
+struct Replanning<F>(F);
+
+#[async_trait]
+impl<F> Decorator for Replanning<F>
+where
+    F: Fn(&ToolResult, &ToolContext) -> Option<String> + Send + Sync,
+{
+    async fn call(
+        &self,
+        tool: &dyn Tool,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        let result = tool.call(arguments, context).await?;
+        if result.is_error() || result.signal.is_some() {
+            return Ok(result);
+        }
+        Ok(match (self.0)(&result, context) {
+            Some(reason) => result.with_signal(Signal::replan(reason)),
+            None => result,
+        })
+    }
+}

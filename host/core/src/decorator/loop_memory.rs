@@ -1,0 +1,150 @@
+//! Memory of the keys that a loop has used.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::ToolContext;
+
+/// Loops in a memory. The least recently used loop is forgotten, which costs a repetition.
+const LOOPS_MAX: usize = 256;
+
+/// Keys of one loop in a memory.
+const KEYS_MAX: usize = 1_024;
+
+/// A set of keys for each loop, identified by the loop id in the context.
+///
+/// Outside a loop, no key is stored, so that every use is the first.
+///
+/// ```
+/// use toolwit_core::{LOOP_ID, LoopMemory, ToolContext};
+///
+/// let memory = LoopMemory::new();
+/// let context = ToolContext::new().with(LOOP_ID, "a");
+/// assert!(memory.insert(&context, "rules"));
+/// assert!(!memory.insert(&context, "rules"));
+/// assert!(memory.insert(&ToolContext::new().with(LOOP_ID, "b"), "rules"));
+/// ```
+#[derive(Debug, Default)]
+pub struct LoopMemory {
+    /// The loops, least recently used first.
+    loops: Mutex<VecDeque<(String, HashSet<String>)>>,
+}
+
+impl LoopMemory {
+    /// Creates an empty memory.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds the key in the current loop. Returns whether it was not there before.
+    pub fn insert(&self, context: &ToolContext, key: &str) -> bool {
+        let first = !self.contains(context, key);
+        self.store(context, key);
+        first
+    }
+
+    /// Returns whether the key was added in the current loop.
+    #[must_use]
+    pub fn contains(&self, context: &ToolContext, key: &str) -> bool {
+        let Some(id) = context.loop_id() else { return false };
+        let loops = self.lock();
+        let keys = loops.iter().find(|(known, _)| known == id);
+        keys.is_some_and(|(_, keys)| keys.contains(key))
+    }
+
+    /// Adds the key in the current loop.
+    fn store(&self, context: &ToolContext, key: &str) {
+        let Some(id) = context.loop_id() else { return };
+        let mut loops = self.lock();
+        let at = loops.iter().position(|(known, _)| known == id);
+        let known = at.and_then(|at| loops.remove(at));
+        let mut entry = known.unwrap_or_else(|| (id.to_owned(), HashSet::new()));
+        if entry.1.len() < KEYS_MAX {
+            entry.1.insert(key.to_owned());
+        }
+        loops.push_back(entry);
+        if loops.len() > LOOPS_MAX {
+            loops.pop_front();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(String, HashSet<String>)>> {
+        self.loops.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::{Arguments, LOOP_ID, NativeTool, Tool, ToolExt, ToolResult};
+
+    fn in_loop(id: &str) -> ToolContext {
+        ToolContext::new().with(LOOP_ID, id)
+    }
+
+    fn skill(broken: Arc<AtomicBool>) -> impl Tool {
+        let made = NativeTool::new("skill", "", json!({"type": "object"}), move |_, _| {
+            let broken = broken.load(Ordering::Relaxed);
+            async move {
+                Ok(if broken {
+                    ToolResult::error("no such file")
+                } else {
+                    ToolResult::text("the body")
+                })
+            }
+        });
+        made.unwrap().one_shot_per_loop("Write your script now.")
+    }
+
+    async fn call(tool: &impl Tool, context: &ToolContext) -> String {
+        tool.call(Arguments::new(), context).await.unwrap().for_llm
+    }
+
+    // accept: 82
+    #[tokio::test]
+    async fn second_call_in_a_loop_refers_to_the_history() {
+        let skill = skill(Arc::default());
+        assert_eq!(call(&skill, &in_loop("a")).await, "the body");
+        let again = call(&skill, &in_loop("a")).await;
+        assert!(again.starts_with("ALREADY LOADED. The body of 'skill'"), "{again}");
+        assert!(again.ends_with("Write your script now."), "{again}");
+        assert_eq!(
+            call(&skill, &in_loop("b")).await,
+            "the body",
+            "another loop starts from scratch"
+        );
+        assert_eq!(call(&skill, &ToolContext::new()).await, "the body");
+        assert_eq!(call(&skill, &ToolContext::new()).await, "the body", "no loop, no lock");
+    }
+
+    // accept: 147
+    #[tokio::test]
+    async fn failed_first_call_does_not_count() {
+        let broken = Arc::new(AtomicBool::new(true));
+        let skill = skill(broken.clone());
+        assert_eq!(call(&skill, &in_loop("a")).await, "no such file");
+        broken.store(false, Ordering::Relaxed);
+        assert_eq!(call(&skill, &in_loop("a")).await, "the body");
+    }
+
+    // accept: 83
+    #[test]
+    fn memory_forgets_the_least_recently_used_loop() {
+        let memory = LoopMemory::new();
+        assert!(memory.insert(&in_loop("a"), "x") && memory.insert(&in_loop("a"), "y"));
+        assert!(!memory.insert(&in_loop("a"), "x"));
+        assert!(memory.insert(&ToolContext::new(), "x") && memory.insert(&ToolContext::new(), "x"));
+        for other in 0..LOOPS_MAX {
+            memory.insert(&in_loop(&format!("other-{other}")), "x");
+        }
+        assert!(memory.insert(&in_loop("a"), "x"), "it was used longest ago");
+        assert_eq!(memory.lock().len(), LOOPS_MAX);
+    }
+}

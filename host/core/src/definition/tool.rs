@@ -1,0 +1,93 @@
+//! The trait of all tools.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+
+use crate::{ToolContext, ToolDefinition, ToolError, ToolFacade, ToolResult};
+
+/// The arguments of a call, by parameter name.
+pub type Arguments = Map<String, Value>;
+
+/// A callable with a definition: a function of a plugin, a method of an entity, or Rust code.
+///
+/// A tool does not belong to a conversation. Everything that belongs to one call is in its [`ToolContext`].
+#[async_trait]
+pub trait Tool: Send + Sync {
+    /// Returns the definition. It is the same for the lifetime of the tool.
+    fn definition(&self) -> &ToolDefinition;
+
+    /// Runs the tool.
+    ///
+    /// The tool validates the arguments against its schema. A tool that ran and failed returns [`ToolResult::error`]; a call
+    /// that could not run returns a [`ToolError`].
+    ///
+    /// # Errors
+    /// [`ToolError::Model`] when other arguments, or another tool, may help; [`ToolError::Operator`] when they cannot.
+    async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError>;
+
+    /// Returns the tool that this one decorates, so that strategies recognise it behind its decorators.
+    fn decorated_tool(&self) -> Option<&Arc<dyn Tool>> {
+        None
+    }
+
+    /// Returns the facade, if a call reveals further tools. A decorator returns that of the tool that it decorates.
+    fn facade(&self) -> Option<&dyn ToolFacade> {
+        self.decorated_tool()?.facade()
+    }
+
+    /// Returns whether the tool runs an agent loop of its own, so that its artifacts are those of a nested agent.
+    fn is_agent(&self) -> bool {
+        self.decorated_tool().is_some_and(|tool| tool.is_agent())
+    }
+
+    /// Returns whether the tool may call other tools of the conversation. If so, its [context](ToolContext::tools) holds them.
+    fn calls_tools(&self) -> bool {
+        self.decorated_tool().is_some_and(|tool| tool.calls_tools())
+    }
+
+    /// Returns the group whose calls must run sequentially, in call order.
+    ///
+    /// Tools that share a live instance return the same number. Calls of a tool without a group may run concurrently with any other.
+    fn serial_group(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// A shared tool is a tool.
+#[async_trait]
+impl<T: Tool + ?Sized> Tool for Arc<T> {
+    fn definition(&self) -> &ToolDefinition {
+        (**self).definition()
+    }
+
+    async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+        (**self).call(arguments, context).await
+    }
+
+    fn calls_tools(&self) -> bool {
+        (**self).calls_tools()
+    }
+
+    fn decorated_tool(&self) -> Option<&Arc<dyn Tool>> {
+        (**self).decorated_tool()
+    }
+
+    fn is_agent(&self) -> bool {
+        (**self).is_agent()
+    }
+
+    fn serial_group(&self) -> Option<u64> {
+        (**self).serial_group()
+    }
+
+    fn facade(&self) -> Option<&dyn ToolFacade> {
+        (**self).facade()
+    }
+}
+
+/// Iterates over a tool and the tools that it decorates, outermost first.
+pub fn decorator_chain(tool: &Arc<dyn Tool>) -> impl Iterator<Item = &Arc<dyn Tool>> {
+    std::iter::successors(Some(tool), |tool| tool.decorated_tool())
+}

@@ -1,0 +1,109 @@
+//! The definition of a tool, which a model reads before it calls the tool.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use crate::ToolId;
+use crate::native::schema_of;
+
+/// The identity, names, description and schemas of a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolDefinition {
+    /// The canonical identity.
+    pub id: ToolId,
+    /// Candidate names, the preferred one first. A [`ToolSet`](crate::ToolSet) picks one.
+    pub names: Vec<String>,
+    /// The description, from which the model decides whether to call the tool.
+    pub description: String,
+    /// The category of the tool, in a facade that reveals its tools by category.
+    pub category: Option<String>,
+    /// JSON Schema of the arguments; its type is always `object`.
+    pub input_schema: Arc<Value>,
+    /// JSON Schema of the result, if it is known.
+    pub output_schema: Option<Arc<Value>>,
+}
+
+impl ToolDefinition {
+    /// Creates a definition without category and output schema.
+    #[must_use]
+    pub fn new(id: ToolId, name: impl Into<String>, description: impl Into<String>, input_schema: Value) -> Self {
+        Self {
+            id,
+            names: vec![name.into()],
+            description: description.into(),
+            category: None,
+            input_schema: Arc::new(input_schema),
+            output_schema: None,
+        }
+    }
+
+    /// Creates a definition whose input schema is derived from the Rust type `In`.
+    #[must_use]
+    pub fn typed<In: JsonSchema>(id: ToolId, name: impl Into<String>, description: impl Into<String>) -> Self {
+        Self::new(id, name, description, schema_of::<In>())
+    }
+
+    /// Adds a name for conversations in which the names before it are taken.
+    #[must_use]
+    pub fn or_named(mut self, name: impl Into<String>) -> Self {
+        self.names.push(name.into());
+        self
+    }
+
+    /// Sets the category.
+    #[must_use]
+    pub fn with_category(mut self, category: impl Into<String>) -> Self {
+        self.category = Some(category.into());
+        self
+    }
+
+    /// Sets the JSON Schema of the result.
+    #[must_use]
+    pub fn with_output_schema(mut self, schema: Value) -> Self {
+        self.output_schema = Some(Arc::new(schema));
+        self
+    }
+
+    /// Returns the preferred name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.names.first().map_or(self.id.as_str(), String::as_str)
+    }
+}
+
+/// Serialises as `{"id", "name", "description", "input_schema", "output_schema"}`, with the preferred name.
+impl Serialize for ToolDefinition {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("ToolDefinition", 5)?;
+        fields.serialize_field("id", &self.id)?;
+        fields.serialize_field("name", self.name())?;
+        fields.serialize_field("description", &self.description)?;
+        fields.serialize_field("input_schema", &*self.input_schema)?;
+        fields.serialize_field("output_schema", &self.output_schema.as_deref())?;
+        fields.end()
+    }
+}
+
+/// Deserialises the same form; it has only one name.
+impl<'de> Deserialize<'de> for ToolDefinition {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Written {
+            id: ToolId,
+            name: String,
+            description: String,
+            input_schema: Value,
+            output_schema: Option<Value>,
+        }
+
+        let written = Written::deserialize(deserializer)?;
+        let mut definition = Self::new(written.id, written.name, written.description, written.input_schema);
+        definition.output_schema = written.output_schema.map(Arc::new);
+        Ok(definition)
+    }
+}

@@ -1,0 +1,59 @@
+//! Facades: tools that reveal further tools when they are called.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{Arguments, Tool, ToolContext};
+
+/// A tool that reveals further tools when it is called.
+///
+/// A call returns a result with [`RevealedTools`]. This trait gives the loop access to the inner tools before a call, and
+/// restores them without one.
+pub trait ToolFacade: Send + Sync {
+    /// Returns the inner tools that do not depend on the arguments; empty if each call creates them.
+    fn folded(&self) -> &[Arc<dyn Tool>];
+
+    /// Returns whether, once revealed, only the inner tools can be called until the turn ends.
+    fn is_exclusive(&self) -> bool {
+        false
+    }
+
+    /// Restores the tools that a call with these arguments revealed, for a conversation that continues in another process.
+    /// Returns `None` if only a call can create them.
+    fn reopen(&self, arguments: &Arguments, context: &ToolContext) -> Option<RevealedTools>;
+}
+
+/// The tools that a call of a facade revealed.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct RevealedTools {
+    /// The inner tools, which may include facades.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// How to combine the tools, as described by their author.
+    pub usage_notes: Option<Arc<str>>,
+}
+
+impl RevealedTools {
+    /// Creates a list without usage notes.
+    #[must_use]
+    pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
+        Self {
+            tools,
+            usage_notes: None,
+        }
+    }
+
+    /// Adds a description of how to combine the tools.
+    #[must_use]
+    pub fn with_usage_notes(mut self, notes: impl Into<Arc<str>>) -> Self {
+        self.usage_notes = Some(notes.into());
+        self
+    }
+}
+
+impl fmt::Debug for RevealedTools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.tools.iter().map(|tool| tool.definition().name());
+        f.debug_list().entries(names).finish()
+    }
+}

@@ -1,0 +1,114 @@
+//! The trait of entities: live objects whose methods are tools.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use crate::Tool;
+
+use crate::text::short_hash;
+
+/// Which instance the tools use after the same entity is returned again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rebinding {
+    /// The first instance, so that a shopping cart keeps its items.
+    #[default]
+    Keep,
+    /// The newest instance.
+    Latest,
+}
+
+/// A live object whose methods become tools of the conversation when a call returns it.
+///
+/// Plugin resources and Rust types implement it. Objects with the same namespace, prefix and id are one entity.
+pub trait ToolProvider: Send + Sync {
+    /// Returns the prefix of tool names, such as `customer`.
+    fn prefix(&self) -> &str;
+
+    /// Returns the id of this object among those of its type. Without an id, the object is never recognised again.
+    fn instance_id(&self) -> Option<String>;
+
+    /// Returns the methods as tools that are bound to the object and named with [`entity_tool_names`].
+    ///
+    /// The [`ToolId`](crate::ToolId) of each must be the same whenever this entity is returned, and differ from those of other
+    /// entities.
+    fn tools(&self) -> Vec<Arc<dyn Tool>>;
+
+    /// Returns which instance the tools use after the entity is returned again.
+    fn rebinding(&self) -> Rebinding {
+        Rebinding::Keep
+    }
+
+    /// Returns the namespace of the identity. It prevents one plugin from rebinding the entity of another.
+    fn namespace(&self) -> &str {
+        "native"
+    }
+
+    /// Returns the Rust object, for callers that know its type.
+    fn object(&self) -> Option<&(dyn Any + Send + Sync)> {
+        None
+    }
+
+    /// Returns the number of entities on the path from an initial tool to this entity, itself included.
+    fn depth(&self) -> u32 {
+        1
+    }
+}
+
+/// Removes all characters except ASCII letters and digits from an id: `c-123` becomes `c123`. `None` if none remain.
+fn id_in_name(id: &str) -> Option<String> {
+    let kept: String = id.chars().filter(char::is_ascii_alphanumeric).collect();
+    (!kept.is_empty()).then_some(kept)
+}
+
+/// Returns the candidate names of an entity's method, the preferred one first: `customer_c123_get_average_spend`.
+///
+/// The other names contain six hex digits of a hash of the full id, in case the first is taken by another entity (`c-123` and
+/// `c123`) or too long. A [`ToolSet`](crate::ToolSet) assigns the first name that is valid and free.
+///
+/// ```
+/// let names = toolwit_core::entity_tool_names("customer", "c-123", "get_average_spend");
+/// assert_eq!(names[0], "customer_c123_get_average_spend");
+/// ```
+#[must_use]
+pub fn entity_tool_names(prefix: &str, id: &str, method: &str) -> Vec<String> {
+    let prefix = if prefix.is_empty() { "tool" } else { prefix };
+    let hash = short_hash(id);
+    let mut names = Vec::with_capacity(3);
+    if let Some(kept) = id_in_name(id) {
+        names.push(format!("{prefix}_{kept}_{method}"));
+        names.push(format!("{prefix}_{kept}_{hash}_{method}"));
+    }
+    names.push(format!("{prefix}_{hash}_{method}"));
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // accept: 30
+    #[test]
+    fn names_contain_the_id_and_a_hash_distinguishes_similar_ids() {
+        assert_eq!(
+            entity_tool_names("customer", "c-123", "get")[..2],
+            [
+                "customer_c123_get".to_owned(),
+                format!("customer_c123_{}_get", short_hash("c-123"))
+            ]
+        );
+        assert_ne!(
+            entity_tool_names("customer", "c-123", "get")[1],
+            entity_tool_names("customer", "c123", "get")[1]
+        );
+    }
+
+    // accept: 30, accept: 148
+    #[test]
+    fn id_without_letters_is_replaced_by_its_hash() {
+        assert_eq!(
+            entity_tool_names("", "--", "get"),
+            [format!("tool_{}_get", short_hash("--"))]
+        );
+    }
+}

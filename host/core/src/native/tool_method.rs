@@ -1,0 +1,158 @@
+//! Functions and methods that can become tools.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::native_tool::{NativeTool, read_input, schema_of, tool_result};
+use crate::{Arguments, Error, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult};
+
+type Body<T> =
+    dyn Fn(Arc<T>, Arguments, ToolContext) -> BoxFuture<'static, Result<ToolResult, ToolError>> + Send + Sync;
+
+/// A function or method that becomes a tool when it is bound to an object, an id and names.
+///
+/// The attribute `#[tool]` generates these. By hand:
+///
+/// ```
+/// use toolwit_core::{NoArguments, ToolMethod};
+///
+/// let now = ToolMethod::function("now", "Tells the hour.", |_: NoArguments, _context| async { Ok::<_, String>(12) });
+/// let tool = now.into_tool()?;
+/// # Ok::<(), toolwit_core::Error>(())
+/// ```
+pub struct ToolMethod<T = ()> {
+    name: String,
+    description: String,
+    category: Option<String>,
+    input_schema: Value,
+    return_direct: bool,
+    body: Arc<Body<T>>,
+}
+
+impl<T> Clone for ToolMethod<T> {
+    fn clone(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            description: self.description.clone(),
+            category: self.category.clone(),
+            input_schema: self.input_schema.clone(),
+            return_direct: self.return_direct,
+            body: self.body.clone(),
+        }
+    }
+}
+
+impl ToolMethod {
+    /// Wraps a typed function, like [`NativeTool::typed`].
+    #[must_use]
+    pub fn function<In, Out, E, F, Fut>(name: impl Into<String>, description: impl Into<String>, function: F) -> Self
+    where
+        In: DeserializeOwned + JsonSchema,
+        Out: Serialize + Send + 'static,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+        F: Fn(In, ToolContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Out, E>> + Send + 'static,
+    {
+        Self::new(name, description, move |_, input, context| function(input, context))
+    }
+
+    /// Creates a tool with the name of the function.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] if the schema of a parameter is invalid.
+    pub fn into_tool(self) -> Result<NativeTool, Error> {
+        let names = vec![self.name.clone()];
+        self.bound_to(Arc::new(()), ToolId::native(&self.name), names)
+    }
+}
+
+impl<T: Send + Sync + 'static> ToolMethod<T> {
+    /// Wraps a typed method: a function that also receives the object.
+    #[must_use]
+    pub fn new<In, Out, E, F, Fut>(name: impl Into<String>, description: impl Into<String>, function: F) -> Self
+    where
+        In: DeserializeOwned + JsonSchema,
+        Out: Serialize + Send + 'static,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+        F: Fn(Arc<T>, In, ToolContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Out, E>> + Send + 'static,
+    {
+        let function = Arc::new(function);
+        Self {
+            name: name.into(),
+            description: description.into(),
+            category: None,
+            input_schema: schema_of::<In>(),
+            return_direct: false,
+            body: Arc::new(move |object, arguments, context| {
+                let function = function.clone();
+                Box::pin(async move {
+                    let input = read_input(arguments)?;
+                    tool_result(function(object, input, context).await)
+                })
+            }),
+        }
+    }
+
+    /// Sets the category, by which facades group tools.
+    #[must_use]
+    pub fn with_category(mut self, category: impl Into<String>) -> Self {
+        self.category = Some(category.into());
+        self
+    }
+
+    /// Ends the run with the result of this tool as its answer, unless it is an error.
+    #[must_use]
+    pub fn return_direct(mut self) -> Self {
+        self.return_direct = true;
+        self
+    }
+
+    /// Returns the name of the method.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the description.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// Returns the category.
+    #[must_use]
+    pub fn category(&self) -> Option<&str> {
+        self.category.as_deref()
+    }
+
+    /// Returns the definition with an id and candidate names, the preferred one first.
+    #[must_use]
+    pub fn definition(&self, id: ToolId, names: Vec<String>) -> ToolDefinition {
+        let mut definition = ToolDefinition::new(id, "", self.description.clone(), self.input_schema.clone());
+        definition.names = names;
+        definition.category = self.category.clone();
+        definition
+    }
+
+    /// Binds the method to an object, with an id and candidate names, the preferred one first.
+    ///
+    /// # Errors
+    /// As [`into_tool`](ToolMethod::into_tool).
+    pub fn bound_to(&self, object: Arc<T>, id: ToolId, names: Vec<String>) -> Result<NativeTool, Error> {
+        let (body, direct) = (self.body.clone(), self.return_direct);
+        NativeTool::from_definition(self.definition(id, names), move |arguments, context| {
+            let answer = body(object.clone(), arguments, context);
+            async move {
+                let result = answer.await?;
+                Ok(if direct { result.as_answer() } else { result })
+            }
+        })
+    }
+}

@@ -1,0 +1,47 @@
+//! Errors of calls that could not run.
+
+use crate::error::{Error, ErrorKind, Phase};
+
+/// The error of a call that could not run. The variant determines who receives it.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ToolError {
+    /// The model can react: with other arguments, another tool, or a message to the user.
+    #[error(transparent)]
+    Model(Error),
+    /// Only the operator can fix it; the run stops.
+    #[error(transparent)]
+    Operator(Error),
+}
+
+impl ToolError {
+    /// Creates an error for invalid arguments.
+    #[must_use]
+    pub fn invalid_arguments(message: impl Into<String>) -> Self {
+        Self::Model(Error::new(ErrorKind::InvalidArguments, Phase::Validate, message))
+    }
+
+    /// Returns the error, independent of its receiver.
+    #[must_use]
+    pub fn report(&self) -> &Error {
+        match self {
+            Self::Model(error) | Self::Operator(error) => error,
+        }
+    }
+
+    /// Changes the error and keeps its receiver.
+    #[must_use]
+    pub fn map(self, change: impl FnOnce(Error) -> Error) -> Self {
+        match self {
+            Self::Model(error) => Self::Model(change(error)),
+            Self::Operator(error) => Self::Operator(change(error)),
+        }
+    }
+}
+
+impl From<ToolError> for Error {
+    fn from(error: ToolError) -> Self {
+        match error {
+            ToolError::Model(error) | ToolError::Operator(error) => error,
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Messages of a conversation.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+/// A message in the history of a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Message {
+    /// The role and content.
+    #[serde(flatten)]
+    pub role: Role,
+    /// Creation time, in milliseconds since the Unix epoch.
+    pub timestamp_ms: u64,
+}
+
+/// The role and content of a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub enum Role {
+    /// Instructions of the application.
+    System {
+        /// The text.
+        content: String,
+    },
+    /// The user.
+    User {
+        /// The text.
+        content: String,
+    },
+    /// The model.
+    Assistant {
+        /// The text; may be empty if there are tool calls.
+        content: String,
+        /// The requested tool calls.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<ToolCall>,
+    },
+    /// The result of one call.
+    Tool {
+        /// The id of the call.
+        tool_call_id: String,
+        /// The name of the tool.
+        name: String,
+        /// The text that the model reads.
+        content: String,
+        /// Whether the call failed.
+        #[serde(default)]
+        is_error: bool,
+    },
+}
+
+/// A request of a model to call a tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The id, unique in the conversation.
+    pub id: String,
+    /// The name of the tool, as the model wrote it.
+    pub name: String,
+    /// The arguments as JSON text.
+    pub arguments: String,
+}
+
+impl Message {
+    /// Creates a message with the current time.
+    #[must_use]
+    pub fn new(role: Role) -> Self {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            role,
+            timestamp_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Creates a system message.
+    #[must_use]
+    pub fn system(content: impl Into<String>) -> Self {
+        Self::new(Role::System {
+            content: content.into(),
+        })
+    }
+
+    /// Creates a user message.
+    #[must_use]
+    pub fn user(content: impl Into<String>) -> Self {
+        Self::new(Role::User {
+            content: content.into(),
+        })
+    }
+
+    /// Creates a message of the model.
+    #[must_use]
+    pub fn assistant(content: impl Into<String>, tool_calls: Vec<ToolCall>) -> Self {
+        Self::new(Role::Assistant {
+            content: content.into(),
+            tool_calls,
+        })
+    }
+
+    /// Creates the result of a call.
+    #[must_use]
+    pub fn tool(call: &ToolCall, content: impl Into<String>, is_error: bool) -> Self {
+        Self::new(Role::Tool {
+            tool_call_id: call.id.clone(),
+            name: call.name.clone(),
+            content: content.into(),
+            is_error,
+        })
+    }
+
+    /// Returns the text.
+    #[must_use]
+    pub fn content(&self) -> &str {
+        match &self.role {
+            Role::System { content }
+            | Role::User { content }
+            | Role::Assistant { content, .. }
+            | Role::Tool { content, .. } => content,
+        }
+    }
+
+    /// Returns the tool calls of an assistant message; empty for other roles.
+    #[must_use]
+    pub fn tool_calls(&self) -> &[ToolCall] {
+        match &self.role {
+            Role::Assistant { tool_calls, .. } => tool_calls,
+            _ => &[],
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! A call of a dynamic tool: conversion of its arguments and its error.
+
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use crate::values::guest_schema::input_validator;
+use toolwit_core::text::printable;
+use toolwit_core::{Arguments, InputValidator, ToolDefinition, ToolError, ToolResult};
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// The longest message of a guest's error, in characters. Unlike a result, an error cannot be read in parts.
+const REASON_CHARS_MAX: usize = 2_000;
+
+/// The arguments of a dynamic tool, validated against its schema.
+#[derive(Default)]
+pub(crate) struct DynamicCall {
+    /// Compiled by the first call: most tools are never called.
+    check: OnceLock<Result<InputValidator, Error>>,
+}
+
+impl DynamicCall {
+    /// Validates arguments against the schema of the tool, and converts them to those of `dynamic.call`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`].
+    pub(crate) fn arguments(&self, definition: &ToolDefinition, arguments: Arguments) -> Result<Arguments, Error> {
+        let check = self.check.get_or_init(|| input_validator(definition)).as_ref();
+        let checked = check.map_err(Error::clone)?.check(arguments);
+        let arguments = Value::Object(checked.map_err(|error| match error {
+            ToolError::Model(error) | ToolError::Operator(error) => error,
+        })?);
+        // The host created the id, and a name cannot contain `#`.
+        let name = definition.id.as_str().rsplit('#').next().unwrap_or_default();
+        Ok(Arguments::from_iter([
+            ("name".to_owned(), name.into()),
+            ("arguments".to_owned(), arguments.to_string().into()),
+        ]))
+    }
+}
+
+/// Converts a `tool-error` in a result. The case `failed` stays a result, as the failure of any tool does.
+///
+/// # Errors
+/// The kind of every other case.
+pub(super) fn convert_tool_error(result: ToolResult) -> Result<ToolResult, Error> {
+    let Some((case, text)) = result.value.as_ref().filter(|_| result.is_error()).and_then(case_of) else {
+        return Ok(result);
+    };
+    let kind = match case {
+        "invalid_arguments" => ErrorKind::InvalidArguments,
+        "unavailable" => ErrorKind::ToolUnavailable,
+        "denied" => ErrorKind::Denied,
+        "limit" => ErrorKind::Busy,
+        _ => {
+            let mut failed = result.clone();
+            failed.for_llm = text.to_owned();
+            failed.value = Some(text.into());
+            return Ok(failed);
+        }
+    };
+    let message: String = printable(text).chars().take(REASON_CHARS_MAX).collect();
+    let message = match message {
+        text if text.trim().is_empty() => "the tool gave no reason".to_owned(),
+        text => text,
+    };
+    Err(Error::new(kind, Phase::Execute, message))
+}
+
+/// Reads the case and the text of a variant from its JSON.
+fn case_of(value: &Value) -> Option<(&str, &str)> {
+    let (case, text) = value.as_object()?.iter().next()?;
+    Some((case, text.as_str()?))
+}

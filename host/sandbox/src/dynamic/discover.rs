@@ -1,0 +1,167 @@
+//! Discovery: queries a component for its dynamic tools.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::validate::{GuestDefinition, validate};
+use crate::call::function::FunctionCall;
+use crate::call::guarded::{GuardedCall, GuestWork, RunningCall};
+use crate::call::instance::Instance;
+use crate::call::plugin::Plugin;
+use crate::call::scope::Scope;
+use crate::grants::authority::Authority;
+use crate::link::wasi::Stdio;
+use crate::values::dynamic_export::DiscoveredTool;
+use toolwit_core::text::printable;
+use toolwit_core::{Arguments, ToolContext, ToolResult};
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// The maximum duration of a discovery, compiling included. A component that queries a server needs seconds.
+const DISCOVERY_WALL_MAX: Duration = Duration::from_secs(10);
+
+/// The maximum length of the guest's reason in an error message, in characters.
+const REASON_CHARS_MAX: usize = 500;
+
+impl Plugin {
+    /// Queries the component for its dynamic tools, and returns a plugin with these tools. Returns the plugin itself if it has
+    /// no dynamic tools, or if they have been discovered.
+    ///
+    /// The query runs as a call, under the limits of a call and with the grants of the plugin. It takes at most ten seconds,
+    /// compiling included; compiling continues in the background. Both plugins share compiled code.
+    ///
+    /// # Errors
+    /// Those of a call; [`ErrorKind::Tool`] with the reason that the component returned; [`ErrorKind::InvalidProvider`] for
+    /// invalid tools. The next call of this method queries again.
+    pub async fn discover_tools(self: &Arc<Self>) -> Result<Arc<Self>, Error> {
+        if self.dynamic_tools().is_undiscovered() {
+            self.rediscover_tools().await
+        } else {
+            Ok(self.clone())
+        }
+    }
+
+    /// Queries the component as [`Plugin::discover_tools`] does, even if its tools have been discovered.
+    ///
+    /// # Errors
+    /// Those of [`Plugin::discover_tools`].
+    pub async fn rediscover_tools(self: &Arc<Self>) -> Result<Arc<Self>, Error> {
+        if self.dynamic_tools().is_none() {
+            return Ok(self.clone());
+        }
+        let tools = self
+            .query_tools(Instant::now() + DISCOVERY_WALL_MAX)
+            .await
+            .map_err(|error| error.with_plugin(self.name()))?;
+        Ok(self.with_inspection(self.inspection().with_tools(tools, self.name())))
+    }
+
+    /// Returns a plugin with the tools that were discovered earlier, from the JSON that
+    /// [`Inspection::discovered_tools`](crate::Inspection::discovered_tools) returned. `None` for any other text.
+    #[must_use]
+    pub fn with_discovered_tools(&self, json: &str) -> Option<Arc<Self>> {
+        let tools: Vec<DiscoveredTool> = serde_json::from_str(json).ok()?;
+        Some(self.with_inspection(self.inspection().with_tools(tools, self.name())))
+    }
+
+    async fn query_tools(self: &Arc<Self>, deadline: Instant) -> Result<Vec<DiscoveredTool>, Error> {
+        let inspection = self.inspection();
+        let Some(dynamic) = &inspection.shape.dynamic else {
+            return Ok(Vec::new());
+        };
+        let function = &inspection.shape.functions[dynamic.tools];
+        let mut query = ToolQuery {
+            function: FunctionCall::new(function, dynamic.tools, Arguments::new()),
+            has_started: false,
+        };
+        let call = GuardedCall {
+            plugin: self,
+            conversation: Scope::new().policy().conversation(),
+            context: &ToolContext::new(),
+            deadline: Some(deadline),
+        };
+        let listed = Box::pin(call.run(&mut query)).await;
+        let listed = listed.map_err(|error| {
+            if query.has_started {
+                query_failed(error)
+            } else {
+                not_queried(error)
+            }
+        })?;
+        tokio::task::spawn_blocking(move || read_tools(listed, deadline))
+            .await
+            .unwrap_or_else(|error| Err(unreadable().with_source(error)))
+    }
+}
+
+/// Calls the function that lists the tools, and records whether guest code ran.
+struct ToolQuery<'a> {
+    function: FunctionCall<'a>,
+    has_started: bool,
+}
+
+impl GuestWork for ToolQuery<'_> {
+    fn check(&mut self, call: &GuardedCall<'_>, authority: &Authority) -> Result<(), Error> {
+        self.function.check(call, authority)
+    }
+
+    async fn instance(&mut self, call: &RunningCall<'_>) -> Result<Instance, Error> {
+        self.has_started = true;
+        call.fresh_instance(Stdio::Log).await
+    }
+
+    async fn run(&mut self, instance: &mut Instance, call: &RunningCall<'_>) -> Result<ToolResult, Error> {
+        self.function.run(instance, call).await
+    }
+}
+
+/// Describes an error that occurred before guest code ran.
+fn not_queried(error: Error) -> Error {
+    match error.kind {
+        ErrorKind::Timeout => {
+            let message = "it is still compiling, and its tools have not been discovered";
+            Error::new(ErrorKind::Timeout, Phase::Load, message)
+                .with_suggestion("try again later: compiling continues in the background")
+        }
+        _ => error,
+    }
+}
+
+/// Adds to an error of the guest that the query failed.
+fn query_failed(error: Error) -> Error {
+    let message = format!("its tools could not be discovered: {}", error.message);
+    let failed = Error::new(error.kind, error.phase, message);
+    let failed = match error.limit.clone() {
+        Some(limit) => failed.with_limit(limit),
+        None => failed,
+    };
+    match error.suggestion.clone() {
+        Some(suggestion) => failed.with_suggestion(suggestion).with_source(error),
+        None => failed.with_source(error),
+    }
+}
+
+/// Reads and validates the listed tools. Blocks.
+fn read_tools(result: ToolResult, deadline: Instant) -> Result<Vec<DiscoveredTool>, Error> {
+    if result.is_error() {
+        let reason: String = printable(&result.for_llm).chars().take(REASON_CHARS_MAX).collect();
+        let message = format!("its tools could not be discovered: {reason}");
+        return Err(Error::new(ErrorKind::Tool, Phase::Load, message));
+    }
+    let definitions: Vec<GuestDefinition> =
+        serde_json::from_value(result.value.unwrap_or_default()).map_err(|error| unreadable().with_source(error))?;
+    validate(definitions, deadline).map_err(|why| {
+        Error::new(
+            ErrorKind::InvalidProvider,
+            Phase::Load,
+            format!("its tools cannot be used: {why}"),
+        )
+        .with_suggestion("report it to the author of the plugin")
+    })
+}
+
+fn unreadable() -> Error {
+    let message = "the list of its tools is not readable";
+    Error::new(ErrorKind::Internal, Phase::Load, message)
+}
