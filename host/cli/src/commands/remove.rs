@@ -1,10 +1,10 @@
-//! `toolwit remove`: a package out of a plugin directory.
+//! `toolwit remove`: deletes a package from a plugin directory.
 
 use std::fs;
 
 use serde_json::json;
 
-use crate::commands::add::FILES;
+use crate::commands::add::PACKAGE_EXTENSIONS;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::grants::GrantFlags;
@@ -17,11 +17,11 @@ use toolwit::{Error, ErrorKind, Phase};
 
 /// Remove a package from a plugin directory
 ///
-/// Its component goes, with the manifest (.toml) and the WIT (.wit) beside it. Calls that run end; what is granted to it and
-/// what it kept stays, for when it comes back.
+/// Deletes the component with its manifest (.toml) and WIT (.wit). Calls that are running finish. Grants and stored values are
+/// kept in case the package is added again.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Remove {
-    /// The plugin's name, as `toolwit list` shows it; it may be broken
+    /// Name of the plugin, as shown by `toolwit list`
     plugin: String,
     #[command(flatten)]
     plugins: PluginFlags,
@@ -35,7 +35,7 @@ impl Remove {
         let registry = host.registry();
         let package = find(&registry, &self.plugin)?;
         let files = delete(package)?;
-        // The store forgets it as well, now rather than at the next start.
+        // Updates the metadata database now rather than at the next start.
         host.live_registry().refresh().await?;
         match printer.format() {
             Format::Json => printer.document(&json!({"ok": true, "removed": package.name, "files": files}))?,
@@ -50,7 +50,7 @@ impl Remove {
         let grants = self.grants.read()?;
         if printer.format() == Format::Human && grants.grants.iter().any(|grant| grant.plugin == package.name) {
             printer.hint(format_args!(
-                "its grants stay; `toolwit revoke {}` takes them back",
+                "its grants are kept; `toolwit revoke {}` revokes them",
                 package.name
             ));
         }
@@ -75,15 +75,12 @@ fn find<'a>(registry: &'a Registry, name: &str) -> Result<&'a Package, Error> {
                 .iter()
                 .map(|package| format!("`{}`", package.name))
                 .collect();
-            let there = if names.is_empty() {
-                "none".to_owned()
+            let suggestion = if names.is_empty() {
+                "the plugin directory is empty".to_owned()
             } else {
-                names.join(", ")
+                format!("the packages are {}", names.join(", "))
             };
-            refused(
-                format!("there is no package `{name}`"),
-                format!("the packages are {there}"),
-            )
+            refused(format!("package `{name}` does not exist"), suggestion)
         }
         several => {
             let paths: Vec<_> = several
@@ -91,23 +88,23 @@ fn find<'a>(registry: &'a Registry, name: &str) -> Result<&'a Package, Error> {
                 .map(|package| package.path.display().to_string())
                 .collect();
             refused(
-                format!("{} packages are called `{name}`", several.len()),
-                format!("remove one of the files yourself: {}", paths.join(", ")),
+                format!("{} packages have the name `{name}`", several.len()),
+                format!("delete one of the files: {}", paths.join(", ")),
             )
         }
     }
 }
 
-/// Deletes the files of a package: the component first, so that there is no half of one. Returns them.
+/// Deletes the files of a package and returns their paths. The component is first, so that no incomplete package is visible.
 fn delete(package: &Package) -> Result<Vec<String>, Error> {
     let failed = |error: std::io::Error| {
         let message = format!("{} could not be removed: {error}", package.path.display());
         Error::new(ErrorKind::Io, Phase::Registry, message).with_plugin(&*package.name)
     };
     let mut deleted = Vec::new();
-    for extension in FILES.iter().rev() {
+    for extension in PACKAGE_EXTENSIONS.iter().rev() {
         let file = package.path.with_extension(extension);
-        // A link goes, not what it leads to.
+        // Removes a symbolic link, not its target.
         if fs::symlink_metadata(&file).is_ok_and(|metadata| !metadata.is_dir()) {
             fs::remove_file(&file).map_err(failed)?;
             deleted.push(file.display().to_string());
@@ -116,7 +113,7 @@ fn delete(package: &Package) -> Result<Vec<String>, Error> {
     if deleted.is_empty() {
         return Err(failed(std::io::Error::other("it is a directory")));
     }
-    // A folder of its own goes with the last file in it, and stays when there is more.
+    // Removes the folder of the package if it is empty.
     if let Some(folder) = package.path.parent()
         && folder.file_name() == package.path.file_stem()
     {

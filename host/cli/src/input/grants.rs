@@ -8,33 +8,33 @@ use toolwit::grants::Grants;
 use toolwit::sandbox::read_grants_file;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Names the file for commands that are not told one.
+/// The environment variable with the path to the grants file.
 const VARIABLE: &str = "TOOLWIT_GRANTS";
 
-/// Where grants are.
+/// Selects the grants file.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct GrantFlags {
-    /// The file of grants [env: TOOLWIT_GRANTS] [default: toolwit/grants.toml of the user's settings]
+    /// Path to the grants file [env: TOOLWIT_GRANTS] [default: toolwit/grants.toml in the user's configuration directory]
     #[arg(long = "grants", value_name = "FILE")]
     grants_file: Option<PathBuf>,
 }
 
 impl GrantFlags {
-    /// The file, whether it is there or not.
+    /// Returns the path to the grants file, which may not exist yet.
     pub(crate) fn path(&self) -> Result<PathBuf, Error> {
-        match self.named() {
+        match self.explicit_path() {
             Some(file) => Ok(file),
             None => configuration_file("grants.toml"),
         }
     }
 
-    /// The file that plugins run under: one that was named must be there, the user's own need not.
+    /// Returns the grants file for calls. An explicit path is returned even if the file does not exist, so that loading it fails.
     pub(crate) fn existing(&self) -> Option<PathBuf> {
-        self.named()
+        self.explicit_path()
             .or_else(|| configuration_file("grants.toml").ok().filter(|file| file.exists()))
     }
 
-    /// Reads the grants that hold; without a file there are none.
+    /// Reads the grants. Returns no grants if there is no file.
     pub(crate) fn read(&self) -> Result<Grants, Error> {
         let Some(file) = self.existing() else {
             return Ok(Grants::default());
@@ -47,7 +47,7 @@ impl GrantFlags {
         Grants::parse(&bytes).map_err(|error| wrong(error.to_string()))
     }
 
-    fn named(&self) -> Option<PathBuf> {
+    fn explicit_path(&self) -> Option<PathBuf> {
         self.grants_file
             .clone()
             .or_else(|| variable(VARIABLE).map(PathBuf::from))

@@ -1,23 +1,23 @@
-//! Writing files that others may be looking at.
+//! Atomic replacement of files that other processes may be reading.
 
 use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Writes a file so that who looks sees the old one or the new one. Directories on the way are made.
-pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Replaces a file atomically: readers see the old or the new content. Creates missing parent directories.
+pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory)?;
     }
-    // A hidden file is no package.
+    // The scan of a plugin directory ignores hidden files.
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(format!(".{}.new", std::process::id()));
-    let beside = path.with_file_name(name);
-    let written = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path));
+    let temporary = path.with_file_name(name);
+    let written = fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
-        let _ = fs::remove_file(&beside);
+        let _ = fs::remove_file(&temporary);
     }
     written
 }

@@ -1,4 +1,4 @@
-//! What a command prints: pages for people, JSON documents for programs.
+//! Output of commands: text for people, JSON documents for programs.
 
 pub(crate) mod atomic_file;
 pub(crate) mod conversation;

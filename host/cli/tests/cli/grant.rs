@@ -120,7 +120,7 @@ fn what_cannot_be_granted_is_refused_and_nothing_is_written() {
     let workspace = workspace();
     let before = std::fs::read(workspace.path().join("grants.toml")).unwrap();
     for wrong in [
-        &["grant", "nobody", "--env", "A"][..],
+        &["grant", "absent", "--env", "A"][..],
         &["grant", "../settings", "--env", "A"],
         &["grant", "settings", "--http", "*.com"],
         &["grant", "settings", "--http", "ftp://a.example"],

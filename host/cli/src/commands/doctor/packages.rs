@@ -1,4 +1,4 @@
-//! Packages that cannot be used, and tools that failed.
+//! Broken packages and failed tools.
 
 use super::finding::Findings;
 use crate::exit::Exit;
@@ -35,19 +35,19 @@ pub(super) fn check(registry: &Registry, findings: &mut Findings) {
             for plugin in registry.plugins() {
                 let digest = &plugin.inspection().digest;
                 for tool in &plugin.inspection().tools {
-                    let known = health.get(&ToolKey::new(digest.as_str(), tool.id.as_str()));
-                    let Some(known) = known.filter(|known| known.is_broken()) else {
+                    let record = health.get(&ToolKey::new(digest.as_str(), tool.id.as_str()));
+                    let Some(record) = record.filter(|record| record.is_broken()) else {
                         continue;
                     };
-                    let why = known.error.as_deref().unwrap_or("it is not known why");
+                    let why = record.error.as_deref().unwrap_or("unknown reason");
                     let message = format!("{} failed when it was last called: {why}", tool.id);
-                    let hint = format!("a call that goes well heals it: `toolwit call {}`", tool.id);
+                    let hint = format!("a successful call clears this: `toolwit call {}`", tool.id);
                     findings.warning("health", plugin.name(), message, hint);
                 }
             }
         }
         Err(error) => {
-            let hint = "see to the file of the store, or name another one with `--store FILE`";
+            let hint = "check the metadata database, or pass another one with `--store FILE`";
             findings.warning("health", "store", format!("health cannot be read: {error}"), hint);
         }
     }
