@@ -3,6 +3,7 @@
 //! The library names settings and APIs, because it does not know who embeds it. This module is the only one that translates
 //! its errors into what a person types.
 
+use toolwit::registry::Package;
 use toolwit::{Error, ErrorKind};
 
 /// Returns the option that raises the limit which an error reports.
@@ -19,4 +20,17 @@ pub(crate) fn limit_option(error: &Error) -> Option<&'static str> {
         (_, "nested_depth_max") => Some("--nested-depth"),
         _ => None,
     }
+}
+
+/// Returns why the dynamic tools of a package are missing, with the command that discovers them as hint.
+pub(crate) fn discovery_error(package: &Package) -> Option<Error> {
+    let error = package.discovery_error()?;
+    let command = format!("`toolwit refresh {}`", package.name);
+    let failure = package.discovery_failure();
+    let hint = match failure.map(|failure| failure.suggestion.as_deref()) {
+        Some(Some(first)) => format!("{first}; then {command} discovers them"),
+        Some(None) => format!("{command} tries again"),
+        None => format!("{command} discovers them now; a host discovers them when it starts"),
+    };
+    Some(error.with_suggestion(hint))
 }

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::hint::discovery_error;
 use crate::input::limits::LimitFlags;
 use crate::input::plugins::PluginFlags;
 use crate::output::package::{CodeStates, PackageDocument};
@@ -77,7 +78,7 @@ fn page(registry: &Registry) -> Page {
                     let is_shared = owners.get(definition.name()).is_some_and(|owners| *owners > 1);
                     tool(&mut page, definition, width, is_shared);
                 }
-                if let Some(unasked) = package.discovery_error() {
+                if let Some(unasked) = discovery_error(package) {
                     page.indent(2)
                         .styled(WARN, "unasked:")
                         .text(" ")

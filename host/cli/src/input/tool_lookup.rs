@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::hint::discovery_error;
 use toolwit::Toolwit;
 use toolwit::registry::Registry;
 use toolwit::sandbox::{EntityType, Plugin};
@@ -53,7 +54,7 @@ pub(crate) fn with_reason(unknown: Error, host: &Toolwit, wanted: &str) -> Error
         .filter_map(|package| {
             Some((
                 package.name.as_str(),
-                package.reason().cloned().or_else(|| package.discovery_error())?,
+                package.reason().cloned().or_else(|| discovery_error(package))?,
             ))
         })
         .collect();
@@ -68,7 +69,7 @@ pub(crate) fn with_reason(unknown: Error, host: &Toolwit, wanted: &str) -> Error
     if broken.len() == packages.len() {
         return Error::clone(first);
     }
-    let has_undiscovered = packages.iter().any(|package| package.discovery_error().is_some());
+    let has_undiscovered = packages.iter().any(|package| discovery_error(package).is_some());
     let state = if has_undiscovered {
         "broken or their dynamic tools are not discovered"
     } else {

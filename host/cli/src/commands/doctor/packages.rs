@@ -2,6 +2,7 @@
 
 use super::finding::Findings;
 use crate::exit::Exit;
+use crate::hint::discovery_error;
 use crate::output::page::counted;
 use toolwit::registry::Registry;
 use toolwit::store::ToolKey;
@@ -21,7 +22,7 @@ pub(super) fn check(registry: &Registry, findings: &mut Findings) {
     }
     for (package, unasked) in packages
         .iter()
-        .filter_map(|package| Some((package, package.discovery_error()?)))
+        .filter_map(|package| Some((package, discovery_error(package)?)))
     {
         let hint = unasked.suggestion.as_deref().unwrap_or_default();
         let message = format!("{}: {}", package.name, unasked.message);
