@@ -3,7 +3,7 @@
 //! The library names settings and APIs, because it does not know who embeds it. This module is the only one that translates
 //! its errors into what a person types.
 
-use toolwit::registry::Package;
+use toolwit::registry::{AddError, Package};
 use toolwit::{Error, ErrorKind};
 
 /// Returns the option that raises the limit which an error reports.
@@ -33,4 +33,18 @@ pub(crate) fn discovery_error(package: &Package) -> Option<Error> {
         None => format!("{command} discovers them now; a host discovers them when it starts"),
     };
     Some(error.with_suggestion(hint))
+}
+
+/// Adds the option or command that fixes a failed `add`.
+pub(crate) fn add_error(error: AddError) -> Error {
+    let suggestion = match &error {
+        AddError::NoComponent(_) => Some("`toolwit build DIR` builds one from source"),
+        AddError::NameTaken { .. } => Some("replace it with `--replace`"),
+        _ => None,
+    };
+    let error = Error::from(error);
+    match suggestion {
+        Some(suggestion) => error.with_suggestion(suggestion),
+        None => error,
+    }
 }

@@ -1,7 +1,6 @@
 //! `toolwit add`: copies a package into a plugin directory.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 use serde_json::json;
@@ -9,14 +8,13 @@ use serde_json::json;
 use crate::commands::refresh::discover;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::hint;
 use crate::input::limits::LimitFlags;
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
-use crate::output::atomic_file::write_atomically;
 use crate::output::page::{FAINT, Page, counted};
 use crate::output::printer::{Format, Printer};
-use toolwit::registry::{DiscoveryTargets, DynamicDiscovery, Package, Registry};
-use toolwit::sandbox::{CodeCacheLocation, Runtime, RuntimeOptions};
-use toolwit::{Error, ErrorKind, Phase};
+use toolwit::Error;
+use toolwit::registry::{AddedPackage, DiscoveryTargets, DynamicDiscovery, NameConflict, add_packages};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,7 +43,7 @@ pub(crate) struct Add {
 
 /// The report about one added package.
 #[derive(Serialize)]
-struct AddedPackage {
+struct Report {
     name: String,
     path: String,
     digest: String,
@@ -58,66 +56,56 @@ struct AddedPackage {
     imports: bool,
 }
 
-/// The extensions of the files of a package. The component is copied last, because it makes the package visible.
-pub(crate) const PACKAGE_EXTENSIONS: [&str; 3] = ["toml", "wit", "wasm"];
+impl From<&AddedPackage> for Report {
+    fn from(package: &AddedPackage) -> Self {
+        Self {
+            name: package.name.clone(),
+            path: package.path.display().to_string(),
+            digest: package.digest.clone(),
+            version: package.version.clone(),
+            replaced: package.is_replacement,
+            tools: package.tool_count,
+            unasked: None,
+            imports: package.needs_grants,
+        }
+    }
+}
 
 impl Add {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
-        let place = self.plugins.destination()?;
-        let options = RuntimeOptions {
-            code_cache: CodeCacheLocation::Off,
-            ..RuntimeOptions::default()
-        };
-        let runtime = Runtime::new(options)?;
-        let source = Registry::scan(&runtime, std::slice::from_ref(&self.source)).await?;
-        let there = if place.is_dir() {
-            Some(Registry::scan(&runtime, std::slice::from_ref(&place)).await?)
+        let directory = self.plugins.destination()?;
+        let conflict = if self.replace {
+            NameConflict::Replace
         } else {
-            None
+            NameConflict::Refuse
         };
-        if source.packages().is_empty() {
-            return Err(no_component_error(&self.source).into());
-        }
-        if let Some(reason) = source.packages().iter().find_map(Package::reason) {
-            return Err(reason.clone().into());
-        }
-        for package in source.packages() {
-            let earlier = there.as_ref().and_then(|there| existing_package(there, &package.name));
-            if let Some(earlier) = earlier.filter(|_| !self.replace) {
-                return Err(already_exists_error(earlier).into());
-            }
-        }
-        let mut added = Vec::new();
-        for package in source.packages() {
-            let earlier = there.as_ref().and_then(|there| existing_package(there, &package.name));
-            added.push(copy_package(package, earlier, &place)?);
-        }
-        let awaiting = source
-            .packages()
-            .iter()
-            .filter(|package| package.discovery_error().is_some());
-        let awaiting: Vec<_> = awaiting.map(|package| package.name.clone()).collect();
-        if !awaiting.is_empty()
-            && let Err(error) = self.discover(&awaiting, &mut added, printer).await
+        let added = add_packages(&self.source, &directory, conflict)
+            .await
+            .map_err(hint::add_error)?;
+        let mut reports: Vec<_> = added.iter().map(Report::from).collect();
+        let undiscovered = added.iter().filter(|package| package.has_undiscovered_tools);
+        let undiscovered: Vec<_> = undiscovered.map(|package| package.name.clone()).collect();
+        if !undiscovered.is_empty()
+            && let Err(error) = self.discover(&undiscovered, &mut reports, printer).await
         {
             // The files are copied already. A failed discovery does not undo that.
-            for one in added.iter_mut().filter(|one| awaiting.contains(&one.name)) {
-                one.unasked = Some(error.message.clone());
+            for report in reports.iter_mut().filter(|report| undiscovered.contains(&report.name)) {
+                report.unasked = Some(error.message.clone());
             }
         }
-        print(printer, &added)?;
+        print(printer, &reports)?;
         Ok(Exit::Success)
     }
 
     /// Discovers the dynamic tools of plugins. A plugin whose discovery fails stays added, because it may need a grant first.
-    async fn discover(&self, names: &[String], added: &mut [AddedPackage], printer: Printer) -> Result<(), Error> {
+    async fn discover(&self, names: &[String], reports: &mut [Report], printer: Printer) -> Result<(), Error> {
         let host = self.plugins.granted(&LimitFlags::default(), &self.authority).await?;
         let host = host.dynamic_discovery(DynamicDiscovery::Never).build().await?;
-        for asked in discover(&host, DiscoveryTargets::Named(names), printer).await? {
-            let one = added.iter_mut().find(|added| added.name == asked.plugin);
-            match (asked.tools, one) {
-                (Ok(tools), Some(one)) => one.tools = tools,
-                (Err(error), Some(one)) => one.unasked = Some(error.message.clone()),
+        for outcome in discover(&host, DiscoveryTargets::Named(names), printer).await? {
+            let report = reports.iter_mut().find(|report| report.name == outcome.plugin);
+            match (outcome.tools, report) {
+                (Ok(tools), Some(report)) => report.tools = tools,
+                (Err(error), Some(report)) => report.unasked = Some(error.message.clone()),
                 _ => {}
             }
         }
@@ -125,102 +113,34 @@ impl Add {
     }
 }
 
-/// Finds the package with a name, or with one that has the same tool name prefix.
-fn existing_package<'a>(registry: &'a Registry, name: &str) -> Option<&'a Package> {
-    let alike = |other: &str| toolwit::tool::text::snake_case(other) == toolwit::tool::text::snake_case(name);
-    registry.packages().iter().find(|package| alike(&package.name))
-}
-
-/// Copies the files of a package atomically, and deletes files that only its earlier version had.
-fn copy_package(package: &Package, earlier: Option<&Package>, place: &Path) -> Result<AddedPackage, Error> {
-    let target = match earlier {
-        Some(earlier) => earlier.path.clone(),
-        None => place.join(&package.name).with_added_extension("wasm"),
-    };
-    let unwritable = |error: std::io::Error| {
-        let message = format!("{} could not be written: {error}", target.display());
-        Error::new(ErrorKind::Io, Phase::Registry, message).with_plugin(&*package.name)
-    };
-    fs::create_dir_all(place).map_err(unwritable)?;
-    for extension in PACKAGE_EXTENSIONS {
-        let (from, to) = (package.path.with_extension(extension), target.with_extension(extension));
-        if is_same_file(&from, &to) {
-            continue;
-        }
-        if from.is_file() {
-            fs::read(&from)
-                .and_then(|bytes| write_atomically(&to, &bytes))
-                .map_err(unwritable)?;
-        } else if to.is_file() {
-            fs::remove_file(&to).map_err(unwritable)?;
-        }
-    }
-    let inspection = package.plugin().map(|plugin| plugin.inspection().clone());
-    Ok(AddedPackage {
-        name: package.name.clone(),
-        path: target.display().to_string(),
-        digest: inspection
-            .as_ref()
-            .map(|known| known.digest.clone())
-            .unwrap_or_default(),
-        version: package.manifest.as_ref().and_then(|manifest| manifest.version.clone()),
-        replaced: earlier.is_some(),
-        tools: inspection.as_ref().map_or(0, |known| known.tools.len()),
-        unasked: None,
-        imports: package
-            .plugin()
-            .is_some_and(|plugin| !plugin.declared().capabilities().is_empty()),
-    })
-}
-
-fn is_same_file(from: &Path, to: &Path) -> bool {
-    let real = |path: &Path| fs::canonicalize(path).ok();
-    real(from).is_some_and(|from| Some(from) == real(to))
-}
-
-fn print(printer: Printer, added: &[AddedPackage]) -> Result<(), Failure> {
+fn print(printer: Printer, reports: &[Report]) -> Result<(), Failure> {
     if printer.format() == Format::Json {
-        return printer.document(&json!({"ok": true, "added": added}));
+        return printer.document(&json!({"ok": true, "added": reports}));
     }
     let (mut paths, mut messages) = (Page::new(), Page::new());
-    for one in added {
-        paths.text(&one.path).end();
-        let verb = if one.replaced { "replaced" } else { "added" };
-        let tools = counted(one.tools, "tool");
+    for report in reports {
+        paths.text(&report.path).end();
+        let verb = if report.replaced { "replaced" } else { "added" };
+        let tools = counted(report.tools, "tool");
         messages
-            .styled(FAINT, format_args!("{verb} {}: {tools}", one.name))
+            .styled(FAINT, format_args!("{verb} {}: {tools}", report.name))
             .end();
     }
     printer.message(&messages);
     printer.data(&paths)?;
-    for one in added {
-        if let Some(why) = &one.unasked {
-            let name = &one.name;
+    for report in reports {
+        if let Some(why) = &report.unasked {
+            let name = &report.name;
             printer.hint(format_args!(
                 "the dynamic tools of {name} are unknown: {why}; `toolwit refresh {name}` queries them again"
             ));
         }
     }
-    for one in added.iter().filter(|one| one.imports) {
+    for report in reports.iter().filter(|report| report.imports) {
         printer.hint(format_args!(
             "`toolwit grant {}` shows the capabilities that it needs",
-            one.name
+            report.name
         ));
     }
     Ok(())
-}
-
-fn no_component_error(source: &Path) -> Error {
-    let message = format!("no component found in {}", source.display());
-    Error::new(ErrorKind::Configuration, Phase::Registry, message)
-        .with_suggestion("`toolwit build DIR` builds one from source")
-}
-
-fn already_exists_error(earlier: &Package) -> Error {
-    let message = format!(
-        "package `{}` already exists, in {}",
-        earlier.name,
-        earlier.path.display()
-    );
-    Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion("replace it with `--replace`")
 }

@@ -6,12 +6,11 @@ use serde_json::json;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::atomic_file::write_atomically;
 use crate::output::page::{FAINT, Page, size};
 use crate::output::printer::{Format, Printer};
 use toolwit::build::{ResolvedWit, embed_wit};
 use toolwit::limits::EngineLimits;
-use toolwit::registry::{MANIFEST_BYTES_MAX, pack};
+use toolwit::registry::{MANIFEST_BYTES_MAX, pack, write_atomically};
 use toolwit::sandbox::{WIT_BYTES_MAX, read_component};
 use toolwit::{Error, ErrorKind, Phase};
 

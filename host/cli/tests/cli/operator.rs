@@ -44,7 +44,7 @@ fn package_is_added_replaced_on_request_and_removed() {
     exit: 2
 
     --- stderr
-    error: package `plain` already exists, in tools/plain.wasm
+    error: there is a package `plain` already, in tools/plain.wasm
     hint: replace it with `--replace`
     ");
     let workspace = workspace.file("new/plain.toml", "version = \"1.3.0\"\n");
@@ -69,8 +69,8 @@ fn package_is_added_replaced_on_request_and_removed() {
     exit: 2
 
     --- stderr
-    error: package `plain` does not exist
-    hint: the plugin directory is empty
+    error: there is no package `plain`
+    hint: the packages are none
     ");
 }
 

@@ -4,8 +4,7 @@ use super::finding::Findings;
 use crate::exit::Exit;
 use crate::hint::discovery_error;
 use crate::output::page::counted;
-use toolwit::registry::Registry;
-use toolwit::store::ToolKey;
+use toolwit::registry::{FailingTool, Registry};
 
 pub(super) fn check(registry: &Registry, findings: &mut Findings) {
     let packages = registry.packages();
@@ -31,20 +30,13 @@ pub(super) fn check(registry: &Registry, findings: &mut Findings) {
     let usable = counted(registry.plugins().count(), "plugin");
     let tools = counted(registry.tool_count(), "tool");
     findings.ok("packages", format!("{usable} can be used, with {tools}"));
-    match registry.store().health() {
-        Ok(health) => {
-            for plugin in registry.plugins() {
-                let digest = &plugin.inspection().digest;
-                for tool in &plugin.inspection().tools {
-                    let record = health.get(&ToolKey::new(digest.as_str(), tool.id.as_str()));
-                    let Some(record) = record.filter(|record| record.is_broken()) else {
-                        continue;
-                    };
-                    let why = record.error.as_deref().unwrap_or("unknown reason");
-                    let message = format!("{} failed when it was last called: {why}", tool.id);
-                    let hint = format!("a successful call clears this: `toolwit call {}`", tool.id);
-                    findings.warning("health", plugin.name(), message, hint);
-                }
+    match registry.failing_tools() {
+        Ok(failing) => {
+            for FailingTool { tool, error } in failing {
+                let why = error.as_deref().unwrap_or("unknown reason");
+                let message = format!("{tool} failed when it was last called: {why}");
+                let hint = format!("a successful call clears this: `toolwit call {tool}`");
+                findings.warning("health", tool.owner(), message, hint);
             }
         }
         Err(error) => {
