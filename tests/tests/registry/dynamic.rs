@@ -47,7 +47,7 @@ pub(crate) fn names(host: &Toolwit) -> Vec<String> {
 }
 
 pub(crate) async fn call(host: &Toolwit, tool: &str, arguments: serde_json::Value) -> Result<ToolResult, Error> {
-    let tool = host.find(&host.tools(&Scope::new()), tool)?;
+    let tool = Toolwit::find_tool(&host.tools(&Scope::new()), tool)?;
     let arguments: Arguments = serde_json::from_value(arguments).unwrap();
     tool.call(arguments, &ToolContext::new()).await.map_err(Error::from)
 }
@@ -193,7 +193,7 @@ async fn hostile_tool_list_is_limited_and_refused_with_its_reason() {
         (
             "twice",
             ErrorKind::InvalidProvider,
-            "`get_soup` and `get-soup`, which are one name",
+            "`get_soup` and `get-soup`, which have the same name in a tool set",
         ),
         (
             "outside",
@@ -205,7 +205,7 @@ async fn hostile_tool_list_is_limited_and_refused_with_its_reason() {
             ErrorKind::InvalidProvider,
             "the tool `soup` cannot be used: its input schema",
         ),
-        ("none", ErrorKind::InvalidProvider, "is no JSON"),
+        ("none", ErrorKind::InvalidProvider, "is not JSON"),
     ] {
         let place = menu(&[("mode", mode)]).await;
         let host = host(&place).build().await.unwrap();

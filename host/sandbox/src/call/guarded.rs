@@ -145,8 +145,11 @@ impl RunningCall<'_> {
     ) -> Result<ToolResult, Error> {
         let log = instance.take_log();
         if let Some(log) = &log {
-            let log = &*self.authority.redactor.text(log);
-            tracing::debug!(plugin = self.plugin.name(), log, "guest output");
+            tracing::debug!(
+                plugin = self.plugin.name(),
+                log = &*self.authority.redactor.text(log),
+                "guest output"
+            );
         }
         let outcome = outcome.and_then(|mut result| {
             let mut usage = instance.usage(&self.clock);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::command::CommandCall;
-use super::dynamic_call::{DynamicCall, answered};
+use super::dynamic_call::{DynamicCall, convert_tool_error};
 use super::function::FunctionCall;
 use super::guarded::GuardedCall;
 use super::plugin::Plugin;
@@ -107,7 +107,11 @@ impl PluginTool {
                     .await?
             }
         };
-        if is_dynamic { answered(result) } else { Ok(result) }
+        if is_dynamic {
+            convert_tool_error(result)
+        } else {
+            Ok(result)
+        }
     }
 
     /// Runs the follow-up call of a result: in the background if the conversation can receive late results, inline otherwise.
