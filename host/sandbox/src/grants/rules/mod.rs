@@ -1,5 +1,6 @@
 //! The rules of grants and the decision on one access. Pure: nothing here opens, resolves or runs anything.
 
+mod access;
 mod address;
 mod decide;
 mod directory_rule;
