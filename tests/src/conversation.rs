@@ -1,4 +1,4 @@
-//! A conversation without a model: tools are called by name, and what they return brings its tools along.
+//! A conversation without a model: tools are called by name, and returned entities add their tools.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use toolwit::{Error, Tool, ToolContext, ToolResult, ToolSet};
 
 /// One conversation over some plugins.
 pub struct Conversation {
-    /// Its tools, those of entities included.
+    /// The tools, including those of entities.
     pub tools: ToolSet,
-    /// What travels with each call.
+    /// The context of each call.
     pub context: ToolContext,
     scope: Scope,
 }
@@ -33,9 +33,9 @@ impl Conversation {
         }
     }
 
-    /// Bounds every call from now on.
+    /// Sets the limits of every following call.
     #[must_use]
-    pub fn bounded(mut self, limits: LimitRequest) -> Self {
+    pub fn limited(mut self, limits: LimitRequest) -> Self {
         self.context = self.context.with_extension(limits);
         self
     }
@@ -56,10 +56,10 @@ impl Conversation {
         self.tools.iter().map(|tool| tool.name.to_string()).collect()
     }
 
-    /// Calls a tool by name, and takes in the tools of what it returns.
+    /// Calls a tool by name, and adds the tools of returned entities.
     ///
     /// # Errors
-    /// Why the call could not be made.
+    /// The error of a call that could not be made.
     pub async fn call(&mut self, name: &str, arguments: Value) -> Result<ToolResult, Error> {
         let mut result = self.tool(name).call(object(arguments), &self.context).await?;
         for provider in &result.providers {
@@ -84,7 +84,7 @@ impl Conversation {
         }
     }
 
-    /// Calls a tool that must not be callable, and returns why.
+    /// Calls a tool that must fail, and returns the error.
     pub async fn error(&mut self, name: &str, arguments: Value) -> Error {
         match self.call(name, arguments).await {
             Ok(result) => panic!("`{name}` answered {result:?}"),
@@ -99,7 +99,7 @@ impl Conversation {
     }
 }
 
-/// Takes an object as arguments.
+/// Converts a JSON object to arguments.
 fn object(arguments: Value) -> toolwit::Arguments {
     match arguments {
         Value::Object(map) => map,

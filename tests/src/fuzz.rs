@@ -1,18 +1,18 @@
-//! What fuzzers call: each takes any bytes, and panics when the host does what it must not.
+//! Entry points of the fuzzers: each takes arbitrary bytes, and panics if the host violates a property.
 //!
-//! The fuzzers of `fuzz/` steer them by coverage for as long as one likes; `tests/fuzz` runs a bounded number of mutants of the
-//! seeds in every test run.
+//! The fuzzers in `fuzz/` run them guided by coverage; `tests/fuzz` runs a limited number of mutants of the seeds with the
+//! tests.
 
 use toolwit::grants::{AccessRequest, Decision, DeclaredCapabilities, EffectiveRights, Grants, RequestTarget, decide};
 use toolwit::registry::Manifest;
 use toolwit::sandbox::{Inspection, Origin};
 
-/// JSON to WIT values and back: refused, or the same afterwards.
+/// Decodes JSON to WIT values and encodes them again: refused, or unchanged.
 pub fn values(data: &[u8]) {
     toolwit::sandbox::fuzz::values(data);
 }
 
-/// A stranger's bytes as a component: what is known of it is kept and restored as the same, or it is refused.
+/// Inspects bytes as a component: refused, or its cached inspection equals the original.
 pub fn component(data: &[u8]) {
     let origin = Origin {
         name: "fuzz",
@@ -29,7 +29,7 @@ pub fn component(data: &[u8]) {
     assert_eq!(names(&inspection), names(&restored));
 }
 
-/// Files that people write: manifests, which a stranger may have written, and grants, which an operator may have got wrong.
+/// Parses configuration files: manifests, which are untrusted, and grants, which may contain mistakes.
 pub fn settings(data: &[u8]) {
     let _ = Grants::parse(data);
     if let Ok(text) = std::str::from_utf8(data) {
@@ -37,7 +37,7 @@ pub fn settings(data: &[u8]) {
     }
 }
 
-/// What the gate of [`gate`] is given.
+/// The grants of [`gate`].
 const GRANTS: &[u8] = br#"
 version = 1
 [[grant]]
@@ -46,8 +46,8 @@ any-version = true
 http = [{ host = "api.example.com", path = "/v1" }, { host = "*.example.org", scheme = "http", port = 8080 }]
 "#;
 
-/// Requests of a guest, one part a line, before a grant of two hosts: whatever the bytes, only those, their ports and their
-/// paths are allowed.
+/// Checks requests against a grant of two hosts, one part of the request per line: only the granted hosts, ports and paths are
+/// allowed.
 pub fn gate(data: &[u8]) {
     let mut parts = data.split(|byte| *byte == b'\n').map(String::from_utf8_lossy);
     let mut part = || parts.next().unwrap_or_default().into_owned();
@@ -56,7 +56,7 @@ pub fn gate(data: &[u8]) {
     let Ok(target) = RequestTarget::new(&method, &scheme, &authority, &path) else {
         return;
     };
-    let grants = Grants::parse(GRANTS).expect("the grants are sound");
+    let grants = Grants::parse(GRANTS).expect("the grants are valid");
     let declared = DeclaredCapabilities::from_imports(["wasi:http/outgoing-handler@0.2.6"]);
     let effective = EffectiveRights::new(&declared, &grants, "fuzz", "");
     if let Decision::Allowed { .. } = decide(&effective, &AccessRequest::Http(&target)) {

@@ -1,4 +1,4 @@
-//! Guests, and the runtime that they run in.
+//! Guests, and the runtime that executes them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,20 +9,20 @@ use toolwit::Error;
 use toolwit::build::{Build, Silent};
 use toolwit::sandbox::{CodeCacheLocation, Plugin, Runtime, RuntimeOptions};
 
-/// A runtime and the ways to put guests into it.
+/// A runtime with methods that load guests.
 pub struct Guests {
-    /// What they run in.
+    /// Executes the guests.
     pub runtime: Arc<Runtime>,
 }
 
 impl Guests {
-    /// Makes a runtime with defaults and without a code cache.
+    /// Creates a runtime with defaults and without a code cache.
     #[must_use]
     pub fn new() -> Self {
         Self::with(|_| {})
     }
 
-    /// Makes a runtime that keeps machine code, for guests that take long to compile.
+    /// Creates a runtime with a code cache, for guests that take long to compile.
     #[must_use]
     pub fn cached() -> Self {
         let executable = std::env::current_exe().expect("a test has an executable");
@@ -30,14 +30,14 @@ impl Guests {
         Self::with(|options| options.code_cache = CodeCacheLocation::Directory(code))
     }
 
-    /// Makes a runtime whose options are changed first.
+    /// Creates a runtime with changed options.
     #[must_use]
     pub fn with(change: impl FnOnce(&mut RuntimeOptions)) -> Self {
         let mut options = RuntimeOptions::default();
         options.code_cache = CodeCacheLocation::Off;
         change(&mut options);
         Self {
-            runtime: Runtime::new(options).expect("the options of a test are sound"),
+            runtime: Runtime::new(options).expect("the options of a test are valid"),
         }
     }
 
@@ -72,11 +72,11 @@ impl Guests {
         let mut built = BUILT.lock().await;
         if !built.contains_key(name) {
             let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests/rust").join(name);
-            // Not among the shipped plugins, where users look around.
-            let out = tempfile::tempdir().expect("a directory can be made");
+            // Not among the shipped plugins, which users list.
+            let out = tempfile::tempdir().expect("a directory can be created");
             let report = Build::new(source).out(out.path()).run(&Silent).await;
             let report = report.unwrap_or_else(|error| panic!("{name} does not build: {error:?}"));
-            let bytes = std::fs::read(report.component).expect("what was built can be read");
+            let bytes = std::fs::read(report.component).expect("the built component can be read");
             built.insert(name.to_owned(), bytes);
         }
         built[name].clone()
@@ -85,7 +85,7 @@ impl Guests {
     /// Loads a guest from text.
     ///
     /// # Errors
-    /// Whatever the host has against it.
+    /// The host's reason to refuse it.
     pub async fn text(&self, name: &str, text: &str) -> Result<Arc<Plugin>, Error> {
         self.bytes(name, component_of(text)).await
     }
@@ -93,7 +93,7 @@ impl Guests {
     /// Loads a guest from bytes.
     ///
     /// # Errors
-    /// Whatever the host has against it.
+    /// The host's reason to refuse it.
     pub async fn bytes(&self, name: &str, bytes: Vec<u8>) -> Result<Arc<Plugin>, Error> {
         Plugin::from_bytes(&self.runtime, name, bytes).await
     }

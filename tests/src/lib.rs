@@ -1,4 +1,4 @@
-//! What the end-to-end tests share: runtimes, guests, and conversations that use tools by their names.
+//! Shared by the end-to-end tests: runtimes, guests, and conversations that call tools by name.
 
 #![allow(
     clippy::expect_used,

@@ -10,7 +10,9 @@ use super::prepare::{Prepared, not_run, with_expectation};
 use super::process::Action;
 use super::slot::{Finished, Outcome};
 use super::tool_loop::{ToolLoop, millis};
-use crate::injection::{CompletedCall, Injection, InjectionContext, InjectionStrategy, name_discovered, name_listed};
+use crate::injection::{
+    CompletedCall, Injection, InjectionContext, InjectionStrategy, write_entity_tool_names, write_facade_tool_names,
+};
 use toolwit_core::{Arguments, NamedTool, Signal, ToolCall, ToolError, ToolName, ToolResult};
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -122,7 +124,7 @@ impl ToolLoop<'_> {
         let injected = self.inject(&mut completed);
         if !goes_on {
             let turn = self.conversation.turns;
-            self.conversation.toolbox.calls.push(completed.remembered(turn));
+            self.conversation.toolbox.calls.push(completed.to_past_call(turn));
         }
         let result = completed.result;
         let described = self.conversation.toolbox.described(&injected).unwrap_or_default();
@@ -178,8 +180,8 @@ impl ToolLoop<'_> {
         let (discovered, listed) = (injection.discovered.clone(), injection.listed.clone());
         let toolbox = &mut self.conversation.toolbox;
         let events = toolbox.apply(injection, &call.name);
-        name_discovered(&mut call.result, &discovered, toolbox.callable());
-        name_listed(&mut call.result, &listed, toolbox.callable());
+        write_entity_tool_names(&mut call.result, &discovered, toolbox.callable());
+        write_facade_tool_names(&mut call.result, &listed, toolbox.callable());
         events
     }
 
@@ -199,7 +201,7 @@ impl ToolLoop<'_> {
     /// Asks the strategies. One that panics changes nothing.
     fn evaluate(&self, call: &CompletedCall) -> Option<Injection> {
         let conversation = &self.conversation;
-        let context = InjectionContext::after(call, self.scene());
+        let context = InjectionContext::after(call, self.view());
         let evaluated = catch_unwind(AssertUnwindSafe(|| conversation.strategy.evaluate(&context)));
         if evaluated.is_err() {
             tracing::error!(tool = %call.name, "an injection strategy panicked; nothing changes");

@@ -12,7 +12,8 @@ use super::page::READ_RESULT;
 use super::policy::LoopLimits;
 use super::process::Budget;
 use crate::injection::{
-    Chain, Chaining, EntityTools, InjectionStrategy, Playbook, Reference, SEARCH_TOOLS, State, StateMachine,
+    Chaining, EntityTools, InjectionStrategy, MachineState, Playbook, Reference, SEARCH_TOOLS, StateMachine,
+    StrategyChain,
 };
 use crate::model::{ChatModel, ChatOptions, Delivery, ModelChoice, Models};
 use toolwit_core::Error;
@@ -86,11 +87,11 @@ pub struct ConversationBuilder {
 }
 
 /// The strategies of a conversation. Facades unfold and entities are discovered unless someone says no.
-struct Strategies(Chain);
+struct Strategies(StrategyChain);
 
 impl Default for Strategies {
     fn default() -> Self {
-        Self(Chain::with_unfolding().then(EntityTools))
+        Self(StrategyChain::with_unfolding().then(EntityTools))
     }
 }
 
@@ -210,9 +211,9 @@ impl ConversationBuilder {
         self
     }
 
-    /// Asks these strategies and no others, in place of the default ones. [`Chain::with_unfolding`] is where to begin.
+    /// Asks these strategies and no others, in place of the default ones. [`StrategyChain::with_unfolding`] is where to begin.
     #[must_use]
-    pub fn strategies(mut self, strategies: Chain) -> Self {
+    pub fn strategies(mut self, strategies: StrategyChain) -> Self {
         self.strategies = Strategies(strategies);
         self
     }
@@ -239,13 +240,13 @@ impl ConversationBuilder {
     /// Follows the objects of a Rust type. See [`chaining`](Self::chaining).
     #[must_use]
     pub fn chain_from<T: Send + Sync + 'static>(self, methods: &EntityMethods<T>) -> Self {
-        self.chaining(Chaining::new().from_type(methods))
+        self.chaining(Chaining::new().with_type(methods))
     }
 
     /// Follows every object: the tools of the one that came last take the place of those before.
     #[must_use]
     pub fn chain_from_any(self) -> Self {
-        self.chaining(Chaining::new().from_any())
+        self.chaining(Chaining::new().with_any_type())
     }
 
     /// Adds the tools of a playbook, and lets it lock them.
@@ -256,7 +257,7 @@ impl ConversationBuilder {
 
     /// Adds the tools of a state machine, and lets it lock them.
     #[must_use]
-    pub fn state_machine<S: State>(self, machine: StateMachine<S>) -> Self {
+    pub fn state_machine<S: MachineState>(self, machine: StateMachine<S>) -> Self {
         self.tools(machine.tools()).strategy(machine)
     }
 
@@ -270,7 +271,7 @@ impl ConversationBuilder {
     /// Drops all strategies, the default ones included: tools stay as they are.
     #[must_use]
     pub fn without_strategies(mut self) -> Self {
-        self.strategies = Strategies(Chain::new());
+        self.strategies = Strategies(StrategyChain::new());
         self
     }
 

@@ -16,7 +16,7 @@ use super::process::Process;
 use super::tool_loop::ToolLoop;
 use super::toolbox::Toolbox;
 use super::user_turn::{TypedOutcome, UserTurn};
-use crate::injection::{Chain, Entities, Injection};
+use crate::injection::{Entities, Injection, StrategyChain};
 use crate::model::{ChatModel, ChatOptions};
 use toolwit_core::{Blackboard, Message, Tool, ToolContext, ToolId, ToolName, ToolSet};
 
@@ -29,7 +29,7 @@ pub struct Conversation {
     pub(super) model: Arc<dyn ChatModel>,
     pub(super) history: History,
     pub(super) toolbox: Toolbox,
-    pub(super) strategy: Chain,
+    pub(super) strategy: StrategyChain,
     pub(super) context: ToolContext,
     pub(super) blackboard: Arc<dyn Blackboard>,
     pub(super) process: Arc<Process>,

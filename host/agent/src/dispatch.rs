@@ -17,7 +17,7 @@ use super::gateway::through;
 use super::prepare::{Prepared, not_run, removed_tool, unknown_tool};
 use super::slot::{Allowance, Finished, Outcome, Slot, State, admit, call};
 use super::tool_loop::ToolLoop;
-use crate::injection::Gate;
+use crate::injection::CallGate;
 use crate::model::Delivery;
 use toolwit_core::{Error, ErrorKind};
 use toolwit_core::{Lookup, NamedTool, Signal};
@@ -74,7 +74,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
                 };
                 let state = match (allowance.refuse(place), toolbox.look_up(&prepared.wanted)) {
                     (Some(error), _) => State::Refused(error),
-                    (None, Lookup::Found(tool)) if run.gate(&tool) == Gate::Free => admit(tool, &prepared),
+                    (None, Lookup::Found(tool)) if run.gate(&tool) == CallGate::Ungated => admit(tool, &prepared),
                     (None, _) => State::Unresolved,
                 };
                 (place, Slot { prepared, state })
@@ -121,7 +121,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         let wanted = &slot.prepared.wanted;
         slot.state = match toolbox.look_up(wanted) {
             Lookup::Found(tool) => match self.run.gate(&tool) {
-                Gate::Locked(guidance) => State::Guided(tool.name, guidance),
+                CallGate::Locked(guidance) => State::Guided(tool.name, guidance),
                 _ => admit(tool, &slot.prepared),
             },
             Lookup::Removed(_) => State::Refused(removed_tool(wanted)),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::outcome::{RunUsage, StopReason};
-use crate::injection::Binding;
+use crate::injection::EntityBinding;
 use crate::model::{FinishReason, TokenUsage};
 use toolwit_core::ErrorKind;
 use toolwit_core::{ToolCall, ToolDefinition, ToolId, ToolName};
@@ -222,7 +222,7 @@ pub enum Event {
         /// Its id; none for one that cannot be recognised again.
         id: Option<String>,
         /// Whether it is new, and which instance is bound.
-        binding: Binding,
+        binding: EntityBinding,
         /// Its methods, under the names that the model calls.
         tools: Vec<ToolName>,
     },

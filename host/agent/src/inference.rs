@@ -43,7 +43,8 @@ impl ToolLoop<'_> {
                 tracing::warn!("the output to the user panicked; some words are lost");
             }
         };
-        let request = ChatRequest::new(messages, toolbox.declared(), &options, self.stop.token()).heard_by(&hear);
+        let request =
+            ChatRequest::new(messages, toolbox.declared(), &options, self.stop.token()).with_text_listener(&hear);
         let asked = Instant::now();
         let answer = tokio::select! {
             biased;
@@ -77,7 +78,7 @@ impl ToolLoop<'_> {
         let tool_calls: Vec<_> = calls.iter().map(|prepared| prepared.call.clone()).collect();
         history.respond(response.content.clone(), tool_calls.clone());
         let model = &self.conversation.model;
-        let cost = model.price().map_or(Cost::ZERO, |price| price.of(&response.usage));
+        let cost = model.price().map_or(Cost::ZERO, |price| price.cost(&response.usage));
         self.account
             .charge(ModelUseKind::Chat, model.name(), response.usage, cost);
         if !response.content.is_empty() {

@@ -53,7 +53,9 @@ pub use communication::{communicate_tool, progress_tool};
 pub use conversation::Conversation;
 pub use event::{Event, visible_tools};
 pub use failure::{RunError, RunFailure};
-pub use group::{FixedTools, GroupConfig, GroupsConfig, Permission, ToolGroup, ToolGroups, ToolShelf, ToolSource};
+pub use group::{
+    FixedTools, GroupConfig, GroupPermission, GroupsConfig, SourceTools, ToolGroup, ToolGroups, ToolSource,
+};
 pub use observer::Observer;
 pub use outcome::{CallRecord, RunOutcome, RunUsage, StopReason};
 pub use policy::{IterationPolicy, LoopLimits, UnknownToolPolicy};

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::event::Event;
 use super::observer::Observers;
 use super::tool_loop::millis;
-use crate::injection::{Chain, InjectionStrategy};
+use crate::injection::{InjectionStrategy, StrategyChain};
 use toolwit_core::ErrorKind;
 use toolwit_core::{Arguments, ToolCaller, ToolContext, ToolError, ToolId, ToolResult, ToolSet};
 
@@ -29,7 +29,7 @@ struct Within {
     /// The model's call.
     call: String,
     tools: ToolSet,
-    strategy: Chain,
+    strategy: StrategyChain,
     observers: Observers,
     /// How many there were.
     calls: AtomicU32,
@@ -37,7 +37,13 @@ struct Within {
 
 impl Reachable {
     /// For a call of the model, whose tool may call these.
-    pub(super) fn new(call: &str, caller: ToolId, tools: ToolSet, strategy: Chain, observers: Observers) -> Self {
+    pub(super) fn new(
+        call: &str,
+        caller: ToolId,
+        tools: ToolSet,
+        strategy: StrategyChain,
+        observers: Observers,
+    ) -> Self {
         let within = Within {
             call: call.to_owned(),
             tools,

@@ -160,11 +160,11 @@ impl Replay<'_> {
         let facade = named.tool.unfolds().filter(|_| !past.is_error);
         result.unfolded = facade.and_then(|facade| facade.reopen(&past.arguments, &conversation.context));
         let call = CompletedCall::new(id, past.name.clone(), past.arguments.clone(), named.tool, result);
-        let scene = conversation.toolbox.scene(conversation.history.until_answer(id));
-        let scene = scene.with_context(&conversation.context).at(past.turn, self.iteration);
+        let view = conversation.toolbox.view(conversation.history.until_answer(id));
+        let view = view.with_context(&conversation.context).at(past.turn, self.iteration);
         conversation
             .strategy
-            .evaluate(&InjectionContext::after(&call, scene))
+            .evaluate(&InjectionContext::after(&call, view))
             .add
     }
 

@@ -20,7 +20,7 @@ use super::reachable::Reachable;
 use super::slot::Allowance;
 use super::stop::Stop;
 use super::tally::Tally;
-use crate::injection::{Gate, InjectionStrategy, SEARCH_TOOLS, Scene, TurnContext};
+use crate::injection::{CallGate, ConversationView, InjectionStrategy, SEARCH_TOOLS, TurnContext};
 use crate::model::{FinishReason, ToolChoice};
 use toolwit_core::{Error, ErrorKind};
 use toolwit_core::{LOOP_ID, Message, NamedTool, Signal, ToolContext, ToolId, ToolName};
@@ -114,7 +114,7 @@ impl<'c> ToolLoop<'c> {
 
     /// Lets the strategies bring in what the user's message calls for, before the model is asked.
     fn begin_turn(&mut self) {
-        let injection = self.conversation.strategy.begin_turn(&TurnContext::at(self.scene()));
+        let injection = self.conversation.strategy.begin_turn(&TurnContext::at(self.view()));
         if let (false, Some(trigger)) = (injection.is_none(), ToolName::parse(SEARCH_TOOLS)) {
             let toolbox = &mut self.conversation.toolbox;
             let events = toolbox.begin(injection, &trigger);
@@ -128,21 +128,20 @@ impl<'c> ToolLoop<'c> {
     }
 
     /// Shows strategies the conversation as it is now.
-    pub(super) fn scene(&self) -> Scene<'_> {
+    pub(super) fn view(&self) -> ConversationView<'_> {
         let conversation = &self.conversation;
-        let scene = conversation.toolbox.scene(conversation.history.messages());
-        scene
-            .with_context(&self.context)
+        let view = conversation.toolbox.view(conversation.history.messages());
+        view.with_context(&self.context)
             .at(conversation.turns, self.tally.iterations)
     }
 
     /// Asks the strategies whether a tool may be called now. One that panics locks it.
-    pub(super) fn gate(&self, tool: &NamedTool) -> Gate {
+    pub(super) fn gate(&self, tool: &NamedTool) -> CallGate {
         let strategy = &self.conversation.strategy;
-        let gate = catch_unwind(AssertUnwindSafe(|| strategy.gate(tool, &self.scene())));
+        let gate = catch_unwind(AssertUnwindSafe(|| strategy.gate(tool, &self.view())));
         gate.unwrap_or_else(|_| {
             tracing::error!(tool = %tool.name, "an injection strategy panicked; the tool is locked");
-            Gate::Locked(format!(
+            CallGate::Locked(format!(
                 "`{}` cannot be called: what decides about it is broken",
                 tool.name
             ))
@@ -155,7 +154,7 @@ impl<'c> ToolLoop<'c> {
         let mut tools = self.conversation.toolbox.callable().clone();
         let claimed: Vec<_> = tools
             .iter()
-            .filter(|tool| self.gate(tool) != Gate::Free)
+            .filter(|tool| self.gate(tool) != CallGate::Ungated)
             .map(|tool| tool.definition.id.clone())
             .collect();
         claimed.iter().for_each(|id| drop(tools.remove(id)));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::event::Event;
 use super::gateway::DESCRIBED;
 use super::policy::LoopLimits;
-use crate::injection::{CallLog, Discovery, Entities, Injection, Lineage, Scene};
+use crate::injection::{CallLog, ConversationView, DiscoveredEntity, Entities, Injection, Lineage};
 use crate::model::{DeclaredTool, Delivery};
 use toolwit_core::{Added, Lookup, Message, NamedTool, Tool, ToolDefinition, ToolId, ToolName, ToolSet};
 
@@ -137,8 +137,8 @@ impl Toolbox {
     }
 
     /// Shows strategies the conversation in which something was just said.
-    pub(super) fn scene<'s>(&'s self, history: &'s [Message]) -> Scene<'s> {
-        Scene::new(history, &self.callable)
+    pub(super) fn view<'s>(&'s self, history: &'s [Message]) -> ConversationView<'s> {
+        ConversationView::new(history, &self.callable)
             .with_entities(&self.entities)
             .with_lineage(&self.lineage)
             .with_calls(&self.calls)
@@ -331,7 +331,7 @@ impl Toolbox {
         self.used.insert(name.clone(), self.clock);
     }
 
-    fn names_of(&self, discovery: &Discovery) -> Vec<ToolName> {
+    fn names_of(&self, discovery: &DiscoveredEntity) -> Vec<ToolName> {
         let tools = discovery.tools.iter().filter_map(|id| self.callable.by_id(id));
         tools.map(|tool| tool.name.clone()).collect()
     }
@@ -346,7 +346,7 @@ pub(super) fn described(tool: &NamedTool) -> String {
     )
 }
 
-fn discovered(discovery: &Discovery, tools: Vec<ToolName>) -> Event {
+fn discovered(discovery: &DiscoveredEntity, tools: Vec<ToolName>) -> Event {
     Event::EntityDiscovered {
         kind: discovery.prefix.clone(),
         id: discovery.key.as_ref().map(|key| key.id.clone()),

@@ -16,7 +16,7 @@ use super::story;
 use toolwit::Error;
 use toolwit::Toolwit;
 use toolwit::agent::{Event, RunOutcome};
-use toolwit::model::{ChatModel, Scripted};
+use toolwit::model::{ChatModel, ScriptedModel};
 
 /// What the model says, turn by turn.
 const SCENARIO: &str = include_str!("demo.toml");
@@ -34,7 +34,7 @@ type Events = Arc<Mutex<Vec<Event>>>;
 impl Demo {
     #[allow(clippy::unused_self, reason = "every command runs alike")]
     pub(super) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
-        let model = Arc::new(Scripted::parse(SCENARIO).map_err(Error::from)?);
+        let model = Arc::new(ScriptedModel::parse(SCENARIO).map_err(Error::from)?);
         let prompt = model.prompt().unwrap_or_default().to_owned();
         let shipped = Shipped::ready(printer, cancel).await?;
         let host = load(&shipped, printer, cancel).await?;

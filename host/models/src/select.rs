@@ -144,7 +144,7 @@ async fn over_http(spec: &ModelSpec) -> Result<Arc<dyn ChatModel>, ModelError> {
 }
 
 async fn scripted(spec: &ModelSpec) -> Result<Arc<dyn ChatModel>, ModelError> {
-    Ok(Arc::new(toolwit_agent::model::Scripted::load(&spec.model).await?))
+    Ok(Arc::new(toolwit_agent::model::ScriptedModel::load(&spec.model).await?))
 }
 
 fn wrong(message: String) -> ModelError {

@@ -14,9 +14,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use toolwit::agent::communicate_tool;
-use toolwit::model::{Cost, Price, Priced};
+use toolwit::model::{Cost, Price, PricedModel};
 use toolwit::{
-    AgenticTool, Artifact, Budget, Conversation, Parameter, Scripted, StateMachine, Subagent, Tool, ToolContext,
+    AgenticTool, Artifact, Budget, Conversation, Parameter, ScriptedModel, StateMachine, Subagent, Tool, ToolContext,
     ToolError, ToolExt, ToolObject, ToolResult, tool,
 };
 
@@ -95,7 +95,7 @@ fn clerk(shop: Shop) -> Result<AgenticTool, toolwit::Error> {
         .in_state(Order::Confirmed)
         .tool(ship)
         .build()?;
-    let script = Scripted::new()
+    let script = ScriptedModel::new()
         .call("ship", json!({}))
         .call("add_item", json!({"item": "pen", "count": 3}))
         .call("confirm", json!({}))
@@ -109,13 +109,14 @@ fn clerk(shop: Shop) -> Result<AgenticTool, toolwit::Error> {
             toolwit::Event::ToolFinished { name, content, .. } => println!("    {name}: {content}"),
             _ => {}
         }))
-        .with_model(Priced::new(script, Price::per_million(1.0, 4.0))))
+        .with_model(PricedModel::new(script, Price::per_million(1.0, 4.0))))
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let reviewer = AgenticTool::new("reviewer", "Reviews an order.").with_model(Scripted::new().answer("All is well."));
-    let script = Scripted::new()
+    let reviewer =
+        AgenticTool::new("reviewer", "Reviews an order.").with_model(ScriptedModel::new().answer("All is well."));
+    let script = ScriptedModel::new()
         .call("write_report", json!({}))
         .call("clerk", json!({"wish": "three pens"}))
         .call("reviewer", json!({"order": "o-1"}))

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolwit::{Event, Facade, NativeTool, Playbook, Scripted, Tool, ToolResult, Unlock};
+use toolwit::{Event, Facade, NativeTool, Playbook, ScriptedModel, Tool, ToolResult, Unlock};
 
 /// A tool that says what it did.
 fn tool(name: &str) -> Result<Arc<dyn Tool>, toolwit::Error> {
@@ -84,7 +84,7 @@ fn tell(event: &Event) {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let nothing: fn() -> Value = || json!({});
-    let model = Scripted::new()
+    let model = ScriptedModel::new()
         .call("mail", nothing())
         .call("mail_7", nothing())
         .call("publish", nothing())

@@ -200,7 +200,7 @@ fn chained(registry: &Registry, may_use: &impl Fn(&str) -> bool) -> Chaining {
         (!resource.methods.is_empty()).then_some(resource)
     });
     usable.fold(Chaining::new(), |chaining, resource| {
-        chaining.from_namespace(resource.namespace, resource.prefix, resource.methods)
+        chaining.with_namespace(resource.namespace, resource.prefix, resource.methods)
     })
 }
 

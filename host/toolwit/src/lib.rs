@@ -23,7 +23,7 @@
 //! - Conversations: [`Conversation`], [`RunOutcome`], [`Event`]; more in [`agent`].
 //! - Deciding which tools a model sees: [`Facade`], [`Unlock`], [`Playbook`], [`StateMachine`]; more in [`injection`] and
 //!   [`strategy`].
-//! - Models: [`ChatModel`], [`OpenAi`], [`Scripted`]; more in [`model`] and [`models`].
+//! - Models: [`ChatModel`], [`OpenAi`], [`ScriptedModel`]; more in [`model`] and [`models`].
 //! - Building components from source: [`build`].
 
 // The attribute `#[tool]` writes `::toolwit`, also in this crate's own tests.
@@ -38,7 +38,7 @@ pub use host::{Exposure, Toolwit, ToolwitBuilder};
 pub use toolwit_agent::{
     AgenticTool, Budget, Conversation, ConversationBuilder, Event, Observer, RunOutcome, StopReason, Subagent,
     injection::{Facade, Playbook, StateMachine, Unlock},
-    model::{ChatModel, Scripted},
+    model::{ChatModel, ScriptedModel},
 };
 #[doc(inline)]
 pub use toolwit_core::{
@@ -104,3 +104,8 @@ pub mod __private {
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// Compiles the examples in the book.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/src/embedding.md")]
+struct Embedding;

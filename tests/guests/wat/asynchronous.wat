@@ -1,4 +1,4 @@
-;; Functions of the component model's async kind: one returns at once, one yields for ever.
+;; Asynchronous functions of the component model: one returns at once, one yields endlessly.
 (component
   (core module $m
     (import "" "return" (func $return (param i32)))

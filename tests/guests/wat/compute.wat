@@ -1,4 +1,4 @@
-;; Guests that use too much of what they have: time, stack, memory, tables.
+;; Functions that exceed a limit: time, stack, memory, tables.
 (component
   (core module $m
     (memory $a (export "memory") 1)
@@ -31,7 +31,7 @@
       (loop $again
         (if (i32.eq (table.grow $t (ref.null func) (i32.const 1000)) (i32.const -1)) (then unreachable))
         (br $again)))
-    ;; Copies the same large block for ever: one instruction takes long.
+    ;; Copies the same large block endlessly: each instruction takes long.
     (func (export "copy")
       (drop (memory.grow $a (i32.const 1023)))
       (loop $again

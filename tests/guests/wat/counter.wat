@@ -1,4 +1,4 @@
-;; Counts its calls in a global: a fresh instance always says 1.
+;; Counts its calls in a global: a fresh instance always returns 1.
 (component
   (core module $m
     (global $count (mut i32) (i32.const 0))

@@ -32,7 +32,7 @@
   (core module $libc
     (memory (export "memory") 2)
     (global $top (mut i32) (i32.const 65536))
-    ;; Hands out memory and never takes it back; a large block lies at the same place each time.
+    ;; Allocates memory and never frees it; a large block has the same address each time.
     (func (export "realloc") (param i32 i32 i32 i32) (result i32)
       (local $pages i32)
       (local.set $pages (i32.add (i32.shr_u (local.get 3) (i32.const 16)) (i32.const 2)))
@@ -82,7 +82,7 @@
         (call $write (local.get $out) (i32.const 1024) (i32.const 4096) (i32.const 16))
         (local.set $times (i32.sub (local.get $times) (i32.const 1)))
         (br_if $again (local.get $times))))
-    ;; Hands one write the whole memory.
+    ;; Passes the full memory to one write.
     (func (export "print-much") (param $len i32)
       (drop (memory.grow (i32.add (i32.shr_u (local.get $len) (i32.const 16)) (i32.const 1))))
       (call $write (call $get-stdout) (i32.const 1024) (local.get $len) (i32.const 16)))

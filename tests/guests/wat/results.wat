@@ -12,7 +12,7 @@
       (i32.store (i32.const 4) (local.get $len))
       (i32.const 0))
     (func (export "text") (param i32) (result i32) (call $make (local.get 0)))
-    ;; Says that there are so many bytes, and has none of them.
+    ;; Claims a number of bytes that it does not have.
     (func (export "claim") (param i32) (result i32) (call $pair (local.get 0)))
     (func (export "booleans") (param $len i32) (result i32)
       (drop (memory.grow (i32.add (i32.shr_u (local.get $len) (i32.const 16)) (i32.const 1))))

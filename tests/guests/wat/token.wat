@@ -1,4 +1,4 @@
-;; A resource without an id, in all the places where a handle can be, with a counter inside.
+;; A resource without an id, with a counter inside, in every position of a handle.
 (component
   (core module $m
     (import "host" "new" (func $new (param i32) (result i32)))
@@ -40,7 +40,7 @@
     (func (export "burn") (param i32) (call $drop (local.get 0)))
     ;; Takes the first for itself while the second is lent.
     (func (export "burn-beside") (param i32 i32) (call $drop (local.get 0)))
-    ;; Makes handles without end and gives none of them away.
+    ;; Creates handles endlessly and passes none on.
     (func (export "hoard") (loop $again (drop (call $make)) (br $again)))
     (func (export "fine") (result i32) (i32.const 42))
     (func (export "endless") (loop $again (br $again)))

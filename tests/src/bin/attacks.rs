@@ -36,8 +36,8 @@ fn run() -> io::Result<bool> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let attacks = attacks(&fs::read_to_string(root.join("tests/ATTACKS.md"))?);
     let mut cited: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for place in ["host/src", "tests/tests", "tests/src"] {
-        collect(&root.join(place), &mut cited)?;
+    for directory in ["host", "tests/tests", "tests/src"] {
+        collect(&root.join(directory), &mut cited)?;
     }
     let outcomes = outcomes(&printed(&root)?)?;
     let table = table(&attacks, &cited, &outcomes);

@@ -1,4 +1,4 @@
-//! A host with the hostile guests, and whatever an operator grants them.
+//! A host with the hostile guests and the grants of a test.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use toolwit::limits::LimitRequest;
 use toolwit::sandbox::{CodeCacheLocation, Resolve, Scope};
 use toolwit::{Error, ErrorKind, Tool, ToolContext, ToolResult, Toolwit, ToolwitBuilder};
 
-/// The guests, all of which have what a test grants.
+/// The guests. `Setup::grant` grants to all of them.
 const NAMES: [&str; 4] = ["courier", "keeper", "looper", "probe"];
 
 /// The components of `guests/rust`, built once for all tests.
@@ -44,7 +44,7 @@ pub(crate) struct TestHost {
     pub(crate) context: ToolContext,
 }
 
-/// What a host is made of.
+/// The configuration of a test host.
 #[derive(Default)]
 pub(crate) struct Setup {
     grants: Option<String>,
@@ -60,19 +60,19 @@ impl Setup {
         Self::default()
     }
 
-    /// Grants something to every guest, whatever its digest: the lines of a grant. `{dir}` is the test's own directory.
+    /// Adds the lines of a grant for every guest and every digest. `{dir}` stands for the test's directory.
     pub(crate) fn grant(self, lines: &str) -> Self {
         self.file(&to_all(lines))
     }
 
-    /// Grants something to some guests only.
+    /// Adds the lines of a grant for some guests only.
     pub(crate) fn grant_to(mut self, guests: &[&str], lines: &str) -> Self {
         let text = self.grants.take().unwrap_or_else(|| "version = 1\n".to_owned());
         let grants: String = guests.iter().map(|guest| to(guest, lines)).collect();
         self.file(&format!("{text}{grants}"))
     }
 
-    /// Uses this file of grants.
+    /// Replaces the grants file.
     pub(crate) fn file(mut self, text: &str) -> Self {
         self.grants = Some(text.to_owned());
         self
@@ -83,13 +83,13 @@ impl Setup {
         self
     }
 
-    /// Bounds every call, as the operator.
+    /// Sets the operator's limits of every call.
     pub(crate) fn limits(mut self, limits: LimitRequest) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Trusts these authorities too.
+    /// Adds trusted root certificates.
     pub(crate) fn roots(mut self, pem: &str) -> Self {
         self.roots = Some(pem.to_owned());
         self
@@ -100,7 +100,7 @@ impl Setup {
         self
     }
 
-    /// Uses a directory that a test has prepared. What it grants lies in `data` there.
+    /// Uses a directory that a test has prepared. Granted files are in its subdirectory `data`.
     pub(crate) fn directory(mut self, directory: TempDir) -> Self {
         self.directory = Some(directory);
         self
@@ -176,7 +176,7 @@ impl TestHost {
         grants_file(&self.directory)
     }
 
-    /// Changes the file of grants under the running host, as an editor does.
+    /// Changes the grants file of the running host, as an editor does.
     pub(crate) fn regrant(&self, lines: &str) {
         let text = to_all(lines);
         let beside = self.directory.path().join("own/grants.new");
@@ -189,7 +189,7 @@ impl TestHost {
         &self.tools
     }
 
-    /// Begins another conversation on the same host.
+    /// Starts another conversation on the same host.
     pub(crate) fn another_conversation(&self) -> Vec<Arc<dyn Tool>> {
         self.host.tools(&Scope::new())
     }
@@ -213,7 +213,7 @@ impl TestHost {
             .map_err(Error::from)
     }
 
-    /// Calls a tool that must answer.
+    /// Calls a tool that must succeed, and returns its value.
     pub(crate) async fn value(&self, tool: &str, arguments: Value) -> Value {
         let result = self
             .call(tool, arguments)
@@ -223,7 +223,7 @@ impl TestHost {
         result.value.unwrap()
     }
 
-    /// Calls a tool that must fail by itself, and gives what it said.
+    /// Calls a tool that must return an error, and returns the text.
     pub(crate) async fn failure(&self, tool: &str, arguments: Value) -> String {
         match self.call(tool, arguments.clone()).await {
             Ok(result) if result.is_error => result.for_llm,
@@ -232,7 +232,7 @@ impl TestHost {
         }
     }
 
-    /// Calls a tool that must be stopped by the grants, and gives what the host says.
+    /// Calls a tool that the grants must stop, and returns the host's error.
     pub(crate) async fn denial(&self, tool: &str, arguments: Value) -> Error {
         match self.call(tool, arguments.clone()).await {
             Err(error) if error.kind == ErrorKind::Denied => error,

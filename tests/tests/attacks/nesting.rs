@@ -1,4 +1,4 @@
-//! Calls inside calls: what they may use together, and what they cannot gain.
+//! Nested calls: their shared limits, and rights that they cannot gain.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,7 +18,7 @@ const SETTINGS: &str = "keeper/test:keeper/shelf#settings";
 const BURN_AND_BEGIN: &str = "courier/test:courier/courier@0.1.0#burn-and-begin";
 const VALUE: &str = "hunter2-\"quoted\"/and more";
 
-/// Passes calls on, and remembers what they were about and why they failed.
+/// Forwards calls, and records their arguments and errors.
 struct Listening {
     tools: ToolSet,
     arguments: Mutex<Vec<Value>>,
@@ -41,7 +41,7 @@ fn listening(host: &mut TestHost) -> Arc<Listening> {
     listening_with(host, [])
 }
 
-/// The tools of the conversation, and others beside them.
+/// Records calls of the conversation's tools and of additional ones.
 fn listening_with(host: &mut TestHost, more: impl IntoIterator<Item = Arc<dyn Tool>>) -> Arc<Listening> {
     let listening = Arc::new(Listening {
         tools: ToolSet::from_iter(host.tools().iter().cloned().chain(more)),
@@ -56,7 +56,7 @@ fn bounded(host: &mut TestHost, limits: LimitRequest) {
     host.context = host.context.clone().with_extension(limits);
 }
 
-/// A host whose courier and probe may reach a server.
+/// A host whose guests `courier` and `probe` may reach a server.
 async fn reaching(server: &Server) -> TestHost {
     let lines = format!(
         "{}\nhttp = [{{ host = \"127.0.0.1\", scheme = \"http\", port = {} }}]",
@@ -66,7 +66,7 @@ async fn reaching(server: &Server) -> TestHost {
     conversation(Setup::new().grant(&lines)).await
 }
 
-/// One request of the courier's own, then so many of the probe's.
+/// One request of `courier` itself, then `times` requests of `probe`.
 fn fetch_and_relay(server: &Server, times: u32) -> Value {
     let authority = format!("127.0.0.1:{}", server.port);
     let fetch =
@@ -76,31 +76,31 @@ fn fetch_and_relay(server: &Server, times: u32) -> Value {
 
 // attack: B13
 #[tokio::test]
-async fn the_requests_of_a_call_and_of_those_inside_it_are_counted_together() {
+async fn requests_of_a_call_and_its_nested_calls_are_counted_together() {
     let server = Server::start(Answer::text("reached")).await;
     let mut host = reaching(&server).await;
     bounded(&mut host, LimitRequest::none().http_requests(2));
     let told = host.value("fetch_and_relay", fetch_and_relay(&server, 2)).await;
-    assert_eq!(told[0], "200", "one of its own");
+    assert_eq!(told[0], "200", "the request of the outer call");
     assert!(
         told[1].as_str().unwrap().contains("reached"),
-        "one of the other's: {told}"
+        "the request of the nested call: {told}"
     );
     let third = told[2].as_str().unwrap();
     assert!(third.starts_with("denied: ") && third.contains("2 requests"), "{third}");
     assert_eq!(server.connections(), 2, "the third was not sent");
-    // The next call begins anew.
+    // The next call starts with a full budget.
     let told = host.value("fetch_and_relay", fetch_and_relay(&server, 1)).await;
     assert!(told[1].as_str().unwrap().contains("reached"), "{told}");
     bounded(&mut host, LimitRequest::none().http_requests(0));
     let told = host.value("fetch_and_relay", fetch_and_relay(&server, 1)).await;
     assert!(told[1].as_str().unwrap().starts_with("denied: "), "{told}");
-    assert_eq!(server.connections(), 4, "none are none");
+    assert_eq!(server.connections(), 4, "a limit of zero requests allows none");
 }
 
 // attack: B13
 #[tokio::test]
-async fn the_bytes_of_a_call_and_of_those_inside_it_are_counted_together() {
+async fn bytes_of_a_call_and_its_nested_calls_are_counted_together() {
     let server = Server::start(Answer::text(&"x".repeat(10_000))).await;
     let mut host = reaching(&server).await;
     bounded(&mut host, LimitRequest::none().http_bytes(25_000));
@@ -112,7 +112,7 @@ async fn the_bytes_of_a_call_and_of_those_inside_it_are_counted_together() {
 }
 
 #[tokio::test]
-async fn nested_calls_are_counted_and_only_so_deep() {
+async fn nested_calls_are_limited_in_number_and_depth() {
     let mut host = conversation(Setup::new().grant(&may_call(&[BURN, RELAY]))).await;
     let burn = json!({"rounds": 1});
     let one = relay(BURN, &burn, 1);
@@ -128,7 +128,7 @@ async fn nested_calls_are_counted_and_only_so_deep() {
     assert_ne!(host.value("relay", four.clone()).await, Value::Null);
     let deep = told(&host, deeper(&four)).await;
     assert!(deep.contains("limit: calls may be 4 deep"), "{deep}");
-    // A caller asks for less, and the calls inside count as its own.
+    // A caller may request less, and nested calls count as its own.
     bounded(&mut host, LimitRequest::none().nested_calls(2).nested_depth(3));
     assert_ne!(host.value("relay", deeper(&one)).await, Value::Null);
     let counted = told(&host, deeper(&relay(BURN, &burn, 2))).await;
@@ -141,7 +141,7 @@ async fn nested_calls_are_counted_and_only_so_deep() {
 }
 
 #[tokio::test]
-async fn an_operator_may_allow_more_nested_calls_and_the_ceiling_holds() {
+async fn operator_may_allow_more_nested_calls_up_to_the_ceiling() {
     let burn = json!({"rounds": 1});
     let nested = |levels: usize| (1..levels).fold(relay(BURN, &burn, 1), |inner, _| relay(RELAY, &inner, 1));
     let operator = LimitRequest::none().nested_calls(40).nested_depth(u32::MAX);
@@ -153,12 +153,12 @@ async fn an_operator_may_allow_more_nested_calls_and_the_ceiling_holds() {
     let counted = host.failure("relay", relay(BURN, &burn, 41)).await;
     assert!(counted.contains("40 calls"), "{counted}");
     let lowered = EngineLimits::default();
-    assert_eq!(lowered.nested_depth_max, 16, "what `u32::MAX` came to");
+    assert_eq!(lowered.nested_depth_max, 16, "`u32::MAX` is lowered to the ceiling");
     assert!(host.failure("relay", nested(16)).await.contains("16 deep"));
 }
 
 #[tokio::test]
-async fn work_that_a_nested_call_hands_over_has_what_is_left_of_its_fuel() {
+async fn background_work_of_a_nested_call_has_its_remaining_fuel() {
     let mut host = conversation(Setup::new().grant(&may_call(&[BURN_AND_BEGIN]))).await;
     let rounds = json!({"rounds": 1_000_000});
     let alone = host.call("burn", rounds.clone()).await.unwrap().usage.unwrap().fuel;
@@ -168,7 +168,7 @@ async fn work_that_a_nested_call_hands_over_has_what_is_left_of_its_fuel() {
     assert_ne!(
         host.value("relay", relay(BURN_AND_BEGIN, &twice, 1)).await,
         Value::Null,
-        "it is enough for both"
+        "the fuel suffices for both"
     );
     assert!(listening.failed.lock().unwrap().is_empty());
     bounded(&mut host, LimitRequest::none().fuel(alone * 3 / 2));
@@ -177,13 +177,13 @@ async fn work_that_a_nested_call_hands_over_has_what_is_left_of_its_fuel() {
     assert_eq!(failed.kind, ErrorKind::Fuel, "{failed}");
     assert!(
         failed.limit.as_ref().unwrap().max < alone,
-        "it had no more than was left"
+        "it had only the remaining fuel"
     );
     assert!(ended.is_err() || ended.is_ok_and(|result| result.is_error));
 }
 
 #[tokio::test]
-async fn calls_of_a_native_tool_inside_a_call_have_what_is_left_of_its_fuel() {
+async fn calls_through_a_native_tool_have_the_remaining_fuel_of_the_outer_call() {
     let rounds = || Arguments::from_iter([("rounds".to_owned(), json!(1_000_000))]);
     let twice = NativeTool::new(
         "twice",
@@ -202,7 +202,11 @@ async fn calls_of_a_native_tool_inside_a_call_have_what_is_left_of_its_fuel() {
     let listening = listening_with(&mut host, [twice]);
     let call = || relay("native#twice", &json!({}), 1);
     bounded(&mut host, LimitRequest::none().fuel(alone * 3));
-    assert_ne!(host.value("relay", call()).await, Value::Null, "it is enough for both");
+    assert_ne!(
+        host.value("relay", call()).await,
+        Value::Null,
+        "the fuel suffices for both"
+    );
     bounded(&mut host, LimitRequest::none().fuel(alone * 3 / 2));
     let ended = host.call("relay", call()).await;
     assert!(ended.is_err() || ended.is_ok_and(|result| result.is_error));
@@ -216,16 +220,16 @@ async fn calls_of_a_native_tool_inside_a_call_have_what_is_left_of_its_fuel() {
     assert_eq!(failed.kind, ErrorKind::Fuel, "{failed}");
     assert!(
         failed.limit.as_ref().unwrap().max < alone,
-        "it had no more than was left"
+        "it had only the remaining fuel"
     );
 }
 
 #[tokio::test]
-async fn an_instance_that_is_kept_cannot_lose_rights_for_one_call() {
+async fn session_instance_cannot_lose_rights_for_one_call() {
     let env = "env = [{ name = \"A\", value = \"1\" }]";
     let calls = may_call(&[SETTINGS]);
     let call = || relay(SETTINGS, &json!({}), 1);
-    // Its own settings stay its own, so that it loses nothing by them.
+    // Its settings stay its own, so it loses no right because of them.
     let own = Setup::new()
         .grant_to(&["courier"], &calls)
         .grant_to(&["keeper"], "config = { colour = \"red\" }");
@@ -241,7 +245,7 @@ async fn an_instance_that_is_kept_cannot_lose_rights_for_one_call() {
     assert_eq!(
         host.value("settings", json!({})).await,
         json!([]),
-        "by itself it may be called"
+        "called directly, it succeeds"
     );
     let same = Setup::new()
         .grant_to(&["courier"], &format!("{calls}\n{env}"))
@@ -252,13 +256,13 @@ async fn an_instance_that_is_kept_cannot_lose_rights_for_one_call() {
 
 // attack: C19
 #[tokio::test]
-async fn what_a_guest_passes_on_is_redacted_of_its_own_secrets() {
+async fn data_passed_on_by_a_guest_is_redacted_of_its_secrets() {
     let secret = r#"secrets = [{ name = "key", expose = true, variable = "KEY" }]"#;
     let lines = format!(
         "{}\nblackboard = \"read-write\"\n{secret}",
         may_call(&[SAY, "native#repeat"])
     );
-    // The probe has no such secret: what it repeats is not redacted by its own call.
+    // `probe` has no such secret: its own call does not redact the text that it repeats.
     let setup = Setup::new().grant_to(&["courier"], &lines).secret("key", VALUE);
     let mut host = conversation(setup).await;
     let (heard, board) = (Arc::new(Heard::default()), Arc::new(MemoryBlackboard::new()));
@@ -267,7 +271,7 @@ async fn what_a_guest_passes_on_is_redacted_of_its_own_secrets() {
 
     host.value("progress", json!({"text": format!("the key is {VALUE}")}))
         .await;
-    // A control character in the middle is gone before the secret is looked for.
+    // A control character in the middle is removed before the search for secrets.
     let (begin, end) = VALUE.split_at(5);
     host.value(
         "communicate",
@@ -302,6 +306,6 @@ async fn what_a_guest_passes_on_is_redacted_of_its_own_secrets() {
     assert_eq!(
         *listening.arguments.lock().unwrap(),
         [clean.clone(), clean],
-        "the other never saw it"
+        "the other guest never saw it"
     );
 }

@@ -1,4 +1,4 @@
-//! The gate to the network.
+//! The network gate.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use toolwit::ErrorKind;
 use crate::host::{Setup, TestHost};
 use crate::server::{Answer, LyingResolver, Server};
 
-/// A request for the probe.
+/// Arguments of a request by `probe`.
 fn request(authority: &str) -> Value {
     full_request("GET", "http", authority, "/", &[])
 }
@@ -17,7 +17,7 @@ fn full_request(method: &str, scheme: &str, authority: &str, path: &str, headers
     json!({"method": method, "scheme": scheme, "authority": authority, "path": path, "headers": headers, "body": ""})
 }
 
-/// Grants plain HTTP on a port, at an address.
+/// A grant of plain HTTP on a port, to a loopback address.
 fn on_port(host: &str, port: u16) -> String {
     format!("http = [{{ host = \"{host}\", scheme = \"http\", port = {port}, addresses = [\"127.0.0.1\"] }}]")
 }
@@ -33,7 +33,7 @@ async fn host_for(server: &Server) -> TestHost {
 
 // attack: C9
 #[tokio::test]
-async fn without_a_grant_no_connection_is_made() {
+async fn no_connection_is_made_without_a_grant() {
     let server = Server::start(Answer::text("reached")).await;
     let authority = format!("127.0.0.1:{}", server.port);
     let denied = Setup::new().start().await;
@@ -59,7 +59,7 @@ async fn without_a_grant_no_connection_is_made() {
 
 // attack: C10, attack: C11
 #[tokio::test]
-async fn only_the_granted_host_is_dialled() {
+async fn only_the_granted_host_is_connected_to() {
     let server = Server::start(Answer::text("reached")).await;
     let host = host_for(&server).await;
     let port = server.port;
@@ -106,10 +106,10 @@ async fn only_the_granted_host_is_dialled() {
     }
     let told = host.denial("fetch", request("api.example.com:8443")).await;
     assert!(told.message.contains(&format!("port {port} only")), "{told}");
-    assert_eq!(server.connections(), reached, "nothing else was dialled");
+    assert_eq!(server.connections(), reached, "no other connection was made");
 }
 
-/// Whether the guest could not even make the request.
+/// Whether the request was refused before any connection.
 async fn is_refused(host: &TestHost, authority: &str, port: u16) -> bool {
     let result = host.call("fetch", request(&format!("{authority}:{port}"))).await;
     result.is_ok_and(|result| result.is_error)
@@ -117,7 +117,7 @@ async fn is_refused(host: &TestHost, authority: &str, port: u16) -> bool {
 
 // attack: C12, attack: C13
 #[tokio::test]
-async fn a_granted_name_leads_to_no_inner_address() {
+async fn granted_name_that_resolves_to_an_internal_address_is_refused() {
     let server = Server::start(Answer::text("reached")).await;
     let grant = format!(
         "http = [{{ host = \"api.example.com\", scheme = \"http\", port = {} }}]",
@@ -153,12 +153,12 @@ async fn a_granted_name_leads_to_no_inner_address() {
 
 // attack: C13
 #[tokio::test]
-async fn the_address_that_was_checked_is_the_one_that_is_dialled() {
+async fn checked_address_is_the_one_connected_to() {
     let (checked, other) = (
         Server::start(Answer::text("checked")).await,
         Server::start(Answer::text("other")).await,
     );
-    // Whoever asks twice is told something else the second time.
+    // A second lookup would return another address.
     let resolver = LyingResolver::new(&[&["127.0.0.1"], &["127.0.0.2"]]);
     let host = Setup::new()
         .grant(&on_port("api.example.com", checked.port))
@@ -172,7 +172,7 @@ async fn the_address_that_was_checked_is_the_one_that_is_dialled() {
     assert_eq!(
         *resolver.asked.lock().unwrap(),
         ["api.example.com"],
-        "it is asked once a request"
+        "there is one lookup per request"
     );
     let error = host
         .denial("fetch", request(&format!("api.example.com:{}", checked.port)))
@@ -183,7 +183,7 @@ async fn the_address_that_was_checked_is_the_one_that_is_dialled() {
 
 // attack: C14
 #[tokio::test]
-async fn the_host_follows_no_redirect() {
+async fn redirects_are_not_followed() {
     let inner = Server::start(Answer::text("inner")).await;
     for target in [
         format!("http://127.0.0.1:{}/", inner.port),
@@ -197,7 +197,7 @@ async fn the_host_follows_no_redirect() {
             .value("fetch", request(&format!("api.example.com:{}", outer.port)))
             .await;
         assert_eq!(reply["status"], 302);
-        // The guest may try itself, and is judged again.
+        // The guest may follow the redirect itself, and the gate checks that request again.
         host.denial("fetch", request(&format!("127.0.0.1:{}", inner.port)))
             .await;
     }
@@ -206,7 +206,7 @@ async fn the_host_follows_no_redirect() {
 
 // attack: C15
 #[tokio::test]
-async fn a_guest_cannot_frame_its_message() {
+async fn guest_cannot_set_framing_headers() {
     let server = Server::start(Answer::text("reached")).await;
     let host = host_for(&server).await;
     let authority = format!("api.example.com:{}", server.port);
@@ -265,7 +265,7 @@ async fn a_guest_cannot_frame_its_message() {
 
 // attack: C16
 #[tokio::test]
-async fn other_schemes_and_methods_do_not_pass() {
+async fn other_schemes_and_methods_are_refused() {
     let server = Server::start(Answer::text("reached")).await;
     let host = host_for(&server).await;
     let authority = format!("api.example.com:{}", server.port);
@@ -289,7 +289,7 @@ async fn other_schemes_and_methods_do_not_pass() {
 
 // attack: C17
 #[tokio::test]
-async fn a_star_grants_what_lies_below_and_nothing_beside() {
+async fn wildcard_grants_subdomains_only() {
     let server = Server::start(Answer::text("reached")).await;
     let resolver = LyingResolver::new(&[&["127.0.0.1"]]);
     let host = Setup::new()
@@ -308,7 +308,7 @@ async fn a_star_grants_what_lies_below_and_nothing_beside() {
 
 // attack: C18
 #[tokio::test]
-async fn sockets_and_names_stay_closed_whatever_is_granted() {
+async fn sockets_and_name_lookup_stay_closed_under_every_grant() {
     let server = Server::start(Answer::text("reached")).await;
     let host = Setup::new().grant(&on_port("127.0.0.1", server.port)).start().await;
     host.value("fetch", request(&format!("127.0.0.1:{}", server.port)))
@@ -324,7 +324,7 @@ async fn sockets_and_names_stay_closed_whatever_is_granted() {
 
 // attack: B13
 #[tokio::test]
-async fn a_download_is_bounded_in_bytes_and_in_time() {
+async fn download_is_limited_in_bytes_and_time() {
     let head = b"HTTP/1.1 200 OK\r\n\r\n".to_vec();
     let endless = Server::start(Answer::Endless(head.clone(), vec![b'x'; 64 << 10])).await;
     let host = host_for(&endless).await;
@@ -346,7 +346,7 @@ async fn a_download_is_bounded_in_bytes_and_in_time() {
 
 // attack: B13
 #[tokio::test]
-async fn a_response_with_endless_headers_is_refused() {
+async fn response_with_endless_headers_is_refused() {
     let headers = Server::start(Answer::Endless(
         b"HTTP/1.1 200 OK\r\n".to_vec(),
         b"X-A: aaaaaaaaaaaaaaaaaaaa\r\n".repeat(100),
@@ -359,7 +359,7 @@ async fn a_response_with_endless_headers_is_refused() {
 
 // attack: B13
 #[tokio::test]
-async fn a_call_makes_so_many_requests_and_no_more() {
+async fn requests_of_a_call_are_limited() {
     let server = Server::start(Answer::text("reached")).await;
     let host = host_for(&server).await;
     let answered = host
@@ -374,7 +374,7 @@ async fn a_call_makes_so_many_requests_and_no_more() {
 
 // attack: B13
 #[tokio::test]
-async fn a_request_ends_with_its_call() {
+async fn request_ends_with_its_call() {
     use toolwit::limits::LimitRequest;
     let silent = Server::start(Answer::Silence(Vec::new())).await;
     let mut host = host_for(&silent).await;
@@ -391,8 +391,8 @@ async fn a_request_ends_with_its_call() {
 }
 
 #[tokio::test]
-async fn tls_is_spoken_to_the_name_that_was_granted() {
-    // A server without TLS: the handshake must fail, and nothing of the request be sent in the clear.
+async fn tls_verifies_the_granted_name() {
+    // A server without TLS: the handshake must fail, and no part of the request may be sent unencrypted.
     let server = Server::start(Answer::text("reached")).await;
     let grant = format!(
         "http = [{{ host = \"api.example.com\", port = {}, addresses = [\"127.0.0.1\"] }}]",
@@ -412,7 +412,7 @@ async fn tls_is_spoken_to_the_name_that_was_granted() {
 
 // attack: B11
 #[tokio::test]
-async fn header_fields_without_end_meet_their_bound() {
+async fn endless_header_fields_exceed_their_limit() {
     let server = Server::start(Answer::text("reached")).await;
     let host = host_for(&server).await;
     let authority = format!("api.example.com:{}", server.port);

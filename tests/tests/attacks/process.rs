@@ -1,4 +1,4 @@
-//! The environment, the arguments, clocks, randomness, and the end.
+//! Environment, arguments, clocks, randomness, and exit.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,7 +9,7 @@ use crate::host::Setup;
 
 // attack: C8, accept: 120
 #[tokio::test]
-async fn the_environment_is_what_is_granted_and_the_arguments_are_empty() {
+async fn environment_contains_granted_variables_and_arguments_are_empty() {
     let none = Setup::new().start().await;
     assert_eq!(none.value("environment", json!({})).await, json!([]));
     assert_eq!(none.value("arguments", json!({})).await, json!([]));
@@ -52,7 +52,7 @@ async fn clocks_and_randomness_are_real_or_frozen() {
 
 // attack: C21
 #[tokio::test]
-async fn what_a_guest_prints_is_kept_as_plain_text() {
+async fn guest_output_is_logged_as_plain_text() {
     let host = Setup::new().start().await;
     let fake = "\u{1b}[2J\u{7}{\"role\": \"tool\"}";
     let result = host.call("say", json!({"text": fake})).await.unwrap();
@@ -61,12 +61,12 @@ async fn what_a_guest_prints_is_kept_as_plain_text() {
         !log.contains('\u{1b}') && !log.contains('\u{7}') && log.contains("tool"),
         "{log:?}"
     );
-    assert_eq!(result.value.unwrap(), fake, "a result is data, as it was given");
+    assert_eq!(result.value.unwrap(), fake, "a result is data and stays unchanged");
 }
 
 // attack: C22
 #[tokio::test]
-async fn a_guest_that_exits_ends_its_call_only() {
+async fn exit_of_a_guest_ends_only_its_call() {
     let host = Setup::new().start().await;
     for code in [0, 1, 255] {
         let error = host.call("end", json!({"code": code})).await.unwrap_err();

@@ -10,7 +10,7 @@ use crate::nesting::FETCH;
 use crate::reach::{BURN, conversation, may_call};
 use crate::server::{Answer, Server};
 
-/// A server that answers when it is told to.
+/// A server whose responses wait for a signal of the test.
 struct Held {
     server: Server,
     gate: Arc<Semaphore>,
@@ -34,7 +34,7 @@ impl Held {
         )
     }
 
-    /// Calls a tool whose first request waits here; changes the grants meanwhile, and lets all requests through then.
+    /// Calls a tool whose first request waits here, changes the grants meanwhile, then releases all requests.
     async fn change_during(&self, host: &TestHost, lines: &str, tool: &str, arguments: Value) -> Value {
         let change = async {
             while self.server.requests().is_empty() {
@@ -50,19 +50,19 @@ impl Held {
 
 // attack: D7
 #[tokio::test]
-async fn a_running_call_keeps_what_was_revoked_and_the_next_has_it_no_more() {
+async fn running_call_keeps_a_revoked_grant_and_the_next_call_does_not() {
     let held = Held::start().await;
     let host = Setup::new().grant(&held.http()).start().await;
     let thrice = json!({"authority": held.authority(), "times": 3});
     let answered = held.change_during(&host, "", "hammer", thrice.clone()).await;
-    assert_eq!(answered, 3, "the requests after the revocation are of the same call");
+    assert_eq!(answered, 3, "the requests after the revocation belong to the same call");
     assert_eq!(host.value("hammer", thrice).await, 0);
     assert_eq!(held.server.connections(), 3);
 }
 
 // attack: D7
 #[tokio::test]
-async fn a_running_call_has_nothing_of_what_is_granted_meanwhile() {
+async fn grant_added_during_a_call_applies_to_the_next_one() {
     let held = Held::start().await;
     let host = conversation(Setup::new().grant(&held.http())).await;
     let more = format!("{}\n{}", held.http(), may_call(&[BURN]));
@@ -76,14 +76,14 @@ async fn a_running_call_has_nothing_of_what_is_granted_meanwhile() {
 
 // attack: D7
 #[tokio::test]
-async fn a_call_inside_a_running_one_begins_after_the_revocation() {
+async fn nested_call_that_starts_after_a_revocation_lacks_the_grant() {
     let held = Held::start().await;
     let calls = may_call(&[FETCH]);
     let host = conversation(Setup::new().grant(&format!("{calls}\n{}", held.http()))).await;
     let fetch = json!({"method": "GET", "scheme": "http", "authority": held.authority(), "path": "/", "headers": [], "body": ""});
     let both = json!({"authority": held.authority(), "tool": FETCH, "arguments": fetch.to_string(), "times": 1});
     let told = held.change_during(&host, &calls, "fetch_and_relay", both).await;
-    assert_eq!(told[0], "200", "the caller keeps what it had");
+    assert_eq!(told[0], "200", "the outer call keeps its grant");
     assert!(told[1].as_str().unwrap().starts_with("denied: "), "{told}");
     assert_eq!(held.server.connections(), 1);
 }

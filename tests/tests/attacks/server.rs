@@ -1,4 +1,4 @@
-//! Servers and resolvers on loopback that try to lure the gate.
+//! Hostile servers and resolvers on loopback.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
@@ -12,7 +12,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use toolwit::sandbox::{Resolve, ResolveFuture};
 
-/// A server that answers every request in the same way, and remembers what it was sent.
+/// A server that gives every request the same response, and records the requests.
 pub(crate) struct Server {
     pub(crate) port: u16,
     pub(crate) requests: Arc<Mutex<Vec<String>>>,
@@ -26,18 +26,18 @@ impl Drop for Server {
     }
 }
 
-/// What a server sends: bytes, then perhaps more for ever.
+/// A response: bytes, possibly followed by endless ones.
 #[derive(Clone)]
 pub(crate) enum Answer {
     /// These bytes.
     Whole(Vec<u8>),
-    /// The request, as the body.
+    /// The request, echoed as the body.
     Echo,
-    /// Something, as soon as there is a permit.
+    /// A fixed response, as soon as a permit is available.
     Held(Arc<Semaphore>),
-    /// These bytes, and then these again and again.
+    /// Some bytes, then others repeated endlessly.
     Endless(Vec<u8>, Vec<u8>),
-    /// These bytes, and then nothing: the connection stays open.
+    /// Some bytes, then an open connection without data.
     Silence(Vec<u8>),
 }
 
@@ -52,7 +52,7 @@ impl Server {
         Self::start_with(answer, None).await
     }
 
-    /// Starts one that speaks TLS. What is said before that, or without it, is no request.
+    /// Starts a server that requires TLS. Data without TLS is not recorded as a request.
     pub(crate) async fn start_tls(answer: Answer, config: ServerConfig) -> Self {
         Self::start_with(answer, Some(TlsAcceptor::from(Arc::new(config)))).await
     }
@@ -86,12 +86,12 @@ impl Server {
         }
     }
 
-    /// How many connections were made to it, whatever was sent.
+    /// The number of connections, including those without a request.
     pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }
 
-    /// What it was sent, one after the other.
+    /// The requests, in order.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
@@ -119,7 +119,7 @@ async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin, answer: Answer, 
                 request.len()
             );
             let _ = stream.write_all(head.as_bytes()).await;
-            // In small pieces, so that what is looked for lies across them.
+            // In small pieces, so that a searched text spans several.
             for piece in request.as_bytes().chunks(5) {
                 if stream.write_all(piece).await.and(stream.flush().await).is_err() {
                     return;
@@ -138,13 +138,13 @@ async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin, answer: Answer, 
         }
         Answer::Silence(head) => {
             let _ = stream.write_all(&head).await;
-            // Until the other side goes.
+            // Until the peer closes the connection.
             while matches!(stream.read(&mut piece).await, Ok(count) if count > 0) {}
         }
     }
 }
 
-/// The first authorization that a request carries.
+/// The value of the first authorization header of a request.
 fn first_secret(request: &str) -> &str {
     request
         .lines()
@@ -152,7 +152,7 @@ fn first_secret(request: &str) -> &str {
         .unwrap_or("none")
 }
 
-/// A resolver that answers what a test tells it to, one answer after the other; the last one stays.
+/// A resolver with prepared answers, used in order; the last one repeats.
 #[derive(Debug)]
 pub(crate) struct LyingResolver {
     answers: Mutex<VecDeque<Vec<IpAddr>>>,

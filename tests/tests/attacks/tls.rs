@@ -1,4 +1,4 @@
-//! Secrets over TLS: for the server that proves its name, and for no other.
+//! Secrets over TLS: sent only to a server that proves its name.
 
 use std::process::Command;
 
@@ -15,7 +15,7 @@ use crate::server::{Answer, LyingResolver, Server};
 const NAME: &str = "api.example.com";
 const VALUE: &str = "hunter2-and-more";
 
-/// Somebody who signs certificates.
+/// A certificate authority.
 struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
@@ -34,7 +34,7 @@ impl Authority {
         }
     }
 
-    /// Starts a server that proves to have this name.
+    /// Starts a server with a certificate for this name.
     async fn server(&self, name: &str) -> Server {
         self.answering(name, Answer::Echo).await
     }
@@ -54,7 +54,7 @@ impl Authority {
     }
 }
 
-/// Grants the secret for a port of the host, over either scheme.
+/// Grants the secret for a port of the host, over both schemes.
 fn granting(port: u16) -> Setup {
     let rule = |scheme: &str| {
         format!("{{ host = \"{NAME}\", scheme = \"{scheme}\", port = {port}, addresses = [\"127.0.0.1\"] }}")
@@ -76,16 +76,16 @@ fn request(scheme: &str, port: u16) -> Value {
         "body": ""})
 }
 
-/// Asks over HTTPS, and must not come through.
+/// Sends a request over HTTPS, which must fail before anything is sent.
 async fn is_kept_from(host: &TestHost, server: &Server) {
     host.failure("fetch", request("https", server.port)).await;
-    assert_eq!(server.connections(), 1, "it was dialled");
-    assert_eq!(server.requests(), [""; 0], "and told nothing");
+    assert_eq!(server.connections(), 1, "there was a connection");
+    assert_eq!(server.requests(), [""; 0], "and nothing was sent");
 }
 
 // attack: C14, attack: C19
 #[tokio::test]
-async fn a_secret_reaches_the_granted_host_over_tls_and_no_impostor() {
+async fn secret_reaches_the_granted_host_over_tls_and_no_impostor() {
     let (trusted, stranger) = (Authority::new(), Authority::new());
     let server = trusted.server(NAME).await;
     let host = granting(server.port).roots(&trusted.pem).start().await;
@@ -97,23 +97,20 @@ async fn a_secret_reaches_the_granted_host_over_tls_and_no_impostor() {
     );
     assert!(!seen.contains("of-the-guest"), "{seen}");
     assert_eq!(reply["status"], json!(200));
-    assert!(
-        !reply.to_string().contains(VALUE),
-        "what the server sends back is masked"
-    );
+    assert!(!reply.to_string().contains(VALUE), "the echo of the secret is masked");
 
     let impostor = stranger.server(NAME).await;
     is_kept_from(&granting(impostor.port).roots(&trusted.pem).start().await, &impostor).await;
     let other = trusted.server("other.example.com").await;
     is_kept_from(&granting(other.port).roots(&trusted.pem).start().await, &other).await;
-    // The machine does not know the authority, and nobody named it.
+    // The system does not know the authority, and the host does not name it.
     let unknown = trusted.server(NAME).await;
     is_kept_from(&granting(unknown.port).start().await, &unknown).await;
 }
 
-// The servers of these tests close without a farewell, as many do.
+// The servers of these tests close without a TLS close notification, as many do.
 #[tokio::test]
-async fn an_answer_that_was_cut_is_not_taken_for_a_whole_one() {
+async fn truncated_response_is_an_error() {
     let trusted = Authority::new();
     let whole = trusted.answering(NAME, Answer::text("whole")).await;
     let host = granting(whole.port).roots(&trusted.pem).start().await;
@@ -131,7 +128,7 @@ async fn an_answer_that_was_cut_is_not_taken_for_a_whole_one() {
 
 // attack: C14
 #[tokio::test]
-async fn a_secret_for_https_is_not_sent_over_http() {
+async fn secret_for_https_is_not_sent_over_http() {
     let server = Server::start(Answer::Echo).await;
     let host = granting(server.port).roots(&Authority::new().pem).start().await;
     host.value("fetch", request("http", server.port)).await;
@@ -140,7 +137,7 @@ async fn a_secret_for_https_is_not_sent_over_http() {
 }
 
 #[tokio::test]
-async fn certificates_that_cannot_be_used_are_refused_at_the_start() {
+async fn unusable_root_certificates_are_refused_at_start() {
     let good = Authority::new().pem;
     let cut = good.replace("-----END", "-----");
     let empty = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
@@ -155,13 +152,13 @@ async fn certificates_that_cannot_be_used_are_refused_at_the_start() {
     assert!(Setup::new().roots(&good).try_start().await.is_ok());
 }
 
-/// How the process below is told where the server is.
+/// The variable that passes the server's port to the child process below.
 const PORT: &str = "TOOLWIT_TEST_PORT";
 
-// On other systems the machine's own store decides.
+// On other systems the system's own store decides.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn the_variable_that_names_the_machines_roots_is_honoured() {
+async fn ssl_cert_file_replaces_the_system_roots() {
     let directory = tempfile::tempdir().unwrap();
     let (trusted, stranger) = (Authority::new(), Authority::new());
     let server = trusted.server(NAME).await;
@@ -170,7 +167,7 @@ async fn the_variable_that_names_the_machines_roots_is_honoured() {
         std::fs::write(&file, &authority.pem).unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap());
         child
-            .args(["--exact", "--ignored", "tls::asks_once_with_the_machines_roots"])
+            .args(["--exact", "--ignored", "tls::requests_once_with_the_system_roots"])
             .env("SSL_CERT_FILE", &file)
             .env_remove("SSL_CERT_DIR")
             .env(PORT, server.port.to_string());
@@ -186,7 +183,7 @@ async fn the_variable_that_names_the_machines_roots_is_honoured() {
 
 #[tokio::test]
 #[ignore = "run by the test above, in a process with another environment"]
-async fn asks_once_with_the_machines_roots() {
+async fn requests_once_with_the_system_roots() {
     #[expect(clippy::disallowed_methods, reason = "the test above says it so")]
     let port = std::env::var(PORT).unwrap().parse().unwrap();
     let host = granting(port).start().await;

@@ -1,4 +1,4 @@
-//! A bounded run of the fuzzers: mutants of their seeds, the same in every run.
+//! A limited run of the fuzzers: mutants of their seeds, identical in every run.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -13,7 +13,7 @@ use toolwit_tests::fuzz;
 /// Mutants of each seed.
 const MUTANTS: u32 = 20_000;
 
-/// Numbers that look random and are the same in every run (xorshift, Marsaglia 2003).
+/// Deterministic pseudo-random numbers (xorshift, Marsaglia 2003).
 struct Numbers(u64);
 
 impl Numbers {
@@ -29,7 +29,7 @@ impl Numbers {
     }
 }
 
-/// Changes a few bytes: sets, deletes, doubles, or puts something in that parsers stumble over.
+/// Changes a few bytes: sets, deletes or doubles them, or inserts tokens that are hard to parse.
 fn mutate(data: &mut Vec<u8>, numbers: &mut Numbers) {
     const STUMBLES: [&[u8]; 10] = [
         b"\0",
@@ -76,7 +76,7 @@ fn run(target: &str, check: fn(&[u8])) {
         check(&seed);
         let mut data = seed.clone();
         for mutant in 0..MUTANTS {
-            // Now and then from the seed again, so that most of it stays meaningful.
+            // Restart from the seed regularly, so that most of the input stays meaningful.
             if mutant % 8 == 0 {
                 data.clone_from(&seed);
             }
@@ -88,24 +88,24 @@ fn run(target: &str, check: fn(&[u8])) {
 
 // attack: E1, attack: E5
 #[test]
-fn values_are_refused_or_come_back_as_they_were() {
+fn values_are_refused_or_round_trip() {
     run("values", fuzz::values);
 }
 
 // attack: A1
 #[test]
-fn a_component_is_refused_or_restored_as_it_was() {
+fn component_is_refused_or_its_cached_inspection_round_trips() {
     run("component", fuzz::component);
 }
 
 // attack: D1, attack: D2, attack: D3
 #[test]
-fn files_that_people_write_are_read_or_refused() {
+fn configuration_files_are_parsed_or_refused() {
     run("settings", fuzz::settings);
 }
 
 // attack: C10, attack: C11
 #[test]
-fn a_request_reaches_the_granted_hosts_or_none() {
+fn fuzzed_request_reaches_granted_hosts_only() {
     run("gate", fuzz::gate);
 }

@@ -1,5 +1,5 @@
-//! The rules of the house that the compiler cannot check: what tests claim to prove, which module may import which, and
-//! what a public file may name.
+//! The rules of the repository that the compiler does not check: what tests claim to prove, which room imports from which, how
+//! long functions are, what a lean crate depends on, and how texts are written.
 
 #![allow(
     clippy::expect_used,
@@ -9,6 +9,9 @@
 )]
 
 mod files;
-mod layers;
+mod lean;
 mod lists;
+mod rooms;
+mod source;
 mod texts;
+mod words;

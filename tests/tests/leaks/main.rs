@@ -1,6 +1,6 @@
-//! A long life: calls that end well and badly, and versions that come and go, leave nothing behind.
+//! Leaks: successful and failed calls, and versions that come and go, leave no memory, descriptors or threads behind.
 //!
-//! It has a process of its own, since it looks at all that the process holds.
+//! It is a test program of its own, because it measures the whole process.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::expect_used,
@@ -19,10 +19,10 @@ use toolwit_tests::{Guests, component_of};
 
 const CALLS: u32 = 100_000;
 
-/// A version is served for so many calls.
+/// Calls per version.
 const CALLS_PER_VERSION: u32 = 5_000;
 
-/// What a long life may cost: allocators and pools keep some of what they once had. A leak of a page for each call would be
+/// Allowed growth: allocators and pools keep some memory. A leak of one page per call would be
 /// forty times as much.
 const GROWTH_BYTES_MAX: u64 = 10 << 20;
 
@@ -44,11 +44,11 @@ fn guest(version: u32) -> Vec<u8> {
     ))
 }
 
-/// Threads for work that blocks come and go with it, seconds after it is done. A leak of a thread for each call, or for each
+/// Threads of the blocking pool end seconds after their work. A leak of one thread per call, or per
 /// version, would be many more.
 const BLOCKING_THREADS_MAX: usize = 4;
 
-/// What the process holds.
+/// Resources that the process holds.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     resident_bytes: u64,
@@ -90,7 +90,7 @@ impl Version {
         self.tools.iter().find(|tool| tool.definition().name() == name).unwrap()
     }
 
-    /// Makes the call of this number, most of which end well.
+    /// Makes the call with this number; most calls succeed.
     async fn call(&self, number: u32) {
         let bounded = |limits| ToolContext::new().with_extension(limits);
         let (name, context, expected) = match number % 50 {
@@ -111,17 +111,17 @@ impl Version {
         }
     }
 
-    /// Begins an endless call and drops it half-way.
+    /// Starts an endless call and drops it.
     async fn abandon(&self) {
         let context = ToolContext::new();
         let mut call = self.tool("spin").call(Arguments::new(), &context);
-        assert!(poll!(&mut call).is_pending(), "the clock makes it yield");
+        assert!(poll!(&mut call).is_pending(), "the epoch makes it yield");
     }
 }
 
 // attack: B14, attack: I1
 #[tokio::test]
-async fn a_hundred_thousand_calls_leave_nothing_behind() {
+async fn hundred_thousand_calls_leak_nothing() {
     let guests = Guests::new();
     let mut version = Version::load(&guests, 0).await;
     let mut early = None;
@@ -130,7 +130,7 @@ async fn a_hundred_thousand_calls_leave_nothing_behind() {
             version = Version::load(&guests, version.number + 1).await;
         }
         version.call(number).await;
-        // By now every pool, cache and thread has been used.
+        // At this point every pool, cache and thread has been used.
         if number == CALLS / 5 {
             early = Some(Held::now());
         }
@@ -143,6 +143,6 @@ async fn a_hundred_thousand_calls_leave_nothing_behind() {
     assert!(late.descriptors <= early.descriptors, "{early:?} {late:?}");
     let growth = late.resident_bytes.saturating_sub(early.resident_bytes);
     assert!(growth <= GROWTH_BYTES_MAX, "{early:?} {late:?}");
-    // Every slot of the pool is free again: as many instances as it has can live at once.
+    // Every slot of the pool is free again: as many instances as it has can exist at once.
     version.call(4).await;
 }

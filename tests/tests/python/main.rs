@@ -1,4 +1,4 @@
-//! A hostile tool in Python: what a program on a desk would try, with the whole standard library at hand.
+//! A hostile tool in Python, which attempts what a desktop program could do with the full standard library.
 //!
 //! It is built with `componentize-py`, which CI does not have: `just hostile-python` runs it where that is installed.
 #![allow(
@@ -37,7 +37,7 @@ fn component() -> &'static [u8] {
     })
 }
 
-/// The tool in a host, and whatever is granted to it.
+/// The tool in a host, with its grants.
 struct Desk {
     plugin: Arc<Plugin>,
     _guests: Guests,
@@ -59,13 +59,13 @@ impl Desk {
     }
 
     async fn attempt(&self, limits: LimitRequest, name: &str, argument: &str) -> Result<ToolResult, Error> {
-        let mut conversation = Conversation::over(&[&self.plugin]).bounded(limits);
+        let mut conversation = Conversation::over(&[&self.plugin]).limited(limits);
         conversation
             .call("attempt", json!({"name": name, "argument": argument}))
             .await
     }
 
-    /// An attempt that may succeed.
+    /// Makes an attempt that must succeed.
     async fn allowed(&self, name: &str, argument: &str) -> String {
         match self.attempt(LimitRequest::none(), name, argument).await {
             Ok(result) if !result.is_error => result.for_llm,
@@ -73,7 +73,7 @@ impl Desk {
         }
     }
 
-    /// An attempt that Python itself must find refused.
+    /// Makes an attempt that must fail inside Python.
     async fn refused(&self, name: &str, argument: &str) {
         match self.attempt(LimitRequest::none(), name, argument).await {
             Ok(result) if result.is_error => {
@@ -81,14 +81,14 @@ impl Desk {
                 let told = &result.for_llm;
                 assert!(
                     !missing.iter().any(|error| told.contains(error)),
-                    "it was not even tried: {told}"
+                    "the attempt did not run: {told}"
                 );
             }
             other => panic!("{name} {argument:?}: {other:?}"),
         }
     }
 
-    /// An attempt that the host must end.
+    /// Makes an attempt that the host must stop.
     async fn ended(&self, limits: LimitRequest, name: &str, argument: &str, kind: ErrorKind) {
         let error = match self.attempt(limits, name, argument).await {
             Err(error) => error,
@@ -101,7 +101,7 @@ impl Desk {
 
 #[tokio::test]
 #[ignore = "needs componentize-py: `just hostile-python`"]
-async fn a_python_tool_without_grants_reaches_nothing_and_ends_in_its_bounds() {
+async fn python_tool_without_grants_accesses_nothing_and_stays_within_its_limits() {
     let desk = Desk::with(None).await;
     let (tcp, udp) = (
         TcpListener::bind("127.0.0.1:0").unwrap(),
@@ -140,7 +140,10 @@ async fn a_python_tool_without_grants_reaches_nothing_and_ends_in_its_bounds() {
     ] {
         desk.refused(name, argument).await;
     }
-    assert!(tcp.accept().is_err() && udp.recv(&mut [0]).is_err(), "nothing came");
+    assert!(
+        tcp.accept().is_err() && udp.recv(&mut [0]).is_err(),
+        "nothing was received"
+    );
     assert!(std::fs::read_dir(owned.path()).unwrap().next().is_none());
 
     let none = LimitRequest::none;
@@ -163,13 +166,13 @@ async fn a_python_tool_without_grants_reaches_nothing_and_ends_in_its_bounds() {
         desk.ended(none(), name, argument, ErrorKind::Trap).await;
     }
     assert_eq!(desk.allowed("print_escapes", "").await, "printed");
-    assert_eq!(desk.allowed("evaluate", "6 * 7").await, "42", "the host is well");
+    assert_eq!(desk.allowed("evaluate", "6 * 7").await, "42", "the host still works");
 }
 
 #[cfg(unix)]
 #[tokio::test]
 #[ignore = "needs componentize-py: `just hostile-python`"]
-async fn a_python_tool_has_what_is_granted_and_no_more() {
+async fn python_tool_accesses_only_what_is_granted() {
     let (own, granted) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let data = granted.path();
     std::fs::write(data.join("a"), "inside").unwrap();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use toolwit::limits::LimitRequest;
-use toolwit::model::Scripted;
+use toolwit::model::ScriptedModel;
 use toolwit::registry::{DiscoveryTargets, DynamicDiscovery, Query, WatchOptions};
 use toolwit::sandbox::Scope;
 use toolwit::store::MemoryStore;
@@ -231,7 +231,7 @@ async fn a_conversation_has_told_tools_like_others_and_new_plugins_are_asked_whi
     let place = Place::new();
     set(&place, &[]);
     let host = host(&place).watch(WatchOptions::default()).build().await.unwrap();
-    let model = Scripted::new()
+    let model = ScriptedModel::new()
         .answer("Nothing.")
         .call("soup", json!({"guests": 3}))
         .answer("{{result}}");
@@ -271,7 +271,9 @@ async fn another_plugin_calls_a_told_tool_where_its_grant_names_it() {
     let relayed = async |grants: &str| {
         place.put_bytes("grants.toml", format!("version = 1\n{grants}").as_bytes());
         let host = host(&place).build().await.unwrap();
-        let model = Scripted::new().call("relay", arguments.clone()).answer("{{result}}");
+        let model = ScriptedModel::new()
+            .call("relay", arguments.clone())
+            .answer("{{result}}");
         let outcome = host.conversation().model(Arc::new(model)).run("go").await.unwrap();
         outcome.text().to_owned()
     };

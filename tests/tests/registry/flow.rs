@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolwit::limits::{EngineLimits, LimitRequest, effective};
-use toolwit::model::Scripted;
+use toolwit::model::ScriptedModel;
 use toolwit::registry::WatchOptions;
 use toolwit::strategy::SEARCH_WALL_MAX;
 use toolwit::{Exposure, NativeTool, ToolResult};
@@ -46,7 +46,7 @@ async fn a_third_partys_tool_answers_the_next_question_without_a_restart() {
         |_, _| async { Ok(ToolResult::text("remembered")) },
     );
     let model = std::sync::Arc::new(
-        Scripted::new()
+        ScriptedModel::new()
             .answer("I cannot do that.")
             .call("scrape_page", json!({"url": "https://news.example"}))
             .answer("The page has {{result}} letters in its address."),
@@ -100,7 +100,7 @@ async fn a_hit_that_cannot_be_loaded_is_left_out_and_the_others_come() {
     place.put("adder", &adder(1));
     let host = place.host().exposure(Exposure::Search).build().await.unwrap();
     let model = std::sync::Arc::new(
-        Scripted::new()
+        ScriptedModel::new()
             .call("search_tools", json!({"query": "add numbers"}))
             .call("add", json!({"a": 1, "b": 2}))
             .answer("{{result}}"),
@@ -125,7 +125,7 @@ async fn few_tools_are_all_shown_and_none_takes_the_name_of_another() {
     let own = NativeTool::new("add", "Mine", json!({"type": "object"}), |_, _| async {
         Ok(ToolResult::text("mine"))
     });
-    let model = Scripted::new().call("add", json!({})).answer("{{result}}");
+    let model = ScriptedModel::new().call("add", json!({})).answer("{{result}}");
     let mut conversation = host.conversation().tool(own.unwrap()).model(model).build().unwrap();
     let names: Vec<String> = conversation.tools().iter().map(|tool| tool.name.to_string()).collect();
     assert_eq!(
@@ -178,7 +178,7 @@ async fn which_instance_of_an_entity_lives_on_is_the_manifests_choice() {
         place.put_bytes("museum.wasm", &bytes);
         let host = place.host().build().await.unwrap();
         let find = || json!({"id": "p-1"});
-        let model = Scripted::new()
+        let model = ScriptedModel::new()
             .call("piece_find", find())
             .call("piece_p1_look", json!({}))
             .call("piece_p1_look", json!({}))
@@ -198,7 +198,7 @@ async fn the_same_call_id_in_two_conversations_means_two_calls() {
     let host = place.host().build().await.unwrap();
     let ask = async |a: u32| {
         // The scripted model counts its calls from the start, so that both conversations use the same ids.
-        let model = Scripted::new()
+        let model = ScriptedModel::new()
             .call("add", json!({"a": a, "b": 1}))
             .answer("{{result}}");
         let outcome = host.conversation().model(model).run("Add").await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use toolwit::limits::LimitRequest;
-use toolwit::model::Scripted;
+use toolwit::model::ScriptedModel;
 use toolwit::sandbox::Scope;
 use toolwit::{Arguments, ErrorKind, ToolContext};
 
@@ -116,7 +116,7 @@ async fn a_conversation_moves_to_the_new_version_at_its_next_turn() {
     place.put("gone", &adder(7));
     let host = place.host().build().await.unwrap();
     let model = Arc::new(
-        Scripted::new()
+        ScriptedModel::new()
             .call("version", json!({}))
             .answer("{{result}}")
             .call("one_version", json!({}))

@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::json;
-use toolwit::model::Scripted;
+use toolwit::model::ScriptedModel;
 use toolwit::sandbox::Scope;
 use toolwit::store::HealthState;
 use toolwit::{Arguments, ErrorKind, Phase, ToolContext};
@@ -99,7 +99,7 @@ async fn a_model_is_told_what_is_missing_and_can_ask_for_it() {
     place.put("weather", &weather());
     let host = place.host().build().await.unwrap();
     let model = std::sync::Arc::new(
-        Scripted::new()
+        ScriptedModel::new()
             .call("version", json!({}))
             .answer("Please give me the key of weather.example."),
     );

@@ -1,4 +1,4 @@
-//! Every bound has an error of its own, which tells the limit and the use; the next call works.
+//! Each limit has its own error kind, which contains the limit and the use; the next call works.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use toolwit::limits::LimitRequest;
 use toolwit::{Error, ErrorKind};
 use toolwit_tests::{Conversation, Guests};
 
-/// Bounds that a test can meet in no time.
+/// Limits that a test exceeds quickly.
 fn small() -> LimitRequest {
     LimitRequest::none()
         .fuel(20_000_000)
@@ -15,11 +15,11 @@ fn small() -> LimitRequest {
         .memory_bytes(4 << 20)
 }
 
-/// Meets a bound, and shows that the same plugin and another one still answer.
-async fn met(guest: &str, tool: &str, arguments: Value, limits: LimitRequest) -> Error {
+/// Exceeds a limit, and checks that the same plugin and another one still answer.
+async fn exceeded(guest: &str, tool: &str, arguments: Value, limits: LimitRequest) -> Error {
     let guests = Guests::new();
     let (hostile, other) = (guests.wat(guest).await, guests.wat("counter").await);
-    let mut conversation = Conversation::over(&[&hostile, &other]).bounded(limits);
+    let mut conversation = Conversation::over(&[&hostile, &other]).limited(limits);
     let error = conversation.error(tool, arguments).await;
     assert_eq!(
         conversation.value("next", json!({})).await,
@@ -47,17 +47,17 @@ fn assert_limit(error: &Error, kind: ErrorKind, limit: &str, max: u64) {
 
 // attack: B1
 #[tokio::test]
-async fn an_endless_loop_burns_its_fuel_and_no_more() {
-    let error = met("compute", "spin", json!({}), small()).await;
+async fn endless_loop_is_stopped_when_its_fuel_is_used_up() {
+    let error = exceeded("compute", "spin", json!({}), small()).await;
     assert_limit(&error, ErrorKind::Fuel, "fuel_max", 20_000_000);
     assert_eq!(error.message, "the call burnt all its fuel of 20000000");
 }
 
 // attack: B1
 #[tokio::test(flavor = "multi_thread")]
-async fn an_endless_loop_is_stopped_at_its_deadline_and_not_before() {
+async fn endless_loop_is_stopped_at_its_deadline_and_not_before() {
     let wall = Duration::from_millis(300);
-    let error = met("compute", "spin", json!({}), LimitRequest::none().wall(wall)).await;
+    let error = exceeded("compute", "spin", json!({}), LimitRequest::none().wall(wall)).await;
     assert_limit(&error, ErrorKind::Timeout, "wall_ms_max", 300);
     let used = error.limit.as_ref().unwrap().used;
     assert!((300..375).contains(&used), "{used} ms");
@@ -65,9 +65,9 @@ async fn an_endless_loop_is_stopped_at_its_deadline_and_not_before() {
 
 // attack: B8
 #[tokio::test(flavor = "multi_thread")]
-async fn a_guest_that_sleeps_in_the_host_is_stopped_at_its_deadline() {
+async fn guest_sleeping_in_a_host_call_is_stopped_at_its_deadline() {
     let limits = LimitRequest::none().wall(Duration::from_millis(200));
-    let error = met("host-calls", "sleep", json!({"seconds": 3600}), limits).await;
+    let error = exceeded("host-calls", "sleep", json!({"seconds": 3600}), limits).await;
     assert_limit(&error, ErrorKind::Timeout, "wall_ms_max", 200);
     let used = error.limit.as_ref().unwrap().used;
     assert!((200..250).contains(&used), "{used} ms");
@@ -75,23 +75,23 @@ async fn a_guest_that_sleeps_in_the_host_is_stopped_at_its_deadline() {
 
 // attack: B15
 #[tokio::test(flavor = "multi_thread")]
-async fn a_guest_that_copies_gigabytes_is_stopped() {
+async fn guest_copying_gigabytes_is_stopped() {
     let limits = LimitRequest::none().wall(Duration::from_millis(300)).fuel(u64::MAX);
-    let error = met("compute", "copy", json!({}), limits).await;
+    let error = exceeded("compute", "copy", json!({}), limits).await;
     assert!(matches!(error.kind, ErrorKind::Timeout | ErrorKind::Fuel), "{error:#?}");
 }
 
 // attack: B3
 #[tokio::test]
-async fn recursion_without_end_exhausts_the_call_stack_only() {
-    let error = met("compute", "recurse", json!({}), small()).await;
+async fn endless_recursion_exhausts_only_the_guest_stack() {
+    let error = exceeded("compute", "recurse", json!({}), small()).await;
     assert_limit(&error, ErrorKind::Stack, "stack_bytes_max", 1 << 20);
 }
 
 // attack: B2, attack: B7
 #[tokio::test]
-async fn memories_of_an_instance_share_one_bound() {
-    let error = met("compute", "fill_both", json!({}), small()).await;
+async fn memories_of_an_instance_share_one_limit() {
+    let error = exceeded("compute", "fill_both", json!({}), small()).await;
     assert_limit(&error, ErrorKind::Memory, "memory_bytes_max", 4 << 20);
     assert_eq!(
         error.message,
@@ -101,10 +101,10 @@ async fn memories_of_an_instance_share_one_bound() {
 
 // attack: B2
 #[tokio::test]
-async fn a_guest_that_copes_with_full_memory_ends_well() {
+async fn guest_that_handles_a_failed_allocation_succeeds() {
     let guests = Guests::new();
     let compute = guests.wat("compute").await;
-    let mut conversation = Conversation::over(&[&compute]).bounded(small());
+    let mut conversation = Conversation::over(&[&compute]).limited(small());
     let result = conversation.call("fill", json!({})).await.unwrap();
     assert_eq!(result.value, Some(json!(62)), "64 pages less the two that were there");
     assert_eq!(result.usage.unwrap().memory_bytes, 4 << 20);
@@ -112,50 +112,50 @@ async fn a_guest_that_copes_with_full_memory_ends_well() {
 
 // attack: B7
 #[tokio::test]
-async fn tables_are_bounded() {
-    let error = met("compute", "fill_table", json!({}), small()).await;
+async fn tables_are_limited() {
+    let error = exceeded("compute", "fill_table", json!({}), small()).await;
     assert_limit(&error, ErrorKind::TableElements, "table_elements_max", 100_000);
 }
 
 #[tokio::test]
-async fn a_guest_that_calls_the_host_for_ever_is_stopped() {
-    let error = met("host-calls", "flood", json!({}), small()).await;
+async fn guest_that_calls_the_host_endlessly_is_stopped() {
+    let error = exceeded("host-calls", "flood", json!({}), small()).await;
     assert_limit(&error, ErrorKind::HostCalls, "host_calls_max", 10_000);
     assert_eq!(error.message, "the guest called the host more than 10000 times");
 }
 
 // attack: B10
 #[tokio::test]
-async fn host_resources_are_bounded() {
-    let error = met("host-calls", "hoard", json!({}), small()).await;
+async fn host_resources_are_limited() {
+    let error = exceeded("host-calls", "hoard", json!({}), small()).await;
     assert_limit(&error, ErrorKind::Resources, "resources_max", 4_096);
 }
 
 // attack: B10
 #[tokio::test]
-async fn the_handles_of_a_guest_are_bounded() {
-    let error = met("token", "hoard", json!({}), small()).await;
+async fn handles_of_a_guest_are_limited() {
+    let error = exceeded("token", "hoard", json!({}), small()).await;
     assert_limit(&error, ErrorKind::Resources, "resources_max", 4_096);
 }
 
 // attack: B9
 #[tokio::test]
-async fn a_request_for_a_tebibyte_of_randomness_traps() {
-    let error = met("host-calls", "random", json!({"bytes": 1_u64 << 40}), small()).await;
+async fn request_for_a_tebibyte_of_randomness_traps() {
+    let error = exceeded("host-calls", "random", json!({"bytes": 1_u64 << 40}), small()).await;
     assert_eq!(error.kind, ErrorKind::Trap, "{error:#?}");
     assert!(error.message.contains("1048576"), "{error}");
 }
 
 #[tokio::test]
-async fn a_call_into_the_host_hands_over_a_bounded_number_of_bytes() {
+async fn bytes_passed_to_the_host_are_limited() {
     let limits = LimitRequest::none().wall(Duration::from_secs(5));
-    let error = met("host-calls", "print_much", json!({"bytes": 17 << 20}), limits).await;
+    let error = exceeded("host-calls", "print_much", json!({"bytes": 17 << 20}), limits).await;
     assert_limit(&error, ErrorKind::HostCallBytes, "host_call_bytes_max", 16 << 20);
 }
 
 // attack: B12
 #[tokio::test]
-async fn output_without_end_is_kept_to_a_bound_and_the_call_ends() {
+async fn endless_output_is_truncated_and_the_call_ends() {
     let guests = Guests::new();
     let plugin = guests.wat("host-calls").await;
     let mut conversation = Conversation::over(&[&plugin]);
@@ -168,8 +168,8 @@ async fn output_without_end_is_kept_to_a_bound_and_the_call_ends() {
 }
 
 #[tokio::test]
-async fn a_trap_says_what_happened_and_where() {
-    let error = met("compute", "trap", json!({}), small()).await;
+async fn trap_error_names_the_cause_and_the_function() {
+    let error = exceeded("compute", "trap", json!({}), small()).await;
     assert_eq!(error.kind, ErrorKind::Trap);
     assert_eq!(
         error.message,
@@ -179,9 +179,9 @@ async fn a_trap_says_what_happened_and_where() {
 
 // attack: C22
 #[tokio::test]
-async fn a_guest_that_ends_itself_ends_only_its_call() {
+async fn guest_that_exits_ends_only_its_call() {
     for (failed, status) in [(false, 0), (true, 1)] {
-        let error = met("host-calls", "exit", json!({"failed": failed}), small()).await;
+        let error = exceeded("host-calls", "exit", json!({"failed": failed}), small()).await;
         assert_eq!(error.kind, ErrorKind::Trap);
         assert_eq!(
             error.message,
@@ -191,15 +191,15 @@ async fn a_guest_that_ends_itself_ends_only_its_call() {
 }
 
 #[tokio::test]
-async fn a_handle_that_a_guest_made_up_traps() {
-    let error = met("host-calls", "forge", json!({}), small()).await;
+async fn invented_handle_traps() {
+    let error = exceeded("host-calls", "forge", json!({}), small()).await;
     assert_eq!(error.kind, ErrorKind::Trap);
     assert_eq!(error.message, "the guest trapped: unknown handle index 12345");
 }
 
 // attack: B16
 #[tokio::test]
-async fn a_bound_of_zero_is_refused_and_the_largest_one_is_none() {
+async fn limit_of_zero_is_refused_and_the_largest_limit_is_accepted() {
     let guests = Guests::new();
     let compute = guests.wat("compute").await;
     for zero in [
@@ -207,7 +207,7 @@ async fn a_bound_of_zero_is_refused_and_the_largest_one_is_none() {
         LimitRequest::none().wall(Duration::ZERO),
         LimitRequest::none().memory_bytes(0),
     ] {
-        let mut conversation = Conversation::over(&[&compute]).bounded(zero);
+        let mut conversation = Conversation::over(&[&compute]).limited(zero);
         assert_eq!(
             conversation.error("fine", json!({})).await.kind,
             ErrorKind::Configuration
@@ -217,11 +217,11 @@ async fn a_bound_of_zero_is_refused_and_the_largest_one_is_none() {
         .fuel(u64::MAX)
         .wall(Duration::MAX)
         .memory_bytes(u64::MAX);
-    let mut conversation = Conversation::over(&[&compute]).bounded(most);
+    let mut conversation = Conversation::over(&[&compute]).limited(most);
     assert_eq!(conversation.value("fine", json!({})).await, json!(42));
     let least = LimitRequest::none().fuel(1);
     let error = Conversation::over(&[&compute])
-        .bounded(least)
+        .limited(least)
         .error("spin", json!({}))
         .await;
     assert_limit(&error, ErrorKind::Fuel, "fuel_max", 1);
@@ -229,7 +229,7 @@ async fn a_bound_of_zero_is_refused_and_the_largest_one_is_none() {
 
 // attack: B17
 #[tokio::test]
-async fn a_call_after_a_trap_runs_in_a_fresh_instance() {
+async fn call_after_a_trap_runs_in_a_fresh_instance() {
     let guests = Guests::new();
     let counter = guests.wat("counter").await;
     let mut conversation = Conversation::over(&[&counter]);
@@ -238,7 +238,7 @@ async fn a_call_after_a_trap_runs_in_a_fresh_instance() {
         assert_eq!(
             conversation.value("next", json!({})).await,
             json!(1),
-            "nothing is kept between calls"
+            "no state survives between calls"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Many calls at once.
+//! Many concurrent calls.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use toolwit_tests::{Conversation, Guests};
 
 // attack: B6, attack: I2, accept: 120
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_hundred_endless_loops_all_end_while_others_are_served() {
+async fn two_hundred_endless_loops_end_while_other_calls_are_served() {
     let guests = Guests::new();
     let (compute, counter) = (guests.wat("compute").await, guests.wat("counter").await);
     let limits = LimitRequest::none().fuel(2_000_000).wall(Duration::from_secs(20));
-    let crowd = Conversation::over(&[&compute]).bounded(limits);
+    let crowd = Conversation::over(&[&compute]).limited(limits);
     let (spin, context) = (crowd.tool("spin"), crowd.context.clone());
     let loops = tokio::spawn(async move { join_all((0..200).map(|_| spin.call(Arguments::new(), &context))).await });
     let mut served = 0;
@@ -30,15 +30,15 @@ async fn two_hundred_endless_loops_all_end_while_others_are_served() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_pool_answers_busy_and_recovers() {
+async fn full_pool_reports_busy_and_recovers() {
     let guests = Guests::with(|options| {
-        // Two of this guest, which has two memories.
+        // Two instances of this guest, which has two memories.
         options.engine_limits.instances_max = 4;
         options.engine_limits.calls_per_plugin_max = 8;
     });
     let compute = guests.wat("compute").await;
     let limits = LimitRequest::none().wall(Duration::from_millis(200));
-    let mut conversation = Conversation::over(&[&compute]).bounded(limits);
+    let mut conversation = Conversation::over(&[&compute]).limited(limits);
     let (spin, context) = (conversation.tool("spin"), conversation.context.clone());
     let outcomes = join_all((0..4).map(|_| spin.call(Arguments::new(), &context))).await;
     let kinds: Vec<_> = outcomes
@@ -59,15 +59,15 @@ async fn a_full_pool_answers_busy_and_recovers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_waits_in_vain_for_its_turn_is_told_so() {
+async fn call_that_times_out_in_the_queue_reports_it() {
     let guests = Guests::with(|options| options.engine_limits.calls_per_plugin_max = 1);
     let compute = guests.wat("compute").await;
-    let long = Conversation::over(&[&compute]).bounded(LimitRequest::none().wall(Duration::from_millis(500)));
+    let long = Conversation::over(&[&compute]).limited(LimitRequest::none().wall(Duration::from_millis(500)));
     let (spin, of_spin) = (long.tool("spin"), long.context.clone());
     let running = tokio::spawn(async move { spin.call(Arguments::new(), &of_spin).await });
-    let mut short = Conversation::over(&[&compute]).bounded(LimitRequest::none().wall(Duration::from_millis(50)));
+    let mut short = Conversation::over(&[&compute]).limited(LimitRequest::none().wall(Duration::from_millis(50)));
     let told = loop {
-        // Until the other call has taken the only place.
+        // Until the other call has taken the only permit.
         match short.call("fine", json!({})).await {
             Ok(_) => tokio::task::yield_now().await,
             Err(error) => break error,
@@ -81,11 +81,11 @@ async fn a_call_that_waits_in_vain_for_its_turn_is_told_so() {
 
 // attack: B2
 #[tokio::test]
-async fn memory_of_the_process_does_not_grow_with_the_number_of_calls() {
+async fn process_memory_does_not_grow_with_the_number_of_calls() {
     let guests = Guests::new();
     let compute = guests.wat("compute").await;
     let limits = LimitRequest::none().memory_bytes(64 << 20).wall(Duration::from_secs(5));
-    let mut conversation = Conversation::over(&[&compute]).bounded(limits);
+    let mut conversation = Conversation::over(&[&compute]).limited(limits);
     for _ in 0..5 {
         conversation.error("fill_both", json!({})).await;
     }
@@ -97,7 +97,7 @@ async fn memory_of_the_process_does_not_grow_with_the_number_of_calls() {
     assert!(grown < 64 << 20, "{grown} bytes");
 }
 
-/// How much memory this process holds, where the system tells it; else nothing ever.
+/// Resident memory of this process in bytes; 0 where the system does not report it.
 fn resident_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,4 +1,4 @@
-//! The shipped customers: entities with ids, three levels deep, and a cart that keeps its items.
+//! The shipped plugin `customers`: entities with ids, three levels deep, and a cart that keeps its items.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 use tokio::sync::OnceCell;
 use toolwit::build::{Build, Silent};
-use toolwit::model::Scripted;
+use toolwit::model::ScriptedModel;
 use toolwit::sandbox::{Plugin, Scope};
 use toolwit::tool::OutputSink;
 use toolwit::{ErrorKind, RunOutcome, ToolContext};
@@ -35,7 +35,7 @@ async fn with_john(guests: &Guests) -> Conversation {
 
 // accept: 30, accept: 32, accept: 126
 #[tokio::test]
-async fn a_found_customer_brings_its_methods() {
+async fn found_customer_adds_its_methods_as_tools() {
     let guests = Guests::new();
     let mut conversation = with_john(&guests).await;
     let spend = conversation.value("customer_c123_get_average_spend", json!({})).await;
@@ -66,7 +66,7 @@ async fn orders_and_their_line_items_nest() {
 
 // accept: 37, accept: 38
 #[tokio::test]
-async fn the_same_customer_again_adds_nothing() {
+async fn same_customer_again_adds_no_tools() {
     let guests = Guests::new();
     let mut conversation = with_john(&guests).await;
     let names = conversation.names();
@@ -77,7 +77,7 @@ async fn the_same_customer_again_adds_nothing() {
 
 // accept: 32
 #[tokio::test]
-async fn a_cart_keeps_its_items_until_it_is_checked_out() {
+async fn cart_keeps_its_items_until_checkout() {
     let guests = Guests::new();
     let mut conversation = with_john(&guests).await;
     let product = conversation.value("list_products", json!({})).await[0]["id"].clone();
@@ -102,12 +102,12 @@ async fn a_cart_keeps_its_items_until_it_is_checked_out() {
     let order = conversation.value("checkout", json!({"cart": cart["id"]})).await;
     assert_eq!(order["type"], "order");
     let gone = conversation.error(&tool("get_contents"), json!({})).await;
-    assert_eq!(gone.kind, ErrorKind::EntityGone, "checking out takes the cart away");
+    assert_eq!(gone.kind, ErrorKind::EntityGone, "checkout consumes the cart");
     assert!(gone.suggestion.is_some());
 }
 
 #[tokio::test]
-async fn a_method_that_a_scope_leaves_out_is_a_tool_of_no_customer() {
+async fn method_excluded_by_the_scope_is_not_a_tool_of_any_customer() {
     const SPEND: &str = "customers/toolwit-demo:customers/customers@0.1.0#[method]customer.get-average-spend";
     let guests = Guests::new();
     let plugin = customers(&guests).await;
@@ -124,7 +124,7 @@ async fn a_method_that_a_scope_leaves_out_is_a_tool_of_no_customer() {
         assert_eq!(
             found.value.unwrap()["available_tools"],
             json!(names),
-            "what is listed is what there is"
+            "the listed tools are the existing ones"
         );
         names
     };
@@ -148,7 +148,7 @@ async fn two_conversations_never_see_each_others_carts() {
 
 // accept: 29
 #[tokio::test]
-async fn two_customers_have_tools_of_their_own_and_can_be_lent_to_one_call() {
+async fn two_customers_have_separate_tools_and_can_be_borrowed_by_one_call() {
     let guests = Guests::new();
     let mut conversation = with_john(&guests).await;
     let found = conversation.value("find_customers", json!({"query": "Smith"})).await;
@@ -170,7 +170,7 @@ async fn two_customers_have_tools_of_their_own_and_can_be_lent_to_one_call() {
     assert_eq!(spends, ids.len());
 }
 
-/// What the user reads.
+/// Records the messages to the user.
 #[derive(Default)]
 struct Screen(Mutex<Vec<String>>);
 
@@ -182,11 +182,11 @@ impl OutputSink for Screen {
     }
 }
 
-/// Buys beans for John Smith, as a model does.
+/// Buys beans for John Smith with the calls that a model would make.
 async fn bought(guests: &Guests) -> (RunOutcome, Vec<String>) {
     let scope = Scope::new();
     let screen = Arc::new(Screen::default());
-    let model = Scripted::new()
+    let model = ScriptedModel::new()
         .call("search_customer", json!({"name": "John Smith"}))
         .call("customer_c123_open_cart", json!({}))
         .call("cart_cart1_add_item", json!({"product_id": "p-01", "quantity": 2}))
@@ -208,7 +208,7 @@ async fn bought(guests: &Guests) -> (RunOutcome, Vec<String>) {
 
 // accept: 102, accept: 140
 #[tokio::test]
-async fn a_checkout_speaks_to_the_user_and_hands_over_the_order() {
+async fn checkout_messages_the_user_and_returns_the_order_as_artifact() {
     let (outcome, told) = bought(&Guests::new()).await;
     let [order] = outcome.artifacts.as_slice() else {
         panic!("{:?}", outcome.artifacts)

@@ -1,4 +1,4 @@
-//! Resources without an id of their own: numbered, given away, gone, and never another's.
+//! Resources without an id: numbered, consumed, gone, and never confused with each other.
 
 use serde_json::json;
 use toolwit::ErrorKind;
@@ -21,7 +21,7 @@ async fn entities_without_an_id_are_numbered_and_share_their_tools() {
     assert_eq!(
         conversation.tools.len(),
         tools,
-        "five hundred cost as many tools as one"
+        "five hundred entities need as many tools as one"
     );
     for expected in [1, 2] {
         assert_eq!(
@@ -34,11 +34,11 @@ async fn entities_without_an_id_are_numbered_and_share_their_tools() {
         json!(1)
     );
     let sum = conversation.value("sum", json!({"first": "1", "second": "501"})).await;
-    assert_eq!(sum, json!(3), "handles of different calls meet");
+    assert_eq!(sum, json!(3), "handles of different calls work together");
 }
 
 #[tokio::test]
-async fn what_was_given_away_or_never_was_is_no_argument() {
+async fn consumed_and_unknown_entities_are_refused_as_arguments() {
     let guests = Guests::new();
     let token = guests.wat("token").await;
     let (mut mine, mut yours) = (Conversation::over(&[&token]), Conversation::over(&[&token]));
@@ -59,7 +59,7 @@ async fn what_was_given_away_or_never_was_is_no_argument() {
 }
 
 #[tokio::test]
-async fn an_error_can_hold_an_entity() {
+async fn error_value_can_contain_an_entity() {
     let guests = Guests::new();
     let token = guests.wat("token").await;
     let mut conversation = Conversation::over(&[&token]);
@@ -72,10 +72,10 @@ async fn an_error_can_hold_an_entity() {
 }
 
 #[tokio::test]
-async fn after_a_trap_the_entities_are_gone_and_new_ones_can_be_had() {
+async fn entities_are_gone_after_a_trap_and_new_ones_can_be_created() {
     let guests = Guests::new();
     let token = guests.wat("token").await;
-    let mut conversation = Conversation::over(&[&token]).bounded(LimitRequest::none().fuel(1_000_000));
+    let mut conversation = Conversation::over(&[&token]).limited(LimitRequest::none().fuel(1_000_000));
     for (lethal, kind) in [("token_explode", ErrorKind::Trap), ("token_spin", ErrorKind::Fuel)] {
         let made = conversation.value("make", json!({})).await;
         let id = json!({"token_id": made["id"]});
@@ -90,7 +90,7 @@ async fn after_a_trap_the_entities_are_gone_and_new_ones_can_be_had() {
 }
 
 #[tokio::test]
-async fn the_session_used_longest_ago_makes_room() {
+async fn least_recently_used_session_is_evicted() {
     let guests = Guests::with(|options| options.engine_limits.sessions_max = 2);
     let token = guests.wat("token").await;
     let mut conversations = [(); 3].map(|()| Conversation::over(&[&token]));

@@ -1,4 +1,4 @@
-//! How the tools of plugins are shown to a model: interfaces as facades, resources as chains, many entities as one set.
+//! How plugin tools are exposed to a model: interfaces as facades, chained resources, shared tools of many entities.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde_json::json;
 use tempfile::TempDir;
 use toolwit::sandbox::CodeCacheLocation;
-use toolwit::{Exposure, RunOutcome, Scripted, Toolwit};
+use toolwit::{Exposure, RunOutcome, ScriptedModel, Toolwit};
 
-/// An interface of two functions, beside a function of the world.
+/// An interface of two functions, and a function of the world.
 const CALC: &str = r#"(component
     (core module $m (func (export "one") (result i32) i32.const 1) (func (export "two") (result i32) i32.const 2))
     (core instance $c (instantiate $m))
@@ -23,9 +23,9 @@ fn token() -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// Lets a model that follows a script talk to one plugin with a manifest. Returns the run, and the names that were declared at
+/// Runs a scripted model over one plugin with a manifest. Returns the outcome, and the names that were declared at
 /// each inference.
-async fn played(name: &str, text: &str, manifest: &str, model: Scripted) -> (RunOutcome, Vec<Vec<String>>) {
+async fn run_script(name: &str, text: &str, manifest: &str, model: ScriptedModel) -> (RunOutcome, Vec<Vec<String>>) {
     let place = TempDir::new().unwrap();
     let component = wat::parse_str(text).unwrap();
     std::fs::write(place.path().join(name).with_extension("wasm"), component).unwrap();
@@ -51,14 +51,14 @@ fn answers(outcome: &RunOutcome) -> Vec<&str> {
 
 // accept: 58, accept: 104
 #[tokio::test]
-async fn a_manifest_turns_interfaces_into_facades() {
-    let model = Scripted::new()
+async fn manifest_turns_interfaces_into_facades() {
+    let model = ScriptedModel::new()
         .call("two", json!({}))
         .call("ops", json!({}))
         .call("two", json!({}))
         .answer("ok");
     let manifest = "facade = true\ndescription = \"Counts.\"";
-    let (outcome, shown) = played("calc", CALC, manifest, model).await;
+    let (outcome, shown) = run_script("calc", CALC, manifest, model).await;
     assert_eq!(shown[0], ["ops", "ping"]);
     assert_eq!(shown[2], ["ops", "ping", "one", "two", "ops_context"]);
     let told = answers(&outcome);
@@ -68,8 +68,8 @@ async fn a_manifest_turns_interfaces_into_facades() {
 
 // accept: 43, accept: 44, accept: 45, accept: 46
 #[tokio::test]
-async fn a_manifest_chains_a_resource() {
-    let model = Scripted::new()
+async fn manifest_chains_a_resource() {
+    let model = ScriptedModel::new()
         .call("token_bump", json!({}))
         .call("make", json!({}))
         .call("token_bump", json!({}))
@@ -79,7 +79,7 @@ async fn a_manifest_chains_a_resource() {
         .call("many", json!({"count": 3}))
         .call("token_bump", json!({}))
         .answer("ok");
-    let (outcome, shown) = played("token", &token(), "chain = [\"token\"]", model).await;
+    let (outcome, shown) = run_script("token", &token(), "chain = [\"token\"]", model).await;
     let told = answers(&outcome);
     assert!(told[0].contains("not available yet"), "{}", told[0]);
     assert!(
@@ -88,13 +88,13 @@ async fn a_manifest_chains_a_resource() {
         told[1]
     );
     assert_eq!((told[2], told[3]), ("1", "2"));
-    assert_eq!(told[5], "1", "the one that was made last");
-    assert_eq!(told[7], "2", "several bind none");
+    assert_eq!(told[5], "1", "the most recent instance");
+    assert_eq!(told[7], "2", "several instances bind none");
     assert_eq!(shown[0], shown[8], "declared from the start");
 }
 
 #[tokio::test]
-async fn a_chain_over_a_resource_that_is_not_there_breaks_the_package() {
+async fn chain_over_a_missing_resource_breaks_the_package() {
     let place = TempDir::new().unwrap();
     std::fs::write(place.path().join("token.wasm"), wat::parse_str(token()).unwrap()).unwrap();
     std::fs::write(place.path().join("token.toml"), "chain = [\"coin\"]").unwrap();
@@ -110,18 +110,18 @@ async fn a_chain_over_a_resource_that_is_not_there_breaks_the_package() {
 
 // accept: 29, accept: 40
 #[tokio::test]
-async fn five_hundred_entities_of_a_plugin_cost_as_many_tools_as_one() {
-    let model = Scripted::new()
+async fn five_hundred_entities_of_a_plugin_need_as_many_tools_as_one() {
+    let model = ScriptedModel::new()
         .call("many", json!({"count": 500}))
         .call("token_bump", json!({"token_id": "500"}))
         .answer("ok");
-    let (outcome, shown) = played("token", &token(), "", model).await;
+    let (outcome, shown) = run_script("token", &token(), "", model).await;
     assert_eq!(answers(&outcome)[1], "1");
     assert_eq!(shown[1].len(), shown[0].len() + 3, "its three methods");
 }
 
 #[tokio::test]
-async fn what_a_conversation_may_use_holds_for_methods_of_entities_however_they_are_shown() {
+async fn tool_filter_of_a_conversation_applies_to_entity_methods_in_every_exposure() {
     for manifest in ["", "chain = [\"token\"]"] {
         for exposure in [Exposure::Flat, Exposure::Search] {
             let place = TempDir::new().unwrap();
@@ -136,7 +136,7 @@ async fn what_a_conversation_may_use_holds_for_methods_of_entities_however_they_
                     "" => json!({"token_id": "1"}),
                     _ => json!({}),
                 };
-                let model = Scripted::new().call("make", json!({}));
+                let model = ScriptedModel::new().call("make", json!({}));
                 model
                     .call("token_bump", arguments.clone())
                     .call("token_explode", arguments)

@@ -1,4 +1,4 @@
-//! A real guest gives back what it was given: known answers across the whole mapping.
+//! A real guest returns its arguments: known answers across the full mapping.
 
 use serde_json::{Value, json};
 use toolwit::ErrorKind;
@@ -39,7 +39,7 @@ fn everything() -> Value {
 
 // attack: E2, attack: E3, attack: E4
 #[tokio::test]
-async fn one_of_everything_comes_back_as_it_went() {
+async fn one_value_of_every_type_round_trips() {
     let mut golden = golden().await;
     let same = golden.value("same", json!({"it": everything()})).await;
     assert_eq!(same, everything());
@@ -47,7 +47,7 @@ async fn one_of_everything_comes_back_as_it_went() {
 }
 
 #[tokio::test]
-async fn other_forms_of_the_same_values_are_taken() {
+async fn alternative_encodings_of_a_value_are_accepted() {
     let mut golden = golden().await;
     let mut it = everything();
     it["small"] = json!(-128.0);
@@ -70,7 +70,7 @@ async fn other_forms_of_the_same_values_are_taken() {
 
 // attack: E2
 #[tokio::test]
-async fn arithmetic_is_exact_to_the_last_bit() {
+async fn integers_and_floats_are_exact_to_the_last_bit() {
     let mut golden = golden().await;
     let sum = |a, b, sum| (json!({"a": a, "b": b}), sum);
     for (arguments, expected) in [
@@ -88,7 +88,7 @@ async fn arithmetic_is_exact_to_the_last_bit() {
 
 // attack: E4
 #[tokio::test]
-async fn what_is_no_number_has_a_name() {
+async fn nan_and_infinities_are_encoded_as_names() {
     let mut golden = golden().await;
     assert_eq!(golden.value("divide", json!({"a": 0, "b": 0})).await, json!("NaN"));
     assert_eq!(
@@ -108,7 +108,7 @@ async fn what_is_no_number_has_a_name() {
 }
 
 #[tokio::test]
-async fn nested_options_arrive_as_they_were_meant() {
+async fn nested_options_are_lossless() {
     let mut golden = golden().await;
     for (deep, told) in [
         (Value::Null, "None"),
@@ -123,7 +123,7 @@ async fn nested_options_arrive_as_they_were_meant() {
 
 // attack: E5, attack: E6
 #[tokio::test]
-async fn what_does_not_fit_is_refused_with_its_place() {
+async fn invalid_argument_is_refused_with_its_path() {
     let mut golden = golden().await;
     for (pointer, value, told) in [
         (
@@ -173,7 +173,7 @@ async fn what_does_not_fit_is_refused_with_its_place() {
 }
 
 #[tokio::test]
-async fn the_tools_own_failure_is_an_answer() {
+async fn error_of_the_tool_is_a_result() {
     let mut golden = golden().await;
     let failed = golden.call("fail", json!({"how": {"circle": 1.5}})).await.unwrap();
     assert!(failed.is_error);
@@ -185,7 +185,7 @@ async fn the_tools_own_failure_is_an_answer() {
 
 // attack: C21
 #[tokio::test]
-async fn a_panic_is_told_without_control_characters() {
+async fn panic_message_has_no_control_characters() {
     let mut golden = golden().await;
     let error = golden
         .error("give_up", json!({"why": "\u{1b}[31mthe cat\nis out"}))

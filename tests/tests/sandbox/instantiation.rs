@@ -24,13 +24,13 @@ fn with_start(body: &str) -> String {
 async fn refused(text: &str, limits: LimitRequest) -> Error {
     let guests = Guests::new();
     let plugin = guests.text("starter", text).await.unwrap();
-    let mut conversation = Conversation::over(&[&plugin]).bounded(limits);
+    let mut conversation = Conversation::over(&[&plugin]).limited(limits);
     conversation.error("fine", json!({})).await
 }
 
 // attack: A16
 #[tokio::test(flavor = "multi_thread")]
-async fn a_start_function_is_bounded_like_a_call() {
+async fn start_function_is_limited_like_a_call() {
     let limits = || {
         LimitRequest::none()
             .fuel(20_000_000)
@@ -60,7 +60,7 @@ async fn a_start_function_is_bounded_like_a_call() {
 
 // attack: B7
 #[tokio::test]
-async fn memory_that_a_component_begins_with_counts() {
+async fn initial_memory_of_a_component_counts() {
     let text = r#"(component
         (core module $m (memory 100) (func (export "fine") (result i32) i32.const 42))
         (core instance $i (instantiate $m))
@@ -79,7 +79,7 @@ async fn not_loaded(text: &str) -> Error {
 
 // attack: B7
 #[tokio::test]
-async fn a_component_that_no_call_could_run_is_refused_when_it_is_loaded() {
+async fn component_that_exceeds_the_limits_of_every_call_is_refused_at_load() {
     let module = |body: &str| format!("(component (core module $m {body}) (core instance (instantiate $m)))");
     for (text, kind, limit) in [
         (module("(memory 20000)"), ErrorKind::Memory, "memory_bytes_max"),
@@ -104,7 +104,7 @@ async fn a_component_that_no_call_could_run_is_refused_when_it_is_loaded() {
     }
 }
 
-/// Components of which each instantiates the one before it twice.
+/// Nested components, each of which instantiates the previous one twice.
 fn doubling(times: usize) -> String {
     let mut text = String::from("(component (component $c0 (core module $m) (core instance (instantiate $m)))");
     for at in 1..=times {
@@ -119,7 +119,7 @@ fn doubling(times: usize) -> String {
 
 // attack: A14
 #[tokio::test]
-async fn a_component_that_unfolds_into_a_billion_instances_is_refused_in_no_time() {
+async fn component_with_a_billion_instances_is_refused_quickly() {
     let started = Instant::now();
     let error = not_loaded(&doubling(30)).await;
     assert_eq!(
@@ -141,7 +141,7 @@ async fn a_component_that_unfolds_into_a_billion_instances_is_refused_in_no_time
 
 // attack: A14
 #[tokio::test]
-async fn components_that_are_handed_on_are_counted_where_they_are_instantiated() {
+async fn components_passed_as_arguments_are_counted_where_they_are_instantiated() {
     let text = r#"(component
         (component $worker (core module $m) (core instance (instantiate $m)))
         (component $carrier
@@ -170,7 +170,7 @@ async fn components_that_are_handed_on_are_counted_where_they_are_instantiated()
 
 // attack: A14
 #[tokio::test]
-async fn components_within_components_without_end_are_refused() {
+async fn deeply_nested_components_are_refused() {
     let text = format!("{}{}", "(component ".repeat(5_000), ")".repeat(5_000));
     let bytes = nested(5_000);
     assert!(text.len() > bytes.len() / 4);
@@ -182,7 +182,7 @@ async fn components_within_components_without_end_are_refused() {
     assert!(error.message.contains("nest deeper than 100"), "{error}");
 }
 
-/// Components within each other, assembled from the inside out.
+/// Components nested in each other, assembled from the innermost.
 fn nested(depth: usize) -> Vec<u8> {
     let mut bytes = wasm_encoder::Component::new().finish();
     for _ in 0..depth {
@@ -195,12 +195,12 @@ fn nested(depth: usize) -> Vec<u8> {
 
 // attack: A8
 #[tokio::test(flavor = "multi_thread")]
-async fn async_functions_answer_or_are_stopped() {
+async fn async_functions_return_or_are_stopped() {
     let guests = Guests::new();
     let plugin = guests.wat("asynchronous").await;
     let mut conversation = Conversation::over(&[&plugin]);
     assert_eq!(conversation.value("answer", json!({})).await, json!(42));
-    let mut bounded = Conversation::over(&[&plugin]).bounded(LimitRequest::none().wall(Duration::from_millis(100)));
+    let mut bounded = Conversation::over(&[&plugin]).limited(LimitRequest::none().wall(Duration::from_millis(100)));
     assert_eq!(bounded.error("never", json!({})).await.kind, ErrorKind::Timeout);
     assert_eq!(conversation.value("answer", json!({})).await, json!(42));
 }
@@ -221,7 +221,7 @@ fn large() -> String {
 
 // attack: A17, accept: 119
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn compiling_holds_up_nobody_and_is_not_charged_to_the_call() {
+async fn compilation_blocks_no_other_call_and_is_not_charged_to_the_deadline() {
     const CALL_WALL_MAX: Duration = Duration::from_millis(50);
     let guests = Guests::new();
     let counter = guests.wat("counter").await;
@@ -239,6 +239,6 @@ async fn compiling_holds_up_nobody_and_is_not_charged_to_the_call() {
     );
     let fresh = Guests::new();
     let large_one = fresh.text("large", &large()).await.unwrap();
-    let mut bounded = Conversation::over(&[&large_one]).bounded(LimitRequest::none().wall(CALL_WALL_MAX));
+    let mut bounded = Conversation::over(&[&large_one]).limited(LimitRequest::none().wall(CALL_WALL_MAX));
     assert_eq!(bounded.value("fine", json!({})).await, json!(42));
 }

@@ -1,4 +1,4 @@
-//! What a guest may use, what happens when it wants more, and how its resources live.
+//! Limits of a guest, errors when it exceeds them, and the lifetime of its resources.
 
 #![allow(
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! Resources in every place of a type, with ids and descriptions good and bad.
+//! Resources in every position of a type, with valid and invalid ids and descriptions.
 
 use serde_json::{Value, json};
 use toolwit::ErrorKind;
@@ -19,7 +19,7 @@ fn tools(entity: &Value) -> Vec<&str> {
 
 // accept: 28, accept: 39
 #[tokio::test]
-async fn what_describes_an_entity_is_told_and_what_the_host_says_wins() {
+async fn description_is_merged_into_the_entity_and_fields_of_the_host_win() {
     let mut museum = museum().await;
     let piece = museum.value("piece_find", json!({"id": "p-1"})).await;
     assert_eq!(piece["type"], "piece");
@@ -40,7 +40,7 @@ async fn what_describes_an_entity_is_told_and_what_the_host_says_wins() {
 
 // accept: 29
 #[tokio::test]
-async fn resources_are_found_wherever_they_stand() {
+async fn resources_are_found_in_every_position_of_a_result() {
     let mut museum = museum().await;
     let two = museum.value("two", json!({})).await;
     assert_eq!(
@@ -56,32 +56,40 @@ async fn resources_are_found_wherever_they_stand() {
     let ticket = failed.value.unwrap();
     assert_eq!(tools(&ticket), ["ticket_price"]);
     let price = museum.value("ticket_price", json!({"ticket_id": ticket["id"]})).await;
-    assert_eq!(price, json!(3), "what an error holds lives as well");
+    assert_eq!(price, json!(3), "an entity in an error is live as well");
 }
 
 #[tokio::test]
-async fn entities_of_two_types_in_one_result_each_tell_their_tools() {
+async fn entities_of_two_types_in_one_result_list_their_tools() {
     let mut museum = museum().await;
     let mixed = museum.value("mixed", json!({})).await;
     assert_eq!(tools(&mixed[0]), ["ticket_price"]);
     assert_eq!(tools(&mixed[1][0])[0], "piece_m1_describe");
     assert_eq!(tools(&mixed[1][1])[0], "piece_m2_describe");
-    assert!(mixed[2].get("available_tools").is_none(), "told once for a type");
+    assert!(mixed[2].get("available_tools").is_none(), "listed once per type");
     let second = museum.value("ticket_price", json!({"ticket_id": mixed[2]["id"]})).await;
     assert_eq!(second, json!(2));
 }
 
 // accept: 38, accept: 40
 #[tokio::test]
-async fn more_than_sixteen_of_a_type_share_their_tools() {
+async fn more_than_sixteen_entities_of_a_type_share_their_tools() {
     let mut museum = museum().await;
     let before = museum.names().len();
     let some = museum.value("crowd", json!({"count": 24})).await;
-    assert_eq!(museum.names().len(), before + 16 * 5, "sixteen have tools of their own");
+    assert_eq!(
+        museum.names().len(),
+        before + 16 * 5,
+        "sixteen entities have separate tools"
+    );
     assert_eq!(some[2], json!({"err": "broken"}));
     let before = museum.names().len();
     let many = museum.value("crowd", json!({"count": 600})).await;
-    assert_eq!(museum.names().len(), before + 5, "four hundred cost as many as one");
+    assert_eq!(
+        museum.names().len(),
+        before + 5,
+        "four hundred entities need as many tools as one"
+    );
     assert_eq!(many.as_array().unwrap().len(), 600);
     assert_eq!(tools(&many[0]["ok"])[2], "piece_look");
     assert!(many[1]["ok"].get("available_tools").is_none());
@@ -95,13 +103,13 @@ async fn more_than_sixteen_of_a_type_share_their_tools() {
     assert_eq!(
         museum.value("piece_p0_look", json!({})).await,
         json!(2),
-        "both forms reach one instance"
+        "both forms of the tool reach the same instance"
     );
 }
 
 // accept: 31
 #[tokio::test]
-async fn a_resource_with_an_unusable_id_is_no_entity_and_harms_no_other() {
+async fn resource_with_an_unusable_id_is_not_an_entity_and_affects_no_other() {
     let mut museum = museum().await;
     museum.value("piece_find", json!({"id": "kept"})).await;
     for (flaw, told) in [
@@ -120,7 +128,7 @@ async fn a_resource_with_an_unusable_id_is_no_entity_and_harms_no_other() {
 
 // accept: 30
 #[tokio::test]
-async fn an_id_without_latin_letters_is_named_by_its_hash() {
+async fn id_without_latin_letters_is_replaced_by_its_hash_in_tool_names() {
     let mut museum = museum().await;
     let cat = museum.value("wrong", json!({"flaw": "unlatin"})).await;
     assert_eq!(cat["id"], "猫");
@@ -131,7 +139,7 @@ async fn an_id_without_latin_letters_is_named_by_its_hash() {
 
 // accept: 30, accept: 37
 #[tokio::test]
-async fn ids_that_look_alike_have_tools_of_their_own() {
+async fn similar_ids_have_separate_tools() {
     let mut museum = museum().await;
     for id in ["c-1", "c1", "c 1"] {
         museum.value("piece_find", json!({"id": id})).await;
@@ -143,16 +151,20 @@ async fn ids_that_look_alike_have_tools_of_their_own() {
         .collect();
     assert_eq!(looks.len(), 3);
     for look in looks {
-        assert_eq!(museum.value(&look, json!({})).await, json!(1), "each is another piece");
+        assert_eq!(
+            museum.value(&look, json!({})).await,
+            json!(1),
+            "each tool reaches its own piece"
+        );
     }
 }
 
 // attack: B1
 #[tokio::test]
-async fn what_is_asked_after_a_call_draws_on_its_bounds() {
+async fn id_and_describe_share_the_limits_of_the_call() {
     let guests = Guests::cached();
     let limits = LimitRequest::none().fuel(50_000_000);
-    let mut museum = Conversation::over(&[&guests.rust("museum").await]).bounded(limits);
+    let mut museum = Conversation::over(&[&guests.rust("museum").await]).limited(limits);
     for (flaw, kind) in [
         ("id-spins", ErrorKind::Fuel),
         ("id-traps", ErrorKind::Trap),
@@ -173,12 +185,12 @@ async fn what_is_asked_after_a_call_draws_on_its_bounds() {
     assert_eq!(
         museum.value("piece_kept_look", json!({})).await,
         json!(1),
-        "it lives again"
+        "the entity is live again"
     );
 }
 
 #[tokio::test]
-async fn a_description_that_is_too_long_costs_the_result_and_not_the_instance() {
+async fn oversized_description_fails_the_result_and_keeps_the_instance() {
     let mut museum = museum().await;
     museum.value("piece_find", json!({"id": "kept"})).await;
     let error = museum.error("wrong", json!({"flaw": "describe_long"})).await;
@@ -187,7 +199,7 @@ async fn a_description_that_is_too_long_costs_the_result_and_not_the_instance() 
 }
 
 #[tokio::test]
-async fn a_constructor_may_fail_and_a_panic_says_what_was_written() {
+async fn constructor_may_fail_and_a_panic_reports_the_guest_log() {
     let mut museum = museum().await;
     let made = museum.value("piece_new", json!({"id": "vase"})).await;
     assert_eq!(made["id"], "vase");
@@ -201,7 +213,7 @@ async fn a_constructor_may_fail_and_a_panic_says_what_was_written() {
 
 // accept: 34
 #[tokio::test]
-async fn entities_nest_and_go_deeper_each_time() {
+async fn entities_nest_to_the_depth_limit() {
     let mut museum = museum().await;
     museum.value("piece_find", json!({"id": "vase"})).await;
     let parts = museum.call("piece_vase_parts", json!({})).await.unwrap();
@@ -215,7 +227,7 @@ async fn entities_nest_and_go_deeper_each_time() {
 
 // accept: 36
 #[tokio::test]
-async fn entities_are_lent_and_given_by_their_ids() {
+async fn entities_are_borrowed_and_consumed_by_their_ids() {
     let mut museum = museum().await;
     for id in ["a", "b"] {
         museum.value("piece_find", json!({"id": id})).await;
@@ -244,18 +256,18 @@ async fn entities_are_lent_and_given_by_their_ids() {
     assert_eq!(
         museum.value("piece_b_look", json!({})).await,
         json!(1),
-        "a new piece of the old name"
+        "a new piece with the same id"
     );
 }
 
 #[tokio::test]
-async fn one_plugin_never_reaches_anothers_entities() {
+async fn plugin_never_reaches_entities_of_another() {
     let guests = Guests::cached();
     let (mine, twin) = (guests.rust("museum").await, guests.rust("museum").await);
     let mut both = Conversation::over(&[&mine, &twin]);
     both.value("piece_find", json!({"id": "vase"})).await;
     assert_eq!(both.value("piece_vase_look", json!({})).await, json!(1));
-    // Both have one name and one digest: they are one plugin, and share the session.
+    // Both have the same name and digest: they are one plugin, and share the session.
     assert_eq!(both.names().iter().filter(|name| name.ends_with("_look")).count(), 1);
     let token = guests.wat("token").await;
     let mut others = Conversation::over(&[&mine, &token]);
@@ -265,7 +277,7 @@ async fn one_plugin_never_reaches_anothers_entities() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_conversation_frees_its_instances() {
+async fn end_of_a_conversation_frees_its_instances() {
     let guests = Guests::with(|options| {
         options.engine_limits.instances_max = 3;
         options.engine_limits.sessions_max = 100;
@@ -283,7 +295,7 @@ async fn the_end_of_a_conversation_frees_its_instances() {
 }
 
 #[tokio::test]
-async fn a_conversation_has_a_bounded_number_of_sessions() {
+async fn sessions_of_a_conversation_are_limited() {
     let guests = Guests::with(|options| options.engine_limits.sessions_per_conversation_max = 2);
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/guests/wat/token.wat")).unwrap();
     let mut plugins = Vec::new();
@@ -304,6 +316,6 @@ async fn a_conversation_has_a_bounded_number_of_sessions() {
     assert_eq!(
         other.value("token_bump", json!({"token_id": "1"})).await,
         json!(1),
-        "another conversation's stays"
+        "the session of another conversation is kept"
     );
 }

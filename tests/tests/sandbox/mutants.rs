@@ -1,11 +1,11 @@
-//! Components that are valid and yet not what anybody wrote.
+//! Components that are valid but not what a compiler wrote.
 
 use serde_json::{Map, Value, json};
 use toolwit::ErrorKind;
 use toolwit::limits::LimitRequest;
 use toolwit_tests::{Conversation, Guests, component_of};
 
-/// How many bits lie between two that are flipped; no multiple of eight, so that each bit of a byte has its turn.
+/// Distance between flipped bits. It is not a multiple of eight, so that every bit of a byte is covered.
 const STRIDE: usize = 37;
 
 /// Arguments that fit a schema.
@@ -24,7 +24,7 @@ fn arguments(schema: &Value) -> Value {
 
 // attack: A1
 #[tokio::test]
-async fn a_component_with_a_flipped_bit_is_refused_or_runs_within_its_bounds() {
+async fn component_with_a_flipped_bit_is_refused_or_runs_within_its_limits() {
     let whole = component_of(include_str!("../../guests/wat/token.wat"));
     let guests = Guests::new();
     let limits = LimitRequest::none()
@@ -38,7 +38,7 @@ async fn a_component_with_a_flipped_bit_is_refused_or_runs_within_its_bounds() {
         let Ok(plugin) = guests.bytes("mutant", mutant).await else {
             continue;
         };
-        let mut conversation = Conversation::over(&[&plugin]).bounded(limits.clone());
+        let mut conversation = Conversation::over(&[&plugin]).limited(limits.clone());
         for tool in conversation.names() {
             let arguments = arguments(&conversation.tool(&tool).definition().input_schema);
             match conversation.call(&tool, arguments).await {

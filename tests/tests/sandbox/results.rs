@@ -1,4 +1,4 @@
-//! Results of any size and shape.
+//! Results of every size and shape.
 
 use serde_json::json;
 use toolwit::limits::LimitRequest;
@@ -17,8 +17,8 @@ fn used(error: &Error) -> (&str, u64, u64) {
 
 // attack: B4
 #[tokio::test]
-async fn a_result_may_have_its_bound_and_not_one_byte_more() {
-    let mut conversation = conversation().await.bounded(LimitRequest::none().result_bytes(100_000));
+async fn result_of_exactly_the_limit_is_returned_and_one_byte_more_is_refused() {
+    let mut conversation = conversation().await.limited(LimitRequest::none().result_bytes(100_000));
     let result = conversation.call("text", json!({"bytes": 100_000})).await.unwrap();
     assert_eq!(result.for_llm.len(), 100_000);
     let error = conversation.error("text", json!({"bytes": 100_001})).await;
@@ -28,18 +28,18 @@ async fn a_result_may_have_its_bound_and_not_one_byte_more() {
 
 // attack: B4
 #[tokio::test]
-async fn a_result_of_two_hundred_megabytes_is_refused_before_it_is_copied() {
+async fn result_of_two_hundred_megabytes_is_refused_before_it_is_copied() {
     let mut conversation = conversation().await;
     let error = conversation.error("text", json!({"bytes": 200 << 20})).await;
     assert_eq!(error.kind, ErrorKind::ResultBytes, "{error:#?}");
     assert_eq!(error.message, "the result has more than 1 MiB");
     let error = conversation.error("claim", json!({"bytes": 200 << 20})).await;
-    assert_eq!(error.kind, ErrorKind::Trap, "there were no such bytes: {error:#?}");
+    assert_eq!(error.kind, ErrorKind::Trap, "the guest has no such bytes: {error:#?}");
 }
 
 // attack: B4
 #[tokio::test]
-async fn a_list_counts_as_what_it_is_written_as() {
+async fn list_counts_with_its_encoded_size() {
     let mut conversation = conversation().await;
     let result = conversation.call("booleans", json!({"count": 150_000})).await.unwrap();
     assert_eq!(result.for_llm.len(), "false,".len() * 150_000 + 1);
@@ -48,7 +48,7 @@ async fn a_list_counts_as_what_it_is_written_as() {
 }
 
 #[tokio::test]
-async fn what_is_no_value_of_its_type_traps() {
+async fn invalid_value_of_a_type_traps() {
     let mut conversation = conversation().await;
     for tool in ["not_utf8", "not_a_char", "misaligned"] {
         let error = conversation.error(tool, json!({})).await;

@@ -1,4 +1,4 @@
-//! Calls that are cancelled, dropped or waited for in vain.
+//! Calls that are cancelled, dropped or timed out.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use toolwit::sandbox::Plugin;
 use toolwit::{Error, ErrorKind, ToolContext};
 use toolwit_tests::{Conversation, Guests};
 
-/// Ways to make a call take for ever: in the guest, in the host, in a fresh instance, in a session's.
+/// Calls that never end: in the guest, in the host, in a fresh instance, in a session instance.
 async fn endless(guests: &Guests) -> Vec<(Arc<Plugin>, &'static str, Value)> {
     let token = guests.wat("token").await;
     vec![
@@ -26,7 +26,7 @@ enum End {
     Drop,
 }
 
-/// Calls a tool, and ends the call when its guest runs.
+/// Calls a tool, and ends the call while its guest runs.
 async fn ended(conversation: &Conversation, tool: &str, arguments: &Value, end: End) -> Option<Error> {
     let cancel = CancellationToken::new();
     let context = ToolContext::new().with_cancel(cancel.clone());
@@ -45,7 +45,7 @@ async fn ended(conversation: &Conversation, tool: &str, arguments: &Value, end: 
 
 // attack: B14
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cancelled_call_ends_at_once_and_the_next_one_works() {
+async fn cancelled_call_ends_at_once_and_the_next_one_works() {
     let guests = Guests::new();
     for (plugin, tool, arguments) in endless(&guests).await {
         let mut conversation = Conversation::over(&[&plugin]);
@@ -58,7 +58,7 @@ async fn a_cancelled_call_ends_at_once_and_the_next_one_works() {
 
 // attack: B14
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dropped_call_frees_its_place() {
+async fn dropped_call_frees_its_permit() {
     let guests = Guests::with(|options| options.engine_limits.calls_per_plugin_max = 1);
     for (plugin, tool, arguments) in endless(&guests).await {
         let mut conversation = Conversation::over(&[&plugin]);
@@ -69,7 +69,7 @@ async fn a_dropped_call_frees_its_place() {
 
 // attack: B14, attack: B17
 #[tokio::test(flavor = "multi_thread")]
-async fn what_lived_in_an_abandoned_instance_is_gone_and_says_so() {
+async fn entities_of_an_abandoned_instance_are_reported_as_gone() {
     let guests = Guests::new();
     let token = guests.wat("token").await;
     let mut conversation = Conversation::over(&[&token]);
@@ -82,11 +82,11 @@ async fn what_lived_in_an_abandoned_instance_is_gone_and_says_so() {
         "the token `1` is gone: an earlier call was abandoned while it ran"
     );
     let made = conversation.value("make", json!({})).await;
-    assert_eq!(made["id"], "2", "a number never stands for two entities");
+    assert_eq!(made["id"], "2", "a number is never reused for another entity");
 }
 
 #[tokio::test]
-async fn a_call_that_was_cancelled_before_it_began_runs_nothing() {
+async fn call_cancelled_before_it_starts_executes_nothing() {
     let guests = Guests::new();
     let (compute, token) = (guests.wat("compute").await, guests.wat("token").await);
     let mut conversation = Conversation::over(&[&compute, &token]);
@@ -104,7 +104,7 @@ async fn a_call_that_was_cancelled_before_it_began_runs_nothing() {
 
 // attack: B17
 #[tokio::test]
-async fn an_instance_that_trapped_is_never_entered_again() {
+async fn trapped_instance_is_never_entered_again() {
     let guests = Guests::new();
     let token = guests.wat("token").await;
     let mut conversation = Conversation::over(&[&token]);
@@ -130,7 +130,7 @@ async fn an_instance_that_trapped_is_never_entered_again() {
 }
 
 #[tokio::test]
-async fn a_session_survives_a_result_that_is_too_large() {
+async fn session_survives_an_oversized_result() {
     let guests = Guests::new();
     let token = guests.wat("token").await;
     let mut conversation = Conversation::over(&[&token]);
@@ -145,11 +145,11 @@ async fn a_session_survives_a_result_that_is_too_large() {
 
 // attack: B1
 #[tokio::test(flavor = "multi_thread")]
-async fn a_method_that_never_ends_is_stopped_at_its_deadline() {
+async fn endless_method_is_stopped_at_its_deadline() {
     let guests = Guests::new();
     let token = guests.wat("token").await;
     let limits = LimitRequest::none().wall(Duration::from_millis(100));
-    let mut conversation = Conversation::over(&[&token]).bounded(limits);
+    let mut conversation = Conversation::over(&[&token]).limited(limits);
     conversation.value("make", json!({})).await;
     let error = conversation.error("token_spin", json!({"token_id": "1"})).await;
     assert_eq!(error.kind, ErrorKind::Timeout);

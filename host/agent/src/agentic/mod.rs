@@ -12,7 +12,7 @@ use super::builder::ConversationBuilder;
 use super::observer::Observer;
 use super::policy::LoopLimits;
 use super::process::Budget;
-use crate::injection::{Chain, Chaining, InjectionStrategy, Playbook, Reference, State, StateMachine};
+use crate::injection::{Chaining, InjectionStrategy, MachineState, Playbook, Reference, StateMachine, StrategyChain};
 use crate::model::{ChatModel, ChatOptions, ModelChoice};
 use toolwit_core::Error;
 use toolwit_core::{
@@ -59,7 +59,7 @@ struct Plan {
     budget: Budget,
     tools: Vec<Arc<dyn Tool>>,
     references: Vec<Reference>,
-    strategies: Chain,
+    strategies: StrategyChain,
     /// A playbook or a state machine.
     order: Option<Arc<Order>>,
     chaining: Chaining,
@@ -102,7 +102,7 @@ impl AgenticTool {
                 budget: Budget::none(),
                 tools: Vec::new(),
                 references: Vec::new(),
-                strategies: Chain::new(),
+                strategies: StrategyChain::new(),
                 order: None,
                 chaining: Chaining::new(),
                 observers: Vec::new(),
@@ -209,7 +209,7 @@ impl AgenticTool {
     /// Adds the tools of a state machine, which lets each be called in its states. It takes the place of an earlier playbook or
     /// state machine, so that a copy may [start in another state](StateMachine::starting_in).
     #[must_use]
-    pub fn with_state_machine<S: State>(&self, machine: StateMachine<S>) -> Self {
+    pub fn with_state_machine<S: MachineState>(&self, machine: StateMachine<S>) -> Self {
         self.planned(|plan| plan.order = Some(Arc::new(move |builder| builder.state_machine(machine.clone()))))
     }
 

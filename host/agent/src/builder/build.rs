@@ -7,7 +7,7 @@ use crate::conversation::Conversation;
 use crate::gateway::call_tool;
 use crate::history::History;
 use crate::late::LateResults;
-use crate::model::{ChatModel, Delivery, ModelChoice, Models, Task};
+use crate::model::{ChatModel, Delivery, ModelChoice, ModelTask, Models};
 use crate::outcome::RunOutcome;
 use crate::page::{Pages, read_result};
 use crate::process::Process;
@@ -83,7 +83,7 @@ impl ConversationBuilder {
                 .extension::<CallersModel>()
                 .map(|callers| callers.0.clone())
         };
-        let task = Task::new(self.goal.as_deref().unwrap_or_default(), self.tools.len());
+        let task = ModelTask::new(self.goal.as_deref().unwrap_or_default(), self.tools.len());
         let model = match &self.model {
             Some(choice) => models.choose(choice, &task)?,
             None if self.models.is_some() => models.choose(&ModelChoice::Default, &task)?,
@@ -110,7 +110,7 @@ struct CallersModel(Arc<dyn ChatModel>);
 
 /// Refuses a way to show tools that the model does not have.
 fn check(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error> {
-    if delivery != Delivery::Native || model.defers_tools() {
+    if delivery != Delivery::Native || model.supports_deferred_tools() {
         return Ok(());
     }
     let message = format!("the model `{}` cannot hold tools back by itself", model.name());

@@ -12,7 +12,7 @@ use toolwit_core::{Error, ErrorKind, Phase};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Permission {
+pub enum GroupPermission {
     /// They reach the internet.
     InternetAccess,
     /// They read and write files of the host.
@@ -63,7 +63,7 @@ pub struct GroupConfig {
     /// Patterns of further tools, by name: regular expressions.
     pub include: Vec<String>,
     /// What the tools may do. It is shown, and grants nothing.
-    pub permissions: BTreeSet<Permission>,
+    pub permissions: BTreeSet<GroupPermission>,
     /// What else is said about the group.
     pub metadata: BTreeMap<String, Value>,
 }

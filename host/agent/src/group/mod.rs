@@ -5,9 +5,9 @@ mod resolver;
 mod shelf;
 mod source;
 
-pub use config::{GroupConfig, GroupsConfig, Permission};
+pub use config::{GroupConfig, GroupPermission, GroupsConfig};
 pub use resolver::ToolGroups;
-pub use shelf::ToolShelf;
+pub use shelf::SourceTools;
 pub use source::{FixedTools, ToolSource};
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +28,7 @@ pub struct ToolGroup {
     /// Who provides them.
     pub provider: Option<String>,
     /// What the tools may do, as whoever set the group up says; it is there to be shown and chosen by.
-    pub permissions: BTreeSet<Permission>,
+    pub permissions: BTreeSet<GroupPermission>,
     /// What else is said about the group.
     pub metadata: BTreeMap<String, Value>,
     /// The tools.
@@ -51,7 +51,7 @@ impl ToolGroup {
 
     /// Says what the tools may do.
     #[must_use]
-    pub fn with_permission(mut self, permission: Permission) -> Self {
+    pub fn with_permission(mut self, permission: GroupPermission) -> Self {
         self.permissions.insert(permission);
         self
     }
@@ -65,7 +65,7 @@ impl ToolGroup {
 
     /// Keeps the tools that pass.
     #[must_use]
-    pub fn filtered(mut self, keep: impl Fn(&dyn Tool) -> bool) -> Self {
+    pub fn filter_tools(mut self, keep: impl Fn(&dyn Tool) -> bool) -> Self {
         self.tools.retain(|tool| keep(tool.as_ref()));
         self
     }

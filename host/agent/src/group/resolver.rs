@@ -7,7 +7,7 @@ use regex::Regex;
 
 use super::ToolGroup;
 use super::config::{GroupConfig, GroupsConfig};
-use super::shelf::{ToolShelf, is_named};
+use super::shelf::{SourceTools, is_named};
 use super::source::ToolSource;
 use crate::injection::Facade;
 use toolwit_core::{Error, ErrorKind, Phase};
@@ -41,7 +41,7 @@ impl ToolGroups {
 
     /// Adds a source of tools.
     #[must_use]
-    pub fn source(mut self, source: impl ToolSource + 'static) -> Self {
+    pub fn with_source(mut self, source: impl ToolSource + 'static) -> Self {
         self.sources.push(Arc::new(source));
         self
     }
@@ -50,7 +50,7 @@ impl ToolGroups {
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for a pattern that is no regular expression, and for a provider that is no source here.
-    pub fn configured(mut self, config: GroupsConfig) -> Result<Self, Error> {
+    pub fn with_config(mut self, config: GroupsConfig) -> Result<Self, Error> {
         for (role, group) in config.groups {
             let refused = |message: String| Error::new(ErrorKind::Configuration, Phase::Registry, message);
             if let Some(provider) = &group.provider
@@ -156,7 +156,7 @@ impl ToolGroups {
         };
         let mut offered = Vec::new();
         for source in self.sources.iter().filter(is_meant) {
-            match ToolShelf::of(source.as_ref(), context).await {
+            match SourceTools::load(source.as_ref(), context).await {
                 Ok(shelf) => offered.extend_from_slice(shelf.tools()),
                 Err(error) => {
                     tracing::warn!(role, source = source.name(), %error, "a source of tools cannot be reached");

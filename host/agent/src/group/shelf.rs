@@ -15,17 +15,17 @@ const NAMES_SHOWN: usize = 20;
 
 /// What a source offers, once it was asked: to take single tools from, or to put facades before several.
 #[derive(Clone)]
-pub struct ToolShelf {
+pub struct SourceTools {
     source: String,
     tools: Vec<Arc<dyn Tool>>,
 }
 
-impl ToolShelf {
+impl SourceTools {
     /// Asks a source with the caller's context.
     ///
     /// # Errors
     /// Why the source cannot be reached.
-    pub async fn of(source: &dyn ToolSource, context: &ToolContext) -> Result<Self, Error> {
+    pub async fn load(source: &dyn ToolSource, context: &ToolContext) -> Result<Self, Error> {
         tracing::debug!(source = source.name(), "a source of tools is asked");
         let tools = source.tools(context).await?;
         Ok(Self {
@@ -66,17 +66,17 @@ impl ToolShelf {
     /// Puts a facade before the tools of these names. Names that are not there are passed over with a warning; where nothing
     /// is left there is no facade.
     #[must_use]
-    pub fn unfolding_by_name(&self, name: &str, description: &str, tools: &BTreeSet<String>) -> Option<Facade> {
+    pub fn facade_by_name(&self, name: &str, description: &str, tools: &BTreeSet<String>) -> Option<Facade> {
         for missing in tools.iter().filter(|tool| self.tool_by_name(tool).is_none()) {
             tracing::warn!(source = self.source, facade = name, tool = %missing, "a tool of a facade is not there");
         }
-        self.unfolding(name, description, |tool| tools.iter().any(|wanted| names(tool, wanted)))
+        self.facade_where(name, description, |tool| tools.iter().any(|wanted| names(tool, wanted)))
     }
 
     /// Puts a facade before the tools whose names match one of the patterns.
     #[must_use]
-    pub fn unfolding_matching(&self, name: &str, description: &str, patterns: &[Regex]) -> Option<Facade> {
-        self.unfolding(name, description, |tool| {
+    pub fn facade_matching(&self, name: &str, description: &str, patterns: &[Regex]) -> Option<Facade> {
+        self.facade_where(name, description, |tool| {
             patterns
                 .iter()
                 .any(|pattern| pattern.is_match(tool.definition().name()))
@@ -85,7 +85,7 @@ impl ToolShelf {
 
     /// Puts a facade before the tools that pass.
     #[must_use]
-    pub fn unfolding(&self, name: &str, description: &str, keep: impl Fn(&dyn Tool) -> bool) -> Option<Facade> {
+    pub fn facade_where(&self, name: &str, description: &str, keep: impl Fn(&dyn Tool) -> bool) -> Option<Facade> {
         let tools = self.tools.iter().filter(|tool| keep(tool.as_ref())).cloned();
         let facade = Facade::builder(name, description).tools(tools).build();
         let facade = facade.inspect_err(|error| tracing::warn!(facade = name, %error, "a facade cannot be made"));
@@ -93,7 +93,7 @@ impl ToolShelf {
     }
 
     /// Describes a facade whose tools are fetched from a source when it is first called, with the caller's context.
-    pub fn lazily(name: &str, description: &str, source: Arc<dyn ToolSource>) -> FacadeBuilder {
+    pub fn lazy_facade(name: &str, description: &str, source: Arc<dyn ToolSource>) -> FacadeBuilder {
         Facade::builder(name, description).fetched(move |context| {
             let source = source.clone();
             async move {

@@ -73,9 +73,9 @@ fn config() -> GroupsConfig {
 
 fn groups(asked: &Arc<AtomicUsize>) -> ToolGroups {
     ToolGroups::new()
-        .source(fixed("local", &["add", "web_local"]))
-        .source(Server { asked: asked.clone() })
-        .configured(config())
+        .with_source(fixed("local", &["add", "web_local"]))
+        .with_source(Server { asked: asked.clone() })
+        .with_config(config())
         .unwrap()
 }
 
@@ -87,8 +87,8 @@ async fn a_role_is_what_the_configuration_says_and_what_is_missing_is_passed_ove
     let web = groups.resolve("web", &context).await.unwrap();
     assert_eq!(names(&web.tools), ["web_search", "web_fetch", "draw"]);
     assert_eq!(web.provider.as_deref(), Some("server"));
-    assert!(web.permissions.contains(&Permission::InternetAccess));
-    assert!(web.permissions.contains(&Permission::Other("cookies".to_owned())));
+    assert!(web.permissions.contains(&GroupPermission::InternetAccess));
+    assert!(web.permissions.contains(&GroupPermission::Other("cookies".to_owned())));
     assert_eq!(web.metadata["version"], 2);
     let several = groups.tools(["all", "math", "web"], &context).await.unwrap();
     assert_eq!(
@@ -120,7 +120,9 @@ async fn nobody_is_connected_to_before_the_first_use_which_has_the_callers_token
     let asked = Arc::new(AtomicUsize::new(0));
     let groups = groups(&asked);
     let source: Arc<dyn ToolSource> = Arc::new(Server { asked: asked.clone() });
-    let facade = ToolShelf::lazily("web", "Looks things up.", source).build().unwrap();
+    let facade = SourceTools::lazy_facade("web", "Looks things up.", source)
+        .build()
+        .unwrap();
     assert_eq!(asked.load(Ordering::Relaxed), 0);
     groups
         .resolve("math", &ToolContext::new().with("token", "secret"))
@@ -146,8 +148,8 @@ async fn nobody_is_connected_to_before_the_first_use_which_has_the_callers_token
 #[tokio::test]
 async fn groups_are_made_in_code_too() {
     let made = ToolGroup::new("web", "Mine.", vec![tool("a"), tool("b")])
-        .filtered(|tool| tool.definition().name() != "b")
-        .with_permission(Permission::InternetAccess)
+        .filter_tools(|tool| tool.definition().name() != "b")
+        .with_permission(GroupPermission::InternetAccess)
         .with_metadata("owner", "me");
     let groups = groups(&Arc::default()).with(made);
     let web = groups.resolve("web", &ToolContext::new()).await.unwrap();
@@ -158,7 +160,7 @@ async fn groups_are_made_in_code_too() {
 // accept: 97, accept: 98
 #[tokio::test]
 async fn a_shelf_gives_single_tools_and_facades() {
-    let shelf = ToolShelf::of(
+    let shelf = SourceTools::load(
         &fixed("server", &["db_query", "db_insert", "web_get"]),
         &ToolContext::new(),
     )
@@ -177,17 +179,17 @@ async fn a_shelf_gives_single_tools_and_facades() {
             .contains("`db_query`, `db_insert`, `web_get`")
     );
     let wanted = ["web_get", "missing"].map(str::to_owned).into();
-    let by_name = shelf.unfolding_by_name("web", "", &wanted).unwrap();
+    let by_name = shelf.facade_by_name("web", "", &wanted).unwrap();
     assert_eq!(names(by_name.tools()), ["web_get"]);
     let patterns = [Regex::new("^db_").unwrap(), Regex::new("insert").unwrap()];
-    let matching = shelf.unfolding_matching("db", "", &patterns).unwrap();
+    let matching = shelf.facade_matching("db", "", &patterns).unwrap();
     assert_eq!(names(matching.tools()), ["db_query", "db_insert"]);
     let passing = shelf
-        .unfolding("short", "", |tool| tool.definition().name().len() < 8)
+        .facade_where("short", "", |tool| tool.definition().name().len() < 8)
         .unwrap();
     assert_eq!(names(passing.tools()), ["web_get"]);
     assert!(
-        shelf.unfolding("none", "", |_| false).is_none(),
+        shelf.facade_where("none", "", |_| false).is_none(),
         "an empty facade is not added"
     );
 }
@@ -198,12 +200,12 @@ fn a_configuration_that_makes_no_sense_is_refused() {
     let error = GroupsConfig::parse("[web]\ntool = []").err().unwrap();
     assert!(error.message.contains("line 2"), "{}", error.message);
     let pattern = GroupsConfig::parse("[web]\ninclude = ['(']").unwrap();
-    let error = ToolGroups::new().configured(pattern).err().unwrap();
+    let error = ToolGroups::new().with_config(pattern).err().unwrap();
     assert!(error.message.contains("`web` has a wrong pattern"), "{}", error.message);
     let provider = GroupsConfig::parse("[web]\nprovider = 'nobody'").unwrap();
     let error = ToolGroups::new()
-        .source(fixed("local", &[]))
-        .configured(provider)
+        .with_source(fixed("local", &[]))
+        .with_config(provider)
         .err()
         .unwrap();
     assert!(error.suggestion.as_ref().unwrap().contains("`local`"), "{error:?}");

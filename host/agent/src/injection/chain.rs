@@ -4,29 +4,29 @@ use std::sync::Arc;
 
 use super::change::Injection;
 use super::context::{CompletedCall, InjectionContext};
-use super::gate::Gate;
-use super::scene::Scene;
+use super::gate::CallGate;
 use super::strategy::InjectionStrategy;
 use super::turn::TurnContext;
 use super::unfolding::Unfolding;
+use super::view::ConversationView;
 use toolwit_core::{NamedTool, Tool, ToolId, ToolProvider};
 
 /// Strategies that are all asked, in order, about the same moment; what they want is merged.
 ///
 /// ```
-/// use toolwit_agent::injection::{Chain, EntityTools, Injection, InjectionContext};
+/// use toolwit_agent::injection::{StrategyChain, EntityTools, Injection, InjectionContext};
 ///
-/// let strategies = Chain::new()
+/// let strategies = StrategyChain::new()
 ///     .then(EntityTools)
 ///     .then(|_: &InjectionContext<'_>| Injection::none());
 /// assert_eq!(strategies.len(), 2);
 /// ```
 #[derive(Clone, Default)]
-pub struct Chain {
+pub struct StrategyChain {
     strategies: Vec<Arc<dyn InjectionStrategy>>,
 }
 
-impl Chain {
+impl StrategyChain {
     /// Makes an empty chain, which changes nothing.
     #[must_use]
     pub fn new() -> Self {
@@ -59,7 +59,7 @@ impl Chain {
     }
 }
 
-impl Chain {
+impl StrategyChain {
     /// Makes the call as it looks to those who claim none of its objects; `None` where nobody claims any.
     fn unclaimed(&self, call: &CompletedCall) -> Option<CompletedCall> {
         let is_free = |provider: &Arc<dyn ToolProvider>| !self.claims(provider.as_ref());
@@ -72,7 +72,7 @@ impl Chain {
     }
 }
 
-impl InjectionStrategy for Chain {
+impl InjectionStrategy for StrategyChain {
     fn evaluate(&self, context: &InjectionContext<'_>) -> Injection {
         let mut merged = Injection::none();
         let unclaimed = self.unclaimed(context.call());
@@ -80,7 +80,7 @@ impl InjectionStrategy for Chain {
             let claims = |provider: &Arc<dyn ToolProvider>| strategy.claims(provider.as_ref());
             let injection = match &unclaimed {
                 Some(call) if !context.call().result.providers.iter().any(claims) => {
-                    strategy.evaluate(&InjectionContext::after(call, context.scene()))
+                    strategy.evaluate(&InjectionContext::after(call, context.view()))
                 }
                 _ => strategy.evaluate(context),
             };
@@ -105,9 +105,9 @@ impl InjectionStrategy for Chain {
         merged
     }
 
-    fn gate(&self, tool: &NamedTool, scene: &Scene<'_>) -> Gate {
-        let gates = self.strategies.iter().map(|strategy| strategy.gate(tool, scene));
-        gates.fold(Gate::Free, Gate::and)
+    fn gate(&self, tool: &NamedTool, view: &ConversationView<'_>) -> CallGate {
+        let gates = self.strategies.iter().map(|strategy| strategy.gate(tool, view));
+        gates.fold(CallGate::Ungated, CallGate::and)
     }
 }
 
@@ -142,7 +142,7 @@ mod tests {
     // accept: 21, accept: 24
     #[test]
     fn strategies_are_asked_in_order_and_merged() {
-        let chain = Chain::new()
+        let chain = StrategyChain::new()
             .then(NoInjection)
             .then(|_: &InjectionContext<'_>| Injection::replace(ToolId::native("old"), vec![tool("first")]))
             .then(|context: &InjectionContext<'_>| {
@@ -160,6 +160,6 @@ mod tests {
     #[test]
     fn no_injection_changes_nothing() {
         assert!(evaluate(&NoInjection).is_none());
-        assert!(evaluate(&Chain::new()).is_none());
+        assert!(evaluate(&StrategyChain::new()).is_none());
     }
 }

@@ -3,18 +3,18 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use super::change::{Discovery, Injection};
+use super::change::{DiscoveredEntity, Injection};
 use super::context::InjectionContext;
 use super::current::{Waiting, current, current_name, is_bound, is_current};
-use super::entities::{Binding, EntityKey};
-use super::gate::Gate;
+use super::entities::{EntityBinding, EntityIdentity};
+use super::gate::CallGate;
 use super::rebranded::Rebranded;
-use super::scene::Scene;
 use super::strategy::InjectionStrategy;
+use super::view::ConversationView;
 use toolwit_core::{EntityMethods, NamedTool, Tool, ToolDefinition, ToolProvider};
 
 type Recognise = dyn Fn(&dyn ToolProvider) -> bool + Send + Sync;
-type Accept = dyn Fn(&dyn ToolProvider, &Scene<'_>) -> bool + Send + Sync;
+type Accept = dyn Fn(&dyn ToolProvider, &ConversationView<'_>) -> bool + Send + Sync;
 
 /// Offers the methods of a type as one set of tools, which act on the object that was returned last.
 ///
@@ -46,21 +46,21 @@ impl Chaining {
 
     /// Follows the objects of a Rust type.
     #[must_use]
-    pub fn from_type<T: Send + Sync + 'static>(self, methods: &EntityMethods<T>) -> Self {
-        self.from_type_where(methods, |_: &T, _| true)
+    pub fn with_type<T: Send + Sync + 'static>(self, methods: &EntityMethods<T>) -> Self {
+        self.with_type_where(methods, |_: &T, _| true)
     }
 
     /// Follows those objects of a Rust type that pass; the others change nothing.
     #[must_use]
-    pub fn from_type_where<T: Send + Sync + 'static>(
+    pub fn with_type_where<T: Send + Sync + 'static>(
         mut self,
         methods: &EntityMethods<T>,
-        accept: impl Fn(&T, &Scene<'_>) -> bool + Send + Sync + 'static,
+        accept: impl Fn(&T, &ConversationView<'_>) -> bool + Send + Sync + 'static,
     ) -> Self {
         self.sources.push(Source {
             prefix: methods.prefix().to_owned(),
             recognise: Arc::new(|provider| object::<T>(provider).is_some()),
-            accept: Arc::new(move |provider, scene| object(provider).is_some_and(|object| accept(object, scene))),
+            accept: Arc::new(move |provider, view| object(provider).is_some_and(|object| accept(object, view))),
             methods: methods.definitions(),
         });
         self
@@ -68,7 +68,7 @@ impl Chaining {
 
     /// Follows the entities of one namespace and prefix, such as the instances of a plugin's resource, with these methods.
     #[must_use]
-    pub fn from_namespace(
+    pub fn with_namespace(
         mut self,
         namespace: impl Into<String>,
         prefix: impl Into<String>,
@@ -86,7 +86,7 @@ impl Chaining {
 
     /// Follows every object, of whatever type: the tools of the one that was returned last take the place of those before.
     #[must_use]
-    pub fn from_any(mut self) -> Self {
+    pub fn with_any_type(mut self) -> Self {
         self.any = true;
         self
     }
@@ -149,13 +149,13 @@ impl InjectionStrategy for Chaining {
         self.any || self.sources.iter().any(|source| (source.recognise)(provider))
     }
 
-    fn gate(&self, tool: &NamedTool, _scene: &Scene<'_>) -> Gate {
+    fn gate(&self, tool: &NamedTool, _scene: &ConversationView<'_>) -> CallGate {
         if !is_current(&tool.definition.id) {
-            return Gate::Free;
+            return CallGate::Ungated;
         }
         match is_bound(&tool.tool) {
-            true => Gate::Open,
-            false => Gate::Locked(Waiting::told(tool.name.as_str())),
+            true => CallGate::Open,
+            false => CallGate::Locked(Waiting::told(tool.name.as_str())),
         }
     }
 }
@@ -196,13 +196,17 @@ fn bind(injection: &mut Injection, provider: &dyn ToolProvider, context: &Inject
     if ids.is_empty() {
         return;
     }
-    let key = |id| EntityKey::new(provider.namespace(), provider.prefix(), id);
-    injection.discovered.push(Discovery {
+    let key = |id| EntityIdentity::new(provider.namespace(), provider.prefix(), id);
+    injection.discovered.push(DiscoveredEntity {
         key: provider.instance_id().map(key),
         prefix: provider.prefix().to_owned(),
         tools: ids,
         depth: provider.depth(),
-        binding: if is_known { Binding::Rebound } else { Binding::New },
+        binding: if is_known {
+            EntityBinding::Rebound
+        } else {
+            EntityBinding::New
+        },
         shared: None,
         namespace: provider.namespace().to_owned(),
     });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::entities::{Binding, EntityKey};
+use super::entities::{EntityBinding, EntityIdentity};
 use super::shared::SharedEntities;
 use toolwit_core::{AVAILABLE_TOOLS, Tool, ToolId, ToolResult, ToolSet, name_available_tools};
 
@@ -20,7 +20,7 @@ pub struct Injection {
     /// Tools that can no longer be called.
     pub remove: Vec<ToolId>,
     /// Entities that were met.
-    pub discovered: Vec<Discovery>,
+    pub discovered: Vec<DiscoveredEntity>,
     /// Objects in the result that cannot become tools.
     pub rejected: Vec<RejectedProvider>,
     /// The tools that the result lists under [`AVAILABLE_TOOLS`](toolwit_core::AVAILABLE_TOOLS), whether new or not, in order.
@@ -29,7 +29,7 @@ pub struct Injection {
     /// Tools that are no longer declared and can still be called. It holds at the beginning of a turn only.
     pub fold: Vec<ToolId>,
     /// Tools that were not brought in.
-    pub withheld: Vec<Withheld>,
+    pub withheld: Vec<WithheldTool>,
 }
 
 impl Injection {
@@ -106,9 +106,9 @@ impl fmt::Debug for Injection {
 /// An entity in a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Discovery {
+pub struct DiscoveredEntity {
     /// Who it is; `None` for one that cannot be recognised when it is returned again.
-    pub key: Option<EntityKey>,
+    pub key: Option<EntityIdentity>,
     /// Its type, as in tool names.
     pub prefix: String,
     /// Its methods.
@@ -116,7 +116,7 @@ pub struct Discovery {
     /// How many entities lie between it and a tool that was there from the start.
     pub depth: u32,
     /// Whether it is new, and which instance is bound from now on.
-    pub binding: Binding,
+    pub binding: EntityBinding,
     /// All entities of the type that share these tools, where there are many.
     pub shared: Option<SharedEntities>,
     /// The namespace of its type.
@@ -136,14 +136,14 @@ pub struct RejectedProvider {
 /// A tool that a strategy would not bring in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Withheld {
+pub struct WithheldTool {
     /// Its name.
     pub name: String,
     /// Why.
     pub reason: String,
 }
 
-impl Withheld {
+impl WithheldTool {
     /// Describes a tool that is not brought in.
     #[must_use]
     pub fn new(name: impl Into<String>, reason: impl Into<String>) -> Self {
@@ -156,7 +156,7 @@ impl Withheld {
 
 /// Writes into the result of a facade the names under which its tools can be called, now that they were added to `tools`. A
 /// list of which nothing came in goes.
-pub(crate) fn name_listed(result: &mut ToolResult, listed: &[ToolId], tools: &ToolSet) {
+pub(crate) fn write_facade_tool_names(result: &mut ToolResult, listed: &[ToolId], tools: &ToolSet) {
     if result.unfolded.is_none() {
         return;
     }
@@ -178,11 +178,11 @@ pub(crate) fn name_listed(result: &mut ToolResult, listed: &[ToolId], tools: &To
 }
 
 /// Writes into a result the names under which the tools of its entities can be called, now that they were added to `tools`.
-pub fn name_discovered(result: &mut ToolResult, discovered: &[Discovery], tools: &ToolSet) {
+pub fn write_entity_tool_names(result: &mut ToolResult, discovered: &[DiscoveredEntity], tools: &ToolSet) {
     let mut left: Vec<_> = discovered.iter().collect();
     name_available_tools(result, |provider| {
         let id = provider.instance_id();
-        let is_it = |found: &&Discovery| match (&found.key, &id) {
+        let is_it = |found: &&DiscoveredEntity| match (&found.key, &id) {
             (Some(key), Some(id)) => {
                 key.id == *id && key.prefix == provider.prefix() && key.namespace == provider.namespace()
             }

@@ -9,16 +9,16 @@ use serde_json::Value;
 
 use super::calls::PastCall;
 use super::entities::Entities;
-use super::scene::Scene;
+use super::view::ConversationView;
 use toolwit_core::{Arguments, Message, Tool, ToolName, ToolResult, ToolSet, layers, parse_json};
 
 /// The conversation at the moment after a call.
 ///
-/// It is a [`Scene`] in which one call was just answered.
+/// It is a [`ConversationView`] in which one call was just answered.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct InjectionContext<'a> {
-    scene: Scene<'a>,
+    view: ConversationView<'a>,
     call: &'a CompletedCall,
 }
 
@@ -34,14 +34,16 @@ impl<'a> InjectionContext<'a> {
     ) -> Self {
         Self::after(
             call,
-            Scene::new(history, tools).with_entities(entities).at(1, iteration),
+            ConversationView::new(history, tools)
+                .with_entities(entities)
+                .at(1, iteration),
         )
     }
 
-    /// Describes the moment after `call` in a scene.
+    /// Describes the moment after `call` in a view.
     #[must_use]
-    pub fn after(call: &'a CompletedCall, scene: Scene<'a>) -> Self {
-        Self { scene, call }
+    pub fn after(call: &'a CompletedCall, view: ConversationView<'a>) -> Self {
+        Self { view, call }
     }
 
     /// Returns the call that was completed.
@@ -52,16 +54,16 @@ impl<'a> InjectionContext<'a> {
 
     /// Returns the conversation as it is without looking at the call.
     #[must_use]
-    pub fn scene(&self) -> Scene<'a> {
-        self.scene
+    pub fn view(&self) -> ConversationView<'a> {
+        self.view
     }
 }
 
 impl<'a> Deref for InjectionContext<'a> {
-    type Target = Scene<'a>;
+    type Target = ConversationView<'a>;
 
-    fn deref(&self) -> &Scene<'a> {
-        &self.scene
+    fn deref(&self) -> &ConversationView<'a> {
+        &self.view
     }
 }
 
@@ -111,7 +113,7 @@ impl CompletedCall {
 
     /// Returns what is remembered of it.
     #[must_use]
-    pub fn remembered(&self, turn: u32) -> PastCall {
+    pub fn to_past_call(&self, turn: u32) -> PastCall {
         PastCall {
             turn,
             name: self.name.clone(),

@@ -4,14 +4,14 @@ use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::change::Discovery;
+use super::change::DiscoveredEntity;
 use super::shared::SharedEntities;
 use toolwit_core::ToolId;
 
 /// Tells an entity from every other: two objects with the same key are one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct EntityKey {
+pub struct EntityIdentity {
     /// Whose type it is, so that one plugin never rebinds another's entity.
     pub namespace: String,
     /// The type's name in tool names.
@@ -20,7 +20,7 @@ pub struct EntityKey {
     pub id: String,
 }
 
-impl EntityKey {
+impl EntityIdentity {
     /// Makes a key.
     #[must_use]
     pub fn new(namespace: impl Into<String>, prefix: impl Into<String>, id: impl Into<String>) -> Self {
@@ -36,7 +36,7 @@ impl EntityKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Binding {
+pub enum EntityBinding {
     /// It was not known before.
     New,
     /// It was known; the live instance stays.
@@ -55,7 +55,7 @@ struct Known {
 /// The entities of one conversation and which tools are theirs.
 #[derive(Clone, Debug, Default)]
 pub struct Entities {
-    known: HashMap<EntityKey, Known>,
+    known: HashMap<EntityIdentity, Known>,
     depths: HashMap<ToolId, u32>,
     unnamed: usize,
     /// Entities that share their tools, by namespace and type.
@@ -66,7 +66,7 @@ pub struct Entities {
 
 impl Entities {
     /// Remembers an entity.
-    pub fn record(&mut self, discovery: &Discovery) {
+    pub fn record(&mut self, discovery: &DiscoveredEntity) {
         for tool in &discovery.tools {
             self.depths.entry(tool.clone()).or_insert(discovery.depth);
         }
@@ -76,7 +76,7 @@ impl Entities {
             return;
         }
         let Some(key) = &discovery.key else {
-            self.unnamed += usize::from(discovery.binding == Binding::New);
+            self.unnamed += usize::from(discovery.binding == EntityBinding::New);
             return;
         };
         let known = self.known.entry(key.clone()).or_insert_with(|| Known {
@@ -108,7 +108,7 @@ impl Entities {
 
     /// Returns the tools of an entity that was met before.
     #[must_use]
-    pub fn tools_of(&self, key: &EntityKey) -> Option<&[ToolId]> {
+    pub fn tools_of(&self, key: &EntityIdentity) -> Option<&[ToolId]> {
         self.known.get(key).map(|known| known.tools.as_slice())
     }
 
@@ -120,7 +120,7 @@ impl Entities {
 
     /// Returns how deep an entity lies that was met before.
     #[must_use]
-    pub fn depth_of(&self, key: &EntityKey) -> Option<u32> {
+    pub fn depth_of(&self, key: &EntityIdentity) -> Option<u32> {
         self.known.get(key).map(|known| known.depth)
     }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::change::{Discovery, Injection, RejectedProvider};
+use super::change::{DiscoveredEntity, Injection, RejectedProvider};
 use super::context::InjectionContext;
-use super::entities::{Binding, EntityKey};
+use super::entities::{EntityBinding, EntityIdentity};
 use super::rebranded::Rebranded;
 use super::shared::ENTITIES_PER_RESULT_MAX;
 use super::strategy::InjectionStrategy;
@@ -54,7 +54,7 @@ impl InjectionStrategy for EntityTools {
 struct Evaluation<'a> {
     context: &'a InjectionContext<'a>,
     injection: Injection,
-    keys: HashSet<EntityKey>,
+    keys: HashSet<EntityIdentity>,
     tools: HashSet<ToolId>,
 }
 
@@ -62,7 +62,7 @@ impl Evaluation<'_> {
     fn take(&mut self, provider: &dyn ToolProvider) {
         let key = provider
             .instance_id()
-            .map(|id| EntityKey::new(provider.namespace(), provider.prefix(), id));
+            .map(|id| EntityIdentity::new(provider.namespace(), provider.prefix(), id));
         let depth = self.depth_of(key.as_ref(), provider);
         if let Some(reason) = fault(key.as_ref(), depth) {
             self.injection.rejected.push(RejectedProvider {
@@ -82,13 +82,13 @@ impl Evaluation<'_> {
         let binding = self.binding(key.as_ref(), &tools, provider.rebinding());
         let ids: Vec<_> = tools.iter().map(|tool| tool.definition().id.clone()).collect();
         for tool in tools {
-            if binding == Binding::Rebound || !self.is_there(&tool.definition().id) {
+            if binding == EntityBinding::Rebound || !self.is_there(&tool.definition().id) {
                 self.injection.add.push(tool);
             }
         }
         self.tools.extend(ids.iter().cloned());
         self.keys.extend(key.clone());
-        self.injection.discovered.push(Discovery {
+        self.injection.discovered.push(DiscoveredEntity {
             key,
             prefix: provider.prefix().to_owned(),
             tools: ids,
@@ -102,7 +102,7 @@ impl Evaluation<'_> {
     /// Gives many entities of a type one set of tools, which take the id of the one to act on.
     fn share(&mut self, entities: &[Arc<dyn ToolProvider>]) {
         let (fit, unfit): (Vec<_>, Vec<_>) = entities.iter().cloned().partition(|entity| {
-            let key = entity.instance_id().map(|id| EntityKey::new("", "", id));
+            let key = entity.instance_id().map(|id| EntityIdentity::new("", "", id));
             fault(key.as_ref(), self.depth_of(None, entity.as_ref())).is_none()
         });
         // Those that cannot be told apart or lie too deep are refused one by one.
@@ -117,26 +117,30 @@ impl Evaluation<'_> {
         if known.is_none() || is_lost {
             self.injection.add.extend(tools);
         }
-        self.injection.discovered.push(Discovery {
+        self.injection.discovered.push(DiscoveredEntity {
             key: None,
             prefix: first.prefix().to_owned(),
             tools: ids,
             depth: self.depth_of(None, first.as_ref()),
-            binding: if known.is_some() { Binding::Kept } else { Binding::New },
+            binding: if known.is_some() {
+                EntityBinding::Kept
+            } else {
+                EntityBinding::New
+            },
             shared: Some(shared),
             namespace: first.namespace().to_owned(),
         });
     }
 
     /// An entity that was met before lies where it was met; a new one lies below the entity whose method returned it.
-    fn depth_of(&self, key: Option<&EntityKey>, provider: &dyn ToolProvider) -> u32 {
+    fn depth_of(&self, key: Option<&EntityIdentity>, provider: &dyn ToolProvider) -> u32 {
         let entities = self.context.entities();
         let parent = &self.context.call().tool.definition().id;
         key.and_then(|key| entities.depth_of(key))
             .unwrap_or_else(|| provider.depth().max(entities.depth_of_tool(parent).saturating_add(1)))
     }
 
-    fn binding(&self, key: Option<&EntityKey>, methods: &[Arc<dyn Tool>], rebinding: Rebinding) -> Binding {
+    fn binding(&self, key: Option<&EntityIdentity>, methods: &[Arc<dyn Tool>], rebinding: Rebinding) -> EntityBinding {
         let known = match key {
             Some(key) => self.context.entities().tools_of(key).is_some() || self.keys.contains(key),
             None => methods.iter().all(|method| self.is_there(&method.definition().id)),
@@ -144,10 +148,10 @@ impl Evaluation<'_> {
         let entities = self.context.entities();
         let is_lost = methods.iter().any(|method| entities.is_lost(&method.definition().id));
         match (known || is_lost, rebinding) {
-            _ if is_lost => Binding::Rebound,
-            (false, _) => Binding::New,
-            (true, Rebinding::Keep) => Binding::Kept,
-            (true, Rebinding::Latest) => Binding::Rebound,
+            _ if is_lost => EntityBinding::Rebound,
+            (false, _) => EntityBinding::New,
+            (true, Rebinding::Keep) => EntityBinding::Kept,
+            (true, Rebinding::Latest) => EntityBinding::Rebound,
         }
     }
 
@@ -157,7 +161,7 @@ impl Evaluation<'_> {
 
     /// Gives a method an identity of its own when the one it brings belongs to somebody else, so that no entity loses its
     /// tools to a type that names them carelessly.
-    fn owned_by(&self, key: Option<&EntityKey>, method: Arc<dyn Tool>) -> Arc<dyn Tool> {
+    fn owned_by(&self, key: Option<&EntityIdentity>, method: Arc<dyn Tool>) -> Arc<dyn Tool> {
         let Some(key) = key else { return method };
         let id = &method.definition().id;
         let own = self.context.entities().tools_of(key).unwrap_or_default();
@@ -191,7 +195,7 @@ fn crowds(providers: &[Arc<dyn ToolProvider>]) -> Vec<Vec<Arc<dyn ToolProvider>>
 }
 
 /// Says what keeps a provider from becoming tools.
-fn fault(key: Option<&EntityKey>, depth: u32) -> Option<String> {
+fn fault(key: Option<&EntityIdentity>, depth: u32) -> Option<String> {
     match key.map(|key| key.id.len()) {
         Some(0) => Some("its id is empty".to_owned()),
         Some(bytes) if bytes > ENTITY_ID_BYTES_MAX => Some(format!(

@@ -20,14 +20,14 @@ impl Lineage {
 
     /// Returns the tool whose result brought this one; `None` for one that was there from the start.
     #[must_use]
-    pub fn brought_by(&self, tool: &ToolId) -> Option<&ToolId> {
+    pub fn parent(&self, tool: &ToolId) -> Option<&ToolId> {
         self.parents.get(tool)
     }
 
     /// Returns the tools that led to this one, the nearest first.
     pub fn ancestors<'a>(&'a self, tool: &ToolId) -> impl Iterator<Item = &'a ToolId> + use<'a> {
         // No chain is longer than the map, whatever was recorded.
-        std::iter::successors(self.brought_by(tool), |tool| self.brought_by(tool)).take(self.parents.len())
+        std::iter::successors(self.parent(tool), |tool| self.parent(tool)).take(self.parents.len())
     }
 }
 

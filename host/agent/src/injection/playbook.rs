@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::change::Injection;
 use super::context::InjectionContext;
-use super::gate::Gate;
-use super::scene::Scene;
+use super::gate::CallGate;
 use super::strategy::InjectionStrategy;
 use super::unlock::Unlock;
+use super::view::ConversationView;
 use toolwit_core::{NamedTool, Tool, ToolId};
 
 /// Tools in the order in which they make sense: each may be locked until a condition holds.
@@ -82,11 +82,11 @@ impl InjectionStrategy for Playbook {
         Injection::none()
     }
 
-    fn gate(&self, tool: &NamedTool, scene: &Scene<'_>) -> Gate {
-        match self.lock_of(&tool.definition.id).map(|lock| lock.missing(scene)) {
-            None => Gate::Free,
-            Some(None) => Gate::Open,
-            Some(Some(missing)) => Gate::Locked(format!("`{}` is not available yet: {missing}", tool.name)),
+    fn gate(&self, tool: &NamedTool, view: &ConversationView<'_>) -> CallGate {
+        match self.lock_of(&tool.definition.id).map(|lock| lock.missing(view)) {
+            None => CallGate::Ungated,
+            Some(None) => CallGate::Open,
+            Some(Some(missing)) => CallGate::Locked(format!("`{}` is not available yet: {missing}", tool.name)),
         }
     }
 }

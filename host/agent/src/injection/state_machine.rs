@@ -6,16 +6,16 @@ use std::sync::Arc;
 use super::calls::CallLog;
 use super::change::Injection;
 use super::context::InjectionContext;
-use super::gate::Gate;
-use super::scene::Scene;
+use super::gate::CallGate;
 use super::strategy::InjectionStrategy;
+use super::view::ConversationView;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{NamedTool, Tool, ToolId};
 
 /// What can be a state: an enum of yours, or a name.
-pub trait State: Clone + PartialEq + Debug + Send + Sync + 'static {}
+pub trait MachineState: Clone + PartialEq + Debug + Send + Sync + 'static {}
 
-impl<S: Clone + PartialEq + Debug + Send + Sync + 'static> State for S {}
+impl<S: Clone + PartialEq + Debug + Send + Sync + 'static> MachineState for S {}
 
 /// A state machine over tools: each state has its own, and a call that succeeds may lead to another state.
 ///
@@ -62,7 +62,7 @@ struct Entry<S> {
     to: Option<S>,
 }
 
-impl<S: State> StateMachine<S> {
+impl<S: MachineState> StateMachine<S> {
     /// Starts to describe a machine.
     pub fn builder() -> StateMachineBuilder<S> {
         StateMachineBuilder {
@@ -112,7 +112,7 @@ impl<S: State> StateMachine<S> {
         of_state.find(|entry| entry.tool.definition().id == *tool)
     }
 
-    fn guide(&self, tool: &NamedTool, state: &S, scene: &Scene<'_>) -> String {
+    fn guide(&self, tool: &NamedTool, state: &S, view: &ConversationView<'_>) -> String {
         let id = &tool.definition.id;
         let has_it = self.entries.iter().filter(|entry| entry.tool.definition().id == *id);
         let mut states: Vec<_> = has_it.map(|entry| shown(&entry.state)).collect();
@@ -120,7 +120,7 @@ impl<S: State> StateMachine<S> {
         let here = self.entries.iter().filter(|entry| entry.state == *state);
         let callable: Vec<_> = here
             .filter_map(|entry| {
-                let name = &scene.tools().by_id(&entry.tool.definition().id)?.name;
+                let name = &view.tools().by_id(&entry.tool.definition().id)?.name;
                 Some(match &entry.to {
                     Some(to) => format!("`{name}` (leads to {})", shown(to)),
                     None => format!("`{name}`"),
@@ -140,21 +140,21 @@ impl<S: State> StateMachine<S> {
     }
 }
 
-impl<S: State> InjectionStrategy for StateMachine<S> {
+impl<S: MachineState> InjectionStrategy for StateMachine<S> {
     fn evaluate(&self, _context: &InjectionContext<'_>) -> Injection {
         Injection::none()
     }
 
-    fn gate(&self, tool: &NamedTool, scene: &Scene<'_>) -> Gate {
+    fn gate(&self, tool: &NamedTool, view: &ConversationView<'_>) -> CallGate {
         let id = &tool.definition.id;
         let is_global = self.global.iter().any(|global| global.definition().id == *id);
         if is_global || !self.entries.iter().any(|entry| entry.tool.definition().id == *id) {
-            return Gate::Free;
+            return CallGate::Ungated;
         }
-        let state = self.state_after(scene.calls());
+        let state = self.state_after(view.calls());
         match self.entry(&state, id) {
-            Some(_) => Gate::Open,
-            None => Gate::Locked(self.guide(tool, &state, scene)),
+            Some(_) => CallGate::Open,
+            None => CallGate::Locked(self.guide(tool, &state, view)),
         }
     }
 }
@@ -171,7 +171,7 @@ pub struct StateMachineBuilder<S> {
     misplaced: Option<&'static str>,
 }
 
-impl<S: State> StateMachineBuilder<S> {
+impl<S: MachineState> StateMachineBuilder<S> {
     /// Says in which state the machine begins.
     pub fn initial(mut self, state: S) -> Self {
         self.initial = Some(state);

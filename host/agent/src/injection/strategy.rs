@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::change::Injection;
 use super::context::InjectionContext;
-use super::gate::Gate;
-use super::scene::Scene;
+use super::gate::CallGate;
 use super::turn::TurnContext;
+use super::view::ConversationView;
 use toolwit_core::{NamedTool, Tool, ToolId, ToolProvider};
 
 /// Decides after a tool's result which tools the model sees next.
@@ -63,8 +63,8 @@ pub trait InjectionStrategy: Send + Sync {
     ///
     /// The loop asks before each call. Calls of tools that no strategy watches run together; a call of one that is watched
     /// waits for those before it, and is asked about again then.
-    fn gate(&self, _tool: &NamedTool, _scene: &Scene<'_>) -> Gate {
-        Gate::Free
+    fn gate(&self, _tool: &NamedTool, _scene: &ConversationView<'_>) -> CallGate {
+        CallGate::Ungated
     }
 }
 

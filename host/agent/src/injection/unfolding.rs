@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::change::{Injection, Withheld};
+use super::change::{Injection, WithheldTool};
 use super::context::InjectionContext;
 use super::facade::{Described, context_tool};
-use super::gate::Gate;
+use super::gate::CallGate;
 use super::rebranded::Rebranded;
-use super::scene::Scene;
 use super::strategy::InjectionStrategy;
 use super::turn::TurnContext;
+use super::view::ConversationView;
 use toolwit_core::{NamedTool, Tool, ToolId, ToolSet, Unfolded, layers};
 
 /// How many facades may lie within one another.
@@ -37,7 +37,7 @@ impl Unfolding {
     /// Folds up, before each turn, the opened tools that the history does not use. They are no longer declared; calling one
     /// brings it back and runs it.
     #[must_use]
-    pub fn refolding(mut self) -> Self {
+    pub fn with_refolding(mut self) -> Self {
         self.refolds = true;
         self
     }
@@ -57,18 +57,18 @@ impl InjectionStrategy for Unfolding {
     }
 
     fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
-        let scene = turn.scene();
+        let view = turn.view();
         let mut injection = Injection::none();
         if !self.refolds {
             return injection;
         }
         let is_used = |tool: &NamedTool| {
-            let calls = scene.history().iter().flat_map(|message| message.tool_calls());
+            let calls = view.history().iter().flat_map(|message| message.tool_calls());
             calls.into_iter().any(|call| call.name == tool.name.as_str())
         };
-        for tool in scene.tools().iter() {
-            let brought_by = scene.lineage().brought_by(&tool.definition.id);
-            let facade = brought_by.and_then(|id| scene.tools().by_id(id));
+        for tool in view.tools().iter() {
+            let brought_by = view.lineage().parent(&tool.definition.id);
+            let facade = brought_by.and_then(|id| view.tools().by_id(id));
             if facade.is_some_and(|facade| facade.tool.unfolds().is_some()) && !is_used(tool) {
                 injection.fold.push(tool.definition.id.clone());
             }
@@ -76,17 +76,17 @@ impl InjectionStrategy for Unfolding {
         injection
     }
 
-    fn gate(&self, tool: &NamedTool, scene: &Scene<'_>) -> Gate {
-        let Some((facade, inner)) = exclusive(scene) else {
-            return Gate::Free;
+    fn gate(&self, tool: &NamedTool, view: &ConversationView<'_>) -> CallGate {
+        let Some((facade, inner)) = exclusive(view) else {
+            return CallGate::Ungated;
         };
         let id = &tool.definition.id;
         let is_the_hosts = id.is_host();
         if is_the_hosts || *id == facade.definition.id || inner.iter().any(|inner| inner.definition.id == *id) {
-            return Gate::Free;
+            return CallGate::Ungated;
         }
         let names: Vec<_> = inner.iter().map(|inner| format!("`{}`", inner.name)).collect();
-        Gate::Locked(format!(
+        CallGate::Locked(format!(
             "`{}` is set aside: `{}` is open, and until this turn ends only its tools can be called: {}",
             tool.name,
             facade.name,
@@ -96,9 +96,9 @@ impl InjectionStrategy for Unfolding {
 }
 
 /// Finds the facade that has the turn to itself, with the tools that can be called.
-fn exclusive<'a>(scene: &Scene<'a>) -> Option<(&'a NamedTool, Vec<&'a NamedTool>)> {
-    let of_turn = scene.calls().succeeded().rev().filter(|call| call.turn == scene.turn());
-    let called = of_turn.filter_map(|call| scene.tools().by_id(&call.tool));
+fn exclusive<'a>(view: &ConversationView<'a>) -> Option<(&'a NamedTool, Vec<&'a NamedTool>)> {
+    let of_turn = view.calls().succeeded().rev().filter(|call| call.turn == view.turn());
+    let called = of_turn.filter_map(|call| view.tools().by_id(&call.tool));
     for facade in called {
         let Some(behind) = facade.tool.unfolds().filter(|behind| behind.is_exclusive()) else {
             continue;
@@ -107,12 +107,12 @@ fn exclusive<'a>(scene: &Scene<'a>) -> Option<(&'a NamedTool, Vec<&'a NamedTool>
         let is_inner = |tool: &&NamedTool| {
             let folded = behind.folded().iter().any(|folded| is_same(&tool.tool, folded));
             folded
-                || scene
+                || view
                     .lineage()
                     .ancestors(&tool.definition.id)
                     .any(|ancestor| ancestor == id)
         };
-        let inner: Vec<_> = scene.tools().iter().filter(is_inner).collect();
+        let inner: Vec<_> = view.tools().iter().filter(is_inner).collect();
         // One that opened nothing must not leave the model without tools.
         if !inner.is_empty() {
             return Some((facade, inner));
@@ -207,7 +207,7 @@ impl<'a> Opened<'a> {
         let lineage = self.context.lineage();
         let is_inner = |tool: &&NamedTool| {
             let inner = &tool.definition.id;
-            *inner != id && (listed.contains(inner) || lineage.brought_by(inner) == Some(&self.facade))
+            *inner != id && (listed.contains(inner) || lineage.parent(inner) == Some(&self.facade))
         };
         let described: Vec<_> = after
             .iter()
@@ -244,7 +244,7 @@ impl<'a> Opened<'a> {
     }
 
     fn withhold(&mut self, name: String, reason: String) {
-        self.injection.withheld.push(Withheld { name, reason });
+        self.injection.withheld.push(WithheldTool { name, reason });
     }
 }
 

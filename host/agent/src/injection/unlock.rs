@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::scene::Scene;
+use super::view::ConversationView;
 use toolwit_core::{Artifact, ToolName};
 
-type Predicate = dyn Fn(&Scene<'_>) -> bool + Send + Sync;
+type Predicate = dyn Fn(&ConversationView<'_>) -> bool + Send + Sync;
 
 /// A condition on what has happened in a conversation.
 ///
@@ -57,7 +57,10 @@ impl Unlock {
     /// Holds while a function of the conversation says so; `what` tells the model what it waits for. The function should look
     /// at nothing else, so that the same conversation always unlocks the same tools.
     #[must_use]
-    pub fn when(what: impl Into<String>, holds: impl Fn(&Scene<'_>) -> bool + Send + Sync + 'static) -> Self {
+    pub fn when(
+        what: impl Into<String>,
+        holds: impl Fn(&ConversationView<'_>) -> bool + Send + Sync + 'static,
+    ) -> Self {
         Self(Condition::When {
             what: what.into(),
             holds: Arc::new(holds),
@@ -78,8 +81,8 @@ impl Unlock {
 
     /// Says what is missing, in words for the model; `None` when the condition holds.
     #[must_use]
-    pub fn missing(&self, scene: &Scene<'_>) -> Option<String> {
-        self.0.missing(scene)
+    pub fn missing(&self, view: &ConversationView<'_>) -> Option<String> {
+        self.0.missing(view)
     }
 }
 
@@ -88,45 +91,45 @@ fn called<T: Into<String>>(tools: impl IntoIterator<Item = T>) -> Vec<Condition>
 }
 
 impl Condition {
-    fn missing(&self, scene: &Scene<'_>) -> Option<String> {
+    fn missing(&self, view: &ConversationView<'_>) -> Option<String> {
         match self {
             Self::All(parts) => {
-                let missing: Vec<_> = parts.iter().filter_map(|part| part.missing(scene)).collect();
+                let missing: Vec<_> = parts.iter().filter_map(|part| part.missing(view)).collect();
                 (!missing.is_empty()).then(|| missing.join(", and "))
             }
             Self::Any(parts) => {
-                let missing: Option<Vec<_>> = parts.iter().map(|part| part.missing(scene)).collect();
+                let missing: Option<Vec<_>> = parts.iter().map(|part| part.missing(view)).collect();
                 missing.map(|missing| missing.join(", or "))
             }
-            _ if self.holds(scene) => None,
-            Self::Called(tool) => Some(format!("call `{}` first", name_of(tool, scene))),
+            _ if self.holds(view) => None,
+            Self::Called(tool) => Some(format!("call `{}` first", name_of(tool, view))),
             Self::Artifact(kind) => Some(format!("a tool must hand over a `{kind}` first")),
             Self::Blackboard(kind) => Some(format!("there must be a `{kind}` on the blackboard first")),
             Self::When { what, .. } => Some(what.clone()),
         }
     }
 
-    fn holds(&self, scene: &Scene<'_>) -> bool {
+    fn holds(&self, view: &ConversationView<'_>) -> bool {
         match self {
-            Self::All(parts) => parts.iter().all(|part| part.holds(scene)),
-            Self::Any(parts) => parts.iter().any(|part| part.holds(scene)),
+            Self::All(parts) => parts.iter().all(|part| part.holds(view)),
+            Self::Any(parts) => parts.iter().any(|part| part.holds(view)),
             Self::Called(tool) => {
                 let is_it = |name: &ToolName, id: &str| name.as_str() == tool || id == tool;
-                let mut succeeded = scene.calls().succeeded();
+                let mut succeeded = view.calls().succeeded();
                 succeeded.any(|call| is_it(&call.name, call.tool.as_str()))
             }
             Self::Artifact(kind) => {
-                let mut kinds = scene.calls().succeeded().flat_map(|call| &call.artifacts);
+                let mut kinds = view.calls().succeeded().flat_map(|call| &call.artifacts);
                 kinds.any(|of| Artifact::new(of, serde_json::Value::Null).is_a(kind))
             }
-            Self::Blackboard(kind) => scene.context().blackboard().is_ok_and(|board| board.count(kind) > 0),
-            Self::When { holds, .. } => holds(scene),
+            Self::Blackboard(kind) => view.context().blackboard().is_ok_and(|board| board.count(kind) > 0),
+            Self::When { holds, .. } => holds(view),
         }
     }
 }
 
 /// The name by which the model knows a tool, which may be named by its id.
-fn name_of<'t>(tool: &'t str, scene: &Scene<'t>) -> &'t str {
-    let named = scene.tools().iter().find(|named| named.definition.id.as_str() == tool);
+fn name_of<'t>(tool: &'t str, view: &ConversationView<'t>) -> &'t str {
+    let named = view.tools().iter().find(|named| named.definition.id.as_str() == tool);
     named.map_or(tool, |named| named.name.as_str())
 }

@@ -7,19 +7,19 @@ use std::sync::Arc;
 use super::error::ModelError;
 use super::port::ChatModel;
 
-type Selector = dyn Fn(&Task<'_>) -> Option<String> + Send + Sync;
+type Selector = dyn Fn(&ModelTask<'_>) -> Option<String> + Send + Sync;
 
 /// What a model is chosen for.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
-pub struct Task<'a> {
+pub struct ModelTask<'a> {
     /// The agent or conversation, in the words that describe it.
     pub description: &'a str,
     /// How many tools it has.
     pub tools: usize,
 }
 
-impl<'a> Task<'a> {
+impl<'a> ModelTask<'a> {
     /// Describes a task.
     #[must_use]
     pub fn new(description: &'a str, tools: usize) -> Self {
@@ -86,16 +86,16 @@ impl fmt::Debug for ModelChoice {
 /// The models of an application.
 ///
 /// ```
-/// use toolwit_agent::model::{ModelChoice, Models, Scripted, Task};
+/// use toolwit_agent::model::{ModelChoice, Models, ScriptedModel, ModelTask};
 ///
-/// # fn example(small: Scripted, large: Scripted) -> Result<(), toolwit_agent::model::ModelError> {
+/// # fn example(small: ScriptedModel, large: ScriptedModel) -> Result<(), toolwit_agent::model::ModelError> {
 /// let models = Models::new()
 ///     .with("small", small)
 ///     .with("large", large)
 ///     .with_role("smart", "large")
 ///     .with_default("small")
 ///     .with_auto(|task| (task.tools > 10).then(|| "large".to_owned()));
-/// let smart = models.choose(&ModelChoice::role("smart"), &Task::default())?;
+/// let smart = models.choose(&ModelChoice::role("smart"), &ModelTask::default())?;
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Default)]
@@ -138,7 +138,7 @@ impl Models {
 
     /// Sets the rule that names a model for a task; for a task without one the default model is taken.
     #[must_use]
-    pub fn with_auto(mut self, rule: impl Fn(&Task<'_>) -> Option<String> + Send + Sync + 'static) -> Self {
+    pub fn with_auto(mut self, rule: impl Fn(&ModelTask<'_>) -> Option<String> + Send + Sync + 'static) -> Self {
         self.auto = Some(Arc::new(rule));
         self
     }
@@ -147,7 +147,7 @@ impl Models {
     ///
     /// # Errors
     /// [`ModelError::Configuration`] for a name or role that nothing has; it lists those there are.
-    pub fn choose(&self, choice: &ModelChoice, task: &Task<'_>) -> Result<Arc<dyn ChatModel>, ModelError> {
+    pub fn choose(&self, choice: &ModelChoice, task: &ModelTask<'_>) -> Result<Arc<dyn ChatModel>, ModelError> {
         match choice {
             ModelChoice::Model(model) => Ok(model.clone()),
             ModelChoice::Name(name) => self.named(name),
@@ -205,10 +205,10 @@ fn unknown<'a>(what: &str, wanted: &str, kind: &str, known: impl Iterator<Item =
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::model::Scripted;
+    use crate::model::ScriptedModel;
 
     fn models() -> Models {
-        let model = |name: &str| Scripted::new().named(name);
+        let model = |name: &str| ScriptedModel::new().with_name(name);
         Models::new()
             .with("small", model("small-1"))
             .with("large", model("large-9"))
@@ -218,7 +218,7 @@ mod tests {
     }
 
     fn chosen(choice: impl Into<ModelChoice>, tools: usize) -> Result<String, ModelError> {
-        let task = Task::new("sorts mail", tools);
+        let task = ModelTask::new("sorts mail", tools);
         models()
             .choose(&choice.into(), &task)
             .map(|model| model.name().to_owned())
@@ -242,6 +242,10 @@ mod tests {
         let error = chosen(ModelChoice::role("cheap"), 0).unwrap_err();
         assert_eq!(error.suggestion().unwrap(), "the roles are `broken`, `smart`");
         assert!(chosen(ModelChoice::role("broken"), 0).is_err());
-        assert!(Models::new().choose(&ModelChoice::Default, &Task::default()).is_err());
+        assert!(
+            Models::new()
+                .choose(&ModelChoice::Default, &ModelTask::default())
+                .is_err()
+        );
     }
 }

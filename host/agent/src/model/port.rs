@@ -22,14 +22,14 @@ pub trait ChatModel: Send + Sync {
     /// [`ModelError`], after what may be retried was retried.
     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError>;
 
-    /// Returns what its tokens cost, where that is known; [`Priced`](super::Priced) says it for any model.
+    /// Returns what its tokens cost, where that is known; [`PricedModel`](super::PricedModel) says it for any model.
     fn price(&self) -> Option<Price> {
         None
     }
 
     /// Says whether the provider itself can hold tools back until the model looks for them: whether
     /// [`Delivery::Native`] is possible. None of the adapters here can.
-    fn defers_tools(&self) -> bool {
+    fn supports_deferred_tools(&self) -> bool {
         false
     }
 
@@ -58,8 +58,8 @@ impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
         (**self).price()
     }
 
-    fn defers_tools(&self) -> bool {
-        (**self).defers_tools()
+    fn supports_deferred_tools(&self) -> bool {
+        (**self).supports_deferred_tools()
     }
 
     fn finish(&self) -> Result<(), ModelError> {
@@ -103,13 +103,13 @@ impl<'a> ChatRequest<'a> {
 
     /// Lets somebody hear the text while it is produced.
     #[must_use]
-    pub fn heard_by(mut self, hear: &'a (dyn Fn(&str) + Send + Sync)) -> Self {
+    pub fn with_text_listener(mut self, hear: &'a (dyn Fn(&str) + Send + Sync)) -> Self {
         self.hear = Some(hear);
         self
     }
 
     /// Says a piece of the text, for a model that streams: the pieces together are the text of the response.
-    pub fn say(&self, text: &str) {
+    pub fn emit_text(&self, text: &str) {
         if let Some(hear) = self.hear {
             hear(text);
         }
@@ -128,7 +128,7 @@ pub enum Delivery {
     /// describes it. For providers where any change of the tools costs the cached prompt.
     Gateway,
     /// The provider holds them back until the model looks for them. A conversation refuses it where
-    /// [`ChatModel::defers_tools`] says no.
+    /// [`ChatModel::supports_deferred_tools`] says no.
     Native,
 }
 

@@ -81,7 +81,7 @@ impl<'de> Deserialize<'de> for Cost {
 /// use toolwit_agent::model::{Cost, Price, TokenUsage};
 ///
 /// let price = Price::per_million(3.0, 15.0).with_cached(0.3);
-/// assert_eq!(price.of(&TokenUsage::new(1_000_000, 0, 100_000)), Cost::usd(4.5));
+/// assert_eq!(price.cost(&TokenUsage::new(1_000_000, 0, 100_000)), Cost::usd(4.5));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -115,7 +115,7 @@ impl Price {
 
     /// Computes what tokens cost.
     #[must_use]
-    pub fn of(&self, usage: &TokenUsage) -> Cost {
+    pub fn cost(&self, usage: &TokenUsage) -> Cost {
         let cached = usage.cached_tokens.min(usage.input_tokens);
         let parts = [
             (self.input, usage.input_tokens - cached),
@@ -129,12 +129,12 @@ impl Price {
 }
 
 /// A model with its price, which budgets of money need.
-pub struct Priced<M> {
+pub struct PricedModel<M> {
     model: M,
     price: Price,
 }
 
-impl<M: ChatModel> Priced<M> {
+impl<M: ChatModel> PricedModel<M> {
     /// Takes a model and what its tokens cost.
     #[must_use]
     pub fn new(model: M, price: Price) -> Self {
@@ -143,7 +143,7 @@ impl<M: ChatModel> Priced<M> {
 }
 
 #[async_trait]
-impl<M: ChatModel> ChatModel for Priced<M> {
+impl<M: ChatModel> ChatModel for PricedModel<M> {
     fn name(&self) -> &str {
         self.model.name()
     }
@@ -169,15 +169,15 @@ mod tests {
     fn cached_tokens_have_a_price_of_their_own_and_nothing_overflows() {
         let price = Price::per_million(2.0, 8.0).with_cached(0.5);
         assert_eq!(
-            price.of(&TokenUsage::new(1_000, 400, 100)),
+            price.cost(&TokenUsage::new(1_000, 400, 100)),
             Cost::usd(0.0012 + 0.0002 + 0.0008)
         );
         assert_eq!(
-            price.of(&TokenUsage::new(10, 20, 0)),
+            price.cost(&TokenUsage::new(10, 20, 0)),
             Cost::usd(0.000_005),
             "never more cached than read"
         );
-        assert_eq!(price.of(&TokenUsage::new(u64::MAX, 0, u64::MAX)), Cost(u64::MAX));
+        assert_eq!(price.cost(&TokenUsage::new(u64::MAX, 0, u64::MAX)), Cost(u64::MAX));
         assert_eq!(Cost::usd(-1.0), Cost::ZERO);
         assert_eq!(Cost::usd(f64::NAN), Cost::ZERO);
         assert_eq!(Cost::usd(0.25).to_string(), "$0.250000");

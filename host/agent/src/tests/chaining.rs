@@ -129,8 +129,8 @@ async fn collections_and_objects_without_methods_bind_nothing() {
 // accept: 43
 #[tokio::test]
 async fn a_predicate_says_whose_tools_are_shown() {
-    let admins = Chaining::new().from_type_where(&users(), |user, scene| {
-        user.role == "admin" && scene.context().text("tenant") == Some("acme")
+    let admins = Chaining::new().with_type_where(&users(), |user, view| {
+        user.role == "admin" && view.context().text("tenant") == Some("acme")
     });
     let steps = [
         get_users(["ada"]),

@@ -21,8 +21,8 @@ impl OutputSink for Screen {
 #[tokio::test]
 async fn an_answer_is_heard_while_it_is_produced_and_steps_have_a_cap() {
     let streamed: Step = Box::new(|request| {
-        request.say("It ");
-        request.say("is 42.");
+        request.emit_text("It ");
+        request.emit_text("is 42.");
         Ok(ChatResponse::new("It is 42.", Vec::new()))
     });
     let beside = but(call([("look", json!({}))]), |response| {

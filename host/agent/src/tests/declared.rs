@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::property::assert_grows;
 use super::*;
-use crate::injection::{Chain, EntityTools, Facade, Playbook, Unfolding, Unlock};
+use crate::injection::{EntityTools, Facade, Playbook, StrategyChain, Unfolding, Unlock};
 use toolwit_core::{EntityMethods, NoArguments};
 
 /// What the model calls next.
@@ -102,7 +102,9 @@ fn limits(tools_max: usize) -> LoopLimits {
 }
 
 fn described(stage_builder: ConversationBuilder, tools_max: usize) -> ConversationBuilder {
-    let strategies = Chain::new().then(Unfolding::new().refolding()).then(EntityTools);
+    let strategies = StrategyChain::new()
+        .then(Unfolding::new().with_refolding())
+        .then(EntityTools);
     let playbook = Playbook::new()
         .tool(echo("free"))
         .locked(echo("locked"), Unlock::by_any(["free", "query"]));

@@ -2,7 +2,7 @@
 
 use super::unfolding::{database, facade, open, played, read};
 use super::*;
-use crate::injection::{Chain, EntityTools, FACADE_DEPTH_MAX, Facade, Unfolding};
+use crate::injection::{EntityTools, FACADE_DEPTH_MAX, Facade, StrategyChain, Unfolding};
 
 // accept: 55
 #[tokio::test]
@@ -138,7 +138,9 @@ async fn a_facade_without_tools_changes_nothing() {
 #[tokio::test]
 async fn what_was_not_used_folds_up_between_turns_and_opens_when_it_is_called() {
     let (builder, stage) = Stage::set([open("db"), open("query"), say("ok"), open("insert"), say("ok")]);
-    let strategies = Chain::new().then(Unfolding::new().refolding()).then(EntityTools);
+    let strategies = StrategyChain::new()
+        .then(Unfolding::new().with_refolding())
+        .then(EntityTools);
     let mut conversation = builder.tool(database()).strategies(strategies).build().unwrap();
     conversation.run("one").await.unwrap();
     assert_eq!(stage.shown(2).names.len(), 4, "never within a turn");

@@ -1,7 +1,7 @@
 //! Tools that are locked until something has happened.
 
 use super::*;
-use crate::injection::{Playbook, Scene, StateMachine, Unlock};
+use crate::injection::{ConversationView, Playbook, StateMachine, Unlock};
 use toolwit_core::Artifact;
 
 async fn played(playbook: Playbook, steps: impl IntoIterator<Item = Step>) -> (RunOutcome, Stage) {
@@ -108,7 +108,7 @@ async fn artifacts_the_blackboard_and_predicates_unlock() {
             .map_err(ToolError::Model)?;
         Ok(ToolResult::text("there"))
     });
-    let late = |scene: &Scene<'_>| scene.iteration() >= 4;
+    let late = |view: &ConversationView<'_>| view.iteration() >= 4;
     let playbook = Playbook::new()
         .tool(giving("find", "shop/orders@1.0.0#order"))
         .tool(put)
@@ -167,7 +167,10 @@ async fn what_a_call_unlocks_can_be_called_in_the_same_response_but_not_before_i
 #[tokio::test]
 async fn a_predicate_that_panics_locks_its_tool_and_ends_nothing() {
     let playbook = Playbook::new()
-        .locked(echo("broken"), Unlock::when("never", |_: &Scene<'_>| panic!("broken")))
+        .locked(
+            echo("broken"),
+            Unlock::when("never", |_: &ConversationView<'_>| panic!("broken")),
+        )
         .tool(echo("fine"));
     let (outcome, _) = played(
         playbook,

@@ -1,7 +1,7 @@
 //! Tools that show a model its own process and what lies on the blackboard.
 
 use super::*;
-use crate::model::{Cost, Price, Priced};
+use crate::model::{Cost, Price, PricedModel};
 use toolwit_core::{Artifact, Blackboard, BlackboardEntry, MemoryBlackboard};
 
 async fn ask(
@@ -34,7 +34,7 @@ async fn a_model_sees_its_process() {
     let looks = names.map(|name| (name.to_owned(), "{}".to_owned())).to_vec();
     let (_, stage) = Stage::set([usage(call([("embed", json!({}))])), usage(raw(looks)), say("Done.")]);
     let mut conversation = Conversation::builder()
-        .model(Priced::new(stage.clone(), Price::per_million(1.0, 1.0)))
+        .model(PricedModel::new(stage.clone(), Price::per_million(1.0, 1.0)))
         .goal("look around")
         .budget(Budget::none().tokens(1_000).cost(Cost::usd(1.0)).calls(10))
         .tools([embed])

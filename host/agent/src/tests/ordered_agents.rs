@@ -43,7 +43,7 @@ async fn a_playbook_unlocks_the_tools_of_an_agent_and_guides_to_what_is_missing(
         .locked(echo("by_blackboard"), Unlock::by_blackboard("Note"))
         .locked(
             echo("late"),
-            Unlock::when("wait for the third round", |scene| scene.iteration() >= 3),
+            Unlock::when("wait for the third round", |view| view.iteration() >= 3),
         );
     let locked = [
         "after_one",
@@ -147,7 +147,7 @@ async fn what_chaining_brings_to_an_agent_is_subject_to_no_playbook() {
     let playbook = Playbook::new().tool(get).locked(echo("never"), Unlock::by("nothing"));
     run(&tool
         .with_playbook(playbook)
-        .with_chaining(Chaining::new().from_type(&users)))
+        .with_chaining(Chaining::new().with_type(&users)))
     .await;
     let answers = answers_of(&stage);
     assert!(answers[0].contains("not available yet"), "{}", answers[0]);

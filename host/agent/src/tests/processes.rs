@@ -1,7 +1,7 @@
 //! Processes, their budgets, and who pays.
 
 use super::*;
-use crate::model::{ChatModel, Cost, ModelChoice, Models, Price, Priced};
+use crate::model::{ChatModel, Cost, ModelChoice, Models, Price, PricedModel};
 use toolwit_core::ErrorKind;
 
 /// A step that costs tokens.
@@ -69,7 +69,7 @@ async fn a_budget_of_money_needs_a_price_and_ends_the_process_for_good() {
         costing(say("Never."), 1, 1),
     ];
     let (_, stage) = Stage::set(steps);
-    let priced = Priced::new(stage.clone(), Price::per_million(2.0, 8.0));
+    let priced = PricedModel::new(stage.clone(), Price::per_million(2.0, 8.0));
     let builder = Conversation::builder().model(priced).tools([echo("look")]);
     let mut conversation = builder.budget(Budget::none().cost(Cost::usd(1.5))).build().unwrap();
     let error = conversation.run("go").await.unwrap_err();

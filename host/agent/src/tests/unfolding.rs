@@ -1,7 +1,7 @@
 //! Facades: one tool that stands for others until it is called.
 
 use super::*;
-use crate::injection::{Chain, Facade};
+use crate::injection::{Facade, StrategyChain};
 use toolwit_core::{NativeEntity, NoArguments, ToolDefinition, ToolId, ToolProvider};
 
 /// A facade over tools that answer with their names.
@@ -372,7 +372,7 @@ async fn unfolding_is_on_by_default_and_stands_before_the_callers_own() {
     let (builder, stage) = Stage::set([open("db"), say("ok")]);
     builder.tool(database()).without_strategies().run("go").await.unwrap();
     assert_eq!(stage.shown(1).names, ["db"]);
-    let own = Chain::with_unfolding().then(|context: &crate::injection::InjectionContext<'_>| {
+    let own = StrategyChain::with_unfolding().then(|context: &crate::injection::InjectionContext<'_>| {
         assert_eq!(context.call().name.as_str(), "db");
         crate::injection::Injection::add(vec![echo("own")])
     });

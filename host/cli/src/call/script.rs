@@ -17,7 +17,7 @@ use crate::page::{FAINT, NAME, Page};
 use crate::printer::{Form, Printer};
 use toolwit::Toolwit;
 use toolwit::injection::{
-    CompletedCall, Entities, EntityTools, Injection, InjectionContext, InjectionStrategy, name_discovered,
+    CompletedCall, Entities, EntityTools, Injection, InjectionContext, InjectionStrategy, write_entity_tool_names,
 };
 use toolwit::sandbox::Scope;
 use toolwit::tool::{
@@ -227,7 +227,7 @@ impl<'a> Stage<'a> {
             Added::Rebound(_) => None,
         });
         let added = added.collect();
-        name_discovered(result, &discovered, &self.tools);
+        write_entity_tool_names(result, &discovered, &self.tools);
         added
     }
 

@@ -11,16 +11,16 @@ use toolwit_agent::model::ModelError;
 pub enum PlainHttp {
     /// Only to this machine.
     #[default]
-    ToThisMachine,
+    LoopbackOnly,
     /// To any host: everybody on the way can read the key and the conversation.
-    ToAnyHost,
+    AnyHost,
 }
 
 /// The address of a provider's endpoint.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Address(Url);
+pub(crate) struct EndpointAddress(Url);
 
-impl Address {
+impl EndpointAddress {
     /// Takes a base URL and the path of an endpoint below it, which may be part of the base already.
     pub(crate) fn below(base_url: &str, path: &[&str]) -> Result<Self, ModelError> {
         let mut url = Url::parse(base_url.trim()).map_err(|error| wrong(&format!("is no URL: {error}")))?;
@@ -71,7 +71,7 @@ impl Address {
 
     /// Refuses to send a key where it could be read on the way.
     pub(super) fn check_key(&self, plain: PlainHttp) -> Result<(), ModelError> {
-        if self.is_encrypted() || self.is_this_machine() || plain == PlainHttp::ToAnyHost {
+        if self.is_encrypted() || self.is_this_machine() || plain == PlainHttp::AnyHost {
             return Ok(());
         }
         Err(ModelError::Configuration {
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn the_path_is_added_once_and_a_query_stays() {
-        let complete = |base: &str| Address::below(base, PATH).unwrap().url().to_string();
+        let complete = |base: &str| EndpointAddress::below(base, PATH).unwrap().url().to_string();
         assert_eq!(complete("https://h/v1"), "https://h/v1/chat/completions");
         assert_eq!(complete(" http://h:81/ "), "http://h:81/chat/completions");
         assert_eq!(
@@ -125,7 +125,7 @@ mod tests {
             "https://h/#x",
             "http://",
         ] {
-            let error = Address::below(base, PATH).unwrap_err();
+            let error = EndpointAddress::below(base, PATH).unwrap_err();
             assert!(
                 matches!(&error, ModelError::Configuration { .. }) && !format!("{error:?}").contains("hunter2"),
                 "{base}"
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_key_leaves_this_machine_only_encrypted() {
-        let check = |base: &str, plain| Address::below(base, PATH).unwrap().check_key(plain);
+        let check = |base: &str, plain| EndpointAddress::below(base, PATH).unwrap().check_key(plain);
         let fine = [
             "https://h",
             "http://localhost:1",
@@ -145,7 +145,7 @@ mod tests {
             "http://a.localhost",
         ];
         for base in fine {
-            assert_eq!(check(base, PlainHttp::ToThisMachine), Ok(()), "{base}");
+            assert_eq!(check(base, PlainHttp::LoopbackOnly), Ok(()), "{base}");
         }
         for base in [
             "http://h",
@@ -156,13 +156,13 @@ mod tests {
             "http://[::2]",
         ] {
             assert!(
-                check(base, PlainHttp::ToThisMachine)
+                check(base, PlainHttp::LoopbackOnly)
                     .unwrap_err()
                     .to_string()
                     .contains("plain HTTP"),
                 "{base}"
             );
-            assert_eq!(check(base, PlainHttp::ToAnyHost), Ok(()), "{base}");
+            assert_eq!(check(base, PlainHttp::AnyHost), Ok(()), "{base}");
         }
     }
 }

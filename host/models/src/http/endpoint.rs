@@ -8,8 +8,8 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use super::address::{Address, PlainHttp};
-use super::failure::{Failure, ProviderError};
+use super::address::{EndpointAddress, PlainHttp};
+use super::failure::{AttemptFailure, ProviderError};
 use super::retry::{RetryPolicy, retry_after};
 use super::secret::Secret;
 use super::tls;
@@ -23,7 +23,7 @@ const ROOM_BYTES_MAX: u64 = 64 << 10;
 
 /// What a request may cost, in time and bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
+pub(crate) struct RequestLimits {
     pub(crate) request_timeout: Duration,
     pub(crate) connect_timeout: Duration,
     pub(crate) response_bytes_max: usize,
@@ -34,19 +34,19 @@ pub(crate) struct Bounds {
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
     client: Client,
-    address: Address,
+    address: EndpointAddress,
     key: Option<Secret>,
-    bounds: Bounds,
+    limits: RequestLimits,
 }
 
 /// A body that came with a status of success.
-pub(crate) struct Reply {
+pub(crate) struct HttpReply {
     pub(crate) body: Vec<u8>,
     pub(crate) content_type: String,
 }
 
 /// What happens to a body that is larger than allowed.
-enum Excess {
+enum OversizedBody {
     Refuse,
     Cut,
 }
@@ -54,10 +54,10 @@ enum Excess {
 impl Endpoint {
     /// Prepares an endpoint. No proxy of the environment is used, no redirect is followed, nothing is decompressed.
     pub(crate) fn new(
-        address: Address,
+        address: EndpointAddress,
         key: Option<Secret>,
         plain: PlainHttp,
-        bounds: Bounds,
+        limits: RequestLimits,
     ) -> Result<Self, ModelError> {
         let mut headers = HeaderMap::from_iter([
             (ACCEPT, HeaderValue::from_static("application/json")),
@@ -68,8 +68,8 @@ impl Endpoint {
             headers.insert(AUTHORIZATION, bearer(key)?);
         }
         let tls = match address.is_encrypted() {
-            true => tls::trusting_the_machine()?,
-            false => tls::trusting_nobody()?,
+            true => tls::platform_roots()?,
+            false => tls::no_roots()?,
         };
         let client = Client::builder()
             .tls_backend_preconfigured(tls)
@@ -80,8 +80,8 @@ impl Endpoint {
             .retry(reqwest::retry::never())
             .user_agent(concat!("toolwit/", env!("CARGO_PKG_VERSION")))
             .default_headers(headers)
-            .connect_timeout(bounds.connect_timeout)
-            .timeout(bounds.request_timeout)
+            .connect_timeout(limits.connect_timeout)
+            .timeout(limits.request_timeout)
             .build()
             .map_err(|error| ModelError::Configuration {
                 message: format!("the HTTP client cannot be set up: {error}"),
@@ -91,7 +91,7 @@ impl Endpoint {
             client,
             address,
             key,
-            bounds,
+            limits,
         })
     }
 
@@ -102,7 +102,7 @@ impl Endpoint {
         &self,
         request: &impl Serialize,
         cancel: &CancellationToken,
-        read: impl Fn(&Reply) -> Result<T, Failure>,
+        read: impl Fn(&HttpReply) -> Result<T, AttemptFailure>,
     ) -> Result<T, ModelError> {
         let body = serde_json::to_vec(request).map_err(|error| ModelError::Configuration {
             message: format!("the request cannot be written as JSON: {error}"),
@@ -115,8 +115,12 @@ impl Endpoint {
         }
     }
 
-    async fn attempts<T>(&self, body: &[u8], read: impl Fn(&Reply) -> Result<T, Failure>) -> Result<T, ModelError> {
-        let mut waits = self.bounds.retry.waits();
+    async fn attempts<T>(
+        &self,
+        body: &[u8],
+        read: impl Fn(&HttpReply) -> Result<T, AttemptFailure>,
+    ) -> Result<T, ModelError> {
+        let mut waits = self.limits.retry.waits();
         let mut attempts = 0;
         loop {
             attempts += 1;
@@ -125,8 +129,8 @@ impl Endpoint {
                 Err(failure) => failure.cleaned(|text| self.redact(text)),
             };
             let wait = match &failure {
-                Failure::Passing { retry_after, .. } => waits.next(*retry_after),
-                Failure::TimedOut { .. } | Failure::Lasting(_) => None,
+                AttemptFailure::Passing { retry_after, .. } => waits.next(*retry_after),
+                AttemptFailure::TimedOut { .. } | AttemptFailure::Lasting(_) => None,
             };
             let Some(wait) = wait else {
                 return Err(failure.after(attempts));
@@ -142,7 +146,7 @@ impl Endpoint {
         }
     }
 
-    async fn attempt(&self, body: &[u8]) -> Result<Reply, Failure> {
+    async fn attempt(&self, body: &[u8]) -> Result<HttpReply, AttemptFailure> {
         let url = self.address.url().clone();
         let sent = self.client.post(url).body(body.to_vec()).send().await;
         let response = sent.map_err(|error| self.in_transport(error))?;
@@ -154,7 +158,7 @@ impl Endpoint {
             let wait = retry_after(response.headers(), SystemTime::now());
             // An error counts by its status, also when its explanation does not arrive.
             let body = self
-                .read(response, ERROR_BYTES_MAX, Excess::Cut)
+                .read(response, ERROR_BYTES_MAX, OversizedBody::Cut)
                 .await
                 .unwrap_or_default();
             return Err(ProviderError::in_error_body(&body).failure(status.as_u16(), wait));
@@ -166,19 +170,24 @@ impl Endpoint {
                 .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
         };
         if let Some(encoding) = header(CONTENT_ENCODING).filter(|encoding| encoding != "identity") {
-            return Err(Failure::malformed(format!(
+            return Err(AttemptFailure::malformed(format!(
                 "it is compressed (`{encoding}`), which was not asked for"
             )));
         }
         let content_type = header(CONTENT_TYPE).unwrap_or_default();
         let body = self
-            .read(response, self.bounds.response_bytes_max, Excess::Refuse)
+            .read(response, self.limits.response_bytes_max, OversizedBody::Refuse)
             .await?;
-        Ok(Reply { body, content_type })
+        Ok(HttpReply { body, content_type })
     }
 
     /// Reads a body piece by piece, so that its length is known before it is held.
-    async fn read(&self, mut response: Response, bytes_max: usize, excess: Excess) -> Result<Vec<u8>, Failure> {
+    async fn read(
+        &self,
+        mut response: Response,
+        bytes_max: usize,
+        excess: OversizedBody,
+    ) -> Result<Vec<u8>, AttemptFailure> {
         let room = response.content_length().unwrap_or_default().min(ROOM_BYTES_MAX);
         let mut body = Vec::with_capacity(usize::try_from(room).unwrap_or_default());
         while let Some(piece) = response.chunk().await.map_err(|error| self.in_transport(error))? {
@@ -186,15 +195,17 @@ impl Endpoint {
             body.extend_from_slice(&piece[..fitting]);
             match excess {
                 _ if fitting == piece.len() => {}
-                Excess::Cut => break,
-                Excess::Refuse => return Err(Failure::malformed(format!("it has more than {bytes_max} bytes"))),
+                OversizedBody::Cut => break,
+                OversizedBody::Refuse => {
+                    return Err(AttemptFailure::malformed(format!("it has more than {bytes_max} bytes")));
+                }
             }
         }
         Ok(body)
     }
 
-    fn in_transport(&self, error: reqwest::Error) -> Failure {
-        Failure::in_transport(error, self.bounds.request_timeout)
+    fn in_transport(&self, error: reqwest::Error) -> AttemptFailure {
+        AttemptFailure::in_transport(error, self.limits.request_timeout)
     }
 
     fn redact(&self, text: &str) -> String {
@@ -206,11 +217,11 @@ impl Endpoint {
 }
 
 /// A redirect is never followed: the key and the conversation would go wherever it points.
-fn redirected(response: &Response) -> Failure {
+fn redirected(response: &Response) -> AttemptFailure {
     let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
     let target = location.and_then(|location| response.url().join(location).ok());
     let place = target.as_ref().and_then(Url::host_str).unwrap_or("nowhere");
-    Failure::Lasting(ModelError::Refused {
+    AttemptFailure::Lasting(ModelError::Refused {
         status: response.status().as_u16(),
         message: format!("it redirects to `{place}`, and a redirect is never followed"),
     })

@@ -27,7 +27,7 @@ const LASTING: [&str; 2] = ["billing_hard_limit_reached", "insufficient_quota"];
 
 /// Why one attempt failed.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Failure {
+pub(crate) enum AttemptFailure {
     /// Another attempt may help.
     Passing {
         status: Option<u16>,
@@ -40,7 +40,7 @@ pub(crate) enum Failure {
     Lasting(ModelError),
 }
 
-impl Failure {
+impl AttemptFailure {
     pub(crate) fn malformed(message: impl Into<String>) -> Self {
         Self::Lasting(ModelError::Malformed {
             message: message.into(),
@@ -163,7 +163,7 @@ impl ProviderError {
     }
 
     /// Decides what follows from an error that came with this HTTP status.
-    pub(crate) fn failure(self, status: u16, retry_after: Option<Duration>) -> Failure {
+    pub(crate) fn failure(self, status: u16, retry_after: Option<Duration>) -> AttemptFailure {
         let is = |list: &[&str]| self.words.iter().any(|word| list.contains(&word.as_str()));
         let told = match status {
             200..300 => self.status.unwrap_or(status),
@@ -171,12 +171,12 @@ impl ProviderError {
         };
         let passes = (passes(told) || (told < 300 && is(&PASSING))) && !is(&LASTING);
         match passes {
-            true => Failure::Passing {
+            true => AttemptFailure::Passing {
                 status: Some(told),
                 message: format!("status {told}: {}", self.message),
                 retry_after,
             },
-            false => Failure::Lasting(ModelError::Refused {
+            false => AttemptFailure::Lasting(ModelError::Refused {
                 status: told,
                 message: self.message,
             }),
@@ -199,8 +199,8 @@ mod tests {
     fn outcome(status: u16, body: &Value) -> (bool, Option<u16>, String) {
         let error = ProviderError::in_error_body(body.to_string().as_bytes());
         match error.failure(status, None) {
-            Failure::Passing { status, message, .. } => (true, status, message),
-            Failure::Lasting(ModelError::Refused { status, message }) => (false, Some(status), message),
+            AttemptFailure::Passing { status, message, .. } => (true, status, message),
+            AttemptFailure::Lasting(ModelError::Refused { status, message }) => (false, Some(status), message),
             _ => (false, None, String::new()),
         }
     }
@@ -253,8 +253,8 @@ mod tests {
     #[test]
     fn words_are_cleaned_before_they_are_shown() {
         let long = format!("key sk-1 \u{1b}[31m{}", "x".repeat(3_000));
-        let cleaned = Failure::malformed(long).cleaned(|text| text.replace("sk-1", "[redacted]"));
-        let Failure::Lasting(ModelError::Malformed { message }) = cleaned else {
+        let cleaned = AttemptFailure::malformed(long).cleaned(|text| text.replace("sk-1", "[redacted]"));
+        let AttemptFailure::Lasting(ModelError::Malformed { message }) = cleaned else {
             unreachable!("the kind stays");
         };
         assert!(message.starts_with("key [redacted]  [31mxx") && message.ends_with("x…"));

@@ -9,9 +9,9 @@ mod retry;
 mod secret;
 mod tls;
 
-pub(super) use address::Address;
+pub(super) use address::EndpointAddress;
 pub use address::PlainHttp;
-pub(super) use endpoint::{Bounds, Endpoint, Reply};
-pub(super) use failure::{Failure, ProviderError};
+pub(super) use endpoint::{Endpoint, HttpReply, RequestLimits};
+pub(super) use failure::{AttemptFailure, ProviderError};
 pub use retry::RetryPolicy;
 pub use secret::Secret;

@@ -8,7 +8,7 @@ use rustls_platform_verifier::BuilderVerifierExt;
 use toolwit_agent::model::ModelError;
 
 /// Trusts what the machine trusts. The crypto provider is our own: an embedder's process-wide choice stays untouched.
-pub(super) fn trusting_the_machine() -> Result<ClientConfig, ModelError> {
+pub(super) fn platform_roots() -> Result<ClientConfig, ModelError> {
     let config = builder()
         .and_then(|builder| builder.with_platform_verifier())
         .map_err(unusable)?
@@ -17,7 +17,7 @@ pub(super) fn trusting_the_machine() -> Result<ClientConfig, ModelError> {
 }
 
 /// Trusts nobody, for an endpoint without TLS: the machine's certificates are not read, and may be missing.
-pub(super) fn trusting_nobody() -> Result<ClientConfig, ModelError> {
+pub(super) fn no_roots() -> Result<ClientConfig, ModelError> {
     let config = builder()
         .map_err(unusable)?
         .with_root_certificates(RootCertStore::empty())

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::client::OpenAi;
-use crate::http::{Address, Bounds, Endpoint, PlainHttp, RetryPolicy, Secret};
+use crate::http::{Endpoint, EndpointAddress, PlainHttp, RequestLimits, RetryPolicy, Secret};
 use toolwit_agent::model::ModelError;
 
 /// Where the API is that the others are like.
@@ -52,7 +52,7 @@ pub struct OpenAiBuilder {
     key: Option<Secret>,
     plain_http: PlainHttp,
     max_tokens_field: Option<MaxTokensField>,
-    bounds: Bounds,
+    limits: RequestLimits,
 }
 
 impl OpenAiBuilder {
@@ -63,7 +63,7 @@ impl OpenAiBuilder {
             key: None,
             plain_http: PlainHttp::default(),
             max_tokens_field: None,
-            bounds: Bounds {
+            limits: RequestLimits {
                 request_timeout: Duration::from_secs(300),
                 connect_timeout: Duration::from_secs(10),
                 response_bytes_max: 16 << 20,
@@ -108,27 +108,27 @@ impl OpenAiBuilder {
         self
     }
 
-    /// Bounds one request, from the connection to the last byte, in milliseconds.
+    /// RequestLimits one request, from the connection to the last byte, in milliseconds.
     pub fn request_timeout_ms(mut self, millis: u64) -> Self {
-        self.bounds.request_timeout = Duration::from_millis(millis);
+        self.limits.request_timeout = Duration::from_millis(millis);
         self
     }
 
-    /// Bounds the making of a connection, in milliseconds.
+    /// RequestLimits the making of a connection, in milliseconds.
     pub fn connect_timeout_ms(mut self, millis: u64) -> Self {
-        self.bounds.connect_timeout = Duration::from_millis(millis);
+        self.limits.connect_timeout = Duration::from_millis(millis);
         self
     }
 
-    /// Bounds an answer, in bytes.
+    /// RequestLimits an answer, in bytes.
     pub fn response_bytes_max(mut self, bytes: usize) -> Self {
-        self.bounds.response_bytes_max = bytes;
+        self.limits.response_bytes_max = bytes;
         self
     }
 
     /// Says how requests are repeated.
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
-        self.bounds.retry = policy;
+        self.limits.retry = policy;
         self
     }
 
@@ -153,12 +153,12 @@ impl OpenAiBuilder {
             true => MaxTokensField::MaxCompletionTokens,
             false => MaxTokensField::MaxTokens,
         });
-        let endpoint = Endpoint::new(address, self.key, self.plain_http, self.bounds)?;
+        let endpoint = Endpoint::new(address, self.key, self.plain_http, self.limits)?;
         Ok(OpenAi::new(self.model, endpoint, field))
     }
 
-    fn address(&self) -> Result<Address, ModelError> {
-        Address::below(&self.base_url, &["chat", "completions"])
+    fn address(&self) -> Result<EndpointAddress, ModelError> {
+        EndpointAddress::below(&self.base_url, &["chat", "completions"])
     }
 }
 
@@ -210,7 +210,7 @@ mod tests {
         assert!(!format!("{builder:?}").contains("sk-secret"));
         let error = builder.clone().build().unwrap_err();
         assert!(error.to_string().contains("`gpu-box` over plain HTTP"), "{error}");
-        let allowed = builder.plain_http(PlainHttp::ToAnyHost).build().unwrap();
+        let allowed = builder.plain_http(PlainHttp::AnyHost).build().unwrap();
         assert!(!format!("{allowed:?}").contains("sk-secret"));
         let local = from(Some("http://localhost:1/v1"), &variables).unwrap();
         assert!(local.build().is_ok(), "a base URL that is given wins");

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::history::{WireCall, content, null_as_default};
-use crate::http::{Failure, ProviderError, Reply};
+use crate::http::{AttemptFailure, HttpReply, ProviderError};
 use toolwit_agent::model::{ChatResponse, FinishReason, TokenUsage};
 use toolwit_core::{Message, ToolCall};
 
@@ -43,23 +43,23 @@ struct WireAnswer {
 ///
 /// Calls get what they lack: `{}` for arguments that are blank, and an id of their own where it is missing, or is one
 /// that this answer or the history has already (some servers count from nought each time).
-pub(super) fn read(reply: &Reply, history: &[Message]) -> Result<ChatResponse, Failure> {
+pub(super) fn read(reply: &HttpReply, history: &[Message]) -> Result<ChatResponse, AttemptFailure> {
     let wire: WireReply = serde_json::from_slice(&reply.body).map_err(|error| {
         let kind = match reply.content_type.as_str() {
             "" => "of no content type".to_owned(),
             kind => format!("of content type `{kind}`"),
         };
-        Failure::malformed(format!("{} bytes {kind}: {error}", reply.body.len()))
+        AttemptFailure::malformed(format!("{} bytes {kind}: {error}", reply.body.len()))
     })?;
     let choice = match wire.choices.into_iter().next() {
         Some(choice) if choice.error.is_null() => choice,
         Some(choice) => return Err(ProviderError::of(&choice.error).failure(200, None)),
-        None if wire.error.is_null() => return Err(Failure::malformed("it has no choices")),
+        None if wire.error.is_null() => return Err(AttemptFailure::malformed("it has no choices")),
         None => return Err(ProviderError::of(&wire.error).failure(200, None)),
     };
     let answer = choice
         .message
-        .ok_or_else(|| Failure::malformed("its choice has no message"))?;
+        .ok_or_else(|| AttemptFailure::malformed("its choice has no message"))?;
     let text = match answer.refusal {
         Some(refusal) if answer.content.is_empty() => refusal,
         _ => answer.content,

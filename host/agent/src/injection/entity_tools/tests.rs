@@ -63,12 +63,12 @@ fn tool(id: &ToolId) -> Arc<dyn Tool> {
 
 /// A conversation that applies what the strategy wants, as the loop does.
 #[derive(Default)]
-struct Scene {
+struct ConversationView {
     tools: ToolSet,
     entities: Entities,
 }
 
-impl Scene {
+impl ConversationView {
     fn returned(&mut self, things: impl IntoIterator<Item = Thing>) -> Injection {
         self.returned_by(&ToolId::native("search"), things)
     }
@@ -94,75 +94,78 @@ impl Scene {
 
 use crate::injection::CompletedCall;
 
-fn bindings(injection: &Injection) -> Vec<Binding> {
+fn bindings(injection: &Injection) -> Vec<EntityBinding> {
     injection.discovered.iter().map(|found| found.binding).collect()
 }
 
 // accept: 29
 #[test]
 fn each_entity_of_a_list_brings_its_tools() {
-    let injection = Scene::default().returned(["c-1", "c-2", "c-3"].map(|id| thing("customer", id)));
+    let injection = ConversationView::default().returned(["c-1", "c-2", "c-3"].map(|id| thing("customer", id)));
     assert_eq!(injection.add.len(), 3);
-    assert_eq!(bindings(&injection), [Binding::New; 3]);
+    assert_eq!(bindings(&injection), [EntityBinding::New; 3]);
 }
 
 // accept: 37, accept: 38
 #[test]
 fn the_same_entity_again_adds_nothing() {
-    let mut scene = Scene::default();
-    scene.returned([thing("customer", "c-1")]);
-    let again = scene.returned([thing("customer", "c-1"), thing("customer", "c-2")]);
-    assert_eq!(bindings(&again), [Binding::Kept, Binding::New]);
+    let mut view = ConversationView::default();
+    view.returned([thing("customer", "c-1")]);
+    let again = view.returned([thing("customer", "c-1"), thing("customer", "c-2")]);
+    assert_eq!(bindings(&again), [EntityBinding::Kept, EntityBinding::New]);
     assert_eq!(again.add.len(), 1);
-    assert_eq!(scene.entities.len(), 2);
+    assert_eq!(view.entities.len(), 2);
 }
 
 // accept: 37
 #[test]
 fn the_newest_instance_is_bound_where_the_type_says_so() {
-    let mut scene = Scene::default();
+    let mut view = ConversationView::default();
     let newest = Thing {
         rebinding: Rebinding::Latest,
         ..thing("quote", "q-1")
     };
-    scene.returned([newest.clone()]);
-    let again = scene.returned([newest]);
-    assert_eq!(bindings(&again), [Binding::Rebound]);
+    view.returned([newest.clone()]);
+    let again = view.returned([newest]);
+    assert_eq!(bindings(&again), [EntityBinding::Rebound]);
     assert_eq!(again.add.len(), 1);
-    assert_eq!(scene.tools.len(), 1, "rebinding makes no second tool");
+    assert_eq!(view.tools.len(), 1, "rebinding makes no second tool");
 }
 
 #[test]
 fn an_entity_that_is_twice_in_one_result_is_one() {
-    let mut scene = Scene::default();
-    let injection = scene.returned([thing("customer", "c-1"), thing("customer", "c-1")]);
-    assert_eq!(bindings(&injection), [Binding::New, Binding::Kept]);
+    let mut view = ConversationView::default();
+    let injection = view.returned([thing("customer", "c-1"), thing("customer", "c-1")]);
+    assert_eq!(bindings(&injection), [EntityBinding::New, EntityBinding::Kept]);
     assert_eq!(injection.add.len(), 1);
 }
 
 // accept: 37
 #[test]
 fn an_entity_keeps_its_tools_when_another_type_uses_the_same_identities() {
-    let mut scene = Scene::default();
+    let mut view = ConversationView::default();
     let careless = |namespace, prefix, id| Thing {
         namespace,
         ids: vec![ToolId::native("get")],
         ..thing(prefix, id)
     };
-    scene.returned([careless("native", "customer", "1"), careless("native", "order", "1")]);
-    scene.returned([careless("other", "customer", "1")]);
-    assert_eq!(scene.tools.len(), 3);
-    let again = scene.returned([careless("native", "order", "1"), careless("native", "customer", "1")]);
+    view.returned([careless("native", "customer", "1"), careless("native", "order", "1")]);
+    view.returned([careless("other", "customer", "1")]);
+    assert_eq!(view.tools.len(), 3);
+    let again = view.returned([careless("native", "order", "1"), careless("native", "customer", "1")]);
     assert!(again.add.is_empty(), "{again:?}");
-    assert_eq!(scene.tools.len(), 3);
+    assert_eq!(view.tools.len(), 3);
 }
 
 // accept: 31
 #[test]
 fn an_id_that_is_empty_or_too_long_is_rejected_with_the_reason() {
     let long = "x".repeat(ENTITY_ID_BYTES_MAX + 1);
-    let injection =
-        Scene::default().returned([thing("customer", ""), thing("customer", &long), thing("customer", "ok")]);
+    let injection = ConversationView::default().returned([
+        thing("customer", ""),
+        thing("customer", &long),
+        thing("customer", "ok"),
+    ]);
     assert_eq!(injection.add.len(), 1);
     let reasons: Vec<_> = injection.rejected.iter().map(|r| r.reason.as_str()).collect();
     assert_eq!(
@@ -179,48 +182,57 @@ fn an_object_without_tools_and_a_result_without_objects_change_nothing() {
         ids: Vec::new(),
         ..thing("note", "n-1")
     };
-    assert!(Scene::default().returned([bare]).is_none());
-    assert!(Scene::default().returned([]).is_none());
+    assert!(ConversationView::default().returned([bare]).is_none());
+    assert!(ConversationView::default().returned([]).is_none());
 }
 
 #[test]
 fn an_object_without_an_id_is_told_by_its_tools() {
-    let mut scene = Scene::default();
+    let mut view = ConversationView::default();
     let unnamed = |tool: &str| Thing {
         id: None,
         ids: vec![ToolId::native(tool)],
         ..thing("cursor", "")
     };
-    assert_eq!(bindings(&scene.returned([unnamed("cursor.next(#1)")])), [Binding::New]);
-    assert_eq!(bindings(&scene.returned([unnamed("cursor.next(#2)")])), [Binding::New]);
-    assert_eq!(bindings(&scene.returned([unnamed("cursor.next(#1)")])), [Binding::Kept]);
-    assert_eq!((scene.tools.len(), scene.entities.len()), (2, 2));
+    assert_eq!(
+        bindings(&view.returned([unnamed("cursor.next(#1)")])),
+        [EntityBinding::New]
+    );
+    assert_eq!(
+        bindings(&view.returned([unnamed("cursor.next(#2)")])),
+        [EntityBinding::New]
+    );
+    assert_eq!(
+        bindings(&view.returned([unnamed("cursor.next(#1)")])),
+        [EntityBinding::Kept]
+    );
+    assert_eq!((view.tools.len(), view.entities.len()), (2, 2));
 }
 
 // accept: 34, accept: 40
 #[test]
 fn entities_nest_to_a_depth_and_no_further() {
-    let mut scene = Scene::default();
+    let mut view = ConversationView::default();
     let mut caller = ToolId::native("search");
     for level in 1..=ENTITY_DEPTH_MAX {
         let next = thing("node", &level.to_string());
-        let injection = scene.returned_by(&caller, [next.clone()]);
+        let injection = view.returned_by(&caller, [next.clone()]);
         assert_eq!(injection.discovered[0].depth, level);
         caller = next.ids[0].clone();
     }
-    let injection = scene.returned_by(&caller, [thing("node", "9"), thing("node", "1")]);
+    let injection = view.returned_by(&caller, [thing("node", "9"), thing("node", "1")]);
     assert_eq!(injection.rejected.len(), 1);
     assert!(injection.rejected[0].reason.contains("at most 8"), "{injection:?}");
     assert_eq!(
         bindings(&injection),
-        [Binding::Kept],
+        [EntityBinding::Kept],
         "a cycle back to a known entity is fine"
     );
     let from_plugin = Thing {
         depth: 9,
         ..thing("node", "far")
     };
-    assert_eq!(scene.returned([from_plugin]).rejected.len(), 1);
+    assert_eq!(view.returned([from_plugin]).rejected.len(), 1);
 }
 
 // accept: 20, accept: 26

@@ -1,7 +1,7 @@
 //! A model that plays a script: for tests, demonstrations and tools under development. No network and no key.
 //!
-//! A [`Scripted`] model holds [`Turn`]s; each inference plays the next one after its [`Expectation`] was checked against
-//! what the model was shown. `Scripted::load` reads the same from a scenario in TOML (feature `scripted`).
+//! A [`ScriptedModel`] model holds [`ScriptedTurn`]s; each inference plays the next one after its [`Expectation`] was checked against
+//! what the model was shown. `ScriptedModel::load` reads the same from a scenario in TOML (feature `scripted`).
 
 mod expect;
 mod model;
@@ -13,9 +13,9 @@ mod text_match;
 mod turn;
 
 pub use expect::Expectation;
-pub use model::{Scripted, ShownRequest};
+pub use model::{RecordedRequest, ScriptedModel};
 pub use text_match::TextMatch;
-pub use turn::Turn;
+pub use turn::ScriptedTurn;
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::protocol;
 use super::shown::Shown;
 use super::template;
-use super::turn::{Act, Call, CallArguments, Turn};
+use super::turn::{Act, Call, CallArguments, ScriptedTurn};
 use crate::model::{ChatModel, ChatRequest, ChatResponse, DeclaredTool, ModelError, TokenUsage};
 use toolwit_core::{Message, ToolCall, ToolName};
 
@@ -25,26 +25,26 @@ const TOKEN_BYTES: usize = 4;
 ///
 /// ```
 /// use serde_json::json;
-/// use toolwit_agent::model::Scripted;
+/// use toolwit_agent::model::ScriptedModel;
 ///
-/// let model = Scripted::new()
+/// let model = ScriptedModel::new()
 ///     .call("search_customer", json!({ "name": "John Smith" }))
 ///     .call("average_spend", json!({ "customer_id": "{{result.id}}" }))
 ///     .answer("John Smith spends {{result.amount}} a month.");
 /// assert_eq!(model.turns_left(), 3);
 /// ```
 #[derive(Debug)]
-pub struct Scripted {
+pub struct ScriptedModel {
     pub(super) name: String,
     pub(super) prompt: Option<String>,
-    pub(super) turns: Vec<Turn>,
+    pub(super) turns: Vec<ScriptedTurn>,
     played: Mutex<Played>,
 }
 
 /// What a scripted model was shown in one inference.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct ShownRequest {
+pub struct RecordedRequest {
     /// The history.
     pub messages: Vec<Message>,
     /// The names of the declared tools.
@@ -55,7 +55,7 @@ pub struct ShownRequest {
 struct Played {
     turns: usize,
     calls: u64,
-    requests: Vec<ShownRequest>,
+    requests: Vec<RecordedRequest>,
 }
 
 /// What comes of a turn.
@@ -65,13 +65,13 @@ enum Outcome {
     Silent,
 }
 
-impl Default for Scripted {
+impl Default for ScriptedModel {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Scripted {
+impl ScriptedModel {
     /// Begins a script without turns.
     #[must_use]
     pub fn new() -> Self {
@@ -85,21 +85,21 @@ impl Scripted {
 
     /// Names the script; error messages and [`ChatModel::name`] say it.
     #[must_use]
-    pub fn named(mut self, name: impl Into<String>) -> Self {
+    pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
     /// Says what the user asks when the script is played.
     #[must_use]
-    pub fn prompted(mut self, prompt: impl Into<String>) -> Self {
+    pub fn with_prompt(mut self, prompt: impl Into<String>) -> Self {
         self.prompt = Some(prompt.into());
         self
     }
 
     /// Adds a turn.
     #[must_use]
-    pub fn turn(mut self, turn: Turn) -> Self {
+    pub fn turn(mut self, turn: ScriptedTurn) -> Self {
         self.turns.push(turn);
         self
     }
@@ -107,13 +107,13 @@ impl Scripted {
     /// Adds a turn that calls one tool.
     #[must_use]
     pub fn call(self, tool: impl Into<String>, arguments: Value) -> Self {
-        self.turn(Turn::call(tool, arguments))
+        self.turn(ScriptedTurn::call(tool, arguments))
     }
 
     /// Adds a turn that answers.
     #[must_use]
     pub fn answer(self, text: impl Into<String>) -> Self {
-        self.turn(Turn::answer(text))
+        self.turn(ScriptedTurn::answer(text))
     }
 
     /// Returns what the user asks when the script is played.
@@ -130,7 +130,7 @@ impl Scripted {
 
     /// Returns what the model was shown so far, the inferences that it refused included.
     #[must_use]
-    pub fn requests(&self) -> Vec<ShownRequest> {
+    pub fn requests(&self) -> Vec<RecordedRequest> {
         self.played().requests.clone()
     }
 
@@ -140,7 +140,7 @@ impl Scripted {
 
     fn play(&self, request: ChatRequest<'_>) -> Result<Outcome, ModelError> {
         let mut played = self.played();
-        played.requests.push(ShownRequest {
+        played.requests.push(RecordedRequest {
             messages: request.messages.to_vec(),
             tools: request.tools.iter().map(|tool| tool.name.clone()).collect(),
         });
@@ -186,7 +186,7 @@ impl Scripted {
 }
 
 #[async_trait]
-impl ChatModel for Scripted {
+impl ChatModel for ScriptedModel {
     fn name(&self) -> &str {
         &self.name
     }
@@ -216,7 +216,13 @@ impl ChatModel for Scripted {
     }
 }
 
-fn speak(turn: &Turn, text: &str, calls: &[Call], shown: &Shown<'_>, made: u64) -> Result<ChatResponse, String> {
+fn speak(
+    turn: &ScriptedTurn,
+    text: &str,
+    calls: &[Call],
+    shown: &Shown<'_>,
+    made: u64,
+) -> Result<ChatResponse, String> {
     let mut tool_calls = Vec::with_capacity(calls.len());
     for (number, call) in (made + 1..).zip(calls) {
         tool_calls.push(ToolCall {

@@ -18,7 +18,7 @@ fn declared(name: &str) -> DeclaredTool {
     }
 }
 
-async fn ask(model: &Scripted, messages: &[Message], tools: &[DeclaredTool]) -> Result<ChatResponse, ModelError> {
+async fn ask(model: &ScriptedModel, messages: &[Message], tools: &[DeclaredTool]) -> Result<ChatResponse, ModelError> {
     let (options, cancel) = (ChatOptions::default(), CancellationToken::new());
     model.chat(ChatRequest::new(messages, tools, &options, &cancel)).await
 }
@@ -33,8 +33,8 @@ fn refusal(result: Result<ChatResponse, ModelError>) -> String {
 // accept: 10, accept: 126
 #[tokio::test]
 async fn values_flow_from_results_into_calls_and_answers() {
-    let model = Scripted::new()
-        .turn(Turn::call("search", json!({"name": "{{prompt}}"})).saying("One moment."))
+    let model = ScriptedModel::new()
+        .turn(ScriptedTurn::call("search", json!({"name": "{{prompt}}"})).with_text("One moment."))
         .call(
             "{{result.available_tools.0}}",
             json!({"id": "{{search.id}}", "n": "{{search.n}}"}),
@@ -73,9 +73,9 @@ async fn what_was_not_expected_is_told_with_turn_and_nearest_name() {
         .tools(["search_customer"])
         .no_tools(["delete_all"])
         .last_result(TextMatch::new().contains("c-1"));
-    let model = Scripted::new()
-        .named("spend")
-        .turn(Turn::answer("never").expecting(expected))
+    let model = ScriptedModel::new()
+        .with_name("spend")
+        .turn(ScriptedTurn::answer("never").with_expectation(expected))
         .answer("end");
     let tools = [declared("search_customers"), declared("delete_all")];
     let message = refusal(ask(&model, &[Message::user("hi")], &tools).await);
@@ -93,7 +93,7 @@ async fn what_was_not_expected_is_told_with_turn_and_nearest_name() {
 
 #[tokio::test]
 async fn turns_after_the_end_and_turns_left_over_are_errors() {
-    let model = Scripted::new().answer("one").answer("two");
+    let model = ScriptedModel::new().answer("one").answer("two");
     let history = [Message::user("hi")];
     ask(&model, &history, &[]).await.unwrap();
     assert!(model.finish().unwrap_err().to_string().contains("after 1 of 2 turns"));
@@ -103,19 +103,19 @@ async fn turns_after_the_end_and_turns_left_over_are_errors() {
 
 #[tokio::test]
 async fn a_vacuous_expectation_built_in_rust_is_refused_too() {
-    let model = Scripted::new().turn(Turn::answer("x").expecting(Expectation::new()));
+    let model = ScriptedModel::new().turn(ScriptedTurn::answer("x").with_expectation(Expectation::new()));
     assert!(refusal(ask(&model, &[Message::user("hi")], &[]).await).contains("never fail"));
 }
 
 // attack: F1, attack: F9
 #[tokio::test]
 async fn hostile_turns_say_what_is_written() {
-    let model = Scripted::new().turn(
-        Turn::call_verbatim("f", "{\"a\": {{result}}")
+    let model = ScriptedModel::new().turn(
+        ScriptedTurn::call_verbatim("f", "{\"a\": {{result}}")
             .with_id("same")
             .and_call("f", json!({}))
             .with_id("same")
-            .finishing(FinishReason::Length),
+            .with_finish_reason(FinishReason::Length),
     );
     let said = ask(&model, &[Message::user("hi")], &[]).await.unwrap();
     assert_eq!(said.tool_calls[0].arguments, "{\"a\": {{result}}");
@@ -130,7 +130,11 @@ async fn failing_and_silent_turns_end_as_their_errors() {
         status: 401,
         message: "no".into(),
     };
-    let model = Arc::new(Scripted::new().turn(Turn::fail(refused.clone())).turn(Turn::silence()));
+    let model = Arc::new(
+        ScriptedModel::new()
+            .turn(ScriptedTurn::fail(refused.clone()))
+            .turn(ScriptedTurn::silence()),
+    );
     let history = [Message::user("hi")];
     assert_eq!(ask(&model, &history, &[]).await, Err(refused));
     let (options, cancel) = (ChatOptions::default(), CancellationToken::new());
@@ -148,9 +152,9 @@ async fn failing_and_silent_turns_end_as_their_errors() {
 
 #[tokio::test]
 async fn four_bytes_are_a_token_unless_the_turn_says_otherwise() {
-    let model = Scripted::new()
+    let model = ScriptedModel::new()
         .answer("12345")
-        .turn(Turn::answer("x").costing(TokenUsage::new(100, 50, 7)));
+        .turn(ScriptedTurn::answer("x").with_usage(TokenUsage::new(100, 50, 7)));
     let (history, tools) = ([Message::user("123")], [declared("f")]);
     // 3 bytes of prompt, 1 of name, 2 of schema; 5 of answer.
     let said = ask(&model, &history, &tools).await.unwrap();

@@ -16,15 +16,15 @@ use crate::model::{FinishReason, ModelError, TokenUsage};
 ///
 /// ```
 /// use serde_json::json;
-/// use toolwit_agent::model::{Expectation, TextMatch, Turn};
+/// use toolwit_agent::model::{Expectation, TextMatch, ScriptedTurn};
 ///
-/// let turn = Turn::call("average_spend", json!({ "customer_id": "{{search_customer.id}}" }))
-///     .saying("One moment.")
-///     .expecting(Expectation::new().last_result(TextMatch::new().json("/id", "c-123")));
+/// let turn = ScriptedTurn::call("average_spend", json!({ "customer_id": "{{search_customer.id}}" }))
+///     .with_text("One moment.")
+///     .with_expectation(Expectation::new().last_result(TextMatch::new().json("/id", "c-123")));
 /// # let _ = turn;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct Turn {
+pub struct ScriptedTurn {
     pub(super) act: Act,
     pub(super) expectation: Option<Expectation>,
     pub(super) finish: Option<FinishReason>,
@@ -59,7 +59,7 @@ pub(super) enum CallArguments {
     Verbatim(String),
 }
 
-impl Turn {
+impl ScriptedTurn {
     /// Calls a tool.
     #[must_use]
     pub fn call(tool: impl Into<String>, arguments: Value) -> Self {
@@ -124,7 +124,7 @@ impl Turn {
 
     /// Says something beside its calls.
     #[must_use]
-    pub fn saying(mut self, words: impl Into<String>) -> Self {
+    pub fn with_text(mut self, words: impl Into<String>) -> Self {
         if let Act::Speak { text, .. } = &mut self.act {
             *text = words.into();
         }
@@ -133,21 +133,21 @@ impl Turn {
 
     /// Checks what the model was shown before it speaks.
     #[must_use]
-    pub fn expecting(mut self, expectation: Expectation) -> Self {
+    pub fn with_expectation(mut self, expectation: Expectation) -> Self {
         self.expectation = Some(expectation);
         self
     }
 
     /// Stops for this reason, in place of the one that fits.
     #[must_use]
-    pub fn finishing(mut self, reason: FinishReason) -> Self {
+    pub fn with_finish_reason(mut self, reason: FinishReason) -> Self {
         self.finish = Some(reason);
         self
     }
 
     /// Reports this use of tokens, in place of a count.
     #[must_use]
-    pub fn costing(mut self, usage: TokenUsage) -> Self {
+    pub fn with_usage(mut self, usage: TokenUsage) -> Self {
         self.usage = Some(usage);
         self
     }

@@ -6,8 +6,8 @@ use serde_json::json;
 use super::*;
 use toolwit_agent::model::ModelError;
 
-fn parse(body: impl Into<Vec<u8>>) -> Result<ChatResponse, Failure> {
-    let reply = Reply {
+fn parse(body: impl Into<Vec<u8>>) -> Result<ChatResponse, AttemptFailure> {
+    let reply = HttpReply {
         body: body.into(),
         content_type: "application/json".into(),
     };
@@ -24,7 +24,7 @@ fn call(id: Value, arguments: Value) -> Value {
 
 fn malformed(body: impl Into<Vec<u8>>) -> String {
     match parse(body) {
-        Err(Failure::Lasting(ModelError::Malformed { message })) => message,
+        Err(AttemptFailure::Lasting(ModelError::Malformed { message })) => message,
         other => panic!("{other:?}"),
     }
 }
@@ -114,7 +114,7 @@ fn ids_that_are_missing_or_taken_are_replaced_by_free_ones() {
             .to_string()
             .into_bytes();
         let content_type = String::new();
-        let response = read(&Reply { body, content_type }, history).unwrap();
+        let response = read(&HttpReply { body, content_type }, history).unwrap();
         response.tool_calls.into_iter().map(|call| call.id).collect::<Vec<_>>()
     };
     assert_eq!(
@@ -190,12 +190,18 @@ fn what_is_no_completion_is_malformed() {
 #[test]
 fn an_error_in_place_of_an_answer_is_told() {
     let top = json!({"error": {"message": "slow down", "code": 429}}).to_string();
-    assert!(matches!(parse(top), Err(Failure::Passing { status: Some(429), .. })));
+    assert!(matches!(
+        parse(top),
+        Err(AttemptFailure::Passing { status: Some(429), .. })
+    ));
     let inside =
         json!({"choices": [{"message": {"content": ""}, "error": {"message": "gone", "code": 502}}]}).to_string();
-    assert!(matches!(parse(inside), Err(Failure::Passing { status: Some(502), .. })));
+    assert!(matches!(
+        parse(inside),
+        Err(AttemptFailure::Passing { status: Some(502), .. })
+    ));
     let text = json!({"error": "model `x` not found"}).to_string();
-    let Err(Failure::Lasting(ModelError::Refused { message, .. })) = parse(text) else {
+    let Err(AttemptFailure::Lasting(ModelError::Refused { message, .. })) = parse(text) else {
         panic!("an error is refused");
     };
     assert_eq!(message, "model `x` not found");

@@ -9,7 +9,7 @@ impl ToldTools for SqliteStore {
     fn dynamic_tools(&self, plugin: &str, digest: &str) -> Result<Option<String>, StoreError> {
         let connection = self.connection();
         let mut statement =
-            connection.prepare_cached("SELECT told FROM dynamic_tools WHERE plugin = ?1 AND digest = ?2")?;
+            connection.prepare_cached("SELECT told FROM told_tools WHERE plugin = ?1 AND digest = ?2")?;
         Ok(statement.query_row([plugin, digest], |row| row.get(0)).optional()?)
     }
 
@@ -19,7 +19,7 @@ impl ToldTools for SqliteStore {
         for record in told {
             transaction
                 .prepare_cached(
-                    "INSERT INTO dynamic_tools (plugin, digest, told) VALUES (?1, ?2, ?3)
+                    "INSERT INTO told_tools (plugin, digest, told) VALUES (?1, ?2, ?3)
                      ON CONFLICT (plugin, digest) DO UPDATE SET told = ?3",
                 )?
                 .execute(params![record.plugin, record.digest, record.told])?;
@@ -31,8 +31,8 @@ impl ToldTools for SqliteStore {
 /// Forgets what plugins told that no package is of any more.
 pub(super) fn forget_told(transaction: &Transaction<'_>) -> Result<(), StoreError> {
     transaction.execute(
-        "DELETE FROM dynamic_tools WHERE NOT EXISTS
-         (SELECT 1 FROM packages WHERE name = dynamic_tools.plugin AND packages.digest = dynamic_tools.digest)",
+        "DELETE FROM told_tools WHERE NOT EXISTS
+         (SELECT 1 FROM packages WHERE name = told_tools.plugin AND packages.digest = told_tools.digest)",
         [],
     )?;
     Ok(())

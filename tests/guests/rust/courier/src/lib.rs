@@ -11,7 +11,7 @@ use wasip2::io::streams::StreamError;
 
 struct Courier;
 
-/// Calls a tool, and says what came of it.
+/// Calls a tool, and returns its outcome.
 fn call(tool: &str, arguments: &str) -> Result<String, String> {
     match tools::call(tool, arguments) {
         Ok(result) if result.is_error => Err(format!("error result: {}", result.for_llm)),

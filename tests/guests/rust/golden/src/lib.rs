@@ -1,4 +1,4 @@
-//! A guest that gives back what it was given, of every type.
+//! A guest that returns its arguments, with functions for every type.
 
 wit_bindgen::generate!({ path: "wit", world: "golden" });
 

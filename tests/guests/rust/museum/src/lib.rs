@@ -1,4 +1,4 @@
-//! A guest whose resources stand in all the places where a resource can.
+//! A guest with resources in every position of a result.
 
 wit_bindgen::generate!({ path: "wit", world: "museum" });
 

@@ -1,4 +1,4 @@
-//! A hostile guest: tries whatever it is told to try, and says what came of it.
+//! A hostile guest: makes the attempts that a test requests, and returns their outcome.
 
 wit_bindgen::generate!({ path: "wit", world: "probe" });
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 use toml::Spanned;
 
 use super::super::turn::{Act, Call, CallArguments};
-use super::super::{Expectation, TextMatch, Turn};
+use super::super::{Expectation, ScriptedTurn, TextMatch};
 use crate::model::{FinishReason, ModelError, TokenUsage};
 
 #[derive(Deserialize)]
@@ -80,7 +80,7 @@ struct MatchEntry {
     json: Option<Json>,
 }
 
-impl TryFrom<TurnEntry> for Turn {
+impl TryFrom<TurnEntry> for ScriptedTurn {
     type Error = String;
 
     fn try_from(entry: TurnEntry) -> Result<Self, String> {

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use self::entry::File;
-use super::{Scripted, Turn};
+use super::{ScriptedModel, ScriptedTurn};
 use crate::model::ModelError;
 
 /// The longest scenario that is read, in bytes: a long conversation has some hundred lines.
@@ -16,16 +16,16 @@ const SCENARIO_BYTES_MAX: u64 = 1 << 20;
 
 const SUGGESTION: &str = "a turn is `[[turn]]` with one of `answer`, `call`, `fail` and `silent`, and perhaps `expect`";
 
-impl Scripted {
+impl ScriptedModel {
     /// Reads a scenario.
     ///
     /// A turn has one of `answer`, `call` (with `say` beside it), `fail` and `silent`; what it may `expect` says
-    /// [`Expectation`](super::Expectation), and how text refers to what was shown says [`Turn`].
+    /// [`Expectation`](super::Expectation), and how text refers to what was shown says [`ScriptedTurn`].
     ///
     /// ```
-    /// use toolwit_agent::model::Scripted;
+    /// use toolwit_agent::model::ScriptedModel;
     ///
-    /// let model = Scripted::parse(r#"
+    /// let model = ScriptedModel::parse(r#"
     ///     name = "average spend"
     ///     prompt = "What is John Smith's average spend?"
     ///
@@ -48,7 +48,7 @@ impl Scripted {
     /// "#)?;
     /// assert_eq!(model.turns_left(), 3);
     ///
-    /// let hostile = Scripted::parse(r#"
+    /// let hostile = ScriptedModel::parse(r#"
     ///     [[turn]]
     ///     fail.unavailable = { status = 503, message = "overloaded" }    # or refused, malformed
     ///
@@ -75,7 +75,7 @@ impl Scripted {
     /// Reads a scenario from a file; without a name of its own it has the file's.
     ///
     /// # Errors
-    /// As [`Scripted::parse`], and when the file cannot be read or has more than 1 MiB.
+    /// As [`ScriptedModel::parse`], and when the file cannot be read or has more than 1 MiB.
     pub async fn load(path: impl AsRef<Path>) -> Result<Self, ModelError> {
         let path = path.as_ref().to_owned();
         let shown = format!("the scenario `{}`", path.display());
@@ -87,7 +87,7 @@ impl Scripted {
             .map_err(|error| refused(&shown, format!("cannot be read: {error}")))?;
         let script = parse(&shown, &text)?;
         Ok(match name {
-            Some(name) if script.name == Self::new().name => script.named(name),
+            Some(name) if script.name == Self::new().name => script.with_name(name),
             _ => script,
         })
     }
@@ -105,17 +105,17 @@ fn read(path: &Path) -> std::io::Result<String> {
     }
 }
 
-fn parse(what: &str, text: &str) -> Result<Scripted, ModelError> {
+fn parse(what: &str, text: &str) -> Result<ScriptedModel, ModelError> {
     let file: File = toml::from_str(text).map_err(|error| at(what, text, error.span(), error.message()))?;
     if file.turn.is_empty() {
         return Err(refused(what, "has no `[[turn]]`"));
     }
-    let mut script = Scripted::new();
+    let mut script = ScriptedModel::new();
     script.name = file.name.unwrap_or(script.name);
     script.prompt = file.prompt;
     for entry in file.turn {
         let span = entry.span();
-        let turn = Turn::try_from(entry.into_inner()).map_err(|why| at(what, text, Some(span.clone()), why))?;
+        let turn = ScriptedTurn::try_from(entry.into_inner()).map_err(|why| at(what, text, Some(span.clone()), why))?;
         if let Some(flaw) = turn.flaw() {
             return Err(at(what, text, Some(span), flaw));
         }

@@ -6,7 +6,7 @@ use super::*;
 use crate::model::{Expectation, FinishReason, TextMatch, TokenUsage};
 
 fn refusal(text: &str) -> String {
-    match Scripted::parse(text) {
+    match ScriptedModel::parse(text) {
         Err(ModelError::Configuration { message, .. }) => message,
         other => panic!("{text}: {other:?}"),
     }
@@ -44,34 +44,34 @@ fn a_scenario_is_the_script_that_rust_would_build() {
         finish = "length"
         usage = { input_tokens = 10, cached_tokens = 4, output_tokens = 5 }
     "#;
-    let script = Scripted::parse(text).unwrap();
+    let script = ScriptedModel::parse(text).unwrap();
     let arguments = json!({"name": "John Smith", "limit": 3, "exact": true, "bounds": [1.5]});
     let turns = [
-        Turn::call("search_customer", arguments)
+        ScriptedTurn::call("search_customer", arguments)
             .and_call_verbatim("broken", "{\"a\":")
             .with_id("same")
             .and_call("nothing", json!({}))
-            .saying("Let me look that customer up.")
-            .expecting(
+            .with_text("Let me look that customer up.")
+            .with_expectation(
                 Expectation::new()
                     .tools(["search_customer"])
                     .no_tools(["customer_c123_get_average_spend"])
                     .prompt(TextMatch::new().contains("John")),
             ),
-        Turn::fail(ModelError::Unavailable {
+        ScriptedTurn::fail(ModelError::Unavailable {
             attempts: 1,
             message: "overloaded".into(),
             status: Some(503),
         })
-        .expecting(
+        .with_expectation(
             Expectation::new()
                 .last_result(TextMatch::new().json("/id", "c-123").lacks("error").lacks("nobody"))
                 .results([TextMatch::new().error(), TextMatch::new().tool("broken").equals("x")]),
         ),
-        Turn::silence(),
-        Turn::answer("{{result.amount}}")
-            .finishing(FinishReason::Length)
-            .costing(TokenUsage::new(10, 4, 5)),
+        ScriptedTurn::silence(),
+        ScriptedTurn::answer("{{result.amount}}")
+            .with_finish_reason(FinishReason::Length)
+            .with_usage(TokenUsage::new(10, 4, 5)),
     ];
     assert_eq!(script.turns, turns);
     assert_eq!(
@@ -178,7 +178,7 @@ async fn a_file_is_read_up_to_a_limit_and_names_the_script() {
         std::fs::write(&path, text).unwrap();
         path
     };
-    let script = Scripted::load(write("greet.toml", "[[turn]]\nanswer = \"hi\""))
+    let script = ScriptedModel::load(write("greet.toml", "[[turn]]\nanswer = \"hi\""))
         .await
         .unwrap();
     assert_eq!(script.name, "greet");
@@ -188,7 +188,7 @@ async fn a_file_is_read_up_to_a_limit_and_names_the_script() {
         dir.path().join("absent.toml"),
         write("bad.toml", "[["),
     ] {
-        let error = Scripted::load(&path).await.unwrap_err().to_string();
+        let error = ScriptedModel::load(&path).await.unwrap_err().to_string();
         assert!(error.contains(&path.display().to_string()), "{error}");
     }
 }

@@ -15,7 +15,7 @@ static NO_CONTEXT: LazyLock<ToolContext> = LazyLock::new(ToolContext::new);
 /// A conversation at one moment: what was said, what was called, which tools there are.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
-pub struct Scene<'a> {
+pub struct ConversationView<'a> {
     history: &'a [Message],
     tools: &'a ToolSet,
     entities: &'a Entities,
@@ -26,7 +26,7 @@ pub struct Scene<'a> {
     iteration: u32,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> ConversationView<'a> {
     /// Describes a conversation in which nothing was called yet.
     #[must_use]
     pub fn new(history: &'a [Message], tools: &'a ToolSet) -> Self {

@@ -1,0 +1,70 @@
+//! Words that Toolwit does not use: each has a standard term that readers know.
+
+use crate::files::{TextFile, read_below};
+use crate::source::is_identifier;
+
+/// A word or phrase, and what to write.
+const WORDS: &[(&str, &str)] = &[
+    ("anew", "again, from scratch"),
+    ("in vain", "failed, without success"),
+    ("is none", "does not exist, is not a …"),
+    ("mend", "fix, repair"),
+    ("mended", "fixed"),
+    ("mends", "fixes"),
+    ("nought", "zero"),
+    ("somebody", "name who"),
+    ("whoever", "name who"),
+    ("nobody", "negate the verb"),
+    ("takes back", "revokes, withdraws"),
+    ("stranger", "untrusted input, its author"),
+    ("strangers", "untrusted input, its authors"),
+];
+
+/// The files that people read as text, and the sources.
+fn is_checked(file: &TextFile) -> bool {
+    let path = file.path.to_string_lossy();
+    let is_text = ["rs", "md", "wit", "toml"]
+        .into_iter()
+        .any(|extension| file.has_extension(extension));
+    // This list itself; the lists of promises are quoted from elsewhere.
+    is_text && !path.ends_with("house/words.rs") && !path.ends_with("ACCEPTANCE.md") && !path.contains("seeds/")
+}
+
+/// The lines that use one of the words, with what to write.
+fn complaints(file: &TextFile) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for (index, line) in file.text.lines().enumerate() {
+        let lower = line.to_lowercase();
+        for (word, instead) in WORDS {
+            if lower
+                .match_indices(word)
+                .any(|(at, _)| stands_alone(&lower, at, word.len()))
+            {
+                complaints.push(format!("{}: `{word}`: write {instead}", file.at(index + 1)));
+            }
+        }
+    }
+    complaints
+}
+
+/// Whether a match is not a part of a longer word.
+fn stands_alone(line: &str, at: usize, length: usize) -> bool {
+    !line[..at].ends_with(is_identifier) && !line[at + length..].starts_with(is_identifier)
+}
+
+#[test]
+fn texts_use_standard_terms() {
+    let complaints: Vec<String> = read_below("")
+        .iter()
+        .filter(|file| is_checked(file))
+        .flat_map(complaints)
+        .collect();
+    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+}
+
+#[test]
+fn a_word_is_found_alone_and_not_inside_another() {
+    let found = |text: &str| complaints(&TextFile::made_up("README.md", text)).len();
+    assert_eq!(found("Read it anew, whoever you are.\n"), 2);
+    assert_eq!(found("recommended amendment; is_none(); option.is none_of\n"), 0);
+}
