@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::failure::Failure;
+use super::grant::with_command;
 use super::limits::flag_for;
 use super::page::{BAD, FAINT, GOOD, Page, WARN};
 use toolwit::tool::LimitUse;
@@ -104,7 +105,7 @@ impl Printer {
     /// Tells what went wrong: on standard error for people, as the one document for programs.
     pub(super) fn error(self, error: &Error) -> Result<(), Failure> {
         if self.form == Form::Json {
-            return self.document(&json!({ "ok": false, "error": error }));
+            return self.document(&json!({ "ok": false, "error": with_command(error).as_ref() }));
         }
         self.complain(error);
         Ok(())
@@ -112,6 +113,8 @@ impl Printer {
 
     /// Tells people what went wrong.
     pub(super) fn complain(self, error: &Error) {
+        let error = with_command(error);
+        let error = error.as_ref();
         let mut page = Page::new();
         page.styled(BAD, "error:").text(" ").quoted(error).end();
         if let Some(met) = &error.limit {

@@ -9,8 +9,8 @@ use wasmtime::component::Component;
 
 use crate::call::scope::Scope;
 use crate::call::tool::PluginTool;
-use crate::grants::authority::{Authority, AuthorityRequest, ConversationNumber, OpenedRights, nothing};
-use crate::grants::{DeclaredCapabilities, NoGrantReason};
+use crate::grants::authority::{Authority, AuthorityRequest, ConversationNumber, OpenedRights};
+use crate::grants::{AccessRequest, DeclaredCapabilities, EffectiveRights, Explanation, NoGrantReason};
 use crate::inspect::annotations::{Annotations, Requirement};
 use crate::inspect::inspection::{Inspection, Origin};
 use crate::inspect::known::{CachedInspection, Known};
@@ -33,8 +33,8 @@ use toolwit_core::{Tool, ToolContext};
 pub struct Plugin {
     name: Arc<str>,
     known: Known,
-    /// What it may do where nothing is granted to anybody.
-    nothing: OnceLock<Arc<OpenedRights>>,
+    /// Its rights where no grants file exists.
+    no_rights: OnceLock<Arc<OpenedRights>>,
     source: Source,
     /// The bounds that its package asks for.
     requested: LimitRequest,
@@ -143,7 +143,7 @@ impl Plugin {
     fn make(runtime: &Arc<Runtime>, name: &str, known: Known, source: Source, annotations: &Annotations) -> Arc<Self> {
         Arc::new(Self {
             name: name.into(),
-            nothing: OnceLock::new(),
+            no_rights: OnceLock::new(),
             known,
             source,
             requested: annotations.limits.clone(),
@@ -159,7 +159,7 @@ impl Plugin {
     pub(crate) fn telling(&self, inspection: Inspection) -> Arc<Self> {
         Arc::new(Self {
             name: self.name.clone(),
-            nothing: OnceLock::new(),
+            no_rights: OnceLock::new(),
             known: Known::read(inspection),
             source: self.source.clone(),
             requested: self.requested.clone(),
@@ -252,25 +252,46 @@ impl Plugin {
         self.known.declared(&self.name)
     }
 
-    /// Finds out what a call may do, and whether all is there that it needs.
+    /// Computes the authority of a call, and checks that every required value exists.
     pub(crate) async fn authority(
         &self,
         conversation: ConversationNumber,
         context: &ToolContext,
     ) -> Result<Authority, Error> {
-        let applicant = AuthorityRequest {
+        let caller = CallStack::of(context).map(CallStack::caller);
+        let request = self.authority_request(conversation, caller);
+        let authority = self.runtime.authorities.authorize(request, context).await?;
+        authority.require(&self.requirements)?;
+        Ok(authority)
+    }
+
+    /// Explains whether the next call in a new conversation is allowed an access, and which rule decides.
+    ///
+    /// The decision is the one of the call itself: it reads the grants file, the record of used grants, the granted directories
+    /// and the secrets as they are now. It uses up no grant. The values that a conversation brings are taken as present.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Denied`] if the grants file is unreadable or invalid now; [`ErrorKind::Configuration`] if the secret store is.
+    pub async fn explain(&self, request: &AccessRequest<'_>) -> Result<Explanation, Error> {
+        let authority = self.authority_request(ConversationNumber::default(), None);
+        let rights = self.runtime.authorities.preview(authority).await?;
+        Ok(Explanation::new(&rights, request))
+    }
+
+    fn authority_request<'a>(
+        &'a self,
+        conversation: ConversationNumber,
+        caller: Option<&'a EffectiveRights>,
+    ) -> AuthorityRequest<'a> {
+        let no_rights = || OpenedRights::none(self.declared(), NoGrantReason::NotNamed);
+        AuthorityRequest {
             plugin: &self.name,
-            nothing: self
-                .nothing
-                .get_or_init(|| nothing(self.declared(), NoGrantReason::NoGrant)),
+            no_rights: self.no_rights.get_or_init(no_rights),
             digest: self.digest(),
             declared: self.declared(),
             conversation,
-            caller: CallStack::of(context).map(CallStack::caller),
-        };
-        let authority = self.runtime.authorities.of_call(applicant, context).await?;
-        authority.require(&self.requirements)?;
-        Ok(authority)
+            caller,
+        }
     }
 
     /// Computes the bounds of a call from what the process, the operator and the caller say.

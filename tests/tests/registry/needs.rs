@@ -59,10 +59,10 @@ async fn a_missing_key_is_found_before_the_call_told_and_breaks_nothing() {
     assert_eq!(told["tool"], "weather#version");
     assert_eq!(
         told["message"],
-        "it needs `weather-key` (of weather.example, free for private use), which is not there"
+        "it needs `weather-key` (of weather.example, free for private use), which is not set"
     );
     assert!(
-        told["suggestion"].as_str().unwrap().contains("toolwit grant weather"),
+        told["suggestion"].as_str().unwrap().contains("grants it to `weather`"),
         "{told}"
     );
 

@@ -1,53 +1,53 @@
-//! The file of grants and its log, as the operator's commands find and change them.
+//! The location of the grants file.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
-
-use serde_json::{Value as Json, json};
-use toml_edit::{ArrayOfTables, DocumentMut, Item, Table};
+use std::path::PathBuf;
 
 use crate::environment::variable;
 use toolwit::grants::Grants;
-use toolwit::sandbox::private_file;
-use toolwit::sandbox::read_grants_file;
+use toolwit::sandbox::GrantsFile;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Names the file for commands that are not told one.
+/// The variable that names the file when no flag does.
 const VARIABLE: &str = "TOOLWIT_GRANTS";
 
-/// Where grants are.
+/// Options for the grants file.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct GrantFlags {
-    /// The file of grants [env: TOOLWIT_GRANTS] [default: toolwit/grants.toml of the user's settings]
+    /// Path to the grants file [env: TOOLWIT_GRANTS] [default: toolwit/grants.toml in the configuration directory]
     #[arg(long = "grants", value_name = "FILE")]
     grants_file: Option<PathBuf>,
 }
 
 impl GrantFlags {
-    /// The file, whether it is there or not.
+    /// Returns the file, which need not exist.
+    pub(super) fn file(&self) -> Result<GrantsFile, Error> {
+        self.path().map(GrantsFile::new)
+    }
+
+    /// Returns the path of the file.
     pub(crate) fn path(&self) -> Result<PathBuf, Error> {
         match self.named() {
-            Some(file) => Ok(file),
+            Some(path) => Ok(path),
             None => settings_file("grants.toml"),
         }
     }
 
-    /// The file that plugins run under: one that was named must be there, the user's own need not.
+    /// Returns the file that plugins run under. A named file must exist; the default one need not.
     pub(crate) fn existing(&self) -> Option<PathBuf> {
         self.named()
             .or_else(|| settings_file("grants.toml").ok().filter(|file| file.exists()))
     }
 
-    /// Reads the grants that hold; without a file there are none.
+    /// Reads the grants that plugins run under.
     pub(crate) fn read(&self) -> Result<Grants, Error> {
-        let Some(file) = self.existing() else {
+        let Some(path) = self.existing() else {
             return Ok(Grants::default());
         };
-        let wrong = |why: String| failed(&file, format!("grant nothing: {why}"));
-        let bytes = read_grants_file(&file).map_err(|error| wrong(error.to_string()))?;
-        Grants::parse(&bytes).map_err(|error| wrong(error.to_string()))
+        if !path.exists() {
+            let message = format!("the grants file {} does not exist", path.display());
+            return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message));
+        }
+        Ok(GrantsFile::new(path).read()?)
     }
 
     fn named(&self) -> Option<PathBuf> {
@@ -57,125 +57,17 @@ impl GrantFlags {
     }
 }
 
-/// A file among the user's settings.
+/// Returns the path of a file in the user's configuration directory.
 pub(crate) fn settings_file(name: &str) -> Result<PathBuf, Error> {
     use etcetera::BaseStrategy;
     let base = etcetera::choose_base_strategy().map_err(|error| {
         Error::new(
             ErrorKind::Configuration,
             Phase::Registry,
-            "there is no home directory for settings",
+            "the home directory is unknown, and with it the configuration directory",
         )
         .with_suggestion("name the file on the command line")
         .with_source(error)
     })?;
     Ok(base.config_dir().join("toolwit").join(name))
-}
-
-/// A file of grants that is being changed. Comments and order stay as they are.
-pub(super) struct GrantsFile {
-    path: PathBuf,
-    document: DocumentMut,
-    pub(super) grants: Grants,
-    /// Held until the change is written: of two changes at once, none is lost.
-    _lock: Option<fs::File>,
-}
-
-impl GrantsFile {
-    /// Reads the file, to be looked at.
-    pub(super) fn open(path: PathBuf) -> Result<Self, Error> {
-        Self::read(path, None)
-    }
-
-    /// Reads the file, or begins one, to be changed: nobody else changes it meanwhile.
-    pub(super) fn open_to_change(path: PathBuf) -> Result<Self, Error> {
-        let unlocked = |error: io::Error| failed(&path, format!("could not be locked: {error}"));
-        make_directory(&path).map_err(unlocked)?;
-        let lock = private_file::lock(&beside(&path, ".lock")).map_err(unlocked)?;
-        Self::read(path, Some(lock))
-    }
-
-    fn read(path: PathBuf, lock: Option<fs::File>) -> Result<Self, Error> {
-        let text = match read_grants_file(&path) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => "version = 1\n".to_owned(),
-            Err(error) => return Err(failed(&path, format!("could not be read: {error}"))),
-        };
-        let grants = Grants::parse(text.as_bytes()).map_err(|error| failed(&path, format!("is wrong: {error}")))?;
-        let document = text
-            .parse()
-            .map_err(|error| failed(&path, format!("is wrong: {error}")))?;
-        Ok(Self {
-            path,
-            document,
-            grants,
-            _lock: lock,
-        })
-    }
-
-    /// Adds a grant at the end.
-    pub(super) fn add(&mut self, grant: Table) -> Result<(), Error> {
-        self.tables()?.push(grant);
-        Ok(())
-    }
-
-    /// Removes every grant of a plugin. Returns how many there were.
-    pub(super) fn remove(&mut self, plugin: &str) -> Result<usize, Error> {
-        let tables = self.tables()?;
-        let before = tables.len();
-        tables.retain(|grant| grant.get("plugin").and_then(Item::as_str) != Some(plugin));
-        Ok(before - tables.len())
-    }
-
-    fn tables(&mut self) -> Result<&mut ArrayOfTables, Error> {
-        let item = self
-            .document
-            .entry("grant")
-            .or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
-        item.as_array_of_tables_mut().ok_or_else(|| {
-            failed(&self.path, "holds its grants in one line".to_owned())
-                .with_suggestion("write each as a table of its own, `[[grant]]`")
-        })
-    }
-
-    /// Writes the file as a whole, when it still can be read, and a line of what was done to the log beside it.
-    pub(super) fn save(&self, action: &str, plugin: &str, what: &[String]) -> Result<(), Error> {
-        let text = self.document.to_string();
-        Grants::parse(text.as_bytes()).map_err(|error| {
-            Error::new(
-                ErrorKind::Configuration,
-                Phase::Registry,
-                format!("this cannot be granted: {error}"),
-            )
-        })?;
-        let unwritable = |error: io::Error| failed(&self.path, format!("could not be written: {error}"));
-        make_directory(&self.path).map_err(unwritable)?;
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |time| time.as_secs());
-        let line: Json = json!({"time": now, "action": action, "plugin": plugin, "what": what});
-        // What could not be noted is not done.
-        private_file::append_line(&beside(&self.path, ".log"), &line.to_string()).map_err(unwritable)?;
-        private_file::replace(&self.path, text.as_bytes()).map_err(unwritable)
-    }
-}
-
-fn make_directory(path: &Path) -> io::Result<()> {
-    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-    directory.map_or(Ok(()), fs::create_dir_all)
-}
-
-/// The log of changes, and the lock, lie beside the grants.
-fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(ending);
-    path.with_file_name(name)
-}
-
-fn failed(path: &Path, why: String) -> Error {
-    Error::new(
-        ErrorKind::Configuration,
-        Phase::Registry,
-        format!("the grants {} {why}", path.display()),
-    )
 }

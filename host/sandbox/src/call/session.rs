@@ -124,11 +124,11 @@ impl Session {
     ) -> Result<ToolResult, Error> {
         let limits = self.plugin.limits_for(context)?;
         CallStack::require_outside(context, self.number)?;
-        authority.require_whole()?;
+        authority.require_full_rights()?;
         let linked = self.plugin.linked(context).await?;
         let (mut state, waited) = self.enter(context, &limits).await?;
         state.notice_abandoned();
-        if state.notice_grants(&authority.granted) || state.notice_variables(authority) {
+        if state.notice_grants(&authority.rights) || state.notice_variables(authority) {
             self.is_alive.store(false, Ordering::Relaxed);
         }
         let key = self.target_key(function, target, &mut arguments)?;
@@ -351,8 +351,9 @@ impl State {
     /// one was dropped.
     fn notice_grants(&mut self, granted: &Arc<OpenedRights>) -> bool {
         let earlier = self.granted.replace(granted.clone());
-        let may_go_on = earlier
-            .is_none_or(|earlier| Arc::ptr_eq(&earlier, granted) || granted.effective.continues(&earlier.effective));
+        let may_go_on = earlier.is_none_or(|earlier| {
+            Arc::ptr_eq(&earlier, granted) || granted.effective.can_keep_instance_of(&earlier.effective)
+        });
         if may_go_on || self.instance.is_none() {
             return false;
         }
@@ -363,13 +364,8 @@ impl State {
     /// An instance that was made with other values does not live on: it would go on with a key that was taken back. Returns
     /// whether one was dropped.
     fn notice_variables(&mut self, authority: &Authority) -> bool {
-        let now: Vec<_> = authority
-            .variables()
-            .into_iter()
-            .map(|(name, value)| (name, Zeroizing::new(value)))
-            .collect();
-        let is_same = self.variables == now;
-        self.variables = now;
+        let is_same = self.variables == authority.variables;
+        self.variables.clone_from(&authority.variables);
         if is_same || self.instance.is_none() {
             return false;
         }

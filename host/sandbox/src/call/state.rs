@@ -1,6 +1,5 @@
 //! What the host holds for one instance: its WASI world, its meters, its log.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use wasmtime::component::{ResourceTable, Val};
@@ -11,6 +10,7 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 use super::instance::CallClock;
 use super::limiter::Limiter;
 use super::stop::{StopCause, StopFlag};
+use crate::grants::EffectiveRights;
 use crate::grants::authority::{Authority, KeyValueStore, OpenedRights};
 use crate::link::files::{Files, FilesView};
 use crate::link::host_api::{CallStack, Reach};
@@ -28,7 +28,7 @@ pub(crate) struct HostState {
     http: WasiHttpCtx,
     gate: Gate,
     files: Files,
-    granted: Arc<OpenedRights>,
+    rights: Arc<OpenedRights>,
     plugin: Arc<str>,
     keyvalue: Arc<dyn KeyValueStore>,
     resources: ResourceTable,
@@ -88,10 +88,10 @@ impl HostState {
             wasi: wasi::context(stdio, &log, authority),
             http: wasi::http_context(),
             gate: Gate::new(network.clone()),
-            granted: authority.granted.clone(),
+            rights: authority.rights.clone(),
             plugin: authority.plugin.clone(),
             keyvalue: authority.keyvalue.clone(),
-            files: Files::new(authority.granted.directories.clone()),
+            files: Files::new(authority.rights.directories()),
             resources,
             reach: None,
             reaches: linked.reaches(),
@@ -151,10 +151,10 @@ impl HostState {
             .unwrap_or_default()
     }
 
-    /// The settings, for the host functions that show them.
-    pub(crate) fn settings(&mut self) -> &BTreeMap<String, String> {
+    /// Returns the rights that decide which settings the guest may read.
+    pub(crate) fn settings(&mut self) -> &EffectiveRights {
         self.meter.count_host_call();
-        &self.granted.effective.config
+        &self.rights.effective
     }
 
     /// The key–value store, for the host functions that work on it.
@@ -163,7 +163,7 @@ impl HostState {
         keyvalue::Access {
             store: self.keyvalue.clone(),
             plugin: self.plugin.clone(),
-            bytes_max: self.granted.effective.keyvalue.as_ref().map(|rule| rule.quota_bytes),
+            bytes_max: self.rights.effective.key_value_bytes_max(),
         }
     }
 

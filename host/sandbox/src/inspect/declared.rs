@@ -1,27 +1,27 @@
-//! What a component asks for, by what it imports.
+//! The capabilities that a component declares by its imports.
 
 use serde::Serialize;
 
-/// A kind of authority.
+/// A kind of access that can be granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Capability {
-    /// Requests over HTTP.
+    /// HTTP requests.
     Http,
     /// Directories.
     Files,
-    /// Environment variables, secrets exposed in them included.
+    /// Environment variables, including exposed secrets.
     Env,
-    /// Settings.
+    /// Settings of `wasi:config`.
     Config,
-    /// The key–value store.
+    /// A key–value store.
     Keyvalue,
     /// Calls of other tools.
     Tools,
-    /// Values that travel with a call.
+    /// Values of the call's context.
     Context,
-    /// The objects that the tools of a conversation share.
+    /// The blackboard, whose objects the tools of a conversation share.
     Blackboard,
     /// Clocks.
     Clock,
@@ -29,7 +29,8 @@ pub enum Capability {
     Random,
 }
 
-/// Which interfaces stand for a capability. An import is not yet a use, but there is no use without it.
+/// The interfaces that declare a capability. A component may import an interface without using it, but cannot use it without
+/// importing it.
 const INTERFACES: [(&str, Capability); 12] = [
     ("toolwit:plugin/blackboard", Capability::Blackboard),
     ("toolwit:plugin/context", Capability::Context),
@@ -45,7 +46,7 @@ const INTERFACES: [(&str, Capability); 12] = [
     ("wasi:random/random", Capability::Random),
 ];
 
-/// What a component asks for.
+/// The capabilities that a component declares by its imports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct DeclaredCapabilities {
@@ -53,7 +54,7 @@ pub struct DeclaredCapabilities {
 }
 
 impl DeclaredCapabilities {
-    /// Reads the names of a component's imports.
+    /// Reads the capabilities from the names of a component's imports.
     pub fn from_imports<'a>(imports: impl IntoIterator<Item = &'a str>) -> Self {
         let mut capabilities: Vec<_> = imports
             .into_iter()
@@ -70,13 +71,13 @@ impl DeclaredCapabilities {
         Self { capabilities }
     }
 
-    /// Tells whether it asks for this.
+    /// Returns whether a capability is declared.
     #[must_use]
     pub fn has(&self, capability: Capability) -> bool {
         self.capabilities.contains(&capability)
     }
 
-    /// Lists what it asks for.
+    /// Returns the declared capabilities, in order.
     #[must_use]
     pub fn capabilities(&self) -> &[Capability] {
         &self.capabilities

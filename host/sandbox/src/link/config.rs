@@ -21,17 +21,17 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
             |mut state: StoreContextMut<'_, HostState>, _, arguments, results| {
                 let settings = state.data_mut().settings();
                 let found = match arguments {
-                    [Val::String(key)] => settings.get(key).cloned(),
+                    [Val::String(key)] => settings.setting(key).map(str::to_owned),
                     _ => None,
                 };
                 answer(results, Val::Option(found.map(|value| Box::new(Val::String(value)))))
             },
         )?;
         store.func_new("get-all", |mut state: StoreContextMut<'_, HostState>, _, _, results| {
-            let pair = |(key, value): (&String, &String)| {
-                Val::Tuple(vec![Val::String(key.clone()), Val::String(value.clone())])
+            let pair = |(key, value): (&str, &str)| {
+                Val::Tuple(vec![Val::String(key.to_owned()), Val::String(value.to_owned())])
             };
-            let all = state.data_mut().settings().iter().map(pair).collect();
+            let all = state.data_mut().settings().settings().map(pair).collect();
             answer(results, Val::List(all))
         })?;
     }

@@ -151,11 +151,7 @@ impl CurrentGrants {
         }
     }
 
-    fn load(
-        &self,
-        file: &Path,
-        quotas: &mut HashMap<PathBuf, Arc<DirectoryQuota>>,
-    ) -> Result<LoadedGrants, Error> {
+    fn load(&self, file: &Path, quotas: &mut HashMap<PathBuf, Arc<DirectoryQuota>>) -> Result<LoadedGrants, Error> {
         let bytes = read_grants_file(file).map_err(|error| unreadable(file, &error))?;
         let grants = Grants::parse(&bytes).map_err(|error| invalid(file, &error))?;
         let open_all = |grant: &Grant| -> Result<Vec<_>, Error> {
@@ -198,12 +194,7 @@ impl CurrentGrants {
 }
 
 impl LoadedGrants {
-    fn rights(
-        &mut self,
-        request: AuthorityRequest<'_>,
-        ledger: &mut Ledger,
-        grant_use: GrantUse,
-    ) -> Arc<OpenedRights> {
+    fn rights(&mut self, request: AuthorityRequest<'_>, ledger: &mut Ledger, grant_use: GrantUse) -> Arc<OpenedRights> {
         let key = (request.plugin.to_string(), request.digest.to_owned());
         if let Some(rights) = self.rights.get(&key) {
             return rights.clone();

@@ -25,7 +25,6 @@ pub(crate) use directory::OpenDirectory;
 pub(crate) use directory_quota::{DirectoryQuota, ENTRY_BYTES, disk_full};
 pub use key_value_store::{KeyValueError, KeyValueStore, MemoryKeyValueStore};
 pub(crate) use provider::AuthorityProvider;
-pub(crate) use redact::Redactor;
 #[cfg(feature = "network")]
 pub(crate) use redact::StreamMask;
 pub use refusal::MissingGrant;

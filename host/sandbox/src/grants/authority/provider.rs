@@ -134,7 +134,10 @@ fn variables(effective: &EffectiveRights, secrets: &[Secret]) -> (Vec<(String, Z
     let has_value = |name: &String| variables.iter().any(|(variable, _)| variable == name);
     let is_exposed = |name: &String| rules.secrets.iter().any(|rule| rule.exposed_as.as_ref() == Some(name));
     let granted = rules.env.iter().map(|rule| &rule.name);
-    let missing = granted.filter(|name| !has_value(name) && !is_exposed(name)).cloned().collect();
+    let missing = granted
+        .filter(|name| !has_value(name) && !is_exposed(name))
+        .cloned()
+        .collect();
     (variables, missing)
 }
 

@@ -197,9 +197,7 @@ fn check_value(name: &str, value: &str) -> Result<(), SecretError> {
         why,
     };
     if value.len() < VALUE_BYTES_MIN {
-        return Err(unusable(
-            "is shorter than 8 bytes, so that it cannot be redacted",
-        ));
+        return Err(unusable("is shorter than 8 bytes, so that it cannot be redacted"));
     }
     if value.chars().any(char::is_control) {
         return Err(unusable("contains a line break or another control character"));

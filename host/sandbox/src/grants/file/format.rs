@@ -97,7 +97,12 @@ impl Grants {
         for grant in file.grant {
             let byte = grant.span().start;
             let position = FilePosition::of(text, byte);
-            grants.push(grant.into_inner().check(position).map_err(|error| invalid(byte, error))?);
+            grants.push(
+                grant
+                    .into_inner()
+                    .check(position)
+                    .map_err(|error| invalid(byte, error))?,
+            );
         }
         Ok(Self { grants })
     }

@@ -120,7 +120,9 @@ impl GrantsFile {
                 .map_err(|error| not_grantable(format!("the directory `{}`: {error}", rule.host.display())))?;
         }
         let table = grant.to_table(now()).map_err(not_grantable)?;
-        self.change("grant", &grant.plugin, &grant.rules.describe(), |grants| grants.push(table))
+        self.change("grant", &grant.plugin, &grant.rules.describe(), |grants| {
+            grants.push(table)
+        })
     }
 
     /// Removes every grant of a plugin. Returns how many there were.
@@ -149,9 +151,9 @@ impl GrantsFile {
         create_directory_of(&self.path).map_err(write_error)?;
         let _lock = private_file::lock(&private_file::sibling(&self.path, ".lock")).map_err(write_error)?;
         let (text, _) = self.read_text()?;
-        let mut document: DocumentMut = text
-            .parse()
-            .map_err(|error: toml_edit::TomlError| self.error(GrantsFileErrorReason::NotGrantable(error.to_string())))?;
+        let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
+            self.error(GrantsFileErrorReason::NotGrantable(error.to_string()))
+        })?;
         let tables = document
             .entry("grant")
             .or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()))
@@ -295,7 +297,10 @@ random = "real"
         let host = directory.path().join("missing");
         let rules = format!("files = [{{ host = '{}', guest = \"/in\" }}]", host.display());
         let error = GrantsFile::new(&path).grant(&new_grant(&rules)).unwrap_err();
-        assert!(matches!(error.reason, GrantsFileErrorReason::NotGrantable(_)), "{error}");
+        assert!(
+            matches!(error.reason, GrantsFileErrorReason::NotGrantable(_)),
+            "{error}"
+        );
         assert!(!path.exists(), "nothing is written");
     }
 }

@@ -4,8 +4,9 @@ use std::fmt;
 use std::net::IpAddr;
 
 use super::address::AddressClass;
+use super::decide::decide;
 use super::directory_rule::AccessMode;
-use super::effective::NoGrantReason;
+use super::effective::{EffectiveRights, NoGrantReason};
 use super::request_target::RequestTarget;
 use super::secret_rule::SecretSource;
 use crate::inspect::declared::Capability;
@@ -74,6 +75,39 @@ impl Decision {
     #[must_use]
     pub fn is_allowed(&self) -> bool {
         matches!(self, Self::Allowed { .. })
+    }
+}
+
+/// A [`Decision`] with the text of the rule that allows the access.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// The decision.
+    pub decision: Decision,
+    /// The rule that allows the access; `None` for a denial, and for an access that needs no grant.
+    pub rule: Option<String>,
+}
+
+impl Explanation {
+    /// Decides, and describes the rule.
+    #[must_use]
+    pub fn new(rights: &EffectiveRights, request: &AccessRequest<'_>) -> Self {
+        let decision = decide(rights, request);
+        let rule = match decision {
+            Decision::Allowed { rule: Some(number) } => rights.describe_rule(request, number),
+            _ => None,
+        };
+        Self { decision, rule }
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.decision, &self.rule) {
+            (Decision::Allowed { rule: Some(number) }, Some(rule)) => write!(f, "rule {number}: {rule}"),
+            (Decision::Allowed { .. }, _) => f.write_str("it needs no grant"),
+            (Decision::Denied(denial), _) => denial.fmt(f),
+        }
     }
 }
 

@@ -147,11 +147,7 @@ impl FromStr for AddressRange {
     type Err = RuleError;
 
     fn from_str(text: &str) -> Result<Self, RuleError> {
-        let bad = || {
-            RuleError::new(format!(
-                "`{text}` is not an address or a range such as `10.0.0.0/8`"
-            ))
-        };
+        let bad = || RuleError::new(format!("`{text}` is not an address or a range such as `10.0.0.0/8`"));
         let (first, bits) = match text.split_once('/') {
             Some((first, bits)) => (first, Some(bits)),
             None => (text, None),

@@ -61,7 +61,11 @@ fn rule_for(rights: &EffectiveRights, request: &AccessRequest<'_>) -> Result<Opt
         return Err(Denial::NoGrant(reason));
     }
     let only_rule = |is_granted: bool| {
-        if is_granted { Ok(1) } else { Err(Denial::NoRule(capability)) }
+        if is_granted {
+            Ok(1)
+        } else {
+            Err(Denial::NoRule(capability))
+        }
     };
     match request {
         AccessRequest::Http(target) => http(&rules.http, target),
@@ -71,10 +75,14 @@ fn rule_for(rights: &EffectiveRights, request: &AccessRequest<'_>) -> Result<Opt
             find_name(names, name, capability, "the secret")
         }
         AccessRequest::Variable(name) => variable(rights, name),
-        AccessRequest::Setting(key) => find_name(rules.config.keys().map(String::as_str), key, capability, "the setting"),
+        AccessRequest::Setting(key) => {
+            find_name(rules.config.keys().map(String::as_str), key, capability, "the setting")
+        }
         AccessRequest::KeyValue => only_rule(rules.keyvalue.is_some()),
         AccessRequest::Tool(id) => find_name(rules.tools.iter().map(String::as_str), id, capability, "the tool"),
-        AccessRequest::ContextKey(key) => find_name(rules.context.iter().map(String::as_str), key, capability, "the key"),
+        AccessRequest::ContextKey(key) => {
+            find_name(rules.context.iter().map(String::as_str), key, capability, "the key")
+        }
         AccessRequest::Blackboard(mode) => match rules.blackboard {
             Some(AccessMode::Read) if *mode == AccessMode::ReadWrite => Err(reading_only(0)),
             granted => only_rule(granted.is_some()),
@@ -147,7 +155,8 @@ fn writable_parent(rights: &EffectiveRights, inner: usize, path: &Path) -> Optio
         Some(rights.host_directory(index)?.join(below))
     };
     let file = on_host(inner)?;
-    (0..rules.len()).find(|index| rules[*index].access == AccessMode::ReadWrite && on_host(*index).as_ref() == Some(&file))
+    (0..rules.len())
+        .find(|index| rules[*index].access == AccessMode::ReadWrite && on_host(*index).as_ref() == Some(&file))
 }
 
 fn reading_only(index: usize) -> Denial {

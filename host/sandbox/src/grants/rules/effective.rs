@@ -199,7 +199,9 @@ impl EffectiveRights {
     pub fn directory_mode(&self, guest: &str) -> Option<AccessMode> {
         let own = self.rules.files.iter().position(|rule| rule.guest == guest)? + 1;
         let is_own = |mode| self.require(&AccessRequest::File(guest, mode)) == Ok(Some(own));
-        [AccessMode::ReadWrite, AccessMode::Read].into_iter().find(|mode| is_own(*mode))
+        [AccessMode::ReadWrite, AccessMode::Read]
+            .into_iter()
+            .find(|mode| is_own(*mode))
     }
 
     /// Returns whether the plugin may read an environment variable.

@@ -8,7 +8,8 @@ use std::fmt;
 pub struct RuleError(String);
 
 impl RuleError {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
+    /// Creates an error from its text.
+    pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }
 }

@@ -277,7 +277,10 @@ pub(super) fn split_location(text: &str) -> Result<(&str, Option<u16>, Option<St
         _ => (authority, None),
     };
     let port: Option<u16> = port.map(str::parse).transpose().map_err(|_| {
-        RuleError::new(format!("`{}` is not of the form `HOST[:PORT][/PATH]`", text.escape_debug()))
+        RuleError::new(format!(
+            "`{}` is not of the form `HOST[:PORT][/PATH]`",
+            text.escape_debug()
+        ))
     })?;
     let path = path.split(['?', '#']).next().unwrap_or_default();
     Ok((host, port, (path.len() > 1).then(|| path.to_owned())))

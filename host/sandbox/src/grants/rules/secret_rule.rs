@@ -155,7 +155,9 @@ impl TryFrom<SecretRuleFormat> for SecretRule {
             check_variable(variable)?;
         }
         let placements: Vec<_> = [
-            format.header.map(|header| SecretPlacement::Header(header.to_ascii_lowercase())),
+            format
+                .header
+                .map(|header| SecretPlacement::Header(header.to_ascii_lowercase())),
             format.query.map(SecretPlacement::Query),
             format.bearer.then_some(SecretPlacement::Bearer),
             format.basic.then_some(SecretPlacement::Basic),
@@ -173,7 +175,9 @@ impl TryFrom<SecretRuleFormat> for SecretRule {
             }
         };
         if target.is_none() && !format.expose {
-            return Err(RuleError::new("the secret is never used: name the `host` to which it is sent"));
+            return Err(RuleError::new(
+                "the secret is never used: name the `host` to which it is sent",
+            ));
         }
         Ok(Self {
             name: format.name,
@@ -238,7 +242,9 @@ impl SecretTarget {
     ) -> Result<Self, RuleError> {
         let host = HostPattern::parse(host)?;
         if !matches!(host, HostPattern::Exactly(_)) {
-            return Err(RuleError::new("a secret is sent to one host; the pattern `*` is not allowed"));
+            return Err(RuleError::new(
+                "a secret is sent to one host; the pattern `*` is not allowed",
+            ));
         }
         let port = port.unwrap_or(HTTPS_PORT);
         let path = path.unwrap_or_else(|| "/".to_owned());
@@ -328,7 +334,12 @@ impl fmt::Display for SecretRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.name)?;
         if let Some(target) = &self.target {
-            let SecretTarget { host, port, path, placement } = target;
+            let SecretTarget {
+                host,
+                port,
+                path,
+                placement,
+            } = target;
             write!(f, " to https://{host}:{port}{path} as {placement}")?;
         }
         match &self.exposed_as {

@@ -36,7 +36,9 @@ impl EnvRule {
     pub fn new(name: &str, value: Option<&str>) -> Result<Self, RuleError> {
         check_variable(name)?;
         if value.is_some_and(|value| value.contains('\0')) {
-            return Err(RuleError::new(format!("the value of `{name}` contains a NUL character")));
+            return Err(RuleError::new(format!(
+                "the value of `{name}` contains a NUL character"
+            )));
         }
         Ok(Self {
             name: name.to_owned(),
@@ -98,13 +100,17 @@ impl From<KeyValueRule> for KeyValueRuleFormat {
 /// Reads a quota such as `10MiB`.
 pub(super) fn parse_quota(text: &str) -> Result<u64, RuleError> {
     let quota: Result<ByteCount, UnitError> = text.parse();
-    quota.map(|quota| quota.0).map_err(|error| RuleError::new(error.to_string()))
+    quota
+        .map(|quota| quota.0)
+        .map_err(|error| RuleError::new(error.to_string()))
 }
 
 /// Writes a quota so that [`parse_quota`] reads the same number.
 pub(super) fn quota_text(bytes: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    let unit = UNITS.into_iter().find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit));
+    let unit = UNITS
+        .into_iter()
+        .find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit));
     unit.map_or_else(|| bytes.to_string(), |(unit, name)| format!("{}{name}", bytes / unit))
 }
 

@@ -10,7 +10,7 @@ use wasmtime::StoreContextMut;
 use super::reach::Reach;
 use crate::call::state::HostState;
 use crate::call::tally::{Full, Tally};
-use crate::grants::{AccessRequest, Decision, EffectiveRights, decide};
+use crate::grants::{AccessRequest, EffectiveRights};
 use crate::link::http::HttpBudget;
 use toolwit_core::limits::LimitRequest;
 use toolwit_core::{Error, ErrorKind, LimitUse, Phase};
@@ -107,9 +107,9 @@ pub(super) async fn call(
     let session = store.data().session();
     let (fuel, http) = (store.get_fuel()?, store.data().http_budget());
     let reach = store.data_mut().reach()?;
-    let effective = &reach.authority.granted.effective;
-    if let Decision::Denied(denial) = decide(effective, &AccessRequest::Tool(tool)) {
-        reach.authority.deny(format!("call `{tool}`"), &denial, "--tool", tool);
+    let effective = &reach.authority.rights.effective;
+    if let Err(denial) = effective.require(&AccessRequest::Tool(tool)) {
+        reach.authority.deny(format!("call `{tool}`"), &denial, "tools", tool);
         let message = format!("it may not call `{tool}`: {denial}");
         return Ok(Err(ToolError::Model(Error::new(
             ErrorKind::Denied,
@@ -176,7 +176,7 @@ fn deeper(reach: &Reach, session: Option<u64>, http: Option<Arc<HttpBudget>>) ->
         calls: reach.nested_calls().clone(),
         http,
         sessions: sessions.iter().copied().chain(session).collect(),
-        caller: Arc::new(reach.authority.granted.effective.clone()),
+        caller: Arc::new(reach.authority.rights.effective.clone()),
     })
 }
 

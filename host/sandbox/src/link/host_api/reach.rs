@@ -9,7 +9,7 @@ use super::values::weight;
 use crate::call::instance::CallClock;
 use crate::call::tally::Tally;
 use crate::grants::authority::Authority;
-use crate::grants::{AccessMode, AccessRequest, Decision, decide};
+use crate::grants::{AccessMode, AccessRequest};
 use crate::link::log::printable;
 use toolwit_core::limits::{ByteCount, CallLimits};
 use toolwit_core::{Artifact, BlackboardEntry, ToolContext};
@@ -58,10 +58,10 @@ impl Reach {
 
     /// Reads a granted key of the context as JSON.
     pub(super) fn context_value(&self, key: &str) -> Option<String> {
-        let effective = &self.authority.granted.effective;
-        match decide(effective, &AccessRequest::ContextKey(key)) {
-            Decision::Allowed { .. } => self.context.get(key).map(ToString::to_string),
-            Decision::Denied(denial) => {
+        let effective = &self.authority.rights.effective;
+        match effective.require(&AccessRequest::ContextKey(key)) {
+            Ok(_) => self.context.get(key).map(ToString::to_string),
+            Err(denial) => {
                 // Not told to the guest, to which a key that it may not read is not there.
                 tracing::debug!(plugin = %self.authority.plugin, key, %denial, "a key of the context was refused");
                 None
@@ -145,15 +145,20 @@ impl Reach {
 
     /// Decides about the objects of the conversation. What is refused is told to whoever reads how the call went.
     fn may_use_blackboard(&self, wanted: AccessMode) -> Result<(), String> {
-        match decide(&self.authority.granted.effective, &AccessRequest::Blackboard(wanted)) {
-            Decision::Allowed { .. } => Ok(()),
-            Decision::Denied(denial) => {
+        match self
+            .authority
+            .rights
+            .effective
+            .require(&AccessRequest::Blackboard(wanted))
+        {
+            Ok(_) => Ok(()),
+            Err(denial) => {
                 let what = match wanted {
                     AccessMode::Read => "read the blackboard",
                     _ => "write to the blackboard",
                 };
                 self.authority
-                    .deny(what.to_owned(), &denial, "--blackboard", &wanted.to_string());
+                    .deny(what.to_owned(), &denial, "blackboard", &wanted.to_string());
                 Err(format!("it may not {what}: {denial}"))
             }
         }

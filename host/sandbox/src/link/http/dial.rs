@@ -102,11 +102,11 @@ async fn checked_addresses(admitted: &Admitted) -> Result<Vec<IpAddr>, Error> {
     };
     for address in &addresses {
         if let Err(denial) = decide_address(&admitted.rule, *address) {
-            admitted.authority.refuse(Refusal {
-                wanted: format!("send `{}`", admitted.target),
-                why: denial.to_string(),
-                suggestion: format!("add `addresses = [\"{address}\"]` to the rule when that is meant"),
-            });
+            admitted.authority.refuse(Refusal::new(
+                format!("send `{}`", admitted.target),
+                denial.to_string(),
+                format!("add `addresses = [\"{address}\"]` to the rule to allow this address"),
+            ));
             return Err(Error::DestinationIpProhibited);
         }
     }

@@ -25,7 +25,7 @@ pub use resolve::{Resolve, ResolveFuture};
 pub(crate) use trust::ExtraRoots;
 
 use crate::grants::authority::{Authority, Refusal};
-use crate::grants::{AccessRequest, Decision, HttpRule, RequestTarget, decide};
+use crate::grants::{HttpRule, RequestTarget};
 
 type Sent<T> = Box<dyn Future<Output = Result<T, Error>> + Send>;
 
@@ -129,11 +129,7 @@ impl Gate {
     fn admit(&self, request: &http::Request<WasiBody>) -> Result<Admitted, Error> {
         let call = self.call.as_ref().ok_or(Error::HttpRequestDenied)?;
         let refuse = |wanted: String, why: String, suggestion: String| {
-            call.authority.refuse(Refusal {
-                wanted,
-                why,
-                suggestion,
-            });
+            call.authority.refuse(Refusal::new(wanted, why, suggestion));
             Error::HttpRequestDenied
         };
         let uri = request.uri();
@@ -150,16 +146,12 @@ impl Gate {
                 "change the request".to_owned(),
             )
         })?;
-        let effective = &call.authority.granted.effective;
-        let rule = match decide(effective, &AccessRequest::Http(&target)) {
-            Decision::Allowed { rule } => effective.http.get(rule - 1).cloned().ok_or(Error::HttpRequestDenied)?,
-            Decision::Denied(denial) => {
-                let wanted = target.to_string();
-                call.authority
-                    .deny(format!("send `{target}`"), &denial, "--http", &wanted);
-                return Err(Error::HttpRequestDenied);
-            }
-        };
+        let rule = call.authority.rights.effective.http_rule(&target).map_err(|denial| {
+            let access = format!("send `{target}`");
+            call.authority.deny(access, &denial, "http", &target.to_string());
+            Error::HttpRequestDenied
+        })?;
+        let rule = rule.clone();
         let budget = call.budget();
         if let Err(full) = budget.take_request() {
             let why = format!(
