@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolwit::limits::LimitRequest;
 use toolwit::sandbox::{Plugin, Scope};
-use toolwit::tool::{Lookup, name_available_tools};
+use toolwit::tool::{ToolLookup, name_available_tools};
 use toolwit::{Error, Tool, ToolContext, ToolResult, ToolSet};
 
 /// One conversation over some plugins.
@@ -44,9 +44,9 @@ impl Conversation {
     #[must_use]
     pub fn tool(&self, name: &str) -> Arc<dyn Tool> {
         match self.tools.look_up(name) {
-            Lookup::Found(named) => named.tool,
-            Lookup::Removed(_) => panic!("`{name}` was removed"),
-            Lookup::Unknown(_) => panic!("there is no `{name}` among {:?}", self.names()),
+            ToolLookup::Found(named) => named.tool,
+            ToolLookup::Removed(_) => panic!("`{name}` was removed"),
+            ToolLookup::Unknown(_) => panic!("there is no `{name}` among {:?}", self.names()),
         }
     }
 
@@ -78,7 +78,7 @@ impl Conversation {
     /// Calls a tool that must succeed, and returns its value.
     pub async fn value(&mut self, name: &str, arguments: Value) -> Value {
         match self.call(name, arguments).await {
-            Ok(result) if !result.is_error => result.value.expect("a plugin's result has a value"),
+            Ok(result) if !result.is_error() => result.value.expect("a plugin's result has a value"),
             Ok(result) => panic!("`{name}` failed: {}", result.for_llm),
             Err(error) => panic!("`{name}` could not be called: {error}: {error:#?}"),
         }

@@ -75,7 +75,7 @@ impl ToolLoop<'_> {
         let wall_ms = millis(finished.wall);
         let Answer { result, kind, failure } = answer_of(&tool, finished.outcome);
         let (name, id) = (tool.name.clone(), tool.definition.id.clone());
-        let (call, is_error) = (prepared.call, result.is_error);
+        let (call, is_error) = (prepared.call, result.is_error());
         let arguments = prepared.arguments.unwrap_or_default();
         self.tally.calls.push(CallRecord {
             id: call.id.clone(),
@@ -119,7 +119,7 @@ impl ToolLoop<'_> {
         let is_nested = tool.is_agent() && self.conversation.drops_nested_artifacts;
         self.conversation
             .history
-            .answer(call, result.content(), result.is_error);
+            .answer(call, result.content(), result.is_error());
         let mut completed = CompletedCall::new(call.id.clone(), name, arguments, tool, result);
         let injected = self.inject(&mut completed);
         if !goes_on {
@@ -154,14 +154,14 @@ impl ToolLoop<'_> {
             self.tell_cut(call, name, cut, followed.bytes);
         }
         Consequence {
-            direct: (result.return_direct && !result.is_error).then(|| result.content()),
+            direct: result.is_final().then(|| result.content()),
             signal: result.signal,
             failure: None,
         }
     }
 
     fn tell_user(&self, result: &ToolResult) {
-        let Some(text) = result.for_user.as_deref().filter(|_| !result.silent) else {
+        let Some(text) = result.user_text() else {
             return;
         };
         let output = self.context.output();
@@ -219,7 +219,7 @@ fn answer_of(tool: &NamedTool, outcome: Outcome) -> Answer {
                 if let Some(source) = &result.source {
                     tracing::warn!(tool = %name, error = %source, "the tool failed");
                 }
-                let kind = result.is_error.then_some(ErrorKind::Tool);
+                let kind = result.is_error().then_some(ErrorKind::Tool);
                 return Answer {
                     result,
                     kind,

@@ -20,7 +20,7 @@ use super::tool_loop::ToolLoop;
 use crate::injection::CallGate;
 use crate::model::Delivery;
 use toolwit_core::{Error, ErrorKind};
-use toolwit_core::{Lookup, NamedTool, Signal};
+use toolwit_core::{NamedTool, Signal, ToolLookup};
 
 /// How long tools may take to end after they were told to stop. A plugin's call ends within milliseconds; Rust code that
 /// does not listen is dropped.
@@ -74,7 +74,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
                 };
                 let state = match (allowance.refuse(place), toolbox.look_up(&prepared.wanted)) {
                     (Some(error), _) => State::Refused(error),
-                    (None, Lookup::Found(tool)) if run.gate(&tool) == CallGate::Ungated => admit(tool, &prepared),
+                    (None, ToolLookup::Found(tool)) if run.gate(&tool) == CallGate::Ungated => admit(tool, &prepared),
                     (None, _) => State::Unresolved,
                 };
                 (place, Slot { prepared, state })
@@ -120,12 +120,12 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         let toolbox = &self.run.conversation.toolbox;
         let wanted = &slot.prepared.wanted;
         slot.state = match toolbox.look_up(wanted) {
-            Lookup::Found(tool) => match self.run.gate(&tool) {
+            ToolLookup::Found(tool) => match self.run.gate(&tool) {
                 CallGate::Locked(guidance) => State::Guided(tool.name, guidance),
                 _ => admit(tool, &slot.prepared),
             },
-            Lookup::Removed(_) => State::Refused(removed_tool(wanted)),
-            Lookup::Unknown(nearest) => match path_to(wanted, toolbox.callable()) {
+            ToolLookup::Removed(_) => State::Refused(removed_tool(wanted)),
+            ToolLookup::Unknown(nearest) => match path_to(wanted, toolbox.callable()) {
                 Some(path) => State::Refused(folded_tool(wanted, &path)),
                 None => {
                     self.unknown = Some(wanted.clone());

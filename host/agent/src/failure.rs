@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::outcome::{RunOutcome, StopReason};
 use crate::model::{Cost, ModelError};
 use toolwit_core::ToolName;
-use toolwit_core::{Error, ErrorKind, LimitUse, Phase};
+use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
 /// A run that ended without the full answer; what it reached is kept.
 #[derive(Clone, Debug)]
@@ -117,21 +117,23 @@ impl RunFailure {
         let limit = |limit| Error::new(ErrorKind::LoopLimit, Phase::Execute, message.clone()).with_limit(limit);
         let model = || Error::new(ErrorKind::Model, Phase::Model, message.clone());
         match self {
-            Self::IterationLimit { max } => limit(LimitUse::new("iterations_max", u64::from(*max), u64::from(*max)))
-                .with_suggestion(
+            Self::IterationLimit { max } => {
+                limit(ExceededLimit::new("iterations_max", u64::from(*max), u64::from(*max))).with_suggestion(
                     "look for a loop in the tool calls, split an overly complex task, or raise `iterations_max`",
-                ),
-            Self::TokenLimit { max, used } => {
-                limit(LimitUse::new("tokens_max", *max, *used)).with_suggestion("ask for less, or raise `tokens_max`")
+                )
             }
-            Self::CostLimit { max, used } => limit(LimitUse::new("cost_nano_usd_max", max.nano_usd(), used.nano_usd()))
-                .with_suggestion("ask for less, take a cheaper model, or raise the budget"),
+            Self::TokenLimit { max, used } => limit(ExceededLimit::new("tokens_max", *max, *used))
+                .with_suggestion("ask for less, or raise `tokens_max`"),
+            Self::CostLimit { max, used } => {
+                limit(ExceededLimit::new("cost_nano_usd_max", max.nano_usd(), used.nano_usd()))
+                    .with_suggestion("ask for less, take a cheaper model, or raise the budget")
+            }
             Self::WallClockLimit { max } => {
                 let max_ms = u64::try_from(max.as_millis()).unwrap_or(u64::MAX);
-                limit(LimitUse::new("wall_ms_max", max_ms, max_ms))
+                limit(ExceededLimit::new("wall_ms_max", max_ms, max_ms))
                     .with_suggestion("look for the slow tool in the trace, or raise `wall_ms_max`")
             }
-            Self::CallLimit { max } => limit(LimitUse::new("calls_max", u64::from(*max), u64::from(*max)))
+            Self::CallLimit { max } => limit(ExceededLimit::new("calls_max", u64::from(*max), u64::from(*max)))
                 .with_suggestion("look for a loop in the tool calls, or raise `calls_max`"),
             Self::UnknownTools { available, .. } => Error::new(ErrorKind::UnknownTool, Phase::Validate, message)
                 .with_suggestion(format!("the tools are {}", list(available))),

@@ -17,7 +17,7 @@ pub(super) fn path_to(wanted: &str, tools: &ToolSet) -> Option<Vec<String>> {
 }
 
 fn leads_to(wanted: &str, facade: &Arc<dyn Tool>, path: &mut Vec<String>) -> bool {
-    let Some(behind) = facade.unfolds() else {
+    let Some(behind) = facade.facade() else {
         return false;
     };
     if path.len() > FACADE_DEPTH_MAX {

@@ -6,15 +6,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::event::Event;
 use super::tool_loop::ToolLoop;
-use toolwit_core::{Arguments, Background, Late, NamedTool, Signal, ToolCall, ToolContext, ToolResult};
+use toolwit_core::{Arguments, BackgroundTasks, LateResult, NamedTool, Signal, ToolCall, ToolContext, ToolResult};
 
 /// The calls of a conversation that go on in the background, and what came of them.
 pub(super) struct LateResults {
-    background: Background,
+    background: BackgroundTasks,
     /// The calls whose result is still to come.
     open: HashMap<String, OpenCall>,
     /// What came and was not told yet.
-    arrived: VecDeque<Late>,
+    arrived: VecDeque<LateResult>,
 }
 
 /// A call that was answered as one that goes on.
@@ -27,7 +27,7 @@ struct OpenCall {
 impl LateResults {
     pub(super) fn new(conversation: &CancellationToken) -> Self {
         Self {
-            background: Background::new(conversation),
+            background: BackgroundTasks::new(conversation),
             open: HashMap::new(),
             arrived: VecDeque::new(),
         }
@@ -47,7 +47,7 @@ impl LateResults {
         tool: &NamedTool,
         result: &ToolResult,
     ) -> bool {
-        let goes_on = result.is_async && self.background.is_promised(&call.id);
+        let goes_on = result.is_pending() && self.background.is_promised(&call.id);
         if goes_on {
             let open = OpenCall {
                 call: call.clone(),
@@ -108,7 +108,7 @@ impl ToolLoop<'_> {
             };
             history.respond(String::new(), vec![again.clone()]);
             let heading = format!("[what came of the call {}, which went on]\n", call.id);
-            let (name, id, is_error) = (tool.name.clone(), tool.definition.id.clone(), result.is_error);
+            let (name, id, is_error) = (tool.name.clone(), tool.definition.id.clone(), result.is_error());
             tracing::debug!(tool = %name, is_error, "a late result came");
             let followed = self.follow(&again, tool, arguments, result, heading, false);
             self.emit(&Event::LateResult {

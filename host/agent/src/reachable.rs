@@ -117,7 +117,7 @@ impl Told {
 
     fn end(mut self, answered: &Result<ToolResult, ToolError>) {
         let kind = match answered {
-            Ok(result) => result.is_error.then_some(ErrorKind::Tool),
+            Ok(result) => result.is_error().then_some(ErrorKind::Tool),
             Err(error) => Some(error.report().kind),
         };
         self.tell(kind);

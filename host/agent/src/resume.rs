@@ -11,8 +11,8 @@ use super::event::Event;
 use super::gateway::{self, CALL_TOOL};
 use crate::injection::{CompletedCall, InjectionContext, InjectionStrategy, PastCall};
 use toolwit_core::{
-    Arguments, Artifact, Lookup, NamedTool, Tool, ToolCall, ToolContext, ToolDefinition, ToolError, ToolId, ToolName,
-    ToolResult, parse_arguments,
+    Arguments, Artifact, NamedTool, Tool, ToolCall, ToolContext, ToolDefinition, ToolError, ToolId, ToolLookup,
+    ToolName, ToolResult, parse_arguments,
 };
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -134,7 +134,7 @@ impl Replay<'_> {
     /// Remembers a call, and asks the strategies what they would add after it.
     fn answered(&mut self, id: &str, past: PastCall, content: String) {
         self.offered.clear();
-        if let Lookup::Found(named) = self.conversation.toolbox.look_up(past.name.as_str()) {
+        if let ToolLookup::Found(named) = self.conversation.toolbox.look_up(past.name.as_str()) {
             let offer = catch_unwind(AssertUnwindSafe(|| self.offer(id, &past, named, content)));
             match offer {
                 Ok(tools) => {
@@ -157,8 +157,8 @@ impl Replay<'_> {
         };
         let artifact = |kind: &String| Artifact::new(kind, serde_json::Value::Null);
         result.artifacts = past.artifacts.iter().map(artifact).collect();
-        let facade = named.tool.unfolds().filter(|_| !past.is_error);
-        result.unfolded = facade.and_then(|facade| facade.reopen(&past.arguments, &conversation.context));
+        let facade = named.tool.facade().filter(|_| !past.is_error);
+        result.revealed_tools = facade.and_then(|facade| facade.reopen(&past.arguments, &conversation.context));
         let call = CompletedCall::new(id, past.name.clone(), past.arguments.clone(), named.tool, result);
         let view = conversation.toolbox.view(conversation.history.until_answer(id));
         let view = view.with_context(&conversation.context).at(past.turn, self.iteration);
@@ -182,7 +182,7 @@ impl Replay<'_> {
     /// Lets tools run what came last. What cannot be found anew stays what it is.
     fn rebind(&mut self, names: &[ToolName]) {
         for name in names {
-            let Lookup::Found(named) = self.conversation.toolbox.look_up(name.as_str()) else {
+            let ToolLookup::Found(named) = self.conversation.toolbox.look_up(name.as_str()) else {
                 continue;
             };
             if let Some(tool) = self.offered.remove(&named.definition.id) {

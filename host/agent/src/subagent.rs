@@ -10,9 +10,10 @@ use serde_json::Value;
 
 use super::agent_port::{Agent, Agents};
 use toolwit_core::Error;
+use toolwit_core::text::parse_json;
 use toolwit_core::{
-    Arguments, Artifact, InputCheck, Sharing, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult,
-    parse_json, schema_of,
+    Arguments, Artifact, BlackboardSharing, InputValidator, Tool, ToolContext, ToolDefinition, ToolError, ToolId,
+    ToolResult,
 };
 
 /// The name under which the task lies on the agent's blackboard.
@@ -27,7 +28,7 @@ const TASK: &str = "task";
 /// use schemars::JsonSchema;
 /// use serde::Deserialize;
 /// use toolwit_agent::{AgenticTool, Agents, Subagent};
-/// use toolwit_core::Sharing;
+/// use toolwit_core::BlackboardSharing;
 ///
 /// #[derive(Deserialize, JsonSchema)]
 /// struct WorksToFind { composers: Vec<String>, era: String }
@@ -35,17 +36,17 @@ const TASK: &str = "task";
 /// let agents = Agents::new().with(AgenticTool::new("performance_finder", "Finds performances."));
 /// let finder = Subagent::by_name(&agents, "performance_finder")?
 ///     .consuming::<WorksToFind>()?
-///     .with_sharing(Sharing::Kinds(vec!["Performance".into()]));
+///     .with_sharing(BlackboardSharing::Kinds(vec!["Performance".into()]));
 /// # Ok::<(), toolwit_core::Error>(())
 /// ```
 pub struct Subagent {
     definition: ToolDefinition,
-    input: InputCheck,
+    input: InputValidator,
     /// Reads a task as the type that is consumed, so that what its schema cannot say is checked too.
     read: fn(Value) -> Result<(), serde_json::Error>,
     kind: &'static str,
     agent: Arc<dyn Agent>,
-    sharing: Sharing,
+    sharing: BlackboardSharing,
 }
 
 /// An agent that waits to be told what it consumes.
@@ -82,7 +83,7 @@ impl Subagent {
 
     /// Says what of the agent's objects reaches the caller's blackboard; everything by default.
     #[must_use]
-    pub fn with_sharing(mut self, sharing: Sharing) -> Self {
+    pub fn with_sharing(mut self, sharing: BlackboardSharing) -> Self {
         self.sharing = sharing;
         self
     }
@@ -96,14 +97,14 @@ impl<A: ?Sized> SubagentOf<A> {
     pub fn consuming<T: DeserializeOwned + JsonSchema>(self) -> Result<Subagent, Error> {
         let agent = self.agent;
         let (name, description) = (agent.name(), agent.description());
-        let definition = ToolDefinition::new(ToolId::native(name), name, description, schema_of::<T>());
+        let definition = ToolDefinition::typed::<T>(ToolId::native(name), name, description);
         Ok(Subagent {
-            input: InputCheck::of(&definition)?,
+            input: InputValidator::of(&definition)?,
             definition,
             read: |task| serde_json::from_value::<T>(task).map(drop),
             kind: std::any::type_name::<T>(),
             agent,
-            sharing: Sharing::default(),
+            sharing: BlackboardSharing::default(),
         })
     }
 }
@@ -146,7 +147,7 @@ impl Tool for Subagent {
 impl Subagent {
     /// Makes the answer an artifact, unless the agent handed over its own or has none.
     fn with_artifact(&self, result: ToolResult) -> ToolResult {
-        if result.is_error || result.signal.is_some() || !result.artifacts.is_empty() {
+        if result.is_error() || result.signal.is_some() || !result.artifacts.is_empty() {
             return result;
         }
         let value = match &result.value {

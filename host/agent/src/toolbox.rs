@@ -10,7 +10,7 @@ use super::gateway::DESCRIBED;
 use super::policy::LoopLimits;
 use crate::injection::{CallLog, ConversationView, DiscoveredEntity, Entities, Injection, Lineage};
 use crate::model::{DeclaredTool, Delivery};
-use toolwit_core::{Added, Lookup, Message, NamedTool, Tool, ToolDefinition, ToolId, ToolName, ToolSet};
+use toolwit_core::{AddOutcome, Message, NamedTool, Tool, ToolDefinition, ToolId, ToolLookup, ToolName, ToolSet};
 
 /// Callable and declared tools, and the entities behind them.
 ///
@@ -145,7 +145,7 @@ impl Toolbox {
     }
 
     /// Says what a name stands for.
-    pub(super) fn look_up(&self, name: &str) -> Lookup {
+    pub(super) fn look_up(&self, name: &str) -> ToolLookup {
         self.callable.look_up(name)
     }
 
@@ -190,11 +190,11 @@ impl Toolbox {
         let callable = &self.callable;
         self.declared
             .retain_mut(|tool| match callable.look_up(tool.name.as_str()) {
-                Lookup::Found(now) => {
+                ToolLookup::Found(now) => {
                     tool.definition = now.definition;
                     true
                 }
-                Lookup::Removed(_) | Lookup::Unknown(_) => false,
+                ToolLookup::Removed(_) | ToolLookup::Unknown(_) => false,
             });
     }
 
@@ -266,9 +266,9 @@ impl Toolbox {
         let mut additions = Additions::default();
         for tool in tools {
             match self.callable.add(tool) {
-                Added::New(name) => additions.new.push(name),
-                Added::Rebound(name) if additions.new.contains(&name) => {}
-                Added::Rebound(name) => additions.rebound.push(name),
+                AddOutcome::New(name) => additions.new.push(name),
+                AddOutcome::Rebound(name) if additions.new.contains(&name) => {}
+                AddOutcome::Rebound(name) => additions.rebound.push(name),
             }
         }
         for name in &additions.new {
@@ -279,7 +279,7 @@ impl Toolbox {
 
     fn named(&self, name: &ToolName) -> Option<NamedTool> {
         match self.callable.look_up(name.as_str()) {
-            Lookup::Found(tool) => Some(tool),
+            ToolLookup::Found(tool) => Some(tool),
             _ => None,
         }
     }

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use toolwit::build::{Build, Silent};
 use toolwit::sandbox::{CodeCacheLocation, Plugin, Runtime, RuntimeOptions, Scope};
-use toolwit::tool::Lookup;
+use toolwit::tool::ToolLookup;
 use toolwit::{Arguments, Tool, ToolContext, ToolSet};
 
 /// Rounds of each side; a profiler wants more (`TOOLWIT_BENCH_ROUNDS`).
@@ -129,7 +129,7 @@ impl Subject {
 
     async fn call(&self) {
         let result = self.tool.call(self.arguments.clone(), &self.context).await.unwrap();
-        assert!(!result.is_error, "{}", result.for_llm);
+        assert!(!result.is_error(), "{}", result.for_llm);
     }
 }
 
@@ -166,7 +166,7 @@ async fn live_entity(host: &Arc<Runtime>) {
         .into_iter()
         .for_each(|tool| drop(tools.add(tool)));
     let find = |tools: &ToolSet, name: &str| match tools.look_up(name) {
-        Lookup::Found(found) => found.tool,
+        ToolLookup::Found(found) => found.tool,
         _ => panic!("{name} is there"),
     };
     let arguments = toolwit::tool::parse_arguments(r#"{"name": "John Smith"}"#)

@@ -7,7 +7,7 @@ use toolwit::{Error, ErrorKind, Phase};
 /// How a command ended. The worse the end, the larger the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub(super) enum Exit {
+pub(crate) enum Exit {
     /// All went well.
     Success = 0,
     /// The tool or the model answered with an error.
@@ -24,7 +24,7 @@ pub(super) enum Exit {
 
 impl Exit {
     /// Says how a command ends that failed with this error.
-    pub(super) fn of(error: &Error) -> Self {
+    pub(crate) fn of(error: &Error) -> Self {
         match (error.kind, error.phase) {
             (ErrorKind::Cancelled, _) => Self::Interrupted,
             (ErrorKind::Internal, _) => Self::Failed,

@@ -6,7 +6,7 @@ use toolwit::Error;
 
 /// Why a command ended early.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(crate) enum Failure {
     /// What it was asked to do failed.
     Error(Error),
     /// Standard output takes nothing more: it is closed, or its disk is full.

@@ -5,39 +5,39 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::exit::Exit;
-use super::page::Page;
-use super::printer::Printer;
+use crate::exit::Exit;
+use crate::output::page::Page;
+use crate::output::printer::Printer;
 
-/// How long cancelled work may take to end by itself.
-pub(super) const GRACE: Duration = Duration::from_secs(2);
+/// How long a cancelled command may take to end by itself.
+pub(crate) const GRACE_PERIOD: Duration = Duration::from_secs(2);
 
 /// Cancels the token at the first signal, and ends the process at the second.
 ///
 /// # Errors
-/// When the system refuses to deliver signals.
-pub(super) fn listen(printer: Printer) -> io::Result<CancellationToken> {
+/// If no signal handler can be installed.
+pub(crate) fn listen(printer: Printer) -> io::Result<CancellationToken> {
     let cancel = CancellationToken::new();
     let mut signals = Signals::new()?;
-    let of_task = cancel.clone();
-    // It lives as long as the runtime.
+    let task_cancel = cancel.clone();
+    // The task lives as long as the runtime.
     tokio::spawn(async move {
         signals.next().await;
-        of_task.cancel();
+        task_cancel.cancel();
         let mut page = Page::new();
-        page.text("interrupted; again to stop at once").end();
-        printer.say(&page);
+        page.text("interrupted; interrupt again to stop immediately").end();
+        printer.message(&page);
         signals.next().await;
-        leave();
+        exit_immediately();
     });
     Ok(cancel)
 }
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "whoever interrupts twice does not wait for destructors; only the command does this, never the library"
+    reason = "a second interrupt does not wait for destructors; the library never exits the process"
 )]
-fn leave() {
+fn exit_immediately() {
     std::process::exit(Exit::Interrupted as i32);
 }
 

@@ -1,46 +1,20 @@
-//! The `toolwit` command: each verb parses, makes one call into the library, and prints through one printer.
+//! The `toolwit` command.
 //!
-//! Standard output is data, standard error is talk. With `--json` there is exactly one JSON document on standard output, for
-//! failures too. The exit code says what kind of end it was; see [`main`].
+//! - [`input`] parses the command line and reads files, standard input and the environment.
+//! - [`commands`] has a module per subcommand. Each makes one call into the library.
+//! - [`output`] prints. Data goes to standard output, diagnostics to standard error. With `--json`, standard output is
+//!   exactly one JSON document, also on failure.
+//! - [`hint`] turns errors of the library into commands and options that fix them.
+//! - [`exit`] defines the exit codes, [`failure`] the reasons why a command ends early.
+//! - [`interrupt`] cancels the command on Ctrl-C and SIGTERM.
 
-mod add;
-mod arguments;
-mod build;
-mod cache;
-mod call;
-mod demo;
-mod describe;
-mod doctor;
-mod environment;
+mod commands;
 mod exit;
-mod explain;
 mod failure;
-mod grant;
-mod heard;
+mod hint;
 mod input;
-mod inspect;
 mod interrupt;
-mod limits;
-mod list;
-mod logging;
-mod lookup;
-mod pack;
-mod package;
-mod page;
-mod plugins;
-mod printer;
-mod progress;
-mod refresh;
-mod remove;
-mod run;
-mod schema;
-mod search;
-mod secret;
-mod shipped;
-mod show;
-mod store;
-mod story;
-mod whole_file;
+mod output;
 
 use std::ffi::OsString;
 use std::io;
@@ -48,114 +22,80 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use tokio_util::sync::CancellationToken;
 
-use self::arguments::{Arguments, Command};
+use self::commands::Command;
 use self::exit::Exit;
 use self::failure::Failure;
-use self::printer::Printer;
+use self::input::command_line::{self, CommandLine};
+use self::output::logging;
+use self::output::printer::Printer;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// How long tasks that were left behind may take when the command is over.
-const SHUTDOWN: Duration = Duration::from_millis(50);
+/// How long the runtime waits for tasks that still run when the command has ended.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// Runs the command with the arguments of the process.
-///
-/// The exit code is 0 when all went well, 1 when the tool or the model answered with an error, 2 for wrong usage, 3 when a
-/// plugin could not be loaded, 4 when a limit or a grant stopped it, and 130 when it was interrupted.
 fn main() -> ExitCode {
     let raw: Vec<OsString> = std::env::args_os().collect();
-    let arguments = match Arguments::try_parse_from(&raw) {
-        Ok(arguments) => arguments,
-        Err(error) => return arguments::refuse(&error, &raw).into(),
+    let command_line = match CommandLine::try_parse_from(&raw) {
+        Ok(command_line) => command_line,
+        Err(error) => return command_line::report_parse_error(&error, &raw).into(),
     };
-    let printer = arguments.talk.printer();
-    logging::start(printer.talk());
+    let printer = command_line.output.printer();
+    logging::start(printer.verbosity());
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return end(printer, Err(unstartable(error).into())).into(),
+        Err(error) => return finish(printer, Err(startup_error(error).into())).into(),
     };
-    let exit = runtime.block_on(guarded(arguments.command, printer));
-    runtime.shutdown_timeout(SHUTDOWN);
+    let exit = runtime.block_on(run_until_interrupted(command_line.command, printer));
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     exit.into()
 }
 
-/// Runs a command, and makes sure that it ends when the user wants it to.
-async fn guarded(command: Command, printer: Printer) -> Exit {
+/// Runs a command. After an interrupt, the command has [`interrupt::GRACE_PERIOD`] to end by itself.
+async fn run_until_interrupted(command: Command, printer: Printer) -> Exit {
     let cancel = match interrupt::listen(printer) {
         Ok(cancel) => cancel,
-        Err(error) => return end(printer, Err(unstartable(error).into())),
+        Err(error) => return finish(printer, Err(startup_error(error).into())),
     };
-    let too_late = async {
+    let grace_period_over = async {
         cancel.cancelled().await;
-        tokio::time::sleep(interrupt::GRACE).await;
+        tokio::time::sleep(interrupt::GRACE_PERIOD).await;
     };
     let outcome = tokio::select! {
         biased;
-        outcome = dispatch(command, printer, &cancel) => outcome,
-        () = too_late => Err(interrupted().into()),
+        outcome = command.run(printer, &cancel) => outcome,
+        () = grace_period_over => Err(Error::new(ErrorKind::Cancelled, Phase::Execute, "interrupted").into()),
     };
-    match end(printer, outcome) {
+    match finish(printer, outcome) {
         Exit::Success => Exit::Success,
         _ if cancel.is_cancelled() => Exit::Interrupted,
         exit => exit,
     }
 }
 
-async fn dispatch(command: Command, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
-    match command {
-        Command::Demo(demo) => demo.run(printer, cancel).await,
-        Command::Run(run) => run.run(printer, cancel).await,
-        Command::List(list) => list.run(printer).await,
-        Command::Search(search) => search.run(printer).await,
-        Command::Show(show) => show.run(printer).await,
-        Command::Call(call) => call.run(printer, cancel).await,
-        Command::Inspect(inspect) => inspect.run(printer).await,
-        Command::Build(build) => build.run(printer, cancel).await,
-        Command::Grant(grant) => grant.run(printer).await,
-        Command::Revoke(revoke) => revoke.run(printer),
-        Command::Explain(explain) => explain.run(printer).await,
-        Command::Secret(secret) => secret.run(printer, cancel).await,
-        Command::Add(add) => add.run(printer).await,
-        Command::Remove(remove) => remove.run(printer).await,
-        Command::Refresh(refresh) => refresh.run(printer).await,
-        Command::Pack(pack) => pack.run(printer).await,
-        Command::Cache(cache) => cache.run(printer).await,
-        Command::Doctor(doctor) => doctor.run(printer).await,
-    }
-}
-
-/// Tells how a command ended, where it did not do so itself.
-fn end(printer: Printer, outcome: Result<Exit, Failure>) -> Exit {
+/// Prints the failure of a command, if any, and returns its exit code.
+fn finish(printer: Printer, outcome: Result<Exit, Failure>) -> Exit {
     let failure = match outcome {
         Ok(exit) => return exit,
         Err(failure) => failure,
     };
-    let told = match failure {
+    let printed = match failure {
         Failure::Error(error) => printer.error(&error).map(|()| Exit::of(&error)),
         other => Err(other),
     };
-    told.unwrap_or_else(|failure| match failure {
-        // Whoever reads has enough: `toolwit list | head`.
+    printed.unwrap_or_else(|failure| match failure {
+        // The reader has closed the pipe, as in `toolwit list | head`.
         Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
         Failure::Output(error) => {
             let message = format!("standard output cannot be written: {error}");
-            printer.complain(&Error::new(ErrorKind::Io, Phase::Execute, message));
+            printer.print_error(&Error::new(ErrorKind::Io, Phase::Execute, message));
             Exit::Failed
         }
         Failure::Error(error) => Exit::of(&error),
     })
 }
 
-fn interrupted() -> Error {
-    Error::new(ErrorKind::Cancelled, Phase::Execute, "interrupted")
-}
-
-fn unstartable(error: io::Error) -> Error {
-    Error::new(
-        ErrorKind::Internal,
-        Phase::Registry,
-        format!("the command cannot start: {error}"),
-    )
-    .with_source(error)
+fn startup_error(error: io::Error) -> Error {
+    let message = format!("the command cannot start: {error}");
+    Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error)
 }

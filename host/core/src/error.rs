@@ -148,7 +148,7 @@ impl fmt::Display for Phase {
 /// How far a bound was exceeded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct LimitUse {
+pub struct ExceededLimit {
     /// The bound's name as written in settings, unit last (`memory_bytes_max`).
     pub limit: &'static str,
     /// The bound.
@@ -157,7 +157,7 @@ pub struct LimitUse {
     pub used: u64,
 }
 
-impl LimitUse {
+impl ExceededLimit {
     /// Describes a bound that was met.
     #[must_use]
     pub fn new(limit: &'static str, max: u64, used: u64) -> Self {
@@ -190,7 +190,7 @@ pub struct ErrorReport {
     pub suggestion: Option<String>,
     /// The bound that was met, for limits.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<LimitUse>,
+    pub limit: Option<ExceededLimit>,
     /// The tool's own error value, when it answered with one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
@@ -238,7 +238,7 @@ impl Error {
 
     /// Says which bound was met.
     #[must_use]
-    pub fn with_limit(mut self, limit: LimitUse) -> Self {
+    pub fn with_limit(mut self, limit: ExceededLimit) -> Self {
         self.0.limit = Some(limit);
         self
     }

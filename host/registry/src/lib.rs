@@ -1,46 +1,50 @@
-//! Packages on disk and what is known about them.
+//! Packages on disk: reading, searching, installing and reloading them.
 //!
-//! A [`Registry`] is what a look at plugin directories found; a [`LiveRegistry`] keeps up with them. Definitions,
-//! docs and manifests are read from the bytes, and taken from the [`store`] where the files are as they were.
-//! Nothing here compiles or runs a component but [`LiveRegistry::discover_dynamic_tools`], for plugins whose tools nobody knows before
-//! they run.
+//! A package is a component file with an optional manifest and WIT file next to it. The way of a package through this crate:
+//!
+//! ```text
+//! plugin directories ── scan ──┬── manifest ──┐
+//!                              └── sandbox ───┴── Registry ── catalog (search)
+//!                                     ▲              │
+//!                                     └─── store ────┴── LiveRegistry ── watch, discovery
+//! ```
+//!
+//! - `scan` lists the files, reads those that changed and takes the others from the store. It compiles nothing and runs no
+//!   guest code.
+//! - [`Manifest`]: what the author of a package declares in addition to its WIT.
+//! - [`Registry`]: an immutable snapshot of the packages; [`LiveRegistry`]: a registry that follows its directories.
+//! - `discovery`: runs plugins with dynamic tools once, to list these tools ([`LiveRegistry::discover_dynamic_tools`]). It is
+//!   the only part of this crate that runs guest code.
+//! - [`Catalog`]: full-text search over tools.
+//! - `health`: records whether tools work, for the ranking.
+//! - `install`: [`add_packages`], [`LiveRegistry::remove_package`] and [`pack`].
+//! - [`store`]: the metadata database.
 
-mod ask;
 mod catalog;
-mod document;
+mod discovery;
 mod health;
-mod health_tool;
-mod listing;
+mod install;
 mod live;
 mod manifest;
-#[cfg(feature = "watch")]
-mod notices;
-mod pack;
 mod package;
-mod reading;
+mod registry;
 mod scan;
 pub mod store;
 #[cfg(test)]
 mod tests;
-mod view;
-mod watch;
 
-pub use ask::TOOLS_NOT_DISCOVERED;
-pub use ask::{DiscoveryOutcome, DiscoveryTargets, DynamicDiscovery};
 pub use catalog::{
     Catalog, Cutoff, Document, HITS_DEFAULT, HealthBoost, Hit, IndexedTool, Query, RankingSignals, SemanticIndex,
     TermExtractor, Terms,
 };
-pub use health::check_outcome;
-pub use listing::MissingPath;
-pub use live::{LiveRegistry, RefreshOutcome};
-pub use manifest::MANIFEST_BYTES_MAX;
+pub use discovery::{DiscoveryOutcome, DiscoveryTargets, DynamicDiscovery, TOOLS_NOT_DISCOVERED};
+pub use health::{FailingTool, check_outcome};
+pub use install::{AddError, AddedPackage, NameConflict, RemovedPackage, add_packages, pack, write_atomically};
+pub use live::{LiveRegistry, RefreshOutcome, WatchEvents, WatchGuard, WatchOptions};
 pub use manifest::{
-    EntitySettings, EnvironmentNeed, Hints, LimitSettings, MANIFEST_SECTION, Manifest, RebindSetting, Tier,
-    ToolSettings,
+    EntitySettings, EnvironmentNeed, Hints, LimitSettings, MANIFEST_BYTES_MAX, MANIFEST_SECTION, Manifest,
+    RebindSetting, Tier, ToolSettings,
 };
-pub use pack::pack;
 pub use package::{Package, PackageStatus};
-pub use reading::inspect_package;
-pub use view::Registry;
-pub use watch::{WatchEvents, WatchGuard, WatchOptions};
+pub use registry::Registry;
+pub use scan::{MissingPath, inspect_package};

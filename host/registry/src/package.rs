@@ -3,44 +3,44 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::manifest::{Manifest, Tier};
-use toolwit_core::snake_case;
+use crate::manifest::{Manifest, Tier};
+use toolwit_core::text::snake_case;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sandbox::Plugin;
 
-/// What the file name of a component ends with.
-pub(super) const EXTENSION: &str = "wasm";
+/// The extension of component files.
+pub(crate) const EXTENSION: &str = "wasm";
 
-/// Names that would forge the ids of tools which are no plugin's.
+/// Names that would produce ids of tools that are not plugin tools.
 const RESERVED: [&str; 3] = ["host", "mcp", "native"];
 
-/// A component file, and what became of it.
+/// A component file in a plugin directory, with its manifest.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Package {
-    /// The plugin's name: the file's, without its extension.
+    /// The plugin's name: the file name without its extension.
     pub name: String,
-    /// The file.
+    /// The component file.
     pub path: PathBuf,
-    /// What it says about itself, where it says something.
+    /// Its manifest, if it has one.
     pub manifest: Option<Arc<Manifest>>,
     /// Whether it can be used.
     pub status: PackageStatus,
-    /// Why it told no tools when it was asked last.
-    pub(super) discovery_failure: Option<Arc<Error>>,
+    /// Why the last discovery of its dynamic tools failed.
+    pub(crate) discovery_failure: Option<Arc<Error>>,
 }
 
 /// Whether a package can be used.
 #[derive(Clone)]
 pub enum PackageStatus {
-    /// Its component is checked, and compiles when it is first called.
+    /// The component is valid. It is compiled when it is first called.
     Ready(Arc<Plugin>),
-    /// It cannot be used, and harms no other.
+    /// It cannot be used. Other packages are not affected.
     Broken(Error),
 }
 
 impl Package {
-    /// Returns the plugin of a package that can be used.
+    /// Returns the plugin, unless the package is broken.
     #[must_use]
     pub fn plugin(&self) -> Option<&Arc<Plugin>> {
         match &self.status {
@@ -49,7 +49,7 @@ impl Package {
         }
     }
 
-    /// Returns why a package cannot be used.
+    /// Returns why the package is broken.
     #[must_use]
     pub fn reason(&self) -> Option<&Error> {
         match &self.status {
@@ -58,13 +58,13 @@ impl Package {
         }
     }
 
-    /// Returns how much it says about itself.
+    /// Returns how complete its manifest is.
     #[must_use]
     pub fn tier(&self) -> Tier {
         self.manifest.as_deref().map(Manifest::tier).unwrap_or_default()
     }
 
-    pub(super) fn broken(path: &Path, error: Error) -> Self {
+    pub(crate) fn broken(path: &Path, error: Error) -> Self {
         let name =
             name_of(path).unwrap_or_else(|_| path.file_name().unwrap_or_default().to_string_lossy().into_owned());
         Self {
@@ -77,8 +77,9 @@ impl Package {
     }
 }
 
-/// Takes a plugin's name from its file: letters, digits, `-`, `_` and `.`, since it is part of ids, grants and commands.
-pub(super) fn name_of(path: &Path) -> Result<String, Error> {
+/// Returns the plugin name of a component file. It is part of ids, grants and commands, so only letters, digits, `-`, `_` and
+/// `.` are allowed.
+pub(crate) fn name_of(path: &Path) -> Result<String, Error> {
     const BYTES_MAX: usize = 64;
     let refused = |why: &str| {
         Error::new(
@@ -92,13 +93,13 @@ pub(super) fn name_of(path: &Path) -> Result<String, Error> {
         .file_stem()
         .unwrap_or_default()
         .to_str()
-        .ok_or_else(|| refused("is no valid Unicode"))?;
+        .ok_or_else(|| refused("is not valid Unicode"))?;
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if stem.is_empty() || !stem.chars().all(fits) {
-        return Err(refused("holds characters that cannot be part of a plugin's name"));
+        return Err(refused("contains characters that are not allowed in a plugin's name"));
     }
     if RESERVED.contains(&identity_of(stem).as_str()) {
-        return Err(refused("is reserved: tools of the host itself have ids that begin so"));
+        return Err(refused("is reserved: the ids of the host's own tools begin with it"));
     }
     if stem.len() > BYTES_MAX {
         return Err(refused("is longer than 64 bytes"));
@@ -106,7 +107,12 @@ pub(super) fn name_of(path: &Path) -> Result<String, Error> {
     Ok(stem.to_owned())
 }
 
-/// What two names have in common when they are one to a model.
-pub(super) fn identity_of(name: &str) -> String {
+/// Whether a model cannot tell two plugin names apart.
+pub(crate) fn has_same_identity(one: &str, other: &str) -> bool {
+    identity_of(one) == identity_of(other)
+}
+
+/// Returns the form of a plugin name that tool names use.
+pub(crate) fn identity_of(name: &str) -> String {
     snake_case(name)
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::values::decode::{NoHandles, decode_arguments};
 use crate::values::encode::encode;
 use crate::values::types::{Case, Field, Label, WitType};
-use toolwit_core::parse_json;
+use toolwit_core::text::parse_json;
 
 /// How deep a type may be that is made of a fuzzer's bytes.
 const DEPTH_MAX: u32 = 6;

@@ -65,7 +65,7 @@ impl Shop {
 /// Writes a report. It takes a while.
 #[tool]
 async fn write_report(context: ToolContext) -> Result<ToolResult, ToolError> {
-    context.completion()?.spawn(async {
+    context.background_task()?.spawn(async {
         tokio::time::sleep(Duration::from_millis(10)).await;
         Ok(ToolResult::text("The report is at /reports/7."))
     });
@@ -85,7 +85,7 @@ fn clerk(shop: Shop) -> Result<AgenticTool, toolwit::Error> {
     let tools = ToolObject::new(shop).tools()?;
     let [add_item, confirm, ship] =
         <[Arc<dyn Tool>; 3]>::try_from(tools).unwrap_or_else(|_| unreachable!("there are three"));
-    let confirm = Arc::new(confirm.publishing());
+    let confirm = Arc::new(confirm.publish_artifacts());
     let machine = StateMachine::builder()
         .initial(Order::Draft)
         .in_state(Order::Draft)

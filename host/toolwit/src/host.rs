@@ -12,7 +12,7 @@ use toolwit_core::{Error, ErrorKind, Phase};
 
 use crate::strategy::{RegistryTools, ToolSearch};
 use toolwit_core::limits::{EngineLimits, LimitRequest};
-use toolwit_core::{Lookup, Tool, ToolSet};
+use toolwit_core::{Tool, ToolLookup, ToolSet};
 use toolwit_registry::store::{MemoryStore, Store};
 use toolwit_registry::{
     DiscoveryOutcome, DiscoveryTargets, DynamicDiscovery, LiveRegistry, MissingPath, Package, Registry, WatchGuard,
@@ -211,8 +211,8 @@ fn find_assigned(tools: &[Arc<dyn Tool>], wanted: &str) -> Result<Arc<dyn Tool>,
         set.add(tool.clone());
     }
     match set.look_up(wanted) {
-        Lookup::Found(named) => Ok(named.tool),
-        Lookup::Removed(_) | Lookup::Unknown(_) => {
+        ToolLookup::Found(named) => Ok(named.tool),
+        ToolLookup::Removed(_) | ToolLookup::Unknown(_) => {
             let nearest: Vec<_> = set.nearest(wanted).iter().map(|name| format!("`{name}`")).collect();
             let error = Error::new(
                 ErrorKind::UnknownTool,

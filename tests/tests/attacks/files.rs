@@ -136,7 +136,7 @@ async fn a_directory_that_becomes_a_link_while_it_is_read_shows_nothing_else() {
     for _ in 0..300 {
         let result = host.call("read", json!({"path": "/data/dir/a"})).await.unwrap();
         assert!(!result.for_llm.contains("outside"), "{}", result.for_llm);
-        inside += u32::from(!result.is_error);
+        inside += u32::from(!result.is_error());
     }
     stop.store(true, Ordering::Relaxed);
     swapping.join().unwrap();
@@ -283,7 +283,7 @@ async fn what_a_plugin_writes_is_bounded() {
                 json!({"how": "mkdir", "path": format!("/data/d{made}"), "other": ""}),
             )
             .await;
-        if result.unwrap().is_error {
+        if result.unwrap().is_error() {
             break;
         }
         made += 1;
@@ -297,7 +297,7 @@ async fn what_a_plugin_writes_is_bounded() {
         .call("write", json!({"path": "/data/again", "text": "fits again"}))
         .await
         .unwrap()
-        .is_error
+        .is_error()
     {
         tries += 1;
         assert!(tries < 10_000, "what was removed is given back");

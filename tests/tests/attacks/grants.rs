@@ -18,7 +18,7 @@ async fn reading() -> TestHost {
 async fn may_read(host: &TestHost) -> bool {
     host.call("read", json!({"path": "/data/a"}))
         .await
-        .is_ok_and(|result| !result.is_error)
+        .is_ok_and(|result| !result.is_error())
 }
 
 // attack: D7
@@ -150,7 +150,7 @@ async fn a_grant_for_one_call_or_one_conversation_is_used_up() {
         .call_in(&others, "read", json!({"path": "/data/a"}))
         .await
         .unwrap();
-    assert!(refused.is_error, "it belongs to the first conversation");
+    assert!(refused.is_error(), "it belongs to the first conversation");
     assert!(may_read(&session).await);
 }
 

@@ -219,14 +219,14 @@ impl TestHost {
             .call(tool, arguments)
             .await
             .unwrap_or_else(|error| panic!("{tool}: {error} {error:?}"));
-        assert!(!result.is_error, "{tool}: {}", result.for_llm);
+        assert!(!result.is_error(), "{tool}: {}", result.for_llm);
         result.value.unwrap()
     }
 
     /// Calls a tool that must return an error, and returns the text.
     pub(crate) async fn failure(&self, tool: &str, arguments: Value) -> String {
         match self.call(tool, arguments.clone()).await {
-            Ok(result) if result.is_error => result.for_llm,
+            Ok(result) if result.is_error() => result.for_llm,
             Ok(result) => panic!("{tool} {arguments}: {}", result.for_llm),
             Err(error) => panic!("{tool} {arguments}: {error:?}"),
         }

@@ -179,7 +179,7 @@ async fn background_work_of_a_nested_call_has_its_remaining_fuel() {
         failed.limit.as_ref().unwrap().max < alone,
         "it had only the remaining fuel"
     );
-    assert!(ended.is_err() || ended.is_ok_and(|result| result.is_error));
+    assert!(ended.is_err() || ended.is_ok_and(|result| result.is_error()));
 }
 
 #[tokio::test]
@@ -209,7 +209,7 @@ async fn calls_through_a_native_tool_have_the_remaining_fuel_of_the_outer_call()
     );
     bounded(&mut host, LimitRequest::none().fuel(alone * 3 / 2));
     let ended = host.call("relay", call()).await;
-    assert!(ended.is_err() || ended.is_ok_and(|result| result.is_error));
+    assert!(ended.is_err() || ended.is_ok_and(|result| result.is_error()));
     let failed = listening
         .failed
         .lock()

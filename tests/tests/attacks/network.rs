@@ -112,7 +112,7 @@ async fn only_the_granted_host_is_connected_to() {
 /// Whether the request was refused before any connection.
 async fn is_refused(host: &TestHost, authority: &str, port: u16) -> bool {
     let result = host.call("fetch", request(&format!("{authority}:{port}"))).await;
-    result.is_ok_and(|result| result.is_error)
+    result.is_ok_and(|result| result.is_error())
 }
 
 // attack: C12, attack: C13
@@ -244,7 +244,7 @@ async fn guest_cannot_set_framing_headers() {
             .call("fetch", full_request("GET", "http", &authority, path, &[]))
             .await;
         assert!(
-            result.is_err() || result.is_ok_and(|result| result.is_error),
+            result.is_err() || result.is_ok_and(|result| result.is_error()),
             "{path:?}"
         );
     }
@@ -252,7 +252,7 @@ async fn guest_cannot_set_framing_headers() {
     let result = host
         .call("fetch", full_request("POST", "http", &authority, "/", &twice))
         .await;
-    assert!(result.is_err() || result.is_ok_and(|result| result.is_error));
+    assert!(result.is_err() || result.is_ok_and(|result| result.is_error()));
     assert_eq!(server.connections(), 0);
     let fine = full_request("GET", "http", &authority, "/a?b=c", &[("X-A", "b"), ("Accept", "*/*")]);
     host.value("fetch", fine).await;
@@ -274,7 +274,7 @@ async fn other_schemes_and_methods_are_refused() {
             .call("fetch", full_request("GET", scheme, &authority, "/", &[]))
             .await;
         assert!(
-            result.is_err() || result.is_ok_and(|result| result.is_error),
+            result.is_err() || result.is_ok_and(|result| result.is_error()),
             "{scheme}"
         );
     }
@@ -387,7 +387,7 @@ async fn request_ends_with_its_call() {
         .call("fetch", request(&format!("api.example.com:{}", silent.port)))
         .await;
     assert!(started.elapsed() < Duration::from_secs(3));
-    assert!(ended.is_err() || ended.is_ok_and(|result| result.is_error));
+    assert!(ended.is_err() || ended.is_ok_and(|result| result.is_error()));
 }
 
 #[tokio::test]
@@ -423,7 +423,7 @@ async fn endless_header_fields_exceed_their_limit() {
     };
     assert_eq!(host.value("fetch", with(50)).await["status"], json!(200));
     let refused = match host.call("fetch", with(100_000)).await {
-        Ok(result) => result.is_error,
+        Ok(result) => result.is_error(),
         Err(error) => matches!(
             error.kind,
             ErrorKind::Trap | ErrorKind::HostCalls | ErrorKind::HostCallBytes

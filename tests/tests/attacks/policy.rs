@@ -101,7 +101,7 @@ fn attempt(
     arguments: Value,
     has_access: impl Fn(&Value) -> bool + 'static,
 ) -> Attempt {
-    let has_access = move |result: &ToolResult| !result.is_error && has_access(result.value.as_ref().unwrap());
+    let has_access = move |result: &ToolResult| !result.is_error() && has_access(result.value.as_ref().unwrap());
     Attempt {
         plugin,
         request,
@@ -183,7 +183,7 @@ fn random_attempt(choices: &mut Choices) -> Attempt {
             let request = AccessRequest::Blackboard(AccessMode::ReadWrite);
             let arguments = json!({"name": "buyer", "kind": "customer", "value": "1"});
             Attempt {
-                has_access: Box::new(|result| !result.is_error),
+                has_access: Box::new(|result| !result.is_error()),
                 ..attempt("courier", request, "put", arguments, |_| true)
             }
         }

@@ -254,7 +254,7 @@ async fn a_function_can_say_who_reads_what() {
     );
     let failed = json!({"for_llm": "no", "silent": true, "is_error": true, "value": "x"});
     let result = host.call("answer", failed).await.unwrap();
-    assert!(result.is_error && result.silent);
+    assert!(result.is_error() && result.is_silent());
     assert_eq!(
         host.call("try_answer", json!({"fails": false})).await.unwrap().for_llm,
         "fine"
@@ -269,7 +269,7 @@ async fn a_function_can_hand_over_work_to_the_background_once() {
     let begin = |tool: &str, arguments: Value| json!({"tool": tool, "arguments": arguments.to_string()});
     let at_once = host.call("begin", begin("burn", json!({"rounds": 0}))).await.unwrap();
     assert_eq!(
-        (at_once.for_llm.as_str(), at_once.is_async),
+        (at_once.for_llm.as_str(), at_once.is_pending()),
         ("begun\n1", false),
         "nobody could be told later"
     );

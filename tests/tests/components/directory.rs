@@ -97,7 +97,12 @@ async fn a_pipe_does_not_keep_the_host_waiting() {
 
 #[tokio::test]
 async fn a_directory_that_is_not_there_is_an_error_that_names_it() {
-    let error = match Toolwit::builder().plugins("/no/such/place").build().await {
+    let error = match Toolwit::builder()
+        .plugins("/no/such/place")
+        .code_cache(CodeCacheLocation::Off)
+        .build()
+        .await
+    {
         Ok(_) => panic!("it was read"),
         Err(error) => error,
     };

@@ -68,7 +68,7 @@ impl Desk {
     /// Makes an attempt that must succeed.
     async fn allowed(&self, name: &str, argument: &str) -> String {
         match self.attempt(LimitRequest::none(), name, argument).await {
-            Ok(result) if !result.is_error => result.for_llm,
+            Ok(result) if !result.is_error() => result.for_llm,
             other => panic!("{name} {argument:?}: {other:?}"),
         }
     }
@@ -76,7 +76,7 @@ impl Desk {
     /// Makes an attempt that must fail inside Python.
     async fn refused(&self, name: &str, argument: &str) {
         match self.attempt(LimitRequest::none(), name, argument).await {
-            Ok(result) if result.is_error => {
+            Ok(result) if result.is_error() => {
                 let missing = ["ModuleNotFoundError", "LookupError", "NameError"];
                 let told = &result.for_llm;
                 assert!(

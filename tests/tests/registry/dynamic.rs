@@ -1,4 +1,4 @@
-//! Plugins that tell their tools only when they run.
+//! Plugins with dynamic tools.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::place::{Place, until};
 
 const SOUP: &str = "menu/toolwit:plugin/dynamic@0.1.0#soup";
 
-/// A directory with the guest `menu`, which finds these settings.
+/// A plugin directory with the guest `menu` and these settings.
 pub(crate) async fn menu(settings: &[(&str, &str)]) -> Place {
     let place = Place::new();
     place.put_bytes("menu.wasm", &Guests::rust_bytes("menu").await);
@@ -52,8 +52,8 @@ pub(crate) async fn call(host: &Toolwit, tool: &str, arguments: serde_json::Valu
     tool.call(arguments, &ToolContext::new()).await.map_err(Error::from)
 }
 
-/// Why the plugin told no tools when it was asked.
-pub(crate) fn untold(host: &Toolwit) -> Error {
+/// Returns why the dynamic tools of `menu` could not be discovered.
+pub(crate) fn discovery_error(host: &Toolwit) -> Error {
     let registry = host.registry();
     let package = registry.package("menu").unwrap();
     assert!(
@@ -65,13 +65,13 @@ pub(crate) fn untold(host: &Toolwit) -> Error {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_plugin_tells_are_tools_beside_those_of_its_types() {
+async fn dynamic_tools_are_available_in_addition_to_static_ones() {
     let place = menu(&[]).await;
     let host = host(&place).build().await.unwrap();
     assert_eq!(
         names(&host),
         ["count", "soup", "tea"],
-        "the functions that tell are none themselves"
+        "the functions of the dynamic interface are not tools themselves"
     );
     let result = call(&host, SOUP, json!({"guests": 2})).await.unwrap();
     assert_eq!(result.for_llm, r#"soup {"guests":2} 1"#);
@@ -81,7 +81,7 @@ async fn what_a_plugin_tells_are_tools_beside_those_of_its_types() {
     let again = call(&host, "soup", json!({"guests": 2})).await.unwrap();
     assert_eq!(
         again.for_llm, r#"soup {"guests":2} 1"#,
-        "each call has an instance of its own"
+        "each call has its own instance"
     );
     let found = host.registry().search(&Query::new("cooks some tea"), |_| true);
     assert_eq!(found[0].name, "tea");
@@ -90,7 +90,7 @@ async fn what_a_plugin_tells_are_tools_beside_those_of_its_types() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn arguments_are_checked_by_the_told_schema_before_the_guest_runs() {
+async fn arguments_of_a_dynamic_tool_are_validated_before_the_guest_runs() {
     let place = menu(&[]).await;
     let host = host(&place).build().await.unwrap();
     for wrong in [
@@ -107,7 +107,7 @@ async fn arguments_are_checked_by_the_told_schema_before_the_guest_runs() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_tool_error_keeps_its_kind() {
+async fn error_of_a_dynamic_tool_keeps_its_kind() {
     let place = menu(&[("dishes", "wrong gone forbidden enough failed burnt")]).await;
     let host = host(&place).build().await.unwrap();
     for (dish, kind, text) in [
@@ -121,67 +121,71 @@ async fn a_tool_error_keeps_its_kind() {
     }
     for (dish, text) in [("failed", "the power is out"), ("burnt", "it is burnt")] {
         let result = call(&host, dish, json!({"guests": 1})).await.unwrap();
-        assert_eq!((result.is_error, result.for_llm.as_str()), (true, text));
+        assert_eq!((result.is_error(), result.for_llm.as_str()), (true, text));
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_only_looks_runs_nothing_and_what_was_told_is_kept_by_digest() {
+async fn without_discovery_no_guest_runs_and_discovered_tools_are_stored_by_digest() {
     let place = menu(&[]).await;
     let store = Arc::new(MemoryStore::new());
-    let look = || async {
+    let without_discovery = || async {
         let host = host(&place)
             .store(store.clone())
             .dynamic_discovery(DynamicDiscovery::Never);
         host.build().await.unwrap()
     };
-    let before = look().await;
+    let before = without_discovery().await;
     assert_eq!(names(&before), ["count"]);
-    let unasked = before.registry().package("menu").unwrap().discovery_error().unwrap();
+    let error = before.registry().package("menu").unwrap().discovery_error().unwrap();
     assert!(
-        unasked.suggestion.as_deref().unwrap().contains("toolwit refresh menu"),
-        "{unasked:?}"
+        error
+            .suggestion
+            .as_deref()
+            .unwrap()
+            .contains("LiveRegistry::discover_dynamic_tools"),
+        "{error:?}"
     );
     host(&place).store(store.clone()).build().await.unwrap();
-    // From now on the guest would tell nothing, if somebody asked.
+    // A discovery would fail from now on.
     set(&place, &[("mode", "closed")]);
-    let after = look().await;
+    let after = without_discovery().await;
     assert_eq!(names(&after), ["count", "soup", "tea"]);
     assert!(after.registry().package("menu").unwrap().discovery_error().is_none());
     assert_eq!(
         names(&host(&place).store(store.clone()).build().await.unwrap()).len(),
         3,
-        "nobody asks twice"
+        "a component is discovered once"
     );
 
-    let asked = after
+    let outcomes = after
         .live_registry()
         .discover_dynamic_tools(DiscoveryTargets::Named(&["menu".to_owned()]))
         .await
         .unwrap();
-    let error = asked[0].tools.as_ref().unwrap_err();
+    let error = outcomes[0].tools.as_ref().unwrap_err();
     assert!(error.message.contains("the kitchen is closed"), "{error}");
-    assert_eq!(names(&after).len(), 3, "what it told before stays");
+    assert_eq!(names(&after).len(), 3, "the tools of the earlier discovery stay");
     set(&place, &[("dishes", "cake")]);
-    let asked = after
+    let outcomes = after
         .live_registry()
         .discover_dynamic_tools(DiscoveryTargets::Named(&["menu".to_owned()]))
         .await
         .unwrap();
-    assert_eq!(asked[0].tools.as_ref().unwrap(), &2);
+    assert_eq!(outcomes[0].tools.as_ref().unwrap(), &2);
     assert_eq!(names(&after), ["count", "cake"]);
 
-    // Other bytes are another component.
+    // A component with other bytes has its own tools.
     let mut bytes = Guests::rust_bytes("menu").await;
     bytes.extend([0, 2, 1, b'x']);
     place.put_bytes("menu.wasm", &bytes);
-    assert_eq!(names(&look().await), ["count"]);
+    assert_eq!(names(&without_discovery().await), ["count"]);
 }
 
 // attack: B4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hostile_answer_is_bounded_and_refused_with_its_reason() {
-    for (mode, kind, told) in [
+async fn hostile_tool_list_is_limited_and_refused_with_its_reason() {
+    for (mode, kind, reason) in [
         ("trap", ErrorKind::Trap, ""),
         ("many", ErrorKind::Memory, ""),
         ("crowd", ErrorKind::InvalidProvider, "1000 tools; at most 256"),
@@ -205,29 +209,29 @@ async fn a_hostile_answer_is_bounded_and_refused_with_its_reason() {
     ] {
         let place = menu(&[("mode", mode)]).await;
         let host = host(&place).build().await.unwrap();
-        let error = untold(&host);
+        let error = discovery_error(&host);
         assert_eq!(names(&host), ["count"], "{mode}");
         assert_eq!(error.kind, kind, "{mode}: {error:?}");
-        assert!(error.message.contains(told), "{mode}: {error}");
+        assert!(error.message.contains(reason), "{mode}: {error}");
         assert_eq!(error.plugin.as_deref(), Some("menu"));
     }
 }
 
 // attack: B1
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_endless_answer_ends_with_its_fuel_and_harms_no_other() {
+async fn endless_discovery_ends_with_its_fuel_and_other_plugins_work() {
     let place = menu(&[("mode", "endless")]).await;
     place.put("adder", &crate::place::adder(1));
     let host = host(&place).limits(LimitRequest::none().fuel(50_000_000));
     let started = Instant::now();
     let host = host.build().await.unwrap();
     assert!(started.elapsed() < Duration::from_secs(60));
-    assert_eq!(untold(&host).kind, ErrorKind::Fuel);
+    assert_eq!(discovery_error(&host).kind, ErrorKind::Fuel);
     assert_eq!(call(&host, "add", json!({"a": 1, "b": 2})).await.unwrap().for_llm, "3");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_conversation_has_told_tools_like_others_and_new_plugins_are_asked_while_it_runs() {
+async fn conversation_uses_dynamic_tools_of_a_plugin_that_is_added_while_it_runs() {
     let place = Place::new();
     set(&place, &[]);
     let host = host(&place).watch(WatchOptions::default()).build().await.unwrap();
@@ -245,26 +249,29 @@ async fn a_conversation_has_told_tools_like_others_and_new_plugins_are_asked_whi
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_embedder_without_a_directory_asks_for_himself() {
+async fn embedder_discovers_the_tools_of_a_single_plugin() {
     let plugin = Guests::new().rust("menu").await;
     assert!(plugin.dynamic_tools().is_undiscovered());
     assert_eq!(plugin.tools(&Scope::new()).len(), 1);
-    let told = plugin.discover_tools().await.unwrap();
+    let discovered = plugin.discover_tools().await.unwrap();
     assert_eq!(
-        (told.dynamic_tools().is_undiscovered(), told.tools(&Scope::new()).len()),
+        (
+            discovered.dynamic_tools().is_undiscovered(),
+            discovered.tools(&Scope::new()).len()
+        ),
         (false, 3)
     );
     assert!(
-        Arc::ptr_eq(&told, &told.discover_tools().await.unwrap()),
-        "once is enough"
+        Arc::ptr_eq(&discovered, &discovered.discover_tools().await.unwrap()),
+        "a second discovery does nothing"
     );
-    let kept = told.inspection().discovered_tools().unwrap();
-    assert_eq!(plugin.with_discovered_tools(&kept).unwrap().tool_count(), 3);
+    let tools = discovered.inspection().discovered_tools().unwrap();
+    assert_eq!(plugin.with_discovered_tools(&tools).unwrap().tool_count(), 3);
     assert!(plugin.with_discovered_tools("damage").is_none());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn another_plugin_calls_a_told_tool_where_its_grant_names_it() {
+async fn plugin_calls_a_dynamic_tool_of_another_only_with_a_grant() {
     let place = menu(&[]).await;
     place.put_bytes("courier.wasm", &Guests::rust_bytes("courier").await);
     let arguments = json!({"tool": SOUP, "arguments": "{\"guests\": 2}", "times": 1});

@@ -1,4 +1,4 @@
-//! From a message to a discovered tool's answer.
+//! From a message to the result of a tool that a search found.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use toolwit_tests::Guests;
 
 use crate::place::{Place, adder, until};
 
-/// Asks for a page, of which it gives a title: its length will do.
+/// A component with the tool `scrape-page`, which returns the length of the URL.
 const SCRAPER: &str = r#"(component
     (core module $m
         (memory (export "memory") 1)
@@ -31,14 +31,14 @@ examples = ["extract the headlines of a news site"]
 
 // accept: 103, accept: 110, accept: 112, accept: 125, accept: 126, accept: 131
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_third_partys_tool_answers_the_next_question_without_a_restart() {
+async fn new_package_is_used_in_the_next_turn_without_a_restart() {
     let place = Place::new();
     for number in 0..30 {
         place.put(&format!("adder{number}"), &adder(number));
     }
     let host = place.host().watch(WatchOptions::default()).build().await.unwrap();
     assert_eq!(host.exposure(), Exposure::Search, "sixty tools are too many to show");
-    // Users bring tools of their own.
+    // A native tool of the embedder.
     let own = NativeTool::new(
         "remember",
         "Remembers something",
@@ -60,7 +60,7 @@ async fn a_third_partys_tool_answers_the_next_question_without_a_restart() {
     let first = conversation.run("I am building a news aggregator").await.unwrap();
     assert_eq!(first.text(), "I cannot do that.");
 
-    // A third party's tool is registered: a file in a directory, while the host runs.
+    // A package is added while the host runs.
     place.put_bytes("scraper.toml", SCRAPER_MANIFEST.as_bytes());
     place.put("scraper", SCRAPER);
     until(host.live_registry(), |registry| registry.package("scraper").is_some()).await;
@@ -80,17 +80,17 @@ async fn a_third_partys_tool_answers_the_next_question_without_a_restart() {
         .tools()
         .iter()
         .find(|tool| tool.name.as_str() == "scrape_page");
-    let told = &scraper.unwrap().definition.description;
+    let description = &scraper.unwrap().definition.description;
     for part in ["data out of a web page", "follows no links", "headlines"] {
-        assert!(told.contains(part), "{told}");
+        assert!(description.contains(part), "{description}");
     }
 }
 
 // accept: 112, accept: 117, accept: 121
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hit_that_cannot_be_loaded_is_left_out_and_the_others_come() {
+async fn hit_that_cannot_be_loaded_is_omitted() {
     let place = Place::new();
-    // It links when its import has the type that the host's has, which this one has not.
+    // Linking fails: the import has another type than the host's function.
     let wrong = r#"(component
         (import "wasi:cli/environment@0.2.0" (instance (export "get-environment" (func (result u32)))))
         (core module $m (func (export "add") (param i32 i32) (result i32) i32.const 0))
@@ -116,7 +116,7 @@ async fn a_hit_that_cannot_be_loaded_is_left_out_and_the_others_come() {
 
 // accept: 113, accept: 114
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn few_tools_are_all_shown_and_none_takes_the_name_of_another() {
+async fn few_tools_are_all_visible_under_unique_names() {
     let place = Place::new();
     place.put("one", &adder(1));
     place.put("two", &adder(2));
@@ -145,7 +145,7 @@ async fn few_tools_are_all_shown_and_none_takes_the_name_of_another() {
 
 // accept: 119
 #[test]
-fn the_bounds_of_time_are_those_that_are_promised() {
+fn default_time_limits_are_as_documented() {
     let (engine, none) = (EngineLimits::default(), LimitRequest::none());
     assert_eq!(engine.load_wall_max, Duration::from_secs(120));
     assert_eq!(SEARCH_WALL_MAX, Duration::from_secs(5));
@@ -155,19 +155,19 @@ fn the_bounds_of_time_are_those_that_are_promised() {
     assert_eq!(
         long.wall_max,
         Duration::from_secs(300),
-        "for a long-running tool, when the operator says so"
+        "the operator can allow a long-running tool"
     );
     let greedy = effective(&engine, &none, &none.clone().wall(Duration::from_secs(300)));
     assert_eq!(
         greedy.wall_max,
         Duration::from_secs(30),
-        "a plugin cannot say so itself"
+        "a plugin cannot raise its own limit"
     );
 }
 
 // accept: 37
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn which_instance_of_an_entity_lives_on_is_the_manifests_choice() {
+async fn manifest_decides_which_instance_of_an_entity_is_kept() {
     let bytes = Guests::rust_bytes("museum").await;
     for (rebind, seen) in [("keep", 3), ("latest", 1)] {
         let place = Place::new();
@@ -192,18 +192,18 @@ async fn which_instance_of_an_entity_lives_on_is_the_manifests_choice() {
 
 // attack: I4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_same_call_id_in_two_conversations_means_two_calls() {
+async fn same_call_id_in_two_conversations_is_two_calls() {
     let place = Place::new();
     place.put("adder", &adder(1));
     let host = place.host().build().await.unwrap();
-    let ask = async |a: u32| {
-        // The scripted model counts its calls from the start, so that both conversations use the same ids.
+    let add = async |a: u32| {
+        // Scripted models number their calls from 1, so both conversations use the same ids.
         let model = ScriptedModel::new()
             .call("add", json!({"a": a, "b": 1}))
             .answer("{{result}}");
         let outcome = host.conversation().model(model).run("Add").await;
         outcome.unwrap().text().to_owned()
     };
-    let (one, other) = tokio::join!(ask(1), ask(41));
+    let (one, other) = tokio::join!(add(1), add(41));
     assert_eq!((one.as_str(), other.as_str()), ("2", "42"));
 }

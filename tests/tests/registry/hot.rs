@@ -1,4 +1,4 @@
-//! Packages that change while they are called.
+//! Packages that are replaced or removed while they are called.
 
 use std::fs;
 use std::sync::Arc;
@@ -19,18 +19,18 @@ const COMPONENTS: u32 = 8;
 fn arguments(value: Value) -> Arguments {
     match value {
         Value::Object(arguments) => arguments,
-        other => panic!("{other} is no object"),
+        other => panic!("{other} is not an object"),
     }
 }
 
-/// How many files this process has open.
+/// Returns the number of open files of this process.
 fn open_files() -> usize {
     fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
 }
 
 // attack: I1, attack: H2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_adds_are_right_while_their_components_are_replaced() {
+async fn calls_are_correct_while_their_components_are_replaced() {
     let place = Place::new();
     for number in 0..COMPONENTS {
         place.put(&format!("adder{number}"), &adder(number));
@@ -40,7 +40,7 @@ async fn a_thousand_adds_are_right_while_their_components_are_replaced() {
     let before = open_files();
     let swaps = async {
         let mut version = 100;
-        // As many as there is time for, and some in any case.
+        // At least ten, and more while calls run.
         while version < 110 || !done.load(Ordering::Relaxed) {
             version += 1;
             place.put(&format!("adder{}", version % COMPONENTS), &adder(version));
@@ -63,7 +63,7 @@ async fn a_thousand_adds_are_right_while_their_components_are_replaced() {
                         assert_eq!(result.value, Some(json!(a.wrapping_add(b))));
                         true
                     }
-                    // It was replaced after it was found and before it was first called, so that nothing ran.
+                    // It was replaced between its lookup and its first call, so nothing ran.
                     Err(error) => {
                         let report = error.report();
                         assert_eq!(report.kind, ErrorKind::Io, "{report}");
@@ -73,22 +73,22 @@ async fn a_thousand_adds_are_right_while_their_components_are_replaced() {
                 }
             }
         });
-        let answered = join_all(calls).await;
+        let results = join_all(calls).await;
         done.store(true, Ordering::Relaxed);
-        answered.into_iter().filter(|right| *right).count()
+        results.into_iter().filter(|right| *right).count()
     };
     let (swapped, right) = tokio::join!(swaps, adds);
     assert!(swapped >= 10 && right >= 500, "{swapped} swaps, {right} answers");
     assert!(
         open_files() <= before + 8,
-        "{before} files were open, and {} are",
+        "{before} files were open before, {} are open now",
         open_files()
     );
 }
 
 // attack: H2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_call_that_runs_is_not_disturbed_when_its_file_goes() {
+async fn running_call_continues_after_its_file_is_deleted() {
     let place = Place::new();
     place.put("compute", include_str!("../../guests/wat/compute.wat"));
     let host = place.host().build().await.unwrap();
@@ -104,13 +104,13 @@ async fn a_call_that_runs_is_not_disturbed_when_its_file_goes() {
     assert!(host.live_registry().refresh().await.unwrap().is_changed);
     assert!(host.registry().packages().is_empty());
     let ended = running.await.unwrap().unwrap_err();
-    assert_eq!(ended.report().kind, ErrorKind::Fuel, "it ends for its own reasons");
+    assert_eq!(ended.report().kind, ErrorKind::Fuel, "it ends with its fuel");
     fine.call(Arguments::new(), &ToolContext::new()).await.unwrap();
 }
 
 // attack: H2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_conversation_moves_to_the_new_version_at_its_next_turn() {
+async fn conversation_uses_the_new_version_from_its_next_turn_on() {
     let place = Place::new();
     place.put("one", &adder(1));
     place.put("gone", &adder(7));
@@ -138,6 +138,6 @@ async fn a_conversation_moves_to_the_new_version_at_its_next_turn() {
     assert_eq!(
         names(2),
         ["one_add", "one_version", "new_add", "new_version"],
-        "a name that was given stays, and is given to nobody else"
+        "an assigned name stays, and is not assigned to another tool"
     );
 }

@@ -1,4 +1,4 @@
-//! A plugin directory in use: from a dropped file to an answer, and packages that change while they are called.
+//! Plugin directories in use: adding and replacing packages, dynamic tools, search and keys.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -6,7 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
-mod asking;
+mod discovery;
 mod dynamic;
 mod flow;
 mod hot;

@@ -1,4 +1,4 @@
-//! Keys that a plugin needs.
+//! Keys that a plugin requires.
 
 use std::fs;
 
@@ -28,7 +28,7 @@ any-version = true
 secrets = [{ name = "weather-key", from = "conversation", host = "api.weather.example", bearer = true }]
 "#;
 
-/// A package that wants to reach the network, so that a secret can be granted to it.
+/// Returns a component that imports the network, so that a secret can be granted to it.
 fn weather() -> String {
     let text = adder(1);
     text.replacen(
@@ -40,7 +40,7 @@ fn weather() -> String {
 
 // accept: 118, accept: 123, accept: 130, accept: 136, accept: 137
 #[tokio::test]
-async fn a_missing_key_is_found_before_the_call_told_and_breaks_nothing() {
+async fn missing_key_is_reported_before_the_call_and_does_not_affect_health() {
     let place = Place::new();
     place.put_bytes("weather.toml", MANIFEST.as_bytes());
     place.put("weather", &weather());
@@ -55,18 +55,21 @@ async fn a_missing_key_is_found_before_the_call_told_and_breaks_nothing() {
     let error = tool.call(Arguments::new(), &bare).await.unwrap_err();
     let report = error.report();
     assert_eq!((report.kind, report.phase), (ErrorKind::MissingKey, Phase::Validate));
-    let told = serde_json::to_value(report).unwrap();
-    assert_eq!(told["tool"], "weather#version");
+    let document = serde_json::to_value(report).unwrap();
+    assert_eq!(document["tool"], "weather#version");
     assert_eq!(
-        told["message"],
+        document["message"],
         "it needs `weather-key` (of weather.example, free for private use), which is not set"
     );
     assert!(
-        told["suggestion"].as_str().unwrap().contains("grants it to `weather`"),
-        "{told}"
+        document["suggestion"]
+            .as_str()
+            .unwrap()
+            .contains("grants it to `weather`"),
+        "{document}"
     );
 
-    // What the operator allows, each conversation brings itself, at each call.
+    // The operator grants the secret; each conversation provides its own value.
     fs::write(&grants, GRANT).unwrap();
     let conversation = ToolContext::new().with("weather-key", "the-key-of-one-user");
     assert_eq!(tool.call(Arguments::new(), &conversation).await.unwrap().for_llm, "1");
@@ -74,13 +77,13 @@ async fn a_missing_key_is_found_before_the_call_told_and_breaks_nothing() {
     assert_eq!(
         other.report().kind,
         ErrorKind::MissingKey,
-        "another conversation has no key, on a cache hit too"
+        "another conversation has no key, even if the tool is already loaded"
     );
     assert!(!other.report().to_string().contains("the-key"));
     let merged = conversation.merged_with(&ToolContext::new().with("tenant", "acme"));
     assert!(
         tool.call(Arguments::new(), &merged).await.is_ok(),
-        "values merge per key"
+        "context values are merged by key"
     );
 
     tool.call(Arguments::from_iter([("a".to_owned(), json!(1))]), &conversation)
@@ -93,7 +96,7 @@ async fn a_missing_key_is_found_before_the_call_told_and_breaks_nothing() {
 
 // accept: 115, accept: 137
 #[tokio::test]
-async fn a_model_is_told_what_is_missing_and_can_ask_for_it() {
+async fn model_is_informed_of_a_missing_key_and_can_request_it() {
     let place = Place::new();
     place.put_bytes("weather.toml", MANIFEST.as_bytes());
     place.put("weather", &weather());
@@ -108,10 +111,10 @@ async fn a_model_is_told_what_is_missing_and_can_ask_for_it() {
     assert_eq!(
         outcome.text(),
         "Please give me the key of weather.example.",
-        "the run goes on"
+        "the run continues"
     );
-    let told = model.requests()[1].messages.last().unwrap().content().to_owned();
+    let result = model.requests()[1].messages.last().unwrap().content().to_owned();
     for part in ["missing-key", "weather-key", "ask the user"] {
-        assert!(told.contains(part), "{told}");
+        assert!(result.contains(part), "{result}");
     }
 }

@@ -1,4 +1,4 @@
-//! A plugin directory of a test.
+//! A plugin directory for a test.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use toolwit::sandbox::CodeCacheLocation;
 use toolwit::{Toolwit, ToolwitBuilder};
 use toolwit_tests::component_of;
 
-/// A plugin directory that goes with the test.
+/// A temporary plugin directory.
 pub(crate) struct Place {
     directory: tempfile::TempDir,
 }
@@ -25,19 +25,19 @@ impl Place {
         self.directory.path()
     }
 
-    /// Puts a component there as a whole, in the place of an earlier one.
+    /// Writes a component atomically, and replaces an earlier one.
     pub(crate) fn put(&self, name: &str, text: &str) {
         self.put_bytes(&format!("{name}.wasm"), &component_of(text));
     }
 
-    /// Puts a file there as a whole.
+    /// Writes a file atomically.
     pub(crate) fn put_bytes(&self, name: &str, bytes: &[u8]) {
-        let beside = self.path().join(format!(".{name}.new"));
-        fs::write(&beside, bytes).unwrap();
-        fs::rename(beside, self.path().join(name)).unwrap();
+        let temporary = self.path().join(format!(".{name}.new"));
+        fs::write(&temporary, bytes).unwrap();
+        fs::rename(temporary, self.path().join(name)).unwrap();
     }
 
-    /// Describes a host of its packages, which compiles everything itself.
+    /// Returns a builder of a host for this directory, without a code cache.
     pub(crate) fn host(&self) -> ToolwitBuilder {
         Toolwit::builder()
             .plugins(self.path())
@@ -45,7 +45,7 @@ impl Place {
     }
 }
 
-/// Adds two numbers modulo 2³², and says which version it is.
+/// Returns a component that adds two numbers modulo 2³² and reports its version.
 pub(crate) fn adder(version: u32) -> String {
     format!(
         r#"(component
@@ -58,11 +58,11 @@ pub(crate) fn adder(version: u32) -> String {
     )
 }
 
-/// Waits until the registry is as it should be. What takes longer than a minute is lost.
-pub(crate) async fn until(live: &LiveRegistry, is_right: impl Fn(&Registry) -> bool) {
+/// Waits until the registry meets a condition, for at most a minute.
+pub(crate) async fn until(live: &LiveRegistry, is_met: impl Fn(&Registry) -> bool) {
     let mut changes = live.changes();
     let wait = async {
-        while !is_right(&changes.borrow_and_update()) {
+        while !is_met(&changes.borrow_and_update()) {
             changes.changed().await.unwrap();
         }
     };

@@ -64,7 +64,7 @@ async fn error_value_can_contain_an_entity() {
     let token = guests.wat("token").await;
     let mut conversation = Conversation::over(&[&token]);
     let failed = conversation.call("fail", json!({})).await.unwrap();
-    assert!(failed.is_error);
+    assert!(failed.is_error());
     assert_eq!(
         conversation.value("token_bump", json!({"token_id": "1"})).await,
         json!(1)

@@ -176,11 +176,11 @@ async fn invalid_argument_is_refused_with_its_path() {
 async fn error_of_the_tool_is_a_result() {
     let mut golden = golden().await;
     let failed = golden.call("fail", json!({"how": {"circle": 1.5}})).await.unwrap();
-    assert!(failed.is_error);
+    assert!(failed.is_error());
     assert_eq!(failed.value, Some(json!({"circle": 1.5})));
     assert_eq!(failed.for_llm, r#"{"circle":1.5}"#);
     let failed = golden.call("fail", json!({"how": "none"})).await.unwrap();
-    assert_eq!((failed.is_error, failed.for_llm.as_str()), (true, "none"));
+    assert_eq!((failed.is_error(), failed.for_llm.as_str()), (true, "none"));
 }
 
 // attack: C21

@@ -52,7 +52,7 @@ async fn resources_are_found_in_every_position_of_a_result() {
     assert_eq!(museum.value("maybe", json!({"there": true})).await["id"], "maybe");
     assert_eq!(museum.value("either", json!({"fine": true})).await["id"], "either");
     let failed = museum.call("either", json!({"fine": false})).await.unwrap();
-    assert!(failed.is_error);
+    assert!(failed.is_error());
     let ticket = failed.value.unwrap();
     assert_eq!(tools(&ticket), ["ticket_price"]);
     let price = museum.value("ticket_price", json!({"ticket_id": ticket["id"]})).await;
@@ -204,7 +204,7 @@ async fn constructor_may_fail_and_a_panic_reports_the_guest_log() {
     let made = museum.value("piece_new", json!({"id": "vase"})).await;
     assert_eq!(made["id"], "vase");
     let failed = museum.call("piece_new", json!({"id": "1st"})).await.unwrap();
-    assert!(failed.is_error);
+    assert!(failed.is_error());
     assert_eq!(failed.for_llm, "`1st` begins with a digit");
     assert_eq!(museum.value("piece_find", json!({"id": "nothing"})).await, Value::Null);
     let error = museum.error("wrong", json!({"flaw": "id_traps"})).await;

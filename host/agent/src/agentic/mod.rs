@@ -16,7 +16,7 @@ use crate::injection::{Chaining, InjectionStrategy, MachineState, Playbook, Refe
 use crate::model::{ChatModel, ChatOptions, ModelChoice};
 use toolwit_core::Error;
 use toolwit_core::{
-    Arguments, InputCheck, Parameter, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolObject, ToolResult,
+    Arguments, InputValidator, Parameter, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolObject, ToolResult,
 };
 
 /// The argument of an agentic tool that declares no parameters.
@@ -267,7 +267,7 @@ impl Tool for AgenticTool {
     }
 
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
-        let check = InputCheck::of(&self.definition).map_err(ToolError::Operator)?;
+        let check = InputValidator::of(&self.definition).map_err(ToolError::Operator)?;
         let arguments = check.check(arguments)?;
         run::run(self, &self.input(&arguments), context).await
     }

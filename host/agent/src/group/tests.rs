@@ -133,7 +133,7 @@ async fn nobody_is_connected_to_before_the_first_use_which_has_the_callers_token
     let result = facade.call(serde_json::Map::new(), &context).await.unwrap();
     assert_eq!(asked.load(Ordering::Relaxed), before + 1);
     assert_eq!(
-        names(&result.unfolded.unwrap().tools),
+        names(&result.revealed_tools.unwrap().tools),
         ["web_search", "web_fetch", "draw"]
     );
     let refused = facade

@@ -157,7 +157,7 @@ impl WithheldTool {
 /// Writes into the result of a facade the names under which its tools can be called, now that they were added to `tools`. A
 /// list of which nothing came in goes.
 pub(crate) fn write_facade_tool_names(result: &mut ToolResult, listed: &[ToolId], tools: &ToolSet) {
-    if result.unfolded.is_none() {
+    if result.revealed_tools.is_none() {
         return;
     }
     let names: Vec<_> = listed

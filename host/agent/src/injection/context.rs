@@ -10,7 +10,8 @@ use serde_json::Value;
 use super::calls::PastCall;
 use super::entities::Entities;
 use super::view::ConversationView;
-use toolwit_core::{Arguments, Message, Tool, ToolName, ToolResult, ToolSet, layers, parse_json};
+use toolwit_core::text::parse_json;
+use toolwit_core::{Arguments, Message, Tool, ToolName, ToolResult, ToolSet, decorator_chain};
 
 /// The conversation at the moment after a call.
 ///
@@ -119,7 +120,7 @@ impl CompletedCall {
             name: self.name.clone(),
             tool: self.tool.definition().id.clone(),
             arguments: self.arguments.clone(),
-            is_error: self.result.is_error,
+            is_error: self.result.is_error(),
             artifacts: self
                 .result
                 .artifacts
@@ -130,8 +131,8 @@ impl CompletedCall {
     }
 
     /// Returns the tool and, one by one, those that it decorates, the outermost first.
-    pub fn layers(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
-        layers(&self.tool)
+    pub fn decorator_chain(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        decorator_chain(&self.tool)
     }
 }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult, snake_case};
+use toolwit_core::text::snake_case;
+use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult};
 
 /// What stands in the place of an entity's id.
 const CURRENT: &str = "current";
@@ -20,7 +21,7 @@ pub(super) fn is_current(id: &ToolId) -> bool {
 
 /// Tells whether there is an object behind the tool.
 pub(super) fn is_bound(tool: &Arc<dyn Tool>) -> bool {
-    tool.decorated().is_some()
+    tool.decorated_tool().is_some()
 }
 
 /// The name of a method without an entity's id in it: `customer_get_average_spend`.

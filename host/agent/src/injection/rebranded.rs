@@ -35,7 +35,7 @@ impl Tool for Rebranded {
         self.tool.call(arguments, context).await
     }
 
-    fn decorated(&self) -> Option<&Arc<dyn Tool>> {
+    fn decorated_tool(&self) -> Option<&Arc<dyn Tool>> {
         Some(&self.tool)
     }
 

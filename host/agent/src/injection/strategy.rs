@@ -22,7 +22,7 @@ use toolwit_core::{NamedTool, Tool, ToolId, ToolProvider};
 /// # use std::sync::Arc;
 /// # fn with(publish: Arc<dyn toolwit_core::Tool>) -> impl InjectionStrategy {
 /// let unlock = move |context: &InjectionContext<'_>| match context.call().name.as_str() {
-///     "review" if !context.call().result.is_error => Injection::add(vec![publish.clone()]),
+///     "review" if !context.call().result.is_error() => Injection::add(vec![publish.clone()]),
 ///     _ => Injection::none(),
 /// };
 /// # unlock }

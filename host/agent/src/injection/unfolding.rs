@@ -10,7 +10,7 @@ use super::rebranded::Rebranded;
 use super::strategy::InjectionStrategy;
 use super::turn::TurnContext;
 use super::view::ConversationView;
-use toolwit_core::{NamedTool, Tool, ToolId, ToolSet, Unfolded, layers};
+use toolwit_core::{NamedTool, RevealedTools, Tool, ToolId, ToolSet, decorator_chain};
 
 /// How many facades may lie within one another.
 ///
@@ -18,7 +18,7 @@ use toolwit_core::{NamedTool, Tool, ToolId, ToolSet, Unfolded, layers};
 pub const FACADE_DEPTH_MAX: usize = 8;
 
 /// Brings in the tools behind a [`Facade`](super::Facade), or behind any tool whose result has
-/// [`Unfolded`](toolwit_core::Unfolded), when it is called.
+/// [`RevealedTools`](toolwit_core::RevealedTools), when it is called.
 ///
 /// The facade stays and is the guide from then on. Tools that are there already are not added again; those that were made for
 /// other arguments are bound anew, under their names.
@@ -46,12 +46,12 @@ impl Unfolding {
 impl InjectionStrategy for Unfolding {
     fn evaluate(&self, context: &InjectionContext<'_>) -> Injection {
         let call = context.call();
-        match &call.result.unfolded {
+        match &call.result.revealed_tools {
             Some(unfolded) if unfolded.tools.is_empty() => {
                 tracing::warn!(facade = %call.name, "a facade has no tools to open");
                 Injection::none()
             }
-            Some(unfolded) if !call.result.is_error => Opened::new(context, unfolded).injection(),
+            Some(unfolded) if !call.result.is_error() => Opened::new(context, unfolded).injection(),
             _ => Injection::none(),
         }
     }
@@ -69,7 +69,7 @@ impl InjectionStrategy for Unfolding {
         for tool in view.tools().iter() {
             let brought_by = view.lineage().parent(&tool.definition.id);
             let facade = brought_by.and_then(|id| view.tools().by_id(id));
-            if facade.is_some_and(|facade| facade.tool.unfolds().is_some()) && !is_used(tool) {
+            if facade.is_some_and(|facade| facade.tool.facade().is_some()) && !is_used(tool) {
                 injection.fold.push(tool.definition.id.clone());
             }
         }
@@ -100,7 +100,7 @@ fn exclusive<'a>(view: &ConversationView<'a>) -> Option<(&'a NamedTool, Vec<&'a 
     let of_turn = view.calls().succeeded().rev().filter(|call| call.turn == view.turn());
     let called = of_turn.filter_map(|call| view.tools().by_id(&call.tool));
     for facade in called {
-        let Some(behind) = facade.tool.unfolds().filter(|behind| behind.is_exclusive()) else {
+        let Some(behind) = facade.tool.facade().filter(|behind| behind.is_exclusive()) else {
             continue;
         };
         let id = &facade.definition.id;
@@ -124,7 +124,7 @@ fn exclusive<'a>(view: &ConversationView<'a>) -> Option<(&'a NamedTool, Vec<&'a 
 /// A facade that was called, while its tools are gone through.
 struct Opened<'a> {
     context: &'a InjectionContext<'a>,
-    unfolded: &'a Unfolded,
+    unfolded: &'a RevealedTools,
     facade: ToolId,
     /// Whether the facade was called like this just before.
     is_repeated: bool,
@@ -132,7 +132,7 @@ struct Opened<'a> {
 }
 
 impl<'a> Opened<'a> {
-    fn new(context: &'a InjectionContext<'a>, unfolded: &'a Unfolded) -> Self {
+    fn new(context: &'a InjectionContext<'a>, unfolded: &'a RevealedTools) -> Self {
         let call = context.call();
         let facade = call.tool.definition().id.clone();
         let mut before = context.calls().succeeded().rev().filter(|past| past.tool == facade);
@@ -165,7 +165,7 @@ impl<'a> Opened<'a> {
             return;
         }
         let name = tool.definition().name();
-        if tool.unfolds().is_some() && self.is_within(&origin(tool).definition().id) {
+        if tool.facade().is_some() && self.is_within(&origin(tool).definition().id) {
             self.withhold(name.to_owned(), "it would open inside itself".to_owned());
             return;
         }
@@ -231,7 +231,7 @@ impl<'a> Opened<'a> {
         let tools = self.context.tools();
         let ancestors = self.context.lineage().ancestors(&self.facade);
         let named = ancestors.filter_map(|id| tools.by_id(id));
-        named.filter(|tool| tool.tool.unfolds().is_some())
+        named.filter(|tool| tool.tool.facade().is_some())
     }
 
     /// Tells whether this is the facade itself or one that it lies in.
@@ -250,10 +250,10 @@ impl<'a> Opened<'a> {
 
 /// The tool under all its decorators.
 fn origin(tool: &Arc<dyn Tool>) -> &Arc<dyn Tool> {
-    layers(tool).last().unwrap_or(tool)
+    decorator_chain(tool).last().unwrap_or(tool)
 }
 
 /// Tells whether a tool is another one, perhaps decorated.
 fn is_same(tool: &Arc<dyn Tool>, other: &Arc<dyn Tool>) -> bool {
-    layers(tool).any(|layer| std::ptr::addr_eq(Arc::as_ptr(layer), Arc::as_ptr(other)))
+    decorator_chain(tool).any(|layer| std::ptr::addr_eq(Arc::as_ptr(layer), Arc::as_ptr(other)))
 }

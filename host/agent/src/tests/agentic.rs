@@ -99,7 +99,7 @@ async fn tool_objects_are_inner_tools_and_iterations_have_a_limit() {
     let result = call_with(&tool, json!({"task": "x"}), &ToolContext::new())
         .await
         .unwrap();
-    assert!(result.is_error);
+    assert!(result.is_error());
     assert!(result.for_llm.contains("limit of 2 iterations"), "{}", result.for_llm);
     assert_eq!(stage.shown(1).messages.last().unwrap().content(), "found");
 }
@@ -232,7 +232,7 @@ async fn what_only_the_operator_can_mend_stops_every_agent() {
 #[tokio::test]
 async fn an_agent_waits_for_what_it_began_in_the_background() {
     let slow = tool("slow", |_, context| {
-        context.completion()?.spawn(async { Ok(ToolResult::text("42")) });
+        context.background_task()?.spawn(async { Ok(ToolResult::text("42")) });
         Ok(ToolResult::background("started"))
     });
     let quick = |step: Step| step;

@@ -3,14 +3,14 @@
 use tokio::sync::oneshot;
 
 use super::*;
-use toolwit_core::{Artifact, Completion, NativeEntity, NoArguments, Signal};
+use toolwit_core::{Artifact, BackgroundTask, NativeEntity, NoArguments, Signal};
 
 /// A tool that answers at once, and delivers when the test sends a result. Each call takes one receiver.
 fn slow(results: Vec<oneshot::Receiver<ToolResult>>) -> Arc<dyn Tool> {
     let results = Arc::new(Mutex::new(VecDeque::from(results)));
     tool("slow", move |_, context| {
         let result = results.lock().unwrap().pop_front().unwrap();
-        let completion = context.completion()?;
+        let completion = context.background_task()?;
         completion.spawn(async move { Ok(result.await.unwrap_or_else(|_| ToolResult::error("the test gave up"))) });
         Ok(ToolResult::background("started"))
     })
@@ -150,11 +150,11 @@ async fn what_a_late_result_brings_goes_the_way_of_every_result() {
 // accept: 85
 #[tokio::test]
 async fn every_promise_is_kept_or_told_to_be_broken() {
-    let kept: Arc<Mutex<Option<Completion>>> = Arc::default();
+    let kept: Arc<Mutex<Option<BackgroundTask>>> = Arc::default();
     let store = kept.clone();
     let forgetful = tool("forgetful", move |_, context| {
-        *store.lock().unwrap() = Some(context.completion()?);
-        assert!(context.completion().is_err(), "a call promises once");
+        *store.lock().unwrap() = Some(context.background_task()?);
+        assert!(context.background_task().is_err(), "a call promises once");
         Ok(ToolResult::background("started"))
     });
     let (builder, _) = Stage::set([call([("forgetful", json!({}))]), say("Wait."), say("It failed.")]);
@@ -168,7 +168,7 @@ async fn every_promise_is_kept_or_told_to_be_broken() {
 #[tokio::test]
 async fn a_tool_that_answers_after_all_takes_its_promise_back() {
     let quick = tool("quick", |_, context| {
-        drop(context.completion()?);
+        drop(context.background_task()?);
         Ok(ToolResult::text("here it is"))
     });
     let (builder, _) = Stage::set([call([("quick", json!({}))]), say("Fine.")]);
@@ -182,7 +182,7 @@ async fn a_tool_that_answers_after_all_takes_its_promise_back() {
 #[tokio::test]
 async fn outside_a_conversation_nothing_can_be_promised() {
     let context = ToolContext::new();
-    let error = context.completion().err().unwrap();
+    let error = context.background_task().err().unwrap();
     assert!(error.to_string().contains("no conversation"), "{error}");
 }
 
@@ -194,7 +194,7 @@ async fn background_work_ends_with_the_conversation_and_not_with_the_run() {
     let parts = Mutex::new(Some((running, ended)));
     let long = tool("long", move |_, context| {
         let (running, ended) = parts.lock().unwrap().take().unwrap();
-        let completion = context.completion()?;
+        let completion = context.background_task()?;
         let cancel = completion.context().cancel().clone();
         completion.spawn(async move {
             let _ended = ended;

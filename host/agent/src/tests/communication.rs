@@ -40,7 +40,7 @@ async fn outside_a_process_they_say_so_softly() {
         let arguments = json!({"message": "hello"}).as_object().unwrap().clone();
         let result = tool.call(arguments, &ToolContext::new()).await.unwrap();
         assert!(
-            !result.is_error && result.for_llm.contains("nobody"),
+            !result.is_error() && result.for_llm.contains("nobody"),
             "{}",
             result.for_llm
         );

@@ -158,7 +158,7 @@ async fn customers_keep_apart_also_when_their_ids_look_alike() {
     );
     assert_eq!(
         names[1].as_str(),
-        format!("customer_c1_{}_get_average_spend", toolwit_core::short_hash("c1"))
+        format!("customer_c1_{}_get_average_spend", toolwit_core::text::short_hash("c1"))
     );
     assert_eq!(stage.shown(1).names.len(), 10);
 }

@@ -148,11 +148,11 @@ async fn a_model_sees_the_blackboard() {
     assert_eq!(read("blackboard_count", json!({"type": "Person"})).await.for_llm, "2");
     let missing = read("blackboard_get", json!({"name": "hero"})).await;
     assert!(
-        missing.is_error && missing.for_llm.contains("`boss`"),
+        missing.is_error() && missing.for_llm.contains("`boss`"),
         "{}",
         missing.for_llm
     );
-    assert!(read("blackboard_last", json!({"type": "Order"})).await.is_error);
+    assert!(read("blackboard_last", json!({"type": "Order"})).await.is_error());
 }
 
 // accept: 101

@@ -190,7 +190,7 @@ async fn a_call_that_goes_on_counts_when_its_late_result_is_there() {
     let result = Mutex::new(Some(result));
     let confirm = tool("confirm", move |_, context| {
         let result = result.lock().unwrap().take().unwrap();
-        context.completion()?.spawn(async move {
+        context.background_task()?.spawn(async move {
             result.await.ok();
             Ok(ToolResult::text("confirmed"))
         });

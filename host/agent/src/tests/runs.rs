@@ -1,6 +1,7 @@
 //! What a run is and what it brings.
 
 use super::*;
+use toolwit_core::{Audience, Disposition, ToolStatus};
 
 // accept: 1, accept: 2, accept: 4, accept: 126
 #[tokio::test]
@@ -101,7 +102,7 @@ async fn the_user_hears_what_a_tool_says_unless_it_is_silent() {
     let loud = tool("loud", |_, _| Ok(ToolResult::user("ready")));
     let quiet = tool("quiet", |_, _| {
         let mut result = ToolResult::user("hush");
-        result.silent = true;
+        result.audience = Audience::Model;
         Ok(result)
     });
     let failing = tool("failing", |_, _| Ok(ToolResult::error("").with_source("disk full")));
@@ -148,17 +149,17 @@ async fn an_output_that_panics_loses_a_message_and_no_more() {
 // accept: 75
 #[tokio::test]
 async fn a_direct_result_is_the_answer_and_failing_ones_are_not() {
-    let direct = |is_error| {
+    let direct = |status| {
         move |_: Arguments, _: ToolContext| {
             let mut result = ToolResult::text("the report");
-            result.return_direct = true;
-            result.is_error = is_error;
+            result.disposition = Disposition::ReturnDirect;
+            result.status = status;
             Ok(result)
         }
     };
     let tools = [
-        tool("broken_report", direct(true)),
-        tool("report", direct(false)),
+        tool("broken_report", direct(ToolStatus::Error)),
+        tool("report", direct(ToolStatus::Success)),
         echo("look"),
     ];
     let (builder, stage) = Stage::set([

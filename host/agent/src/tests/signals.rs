@@ -72,7 +72,7 @@ async fn what_was_not_begun_when_a_tool_signals_is_not_run() {
 // accept: 86, accept: 147
 #[tokio::test]
 async fn a_replanning_decorator_stops_the_run_after_the_tool_and_keeps_its_result() {
-    let found = echo("find").replanning(|result, _| (result.for_llm == "find").then(|| "it is there".to_owned()));
+    let found = echo("find").replan_when(|result, _| (result.for_llm == "find").then(|| "it is there".to_owned()));
     let (builder, _) = Stage::set([call([("find", json!({}))])]);
     let outcome = builder.tool(found).build().unwrap().run("go").await.unwrap();
     assert_eq!(outcome.stop, StopReason::ReplanRequested);
@@ -85,7 +85,7 @@ async fn a_signal_passes_decorators_and_nested_loops_on_its_way_up() {
     let (nested, inner) = Stage::set([call([("deep", json!({}))])]);
     drop(nested);
     let deep = signalling("deep", Signal::ask_user("Really?"))
-        .publishing()
+        .publish_artifacts()
         .with_timeout(std::time::Duration::from_secs(60))
         .one_shot_per_loop("Go on.");
     let agent = AgenticTool::new("agent", "Works.")

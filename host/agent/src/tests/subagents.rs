@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::*;
 use toolwit_core::ErrorKind;
-use toolwit_core::{Artifact, Blackboard, MemoryBlackboard, Sharing};
+use toolwit_core::{Artifact, Blackboard, BlackboardSharing, MemoryBlackboard};
 
 #[derive(Deserialize, JsonSchema)]
 #[expect(dead_code, reason = "only the schema is used")]
@@ -94,7 +94,7 @@ async fn what_is_shared_back_follows_the_rule_and_a_wrong_task_is_refused() {
     let subagent = Subagent::of(Finder)
         .consuming::<WorksToFind>()
         .unwrap()
-        .with_sharing(Sharing::Kinds(vec!["Performance".to_owned()]));
+        .with_sharing(BlackboardSharing::Kinds(vec!["Performance".to_owned()]));
     let (board, context) = board();
     subagent
         .call(arguments(json!({"composers": ["Bach"]})), &context)

@@ -285,7 +285,7 @@ impl Tool for Wrapped {
         self.0.call(arguments, context).await
     }
 
-    fn decorated(&self) -> Option<&Arc<dyn Tool>> {
+    fn decorated_tool(&self) -> Option<&Arc<dyn Tool>> {
         Some(&self.0)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Toolbox;
 use crate::event::Event;
-use toolwit_core::{Lookup, ToolId, ToolName};
+use toolwit_core::{ToolId, ToolLookup, ToolName};
 
 impl Toolbox {
     /// Declares those of the named tools that were hidden.
@@ -74,6 +74,6 @@ impl Toolbox {
     }
 
     fn is_callable(&self, name: &ToolName) -> bool {
-        matches!(self.callable.look_up(name.as_str()), Lookup::Found(_))
+        matches!(self.callable.look_up(name.as_str()), ToolLookup::Found(_))
     }
 }

@@ -98,6 +98,7 @@ pub async fn start() {
         .arg(&stage.component)
         .env("HOME", &home)
         .env("XDG_CACHE_HOME", home.join("cache"))
+        .env("XDG_CONFIG_HOME", home.join("config"))
         .env("XDG_DATA_HOME", home.join("data"));
     let mut raw = stage.child(RAW);
     run(&mut ours);

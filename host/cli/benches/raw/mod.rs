@@ -46,12 +46,16 @@ impl Raw {
         };
         let params = signature
             .params()
-            .map(|(name, _)| match arguments.get(&toolwit::tool::snake_case(name)) {
-                Some(serde_json::Value::Number(number)) => Val::U32(u32::try_from(number.as_u64().unwrap()).unwrap()),
-                Some(text) => Val::String(text.as_str().unwrap().to_owned()),
-                // What is left out is an option.
-                None => Val::Option(None),
-            })
+            .map(
+                |(name, _)| match arguments.get(&toolwit::tool::text::snake_case(name)) {
+                    Some(serde_json::Value::Number(number)) => {
+                        Val::U32(u32::try_from(number.as_u64().unwrap()).unwrap())
+                    }
+                    Some(text) => Val::String(text.as_str().unwrap().to_owned()),
+                    // What is left out is an option.
+                    None => Val::Option(None),
+                },
+            )
             .collect();
         let mut linker = Linker::new(&engine);
         wasmtime_wasi::p2::add_to_linker_sync(&mut linker).unwrap();

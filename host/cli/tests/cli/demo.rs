@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use crate::support::{Run, TOOLWIT, Workspace};
 
-/// Runs the demo in the repository, with the environment that building a plugin needs.
+/// Runs the demo in the repository.
+///
+/// It inherits the environment, because building a plugin needs the machine's toolchain. What changes its output is set.
 fn demo(arguments: &[&str]) -> Run {
     // The command lies in `debug` or `release` of the target directory.
     let target = Path::new(TOOLWIT).ancestors().nth(2).unwrap();
@@ -16,7 +18,9 @@ fn demo(arguments: &[&str]) -> Run {
         .arg("demo")
         .args(arguments)
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src"))
-        .env("CARGO_TARGET_DIR", target);
+        .env("CARGO_TARGET_DIR", target)
+        .env("NO_COLOR", "1")
+        .env_remove("CLICOLOR_FORCE");
     command.output().unwrap().into()
 }
 

@@ -46,12 +46,17 @@ fn a_plugin_that_was_not_asked_is_listed_with_what_to_do() {
         (&json!("unasked"), 1)
     );
     assert!(
-        plugin["reason"].as_str().unwrap().contains("was not asked yet"),
+        plugin["reason"]
+            .as_str()
+            .unwrap()
+            .contains("have not been discovered yet"),
         "{plugin}"
     );
     let shown = workspace.run(&["list"]);
     assert!(
-        shown.stdout.contains("unasked: it tells its tools when it runs"),
+        shown
+            .stdout
+            .contains("unasked: its dynamic tools have not been discovered yet"),
         "{shown}"
     );
     assert!(shown.stdout.contains("toolwit refresh menu"), "{shown}");
@@ -73,7 +78,7 @@ fn a_plugin_that_was_not_asked_is_listed_with_what_to_do() {
         (&json!(true), &json!("unasked"))
     );
     let (_, doctor) = workspace.json(&["doctor", "--json"]);
-    assert!(doctor.to_string().contains("was not asked yet"), "{doctor}");
+    assert!(doctor.to_string().contains("have not been discovered yet"), "{doctor}");
     assert_eq!(tool_names(&workspace), ["count"], "none of these ran it");
 }
 

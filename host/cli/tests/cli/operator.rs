@@ -6,13 +6,12 @@ use serde_json::{Value, json};
 use crate::guests::{FOREIGN, PLAIN, SETTINGS};
 use crate::support::{Run, Workspace};
 
-/// What a person sees, without what differs from machine to machine.
+/// Returns the output of a run without the temporary directory and the size of the code cache, which all tests share.
 fn shown(run: &Run, workspace: &Workspace) -> String {
-    let place = workspace.path().to_str().unwrap();
+    let directory = workspace.path().to_str().unwrap();
     let mut text = String::new();
-    for line in run.to_string().replace(place, "…").lines() {
-        let is_of_the_machine = line.contains("machine code of") || line.contains("cargo");
-        if !is_of_the_machine {
+    for line in run.to_string().replace(directory, "…").lines() {
+        if !line.contains("machine code of") {
             text.push_str(line);
             text.push('\n');
         }
@@ -184,6 +183,8 @@ fn the_doctor_says_what_is_wrong_and_how_to_mend_it() {
              hint: `toolwit revoke nobody` removes it
     ok       1 grant can be read
     ok       the store is …/.data/toolwit/store.db
+    warning  there is no cargo, so that plugins in Rust cannot be built here
+             hint: running plugins needs no toolchain; https://rustup.rs has one for building
     ");
     let (code, document) = workspace.json(&["doctor", "--json"]);
     assert_eq!((code, &document["ok"]), (Some(3), &json!(false)), "{document}");
@@ -199,6 +200,26 @@ fn the_doctor_says_what_is_wrong_and_how_to_mend_it() {
     );
     let (code, document) = workspace.json(&["doctor", "--json"]);
     assert_eq!((code, &document["ok"]), (Some(0), &json!(true)), "{document}");
+}
+
+#[cfg(unix)]
+#[test]
+fn doctor_reports_the_toolchain_on_path() {
+    let workspace = Workspace::new();
+    let (code, document) = workspace.json(&["doctor", "--json"]);
+    assert_eq!(
+        (code, &findings(&document, "toolchain")[0]["state"]),
+        (Some(0), &json!("warning")),
+        "{document}"
+    );
+    let workspace = workspace.program("cargo", "echo 'cargo 1.95.0 (fake)'");
+    let (code, document) = workspace.json(&["doctor", "--json"]);
+    let finding = findings(&document, "toolchain")[0];
+    assert_eq!((code, &finding["state"]), (Some(0), &json!("ok")), "{document}");
+    assert!(
+        finding["message"].as_str().unwrap().ends_with(": cargo 1.95.0 (fake)"),
+        "{document}"
+    );
 }
 
 // accept: 136, accept: 137

@@ -54,7 +54,17 @@ impl Workspace {
         self
     }
 
-    /// Sets an environment variable for the command, which otherwise sees hardly any.
+    /// Adds an executable shell script to the only directory on the command's `PATH`.
+    #[cfg(unix)]
+    pub(crate) fn program(self, name: &str, script: &str) -> Self {
+        use std::os::unix::fs::PermissionsExt;
+        let workspace = self.file(&format!(".bin/{name}"), format!("#!/bin/sh\n{script}\n"));
+        let file = workspace.path().join(".bin").join(name);
+        fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+        workspace
+    }
+
+    /// Sets an environment variable of the command.
     pub(crate) fn variable(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.variables.push((name, value.into()));
         self
@@ -89,13 +99,17 @@ impl Workspace {
         self.command(arguments).spawn().expect("the command starts")
     }
 
-    /// Says how the command is started.
+    /// Returns the command with an environment that does not depend on the machine.
+    ///
+    /// The home directory and `PATH` are in the workspace: no configuration file, grant, secret or toolchain of the machine is found.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(TOOLWIT);
         command
             .args(arguments)
             .current_dir(self.path())
             .env_clear()
+            .env("HOME", self.path().join(".home"))
+            .env("PATH", self.path().join(".bin"))
             .env("XDG_CACHE_HOME", cache())
             .env("XDG_DATA_HOME", self.path().join(".data"))
             .envs(self.variables.iter().map(|(name, value)| (name, value)))

@@ -1,18 +1,18 @@
-//! What speaks for or against a tool apart from its words.
+//! Ranking signals that do not depend on the query.
 
-/// The most that frequent use multiplies a score by.
+/// The greatest factor for frequent use.
 const USE_FACTOR_MAX: f32 = 1.2;
 
-/// Whether a tool works, as far as is known.
+/// The health of a tool, as a ranking signal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum HealthBoost {
-    /// It worked when it was last tried.
+    /// Its last call succeeded.
     Healthy,
-    /// It was never tried, or long ago.
+    /// It was never called, or too long ago.
     #[default]
     Unknown,
-    /// It failed when it was last tried: it stands behind all that are not broken.
+    /// Its last call failed: it ranks below all tools that are not broken.
     Broken,
 }
 
@@ -26,32 +26,32 @@ impl HealthBoost {
     }
 }
 
-/// What speaks for or against a tool apart from its words. It multiplies, so that it never lifts a tool that does not match.
+/// Ranking signals that do not depend on the query. They multiply the score, so that a tool which does not match stays at zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RankingSignals {
-    /// Whether it works.
+    /// The tool's health.
     pub health: HealthBoost,
-    /// How well it is described, from 0 to 1.
+    /// The quality of its description, from 0 to 1.
     pub quality: f32,
-    /// How often it was called with success.
+    /// The number of successful calls.
     pub uses: u64,
 }
 
 impl RankingSignals {
-    /// Puts together what is known of a tool.
+    /// Creates the signals of a tool.
     #[must_use]
     pub fn new(health: HealthBoost, quality: f32, uses: u64) -> Self {
         Self { health, quality, uses }
     }
 
-    /// What a score is multiplied by; small beside the difference that a word makes.
+    /// Returns the factor of the score. It is small compared to the effect of one matching word.
     #[cfg(test)]
     fn factor(&self) -> f32 {
         self.lasting_factor() * self.health.factor()
     }
 
-    /// The part of the factor that no single call changes.
+    /// Returns the part of the factor that a call does not change.
     pub(super) fn lasting_factor(&self) -> f32 {
         let quality = if self.quality.is_finite() {
             self.quality.clamp(0.0, 1.0)
@@ -70,7 +70,7 @@ mod tests {
 
     // accept: 108
     #[test]
-    fn every_factor_is_positive_and_bounded() {
+    fn every_factor_is_positive_and_limited() {
         let best = RankingSignals::new(HealthBoost::Healthy, 1.0, u64::MAX).factor();
         let worst = RankingSignals::new(HealthBoost::Broken, f32::NAN, 0).factor();
         assert!(best < 1.5 && worst > 0.0, "{best} {worst}");

@@ -1,35 +1,35 @@
-//! What is known about a tool that a search may look at.
+//! The searchable text of a tool.
 
 use super::boost::RankingSignals;
 use super::rules::{FIELDS, Rules};
 use super::text::{self, Stems};
 
-/// A tool as a search sees it.
+/// The searchable text of a tool.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Document {
     /// The tool's id, which a hit carries.
     pub id: String,
-    /// The tool's name, in any way of writing: `get_weather`, `getWeather`, `weather.get`.
+    /// The tool's name, in any notation: `get_weather`, `getWeather`, `weather.get`.
     pub name: String,
     /// Names and descriptions of its parameters.
     pub parameters: String,
-    /// What it does.
+    /// Its description.
     pub description: String,
-    /// Words that its author filed it under.
+    /// Its tags.
     pub tags: String,
-    /// The one shelf that it stands on.
+    /// Its category.
     pub category: String,
     /// When to use it.
     pub use_case: String,
-    /// Requests that it answers.
+    /// Example requests.
     pub examples: String,
-    /// What speaks for it apart from its words.
-    pub standing: RankingSignals,
+    /// Health, quality and use.
+    pub signals: RankingSignals,
 }
 
 impl Document {
-    /// Describes a tool by its id, name and description.
+    /// Creates a document with an id, a name and a description.
     #[must_use]
     pub fn new(id: impl Into<String>, name: impl Into<String>, description: impl Into<String>) -> Self {
         Self {
@@ -40,7 +40,7 @@ impl Document {
         }
     }
 
-    /// Adds what is said about its parameters.
+    /// Sets the names and descriptions of the parameters.
     #[must_use]
     pub fn with_parameters(mut self, parameters: impl Into<String>) -> Self {
         self.parameters = parameters.into();
@@ -61,37 +61,37 @@ impl Document {
     }
 }
 
-/// The words of a tool as they are compared, by field; a text that can be kept.
+/// The stemmed words of a tool, by field, in a format that can be stored.
 ///
-/// Fields are lines and words are parted by spaces: a stem holds letters and digits only.
+/// Each field is a line of words that are separated by spaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Terms(String);
 
 impl Terms {
-    /// Takes what [`Terms::text`] gave.
+    /// Restores terms from their text.
     #[must_use]
-    pub fn kept(text: String) -> Self {
+    pub fn from_text(text: String) -> Self {
         Self(text)
     }
 
-    /// Returns them as text.
+    /// Returns the terms as text, for [`Terms::from_text`].
     #[must_use]
     pub fn text(&self) -> &str {
         &self.0
     }
 
-    /// Reads the words of each field, within its bound.
+    /// Extracts the words of each field, up to the field's limit.
     pub(super) fn of(document: &Document, rules: &Rules, stems: &mut Stems) -> Self {
         let mut text = String::new();
-        for (field, said) in document.fields().into_iter().enumerate() {
+        for (field, field_text) in document.fields().into_iter().enumerate() {
             if field > 0 {
                 text.push('\n');
             }
-            for (at, token) in text::tokens(said, stems, rules.fields[field].words_max)
+            for (index, token) in text::tokens(field_text, stems, rules.fields[field].words_max)
                 .iter()
                 .enumerate()
             {
-                if at > 0 {
+                if index > 0 {
                     text.push(' ');
                 }
                 text.push_str(&token.stem);
@@ -107,7 +107,7 @@ impl Terms {
     }
 }
 
-/// A tool as the index takes it: its words were read before.
+/// A tool whose words have been extracted.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct IndexedTool {
@@ -115,26 +115,26 @@ pub struct IndexedTool {
     pub id: String,
     /// The tool's name.
     pub name: String,
-    /// Its words.
+    /// Its stemmed words.
     pub terms: Terms,
-    /// What speaks for it apart from its words.
-    pub standing: RankingSignals,
+    /// Health, quality and use.
+    pub signals: RankingSignals,
 }
 
 impl IndexedTool {
-    /// Puts together what the index takes.
+    /// Creates an entry without ranking signals.
     #[must_use]
     pub fn new(id: impl Into<String>, name: impl Into<String>, terms: Terms) -> Self {
         Self {
             id: id.into(),
             name: name.into(),
             terms,
-            standing: RankingSignals::default(),
+            signals: RankingSignals::default(),
         }
     }
 }
 
-/// Reads the words of many tools.
+/// Extracts the stemmed words of many tools, with a shared cache of stems.
 #[derive(Clone, Debug, Default)]
 pub struct TermExtractor {
     rules: Rules,
@@ -142,14 +142,14 @@ pub struct TermExtractor {
 }
 
 impl TermExtractor {
-    /// Makes a reader.
+    /// Creates an extractor.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Reads the words of a tool.
-    pub fn read(&mut self, document: &Document) -> Terms {
+    /// Extracts the stemmed words of a tool.
+    pub fn extract(&mut self, document: &Document) -> Terms {
         Terms::of(document, &self.rules, &mut self.stems)
     }
 }

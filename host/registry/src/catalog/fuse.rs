@@ -1,4 +1,4 @@
-//! Joining two rankings by rank: what the words say and what a model's embeddings say.
+//! Fusing the rankings of the word index and of an embedding model.
 
 use std::collections::HashMap;
 
@@ -6,24 +6,24 @@ use super::index::Catalog;
 use super::query::Query;
 use super::rank::Hit;
 
-/// How slowly a rank loses its worth: the constant of reciprocal rank fusion, as it was published.
+/// The constant `k` of reciprocal rank fusion, with its published value.
 const RANK_OFFSET: f32 = 60.0;
 
-/// How many hits of each ranking are joined for one that is asked for.
+/// The number of hits that each ranking contributes for each requested hit.
 const POOL_FACTOR: usize = 4;
 
-/// An index that ranks tools by meaning, for those who bring a model.
+/// An index that ranks tools by meaning, such as one of embeddings.
 ///
-/// What it returns is fused with the word index by rank, so that its scores need no scale.
+/// Its ranking is fused with that of the word index by rank, so its scores need no common scale.
 pub trait SemanticIndex: Send + Sync {
     /// Returns the ids of the tools nearest in meaning, best first, at most `hits_max`.
     fn nearest(&self, intent: &str, hits_max: usize) -> Vec<String>;
 }
 
 impl Catalog {
-    /// Searches by words and by meaning, and joins both rankings by reciprocal rank fusion.
+    /// Searches by words and by meaning, and fuses both rankings by reciprocal rank fusion.
     ///
-    /// Tools that the query names still come first, and what `may_use` refuses is not found by meaning either.
+    /// Tools that the query names come first. `may_use` applies to both rankings.
     #[must_use]
     pub fn search_with(&self, query: &Query, semantic: &dyn SemanticIndex, may_use: impl Fn(&str) -> bool) -> Vec<Hit> {
         let pool = query.hits_max.saturating_mul(POOL_FACTOR);
@@ -62,7 +62,7 @@ impl Catalog {
 fn add_ranking(scores: &mut HashMap<String, f32>, ranking: Vec<String>) {
     for (rank, id) in ranking.into_iter().enumerate() {
         #[allow(clippy::cast_precision_loss, reason = "a rank is small")]
-        let worth = 1.0 / (RANK_OFFSET + rank as f32 + 1.0);
-        *scores.entry(id).or_default() += worth;
+        let score = 1.0 / (RANK_OFFSET + rank as f32 + 1.0);
+        *scores.entry(id).or_default() += score;
     }
 }

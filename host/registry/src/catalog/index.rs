@@ -1,4 +1,4 @@
-//! The inverted index: which words stand in which tools, by the file that the tools come from.
+//! The inverted index, updated per component file.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -8,7 +8,7 @@ use super::document::{Document, IndexedTool, Terms};
 use super::rules::{FIELDS, NAME, Rules};
 use super::text::{self, Stems};
 
-/// The tools that can be found. Adding and removing go file by file and cost what the file holds.
+/// A search index of tools. Tools are added and removed per component file, at a cost that depends only on that file.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     pub(super) rules: Rules,
@@ -16,32 +16,32 @@ pub struct Catalog {
     terms: HashMap<Box<str>, u32>,
     postings: Vec<Postings>,
     slots: Vec<Option<Slot>>,
-    /// What scoring reads of each slot, close together.
+    /// The data of each slot that scoring reads, in contiguous memory.
     scoring: Vec<Scoring>,
     free: Vec<u32>,
     by_source: HashMap<Box<str>, Vec<u32>>,
     by_id: HashMap<Box<str>, u32>,
-    /// Tools by the canonical form of their names.
+    /// Slots by the canonical form of the tool's name.
     by_name: HashMap<Box<str>, Vec<u32>>,
-    /// The words of names, read from their beginning and from their end, with their terms.
+    /// The words in names, forwards and reversed, with their terms: finds words by prefix and suffix.
     name_words: BTreeMap<Box<str>, u32>,
     name_words_reversed: BTreeMap<Box<str>, u32>,
     totals: [FieldTotal; FIELDS],
 }
 
-/// A word, and the tools that it stands in, by slot.
+/// The tools that contain a word, by slot.
 #[derive(Clone, Debug, Default)]
 struct Postings {
     tools: Vec<Posting>,
-    /// Whether it ever stood in a name.
+    /// Whether it ever occurred in a name.
     is_name_word: bool,
 }
 
-/// One word in one tool.
+/// The occurrences of a word in a tool.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Posting {
     pub(super) slot: u32,
-    /// How often it stands in each field.
+    /// The number of occurrences in each field.
     pub(super) counts: [u8; FIELDS],
 }
 
@@ -54,18 +54,18 @@ pub(super) struct Slot {
     terms: Vec<u32>,
 }
 
-/// What scoring reads of a tool.
+/// The data of a tool that scoring reads.
 #[derive(Debug, Default)]
 pub(super) struct Scoring {
-    /// Words in each field.
+    /// The number of words in each field.
     pub(super) lengths: [u8; FIELDS],
-    /// Whether it works; the end of a call may change it while others search.
+    /// The health, which may change during a search.
     health: AtomicU8,
-    /// What else multiplies its score.
+    /// The product of the other ranking signals.
     lasting_factor: f32,
 }
 
-/// The words of a field over all tools that have it.
+/// The number of words in a field, over all tools that have the field.
 #[derive(Clone, Copy, Debug, Default)]
 struct FieldTotal {
     words: u64,
@@ -73,13 +73,13 @@ struct FieldTotal {
 }
 
 impl Catalog {
-    /// Makes a catalogue without tools.
+    /// Creates an empty catalog.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the tools of a file in place of those that it had.
+    /// Replaces the tools of a file.
     pub fn put(&mut self, source: &str, documents: impl IntoIterator<Item = Document>) {
         let mut indexed = Vec::new();
         for document in documents {
@@ -88,13 +88,13 @@ impl Catalog {
                 id: document.id,
                 name: document.name,
                 terms,
-                standing: document.standing,
+                signals: document.signals,
             });
         }
         self.put_indexed(source, &indexed);
     }
 
-    /// Takes the tools of a file, whose words were read before, in place of those that it had.
+    /// Replaces the tools of a file with tools whose words have been extracted.
     pub fn put_indexed<'i>(&mut self, source: &str, tools: impl IntoIterator<Item = &'i IndexedTool>) {
         self.remove(source);
         let slots: Vec<u32> = tools.into_iter().map(|tool| self.insert(tool)).collect();
@@ -103,34 +103,34 @@ impl Catalog {
         }
     }
 
-    /// Forgets the tools of a file. Returns how many there were.
+    /// Removes the tools of a file. Returns their number.
     pub fn remove(&mut self, source: &str) -> usize {
         let slots = self.by_source.remove(source).unwrap_or_default();
         for slot in &slots {
-            self.take_out(*slot);
+            self.remove_slot(*slot);
         }
         slots.len()
     }
 
-    /// Changes what speaks for a tool. `false` when there is no such tool.
-    pub fn set_standing(&mut self, id: &str, standing: RankingSignals) -> bool {
+    /// Sets the ranking signals of a tool. Returns `false` if there is no such tool.
+    pub fn set_signals(&mut self, id: &str, signals: RankingSignals) -> bool {
         let scoring = self.by_id.get(id).and_then(|at| self.scoring.get_mut(*at as usize));
-        scoring.map(|scoring| scoring.stand(&standing)).is_some()
+        scoring.map(|scoring| scoring.set_signals(&signals)).is_some()
     }
 
-    /// Notes whether a tool works, also while others search. `false` when there is no such tool.
+    /// Sets the health of a tool, also during a search. Returns `false` if there is no such tool.
     pub fn set_health(&self, id: &str, health: HealthBoost) -> bool {
         let scoring = self.by_id.get(id).and_then(|at| self.scoring.get(*at as usize));
         scoring.map(|scoring| scoring.set_health(health)).is_some()
     }
 
-    /// Returns how many tools there are.
+    /// Returns the number of tools.
     #[must_use]
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// Tells whether there is no tool.
+    /// Whether there are no tools.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -148,7 +148,7 @@ impl Catalog {
             for word in words {
                 let term = self.term(word);
                 if field == NAME {
-                    self.know_name_word(term, word);
+                    self.add_name_word(term, word);
                 }
                 terms.push((term, field));
                 lengths[field] = lengths[field].saturating_add(1);
@@ -165,11 +165,11 @@ impl Catalog {
                 *count = count.saturating_add(1).min(self.rules.repeats_max);
             }
             let list = &mut self.postings[of_term[0].0 as usize].tools;
-            let place = match list.last() {
+            let position = match list.last() {
                 Some(last) if last.slot > at => list.partition_point(|other| other.slot < at),
                 _ => list.len(),
             };
-            list.insert(place, posting);
+            list.insert(position, posting);
         }
         terms.dedup_by_key(|(term, _)| *term);
         self.count_lengths(&lengths, u64::wrapping_add);
@@ -180,7 +180,7 @@ impl Catalog {
             lengths,
             ..Scoring::default()
         };
-        scoring.stand(&tool.standing);
+        scoring.set_signals(&tool.signals);
         self.scoring[at as usize] = scoring;
         self.slots[at as usize] = Some(Slot {
             id: tool.id.as_str().into(),
@@ -191,14 +191,14 @@ impl Catalog {
         at
     }
 
-    fn take_out(&mut self, at: u32) {
+    fn remove_slot(&mut self, at: u32) {
         let Some(slot) = self.slots.get_mut(at as usize).and_then(Option::take) else {
             return;
         };
         for term in &slot.terms {
             let list = &mut self.postings[*term as usize].tools;
-            if let Ok(place) = list.binary_search_by_key(&at, |posting| posting.slot) {
-                list.remove(place);
+            if let Ok(position) = list.binary_search_by_key(&at, |posting| posting.slot) {
+                list.remove(position);
             }
         }
         let lengths = self.scoring[at as usize].lengths;
@@ -225,7 +225,7 @@ impl Catalog {
         term
     }
 
-    fn know_name_word(&mut self, term: u32, stem: &str) {
+    fn add_name_word(&mut self, term: u32, stem: &str) {
         let postings = &mut self.postings[term as usize];
         if !std::mem::replace(&mut postings.is_name_word, true) {
             self.name_words.insert(stem.into(), term);
@@ -242,7 +242,7 @@ impl Catalog {
         }
     }
 
-    /// Looks a word up. A word that no tool has any more is as unknown as one that none ever had.
+    /// Finds the term of a word that occurs in at least one tool.
     pub(super) fn find_term(&self, stem: &str) -> Option<u32> {
         let term = *self.terms.get(stem)?;
         (!self.postings(term).is_empty()).then_some(term)
@@ -258,7 +258,7 @@ impl Catalog {
         self.slots.get(at as usize)?.as_ref()
     }
 
-    /// Returns what scoring reads, by slot; free slots are in no posting.
+    /// Returns the scoring data, by slot. Free slots do not occur in postings.
     pub(super) fn scoring(&self) -> &[Scoring] {
         &self.scoring
     }
@@ -273,7 +273,7 @@ impl Catalog {
         self.by_id.get(id).copied()
     }
 
-    /// Finds the words of names that begin or end with this one and are longer.
+    /// Finds longer words in names that begin or end with this word.
     pub(super) fn name_words_around(&self, part: &str) -> impl Iterator<Item = u32> {
         let ends: Box<str> = reversed(part);
         let begins: Vec<u32> = longer(&self.name_words, part).collect();
@@ -294,18 +294,18 @@ impl Catalog {
 }
 
 impl Scoring {
-    fn stand(&mut self, standing: &RankingSignals) {
-        self.set_health(standing.health);
-        self.lasting_factor = standing.lasting_factor();
+    fn set_signals(&mut self, signals: &RankingSignals) {
+        self.set_health(signals.health);
+        self.lasting_factor = signals.lasting_factor();
     }
 
     fn set_health(&self, health: HealthBoost) {
-        let word = match health {
+        let code = match health {
             HealthBoost::Unknown => 0,
             HealthBoost::Healthy => 1,
             HealthBoost::Broken => 2,
         };
-        self.health.store(word, Ordering::Relaxed);
+        self.health.store(code, Ordering::Relaxed);
     }
 
     fn health(&self) -> HealthBoost {
@@ -320,7 +320,7 @@ impl Scoring {
         self.health() == HealthBoost::Broken
     }
 
-    /// What its standing multiplies its score by.
+    /// Returns the product of all ranking signals.
     pub(super) fn factor(&self) -> f32 {
         self.lasting_factor * self.health().factor()
     }
@@ -336,10 +336,10 @@ impl Clone for Scoring {
     }
 }
 
-/// How many tools the usual length of a field counts for beside those that are there.
+/// The weight of a field's usual length in its mean, in tools.
 const TOOLS_USUAL: f32 = 8.0;
 
-/// How many longer words are looked at; a part that is in more says nothing.
+/// The most longer words per word. A part of more words is not specific.
 const LONGER_MAX: usize = 16;
 
 fn longer<'a>(words: &'a BTreeMap<Box<str>, u32>, part: &'a str) -> impl Iterator<Item = u32> + 'a {

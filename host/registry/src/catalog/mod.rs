@@ -1,8 +1,8 @@
-//! Finding tools by what somebody wants: fielded BM25 over an inverted index in memory.
+//! Full-text search over tools: fielded BM25 (BM25F) with an inverted index in memory.
 //!
-//! A tool is a [`Document`] of a few short fields. A word counts by the field it stands in and by how rare it is; what is
-//! said elsewhere about a tool (health, quality, use) multiplies the score, so that a tool which does not match stays at
-//! zero. The index changes file by file while it is being searched by others.
+//! A tool is a [`Document`] of a few short fields. The weight of a word depends on its field and its rarity. Health, quality
+//! and use of a tool multiply its score, so that a tool which does not match stays at zero. The index is updated per
+//! component file.
 
 mod boost;
 mod document;
@@ -13,6 +13,7 @@ mod rank;
 mod rules;
 mod stop_words;
 mod text;
+mod tool_document;
 
 #[cfg(test)]
 mod tests;
@@ -23,3 +24,4 @@ pub use fuse::SemanticIndex;
 pub use index::Catalog;
 pub use query::{Cutoff, HITS_DEFAULT, Query};
 pub use rank::Hit;
+pub(crate) use tool_document::{quality_percent, ranking_signals, tool_document};

@@ -1,20 +1,20 @@
-//! What is searched for.
+//! Search queries.
 
-/// Hits that one search gives unless it asks for another number.
+/// The default number of hits of a search.
 pub const HITS_DEFAULT: usize = 5;
 
-/// How weak hits are treated.
+/// Whether weak hits are omitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cutoff {
-    /// Hits far below the best one, or that answer too little of what was asked, are left out.
+    /// Omits hits that score far below the best one or match too few words of the query.
     #[default]
     Relative,
-    /// Every hit is kept, as for a person who pages through them.
+    /// Returns all hits, as for a person who pages through them.
     None,
 }
 
-/// A search: what is wanted, and what was said before.
+/// A search query, with the recent conversation as context.
 ///
 /// ```
 /// use toolwit_registry::{Catalog, Document, Query};
@@ -27,18 +27,18 @@ pub enum Cutoff {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Query {
-    /// What is wanted, in the words of a user or a model.
+    /// The wanted capability, in the words of a user or a model.
     pub intent: String,
-    /// What the user said before. It tells equals apart and brings nothing by itself.
+    /// Earlier messages of the user. They break ties, but match no tools by themselves.
     pub recent: Vec<String>,
-    /// The most hits to return.
+    /// The maximum number of hits.
     pub hits_max: usize,
-    /// How weak hits are treated.
+    /// Whether weak hits are omitted.
     pub cutoff: Cutoff,
 }
 
 impl Query {
-    /// Searches for what the words of `intent` say.
+    /// Creates a query for an intent.
     #[must_use]
     pub fn new(intent: impl Into<String>) -> Self {
         Self {
@@ -49,21 +49,21 @@ impl Query {
         }
     }
 
-    /// Adds the user's last messages as context.
+    /// Adds earlier messages of the user as context, oldest first.
     #[must_use]
     pub fn with_recent<T: Into<String>>(mut self, messages: impl IntoIterator<Item = T>) -> Self {
         self.recent.extend(messages.into_iter().map(Into::into));
         self
     }
 
-    /// Asks for at most this many hits.
+    /// Sets the maximum number of hits.
     #[must_use]
     pub fn hits_max(mut self, hits_max: usize) -> Self {
         self.hits_max = hits_max;
         self
     }
 
-    /// Says how weak hits are treated.
+    /// Sets whether weak hits are omitted.
     #[must_use]
     pub fn cutoff(mut self, cutoff: Cutoff) -> Self {
         self.cutoff = cutoff;

@@ -1,4 +1,4 @@
-//! From a query to hits in order.
+//! Ranking: from a query to sorted hits.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,22 +9,22 @@ use super::query::{Cutoff, Query};
 use super::rules::{FIELDS, NAME};
 use super::text::{self, Stems};
 
-/// The most words of the intent, and of each earlier message, that are read.
+/// The most words of the intent, and of each earlier message, that are tokenised.
 const INTENT_WORDS_MAX: usize = 256;
 const RECENT_WORDS_MAX: usize = 48;
 
-/// The most earlier messages that are read, and the most of their words that are looked up.
+/// The most earlier messages that are used, and the most of their words that are looked up.
 const RECENT_MAX: usize = 3;
 const RECENT_TERMS_MAX: usize = 16;
 
-/// The most words of the intent that are looked up: the rarest say most.
+/// The most words of the intent that are looked up, the rarest first.
 const INTENT_TERMS_MAX: usize = 32;
 
-/// From how many answerable words on a hit must answer half of them. Words are answerable as far as one tool answers them
-/// together: of a long message no tool answers more than a part.
+/// If the best hit covers at least this many words of the intent, the others must cover half as many. The best hit is the
+/// reference because no tool covers all words of a long message.
 const COVERAGE_WORDS_MIN: f32 = 4.0;
 
-/// A tool that was found.
+/// A search result.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Hit {
@@ -32,29 +32,29 @@ pub struct Hit {
     pub id: String,
     /// The tool's name.
     pub name: String,
-    /// How well it fits; comparable within one search only.
+    /// The score, which is comparable only within one search.
     pub score: f32,
-    /// Whether the query names it.
+    /// Whether the query contains the tool's name or id.
     pub is_exact: bool,
 }
 
-/// A word that is looked up.
+/// A term of the query.
 #[derive(Clone, Copy, Debug)]
 struct Term {
     term: u32,
     weight: f32,
-    /// Which word of the intent it stands for; `None` for words of earlier messages.
+    /// The index of its word in the intent; `None` for words of earlier messages.
     word: Option<usize>,
 }
 
-/// A candidate; the best is the greatest.
+/// A candidate. The best one is the greatest.
 #[derive(Clone, Copy, Debug)]
 struct Ranked<'a> {
     slot: &'a Slot,
     score: f32,
     is_exact: bool,
     is_broken: bool,
-    /// How many words of the intent it answers.
+    /// The number of words of the intent that it covers.
     covered: f32,
 }
 
@@ -89,32 +89,32 @@ impl PartialEq for Ranked<'_> {
 
 impl Eq for Ranked<'_> {}
 
-/// What a tool has gathered.
+/// The accumulated score of a tool.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
+struct Accumulator {
     score: f32,
-    /// Which words of the intent it answers, one bit each.
+    /// The covered words of the intent, one bit each.
     covered: u32,
 }
 
 impl Catalog {
-    /// Finds the tools that fit a query best, among those whose id `may_use` allows.
+    /// Searches the tools whose id `may_use` accepts, best first.
     ///
-    /// A tool that the query names is always found and comes first. Broken tools come last, equals in the order of their
-    /// names. An empty query, or one that no tool answers, gives no hits.
+    /// Tools that the query names come first and are always found. Broken tools come last. Ties are sorted by name.
     #[must_use]
     pub fn search(&self, query: &Query, may_use: impl Fn(&str) -> bool) -> Vec<Hit> {
         if query.hits_max == 0 || self.is_empty() {
             return Vec::new();
         }
         let (terms, words) = self.terms_of(query);
-        let tallies = self.tally(&terms);
+        let accumulators = self.accumulate(&terms);
         let exact = self.named_in(&query.intent);
-        let ranked = self.best(&tallies, &exact, words, query.hits_max, may_use);
+        let ranked = self.best(&accumulators, &exact, words, query.hits_max, may_use);
         let floor = best(&ranked, |hit| hit.score) * self.rules.relative_min;
-        let answerable = best(&ranked, |hit| hit.covered);
-        let is_weak =
-            |hit: &Ranked<'_>| hit.score < floor || answerable >= COVERAGE_WORDS_MIN && hit.covered * 2.0 < answerable;
+        let covered_max = best(&ranked, |hit| hit.covered);
+        let is_weak = |hit: &Ranked<'_>| {
+            hit.score < floor || covered_max >= COVERAGE_WORDS_MIN && hit.covered * 2.0 < covered_max
+        };
         ranked
             .into_iter()
             .filter(|hit| query.cutoff == Cutoff::None || hit.is_exact || !is_weak(hit))
@@ -127,7 +127,7 @@ impl Catalog {
             .collect()
     }
 
-    /// Chooses the words to look up, and says how many of them are the intent's.
+    /// Selects the terms to look up. Returns also how many words of the intent are among them.
     fn terms_of(&self, query: &Query) -> (Vec<Term>, u32) {
         let mut stems = Stems::default();
         let intent = self.weigh(
@@ -164,7 +164,7 @@ impl Catalog {
         (terms, u32::try_from(intent.len()).unwrap_or(u32::MAX))
     }
 
-    /// Looks words up and keeps the weightiest.
+    /// Looks up words and returns those of the greatest weight.
     fn weigh(&self, tokens: Vec<text::Token>, terms_max: usize) -> Vec<(Arc<str>, Option<u32>, f32)> {
         let mut seen = BTreeMap::new();
         for token in tokens {
@@ -183,33 +183,33 @@ impl Catalog {
         words
     }
 
-    /// How rare a word is: never negative, since one is added before the logarithm is taken.
+    /// Returns the inverse document frequency of a term. It is not negative, because one is added before the logarithm.
     #[allow(clippy::cast_precision_loss, reason = "a logarithm of counts needs no precision")]
     fn idf(&self, term: u32) -> f32 {
         let (all, with) = (self.len() as f32, self.postings(term).len() as f32);
         (1.0 + (all - with + 0.5) / (with + 0.5)).ln()
     }
 
-    /// Adds up what each word gives each tool, by slot.
-    fn tally(&self, terms: &[Term]) -> Vec<Tally> {
+    /// Accumulates the scores of all terms, by slot.
+    fn accumulate(&self, terms: &[Term]) -> Vec<Accumulator> {
         let norms = self.norms();
         let scoring = self.scoring();
-        let mut tallies = vec![Tally::default(); scoring.len()];
+        let mut accumulators = vec![Accumulator::default(); scoring.len()];
         for term in terms {
             let bit = term.word.map_or(0, |word| 1_u32 << (word % 32));
             let gain = term.weight * (self.rules.k1 + 1.0);
             for posting in self.postings(term.term) {
                 let at = posting.slot as usize;
                 let frequency = posting.frequency(&norms, &scoring[at].lengths);
-                let tally = &mut tallies[at];
-                tally.score += gain * frequency / (frequency + self.rules.k1);
-                tally.covered |= bit;
+                let accumulator = &mut accumulators[at];
+                accumulator.score += gain * frequency / (frequency + self.rules.k1);
+                accumulator.covered |= bit;
             }
         }
-        tallies
+        accumulators
     }
 
-    /// Computes what one word in a field of each length counts, so that scoring need not divide.
+    /// Precomputes the weight of one occurrence, by field and field length, to avoid divisions in the inner loop.
     fn norms(&self) -> Norms {
         std::array::from_fn(|field| {
             let rule = &self.rules.fields[field];
@@ -219,10 +219,10 @@ impl Catalog {
         })
     }
 
-    /// Takes the best candidates that may be used, best first.
+    /// Selects the best candidates that `may_use` accepts, best first.
     fn best<'a>(
         &'a self,
-        tallies: &[Tally],
+        accumulators: &[Accumulator],
         exact: &BTreeSet<u32>,
         words: u32,
         hits_max: usize,
@@ -231,15 +231,15 @@ impl Catalog {
         let coverage_weight = self.rules.coverage_weight / count(words).max(1.0);
         let mut best: BTreeSet<Ranked<'a>> = BTreeSet::new();
         let mut worst = None;
-        for (at, (tally, scoring)) in (0..).zip(tallies.iter().zip(self.scoring())) {
+        for (at, (accumulator, scoring)) in (0..).zip(accumulators.iter().zip(self.scoring())) {
             let is_exact = !exact.is_empty() && exact.contains(&at);
-            if tally.covered == 0 && !is_exact {
+            if accumulator.covered == 0 && !is_exact {
                 continue;
             }
-            let covered = count(tally.covered.count_ones());
-            let score = tally.score * scoring.factor() * (1.0 + coverage_weight * covered);
+            let covered = count(accumulator.covered.count_ones());
+            let score = accumulator.score * scoring.factor() * (1.0 + coverage_weight * covered);
             let is_broken = scoring.is_broken();
-            // Most candidates end here, before their names are looked at.
+            // Rejects most candidates before their names are compared.
             if worst.is_some_and(|worst| (is_exact, !is_broken, score) < worst) {
                 continue;
             }
@@ -266,7 +266,7 @@ impl Catalog {
         best.into_iter().rev().collect()
     }
 
-    /// Finds the tools that a text names: by id, by the whole text, or by a word that is written as a name.
+    /// Finds the tools that a text names: by id, by the complete text, or by a word in the notation of a name.
     fn named_in(&self, intent: &str) -> BTreeSet<u32> {
         let mut found = BTreeSet::new();
         found.extend(self.with_id(intent.trim()));
@@ -276,7 +276,7 @@ impl Catalog {
         for word in intent.split_whitespace().take(INTENT_WORDS_MAX) {
             let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '_');
             let canonical = text::canonical_name(word);
-            // A plain word is how people speak; one that is put together is how tools are named.
+            // Only compound words count: a plain word is more likely natural language.
             if canonical.contains('_') {
                 found.extend(self.named(&canonical));
                 found.extend(self.with_id(word));
@@ -286,21 +286,21 @@ impl Catalog {
     }
 }
 
-/// What one word counts, by field and by the field's length.
+/// The weight of one occurrence, by field and field length.
 type Norms = [[f32; 256]; FIELDS];
 
 impl Posting {
-    /// Adds up how often the word stands in the tool, weighed by field and length.
+    /// Returns the frequency of the word in the tool, weighted by field and length.
     fn frequency(&self, norms: &Norms, lengths: &[u8; FIELDS]) -> f32 {
         let worth = |field: usize| f32::from(self.counts[field]) * norms[field][usize::from(lengths[field])];
         let name = if self.counts[NAME] > 0 { worth(NAME) } else { 0.0 };
         let others = (0..FIELDS).filter(|field| *field != NAME && self.counts[*field] > 0);
-        // However often and wherever a word is repeated, it says less than the name.
+        // Repetitions in other fields never outweigh the name.
         name + others.map(worth).sum::<f32>().min(OUTSIDE_NAME_MAX)
     }
 }
 
-/// The greatest of what the hits that the query does not name have of something.
+/// Returns the maximum of a value over the hits that the query does not name.
 fn best(hits: &[Ranked<'_>], value: impl Fn(&Ranked<'_>) -> f32) -> f32 {
     hits.iter().filter(|hit| !hit.is_exact).map(value).fold(0.0, f32::max)
 }
@@ -311,8 +311,8 @@ fn count(words: u32) -> f32 {
     words as f32
 }
 
-/// The most that a word can count by standing outside the name.
+/// The greatest weighted frequency of a word outside the name.
 const OUTSIDE_NAME_MAX: f32 = 2.0;
 
-/// The longest text that may be a name as a whole, in bytes.
+/// The longest text that is compared with names, in bytes.
 const NAME_TEXT_BYTES_MAX: usize = 128;

@@ -1,49 +1,46 @@
-//! How words are weighed.
+//! The parameters of the ranking.
 
-/// How many fields a document has.
+/// The number of fields of a document.
 pub(super) const FIELDS: usize = 7;
 
-/// The place of the name among the fields.
+/// The index of the name among the fields.
 pub(super) const NAME: usize = 0;
 
-/// How the words of one field count.
+/// The ranking parameters of a field.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FieldRule {
-    /// How much a word in this field counts beside one in the description.
+    /// The weight of a word in this field, relative to the description.
     pub(super) weight: f32,
-    /// How much a long field is held against its words, from 0 to 1 (BM25's `b`).
+    /// The length normalisation, from 0 to 1 (BM25's `b`).
     pub(super) b: f32,
-    /// How many words such a field has as a rule. It counts like a few tools, so that a field which hardly any tool has
-    /// does not make its own measure.
+    /// The usual number of words. It is averaged with the actual lengths, which matters for fields that few tools have.
     pub(super) words_usual: f32,
-    /// Words beyond this are not read, so that nobody gains by listing the dictionary.
+    /// The most words that are indexed: listing many words must not improve the rank.
     pub(super) words_max: usize,
 }
 
-/// How words are weighed. The numbers were chosen on three public sets of tools and questions; see the example
-/// `search_eval`.
+/// The ranking parameters. They were tuned on three public data sets of tools and questions; see the example `search_eval`.
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
     /// Name, parameters, description, tags, category, use case, examples.
     ///
-    /// Names are short and chosen with care, so that a word in one says most. Parameters tell what goes in, which is
-    /// seldom what is wanted.
+    /// A word in a name weighs most, because names are short. Parameters weigh least: queries rarely describe the input.
     pub(super) fields: [FieldRule; FIELDS],
-    /// How fast repeating a word stops to help (BM25's `k1`).
+    /// The saturation of repeated words (BM25's `k1`).
     pub(super) k1: f32,
-    /// The most repetitions of a word in one field that count.
+    /// The most occurrences of a word in a field that count.
     pub(super) repeats_max: u8,
-    /// What a word of an earlier message counts beside one of the intent.
+    /// The weight of a word in an earlier message, relative to the intent.
     pub(super) context_weight: f32,
-    /// What a word counts that is only a way of asking.
+    /// The weight of a filler word.
     pub(super) filler_weight: f32,
-    /// What a word counts that is the beginning or the end of a longer word in a name: `news` in `newsroom`.
+    /// The weight of a word that is a prefix or suffix of a longer word in a name: `news` in `newsroom`.
     pub(super) part_weight: f32,
-    /// The shortest part of a longer word that is looked for, in bytes.
+    /// The shortest such prefix or suffix, in bytes.
     pub(super) part_bytes_min: usize,
-    /// How much more a tool counts that answers all words of the intent than one that answers next to none.
+    /// The bonus of a tool that matches all words of the intent.
     pub(super) coverage_weight: f32,
-    /// Hits below this share of the best one are left out.
+    /// Hits with less than this share of the best score are omitted.
     pub(super) relative_min: f32,
 }
 

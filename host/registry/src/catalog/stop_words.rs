@@ -1,11 +1,11 @@
-//! Words that say nothing about what a tool does.
+//! Words without meaning for a search.
 
-/// Tells whether a word is left out of every text. Sorted, since it is searched by halving.
+/// Whether a word is omitted from all texts.
 pub(super) fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.binary_search(&word).is_ok()
 }
 
-/// Tells whether a word is a way of asking: common in requests, so that its rarity among tools says nothing.
+/// Whether a word is a filler: common in requests, so that its rarity among tools means nothing.
 pub(super) fn is_filler(word: &str) -> bool {
     FILLERS.binary_search(&word).is_ok()
 }

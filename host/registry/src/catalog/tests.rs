@@ -37,7 +37,7 @@ fn first(catalog: &Catalog, intent: &str) -> Option<String> {
 
 // accept: 139
 #[test]
-fn related_forms_of_a_word_find_the_tool() {
+fn related_forms_of_a_word_match() {
     let catalog = shelf();
     assert_eq!(
         first(&catalog, "help me with scraping a website").unwrap(),
@@ -49,7 +49,7 @@ fn related_forms_of_a_word_find_the_tool() {
 
 // accept: 135
 #[test]
-fn an_empty_query_and_an_empty_index_give_no_hits() {
+fn empty_query_or_empty_index_gives_no_hits() {
     assert!(names(&shelf(), &Query::new("")).is_empty());
     assert!(names(&shelf(), &Query::new(" \n\t")).is_empty());
     assert!(names(&shelf(), &Query::new("the of and")).is_empty());
@@ -59,7 +59,7 @@ fn an_empty_query_and_an_empty_index_give_no_hits() {
 
 // accept: 107
 #[test]
-fn a_word_that_every_tool_has_never_counts_against_one() {
+fn word_in_every_tool_has_no_negative_weight() {
     let mut catalog = Catalog::new();
     for name in ["alpha", "beta", "gamma"] {
         catalog.put(name, [Document::new(name, name, "tool")]);
@@ -71,31 +71,31 @@ fn a_word_that_every_tool_has_never_counts_against_one() {
 
 // accept: 108
 #[test]
-fn standing_multiplies_and_never_lifts_what_does_not_match() {
+fn ranking_signals_do_not_lift_a_tool_that_does_not_match() {
     let mut catalog = shelf();
-    assert!(catalog.set_standing(
+    assert!(catalog.set_signals(
         "send_email#send_email",
         RankingSignals::new(HealthBoost::Healthy, 1.0, u64::MAX)
     ));
     assert_eq!(names(&catalog, &Query::new("weather")), ["get_weather"]);
-    assert!(!catalog.set_standing("nobody#nothing", RankingSignals::default()));
+    assert!(!catalog.set_signals("nobody#nothing", RankingSignals::default()));
 }
 
 #[test]
-fn broken_tools_come_last() {
+fn broken_tools_rank_last() {
     let mut catalog = Catalog::new();
     let described = |name: &str| Document::new(name, name, "Plays a song");
     catalog.put("a", [described("song_player")]);
     catalog.put("b", [Document::new("noise", "noise", "Makes noise, or a song")]);
     assert_eq!(first(&catalog, "song").unwrap(), "song_player");
-    catalog.set_standing("song_player", RankingSignals::new(HealthBoost::Broken, 0.0, 0));
+    catalog.set_signals("song_player", RankingSignals::new(HealthBoost::Broken, 0.0, 0));
     let all = names(&catalog, &Query::new("song").cutoff(Cutoff::None));
     assert_eq!(all, ["noise", "song_player"]);
 }
 
 // accept: 109, accept: 111
 #[test]
-fn earlier_messages_tell_equals_apart_and_bring_nothing_by_themselves() {
+fn earlier_messages_break_ties_and_match_nothing_by_themselves() {
     let mut catalog = shelf();
     catalog.put(
         "x",
@@ -122,7 +122,7 @@ fn earlier_messages_tell_equals_apart_and_bring_nothing_by_themselves() {
 
 // accept: 111
 #[test]
-fn an_exact_name_is_always_found_and_comes_first() {
+fn exact_name_is_always_found_and_ranks_first() {
     let mut catalog = shelf();
     for number in 0..50 {
         let name = format!("weather_{number}");
@@ -158,7 +158,7 @@ fn an_exact_name_is_always_found_and_comes_first() {
 
 // accept: 111
 #[test]
-fn weak_hits_are_cut_off_and_can_be_asked_for() {
+fn weak_hits_are_omitted_unless_the_cutoff_is_none() {
     let mut catalog = shelf();
     catalog.put(
         "n",
@@ -175,7 +175,7 @@ fn weak_hits_are_cut_off_and_can_be_asked_for() {
 
 // accept: 111
 #[test]
-fn a_hit_answers_half_of_what_the_best_one_answers_once_that_is_four_words() {
+fn hit_must_match_half_as_many_words_as_the_best_from_four_words_on() {
     let mut catalog = Catalog::new();
     catalog.put(
         "a",
@@ -192,7 +192,7 @@ fn a_hit_answers_half_of_what_the_best_one_answers_once_that_is_four_words() {
 }
 
 #[test]
-fn only_what_may_be_used_is_found_also_by_its_name() {
+fn forbidden_tool_is_not_found_even_by_its_name() {
     let catalog = shelf();
     let hits = catalog.search(&Query::new("get_weather"), |id| !id.starts_with("get_weather"));
     assert!(hits.iter().all(|hit| hit.name != "get_weather"));
@@ -205,7 +205,7 @@ fn only_what_may_be_used_is_found_also_by_its_name() {
 }
 
 #[test]
-fn equals_come_in_the_order_of_their_names() {
+fn ties_are_sorted_by_name() {
     let mut catalog = Catalog::new();
     for name in ["c", "a", "b"] {
         catalog.put(name, [Document::new(name, name, "plays chess")]);
@@ -215,7 +215,7 @@ fn equals_come_in_the_order_of_their_names() {
 }
 
 #[test]
-fn stuffing_a_description_with_keywords_gains_nothing() {
+fn keyword_stuffing_does_not_improve_the_rank() {
     let mut catalog = shelf();
     let everything = "weather forecast city email message currency money image picture size ".repeat(400);
     let mut stuffed = Document::new("spam", "best_tool", &*everything);
@@ -235,7 +235,7 @@ fn stuffing_a_description_with_keywords_gains_nothing() {
 }
 
 #[test]
-fn a_long_message_is_read_within_bounds() {
+fn long_query_is_truncated() {
     let catalog = shelf();
     let long = format!("weather forecast {}", "x1y2 unknown words and more ".repeat(50_000));
     assert_eq!(first(&catalog, &long).unwrap(), "get_weather");
@@ -257,7 +257,7 @@ impl SemanticIndex for Synonyms {
 }
 
 #[test]
-fn meaning_finds_what_no_word_tells_and_agreement_counts_most() {
+fn semantic_index_finds_synonyms_and_agreement_ranks_first() {
     let catalog = shelf();
     let found = |intent: &str| -> Vec<String> {
         catalog
@@ -287,7 +287,7 @@ fn words() -> impl Strategy<Value = String> {
 proptest! {
     /// Whatever was added and removed on the way, the index answers as one that was made of what is left.
     #[test]
-    fn adding_and_removing_leaves_no_trace(
+    fn index_does_not_depend_on_removed_tools(
         changes in proptest::collection::vec((0_u8..6, words(), any::<bool>()), 0..40),
         intent in words(),
     ) {
@@ -316,7 +316,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_a_search_panic(name in ".{0,80}", description in ".{0,200}", intent in ".{0,200}") {
+    fn search_does_not_panic_for_any_text(name in ".{0,80}", description in ".{0,200}", intent in ".{0,200}") {
         let mut catalog = shelf();
         catalog.put("any", [Document::new(&*name, &*name, &*description)]);
         let hits = catalog.search(&Query::new(intent), |_| true);

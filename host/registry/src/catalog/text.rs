@@ -1,4 +1,4 @@
-//! From text to the stems that are compared.
+//! Tokenisation: from text to stems.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,25 +7,25 @@ use rust_stemmers::{Algorithm, Stemmer};
 
 use super::stop_words::{is_filler, is_stop_word};
 
-/// The longest word that is read, in bytes. Longer runs are data, not words.
+/// The longest word, in bytes. Longer runs of letters are data.
 const WORD_BYTES_MAX: usize = 48;
 
-/// How many words [`Stems`] remembers before it starts anew.
+/// The most words in the cache of [`Stems`]. A full cache is cleared.
 const STEMS_MAX: usize = 1 << 16;
 
-/// A word as it is compared.
+/// A stemmed word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) stem: Arc<str>,
-    /// Whether it is only a way of asking.
+    /// Whether it is a filler word, such as `please`.
     pub(super) is_filler: bool,
 }
 
-/// Cuts the endings off words, and remembers the words: most of any text are the same few.
+/// A stemmer with a cache: most of any text consists of few different words.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stems {
-    /// `None` for words that are left out.
-    known: HashMap<Box<str>, Option<Token>>,
+    /// `None` for stop words.
+    cache: HashMap<Box<str>, Option<Token>>,
 }
 
 impl Stems {
@@ -33,23 +33,23 @@ impl Stems {
         if word.is_empty() || word.len() > WORD_BYTES_MAX {
             return None;
         }
-        if let Some(token) = self.known.get(word) {
+        if let Some(token) = self.cache.get(word) {
             return token.clone();
         }
-        if self.known.len() >= STEMS_MAX {
-            self.known.clear();
+        if self.cache.len() >= STEMS_MAX {
+            self.cache.clear();
         }
         let lower = word.to_lowercase();
         let token = (!is_stop_word(&lower)).then(|| Token {
             stem: Stemmer::create(Algorithm::English).stem(&lower).into(),
             is_filler: is_filler(&lower),
         });
-        self.known.insert(word.into(), token.clone());
+        self.cache.insert(word.into(), token.clone());
         token
     }
 }
 
-/// Reads the words of a text: identifiers are split, stop words left out, endings cut off.
+/// Returns the stems of a text. Splits identifiers and omits stop words.
 pub(super) fn tokens(text: &str, stems: &mut Stems, words_max: usize) -> Vec<Token> {
     let mut tokens = Vec::new();
     for run in text.split(|c: char| !c.is_alphanumeric()) {
@@ -63,9 +63,9 @@ pub(super) fn tokens(text: &str, stems: &mut Stems, words_max: usize) -> Vec<Tok
     tokens
 }
 
-/// Splits a run of letters and digits where its writing changes: `getHTTPStatus2` has `get`, `HTTP`, `Status`, `2`.
+/// Splits a run of letters and digits at changes of case and kind: `getHTTPStatus2` becomes `get`, `HTTP`, `Status`, `2`.
 ///
-/// Short mixtures such as `mp3`, `s3` or `3d` are words of their own and stay whole.
+/// Short mixtures such as `mp3`, `s3` or `3d` are not split.
 fn parts(run: &str) -> Vec<&str> {
     const MIXED_BYTES_MAX: usize = 4;
     let is_mixed = run.bytes().any(|b| b.is_ascii_digit()) && run.bytes().any(|b| b.is_ascii_alphabetic());
@@ -78,7 +78,7 @@ fn parts(run: &str) -> Vec<&str> {
     let mut characters = run.char_indices().peekable();
     while let Some((at, character)) = characters.next() {
         let after = characters.peek().map(|(_, next)| *next);
-        if before.is_some_and(|before| is_border(before, character, after)) {
+        if before.is_some_and(|before| is_boundary(before, character, after)) {
             parts.push(&run[start..at]);
             start = at;
         }
@@ -88,17 +88,17 @@ fn parts(run: &str) -> Vec<&str> {
     parts
 }
 
-fn is_border(before: char, character: char, after: Option<char>) -> bool {
+fn is_boundary(before: char, character: char, after: Option<char>) -> bool {
     let begins_word = character.is_uppercase() && (before.is_lowercase() || after.is_some_and(char::is_lowercase));
     begins_word && !before.is_numeric() || before.is_numeric() != character.is_numeric() || is_ideograph(before)
 }
 
-/// Scripts that write no spaces: each character is taken as a word.
+/// Whether a script does not use spaces. Each of its characters is a word.
 fn is_ideograph(character: char) -> bool {
     matches!(u32::from(character), 0x3040..=0x30ff | 0x3400..=0x4dbf | 0x4e00..=0x9fff | 0xf900..=0xfaff | 0x20000..=0x3ffff)
 }
 
-/// Writes a name the one way in which names are compared: lower case, one `_` between words.
+/// Returns the canonical form of a name: lower case, words separated by one `_`.
 pub(super) fn canonical_name(name: &str) -> String {
     let mut words = Vec::new();
     for run in name.split(|c: char| !c.is_alphanumeric()) {
@@ -125,7 +125,7 @@ mod tests {
 
     // accept: 139
     #[test]
-    fn identifiers_split_into_words_and_words_meet_in_their_stem() {
+    fn identifiers_are_split_and_words_are_stemmed() {
         assert_eq!(stems("scrapeWebsites"), stems("scraping website"));
         assert_eq!(stems("get_HTTPStatus2"), ["get", "http", "status", "2"]);
         assert_eq!(stems("weather.get-forecast"), stems("weatherGetForecast"));
@@ -134,14 +134,14 @@ mod tests {
     }
 
     #[test]
-    fn stop_words_and_data_are_no_words() {
+    fn stop_words_and_data_are_ignored() {
         assert_eq!(stems("what is the weather"), ["weather"]);
         assert_eq!(stems(&"x".repeat(500)), [""; 0]);
         assert_eq!(stems(" \u{0}\t…🎉 "), [""; 0]);
     }
 
     #[test]
-    fn names_compare_in_any_way_of_writing() {
+    fn notations_of_a_name_are_equal() {
         for name in ["getWeather", "get_weather", "get-weather", "Get Weather", "get.weather"] {
             assert_eq!(canonical_name(name), "get_weather");
         }

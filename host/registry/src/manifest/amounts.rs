@@ -1,4 +1,4 @@
-//! Amounts in a manifest, checked while it is read, so that an error knows its place.
+//! Amounts with units in a manifest. They are checked by the parser, so that errors have a line and a column.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -16,7 +16,7 @@ pub(super) fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
     checked::<ByteCount, D>(deserializer)
 }
 
-/// A manifest that was kept says of each amount that it is not there.
+/// Deserializes an optional amount: a stored manifest has `null` for each missing one.
 fn checked<'de, A: FromStr<Err: Display>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;
     text.iter()

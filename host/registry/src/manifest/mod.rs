@@ -1,8 +1,8 @@
-//! What a package says about itself that its WIT cannot: texts for models and search, needs, bounds.
+//! The manifest: metadata of a package in addition to its WIT.
 //!
-//! A manifest is TOML beside the component (`weather.toml` beside `weather.wasm`) or inside it, as the custom section
-//! [`MANIFEST_SECTION`]; the file beside it wins. An unknown key is refused with its line and column, so that a slip of the
-//! pen is seen. Nothing in it widens what the component may do.
+//! A manifest is a TOML file next to the component (`weather.toml` for `weather.wasm`) or the custom section
+//! [`MANIFEST_SECTION`] in the component; the file takes precedence. Unknown keys are errors. A manifest cannot extend the
+//! capabilities of a component.
 
 mod amounts;
 mod parse;
@@ -23,97 +23,97 @@ use toolwit_sandbox::{Annotations, EntityOptions, Requirement, ToolText};
 
 pub use toolwit_sections::MANIFEST_SECTION;
 
-/// What a package says about itself. Everything is optional.
+/// The metadata of a package. All fields are optional.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Manifest {
-    /// The version of the package, as its author counts.
+    /// The version of the package.
     pub version: Option<String>,
-    /// What the package is for, in a sentence.
+    /// A one-sentence description of the package.
     pub description: Option<String>,
-    /// The one shelf that it stands on: `weather`, `web-scraping`.
+    /// The category, such as `weather` or `web-scraping`.
     pub category: Option<String>,
-    /// Words that it is found by.
+    /// Search keywords.
     pub tags: Vec<String>,
-    /// Frameworks that it was made for; they count as tags.
+    /// Frameworks that it is for. They are searched like tags.
     pub frameworks: Vec<String>,
     /// When to use its tools.
     pub use_case: Option<String>,
     /// What its tools cannot do.
     pub limitations: Option<String>,
-    /// Requests that its tools answer.
+    /// Example requests for its tools.
     pub examples: Vec<String>,
-    /// Values that it needs from the environment.
+    /// Environment variables that it needs.
     pub environment: Vec<EnvironmentNeed>,
-    /// What its author says about the effects of its tools.
+    /// The effects of its tools.
     pub hints: Hints,
-    /// Bounds that it asks for itself; they can only lower those that hold.
+    /// Limits for its calls. They can only lower the operator's limits.
     pub limits: LimitSettings,
-    /// Resources whose methods are declared from the start and answer once an instance is bound.
+    /// Resources whose methods are declared to the model from the start. A call fails until an instance is bound.
     pub chain: Vec<String>,
-    /// Shows each interface as one tool, which opens into its functions when it is called.
+    /// Shows each interface as a facade, which reveals its functions when it is called.
     pub facade: bool,
-    /// What is said about single tools.
+    /// Settings of single tools.
     pub tools: Vec<ToolSettings>,
-    /// What is said about resources, by name.
+    /// Settings of resources, by name.
     pub entities: BTreeMap<String, EntitySettings>,
 }
 
-/// A value that a package needs from the environment, such as a key.
+/// An environment variable that a package needs, such as an API key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct EnvironmentNeed {
     /// The variable's name.
     pub name: String,
-    /// What it is, and where to get one.
+    /// What the value is, and how to obtain it.
     #[serde(default)]
     pub description: String,
-    /// Whether no tool of the package works without it.
+    /// Whether the tools of the package fail without it.
     #[serde(default)]
     pub required: bool,
 }
 
-/// What an author says about the effects of tools. It is shown, and trusted for no decision.
+/// The effects of tools, as their author declares them. They are shown, but no decision depends on them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Hints {
-    /// They change nothing.
+    /// They do not change anything.
     pub read_only: Option<bool>,
-    /// They may destroy something.
+    /// They may delete or overwrite data.
     pub destructive: Option<bool>,
-    /// The same call twice does what it does once.
+    /// Repeating a call has no further effect.
     pub idempotent: Option<bool>,
 }
 
-/// Bounds, written as people write amounts.
+/// Limits of a call, with units.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct LimitSettings {
-    /// Fuel of a call.
+    /// The fuel of a call.
     pub fuel: Option<u64>,
-    /// Wall-clock time of a call: `5s`.
+    /// The wall-clock time of a call, such as `5s`.
     #[serde(deserialize_with = "amounts::span")]
     pub wall: Option<String>,
-    /// Memory of a call: `64MiB`.
+    /// The memory of a call, such as `64MiB`.
     #[serde(deserialize_with = "amounts::bytes")]
     pub memory: Option<String>,
-    /// The result of a call: `64KiB`.
+    /// The size of a result, such as `64KiB`.
     #[serde(deserialize_with = "amounts::bytes")]
     pub result: Option<String>,
 }
 
-/// What is said about one tool.
+/// Settings of a tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ToolSettings {
     /// The export: `add`, `demo:calc/ops@0.1.0#add`, `customer.find`, or the tool's name.
     pub export: String,
-    /// Takes the place of its docs.
+    /// Replaces the description from the WIT.
     #[serde(default)]
     pub description: Option<String>,
     /// When to use it.
@@ -122,49 +122,49 @@ pub struct ToolSettings {
     /// What it cannot do.
     #[serde(default)]
     pub limitations: Option<String>,
-    /// Requests that it answers.
+    /// Example requests.
     #[serde(default)]
     pub examples: Vec<String>,
-    /// Words that it is found by.
+    /// Search keywords.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// What its author says about its effects.
+    /// Its effects.
     #[serde(default)]
     pub hints: Hints,
 }
 
-/// How instances of a resource are told apart and kept.
+/// How instances of a resource are identified and rebound.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct EntitySettings {
-    /// The method that gives the id, in place of `id`.
+    /// The method that returns an instance's id. The default is `id`.
     pub id: Option<String>,
-    /// Which instance stays when the same entity is returned again.
+    /// Which instance is used when a call returns an entity that is already bound.
     pub rebind: RebindSetting,
 }
 
-/// Which instance stays when the same entity is returned again.
+/// Which instance is used when a call returns an entity that is already bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum RebindSetting {
-    /// The live one, so that a cart keeps its items.
+    /// The earlier one, so that its state is kept.
     #[default]
     Keep,
-    /// The newest one.
+    /// The later one.
     Latest,
 }
 
-/// How much a package says about itself. It is computed, never declared.
+/// How complete a manifest is. It is computed, not declared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Tier {
-    /// What its WIT says.
+    /// It adds nothing for models to the WIT.
     #[default]
     Minimal,
-    /// Use case, limitations, examples, per-tool text, environment needs or frameworks too.
+    /// It has a use case, limitations, examples, settings of tools, environment variables or frameworks.
     Rich,
 }
 
@@ -172,16 +172,16 @@ impl Manifest {
     /// Computes the tier.
     #[must_use]
     pub fn tier(&self) -> Tier {
-        let says_more = self.use_case.is_some()
+        let is_rich = self.use_case.is_some()
             || self.limitations.is_some()
             || !self.examples.is_empty()
             || !self.environment.is_empty()
             || !self.frameworks.is_empty()
             || !self.tools.is_empty();
-        if says_more { Tier::Rich } else { Tier::Minimal }
+        if is_rich { Tier::Rich } else { Tier::Minimal }
     }
 
-    /// Returns what it says about the component.
+    /// Returns the annotations for the inspection of the component.
     #[must_use]
     pub fn annotations(&self) -> Annotations {
         let text = |description: &Option<String>,
@@ -194,7 +194,7 @@ impl Manifest {
             text.use_case.clone_from(use_case);
             text.limitations.clone_from(limitations);
             text.examples = examples.to_vec();
-            text.effects = hints.told();
+            text.effects = hints.description();
             text
         };
         let mut annotations = Annotations::default();
@@ -209,8 +209,8 @@ impl Manifest {
         }
         for tool in &self.tools {
             let (examples, hints) = (&tool.examples, tool.hints);
-            let told = text(&tool.description, &tool.use_case, &tool.limitations, examples, hints);
-            annotations.tools.insert(tool.export.clone(), told);
+            let tool_text = text(&tool.description, &tool.use_case, &tool.limitations, examples, hints);
+            annotations.tools.insert(tool.export.clone(), tool_text);
         }
         for (name, entity) in &self.entities {
             let mut options = EntityOptions::default();
@@ -224,20 +224,20 @@ impl Manifest {
         annotations
     }
 
-    /// Finds what it says about a tool, by its id and name.
+    /// Returns the settings of a tool, by its id and name.
     #[must_use]
     pub fn tool(&self, id: &str, name: &str) -> Option<&ToolSettings> {
         let function = id.split_once('#').map_or(id, |(_, function)| function);
         let plain = function.rsplit(']').next().unwrap_or(function);
-        let whole = id.split_once('/').map_or(id, |(_, whole)| whole);
-        let is_meant = |tool: &&ToolSettings| [function, plain, whole, name].contains(&tool.export.as_str());
-        self.tools.iter().find(is_meant)
+        let export = id.split_once('/').map_or(id, |(_, export)| export);
+        let is_match = |tool: &&ToolSettings| [function, plain, export, name].contains(&tool.export.as_str());
+        self.tools.iter().find(is_match)
     }
 }
 
 impl Hints {
-    /// Says it in words; nothing where nothing is said.
-    fn told(self) -> Option<String> {
+    /// Returns the hints as text. `None` without hints.
+    fn description(self) -> Option<String> {
         let words = [
             (self.read_only, "it changes nothing", "it changes something"),
             (self.destructive, "it may destroy something", "it destroys nothing"),
@@ -247,16 +247,16 @@ impl Hints {
                 "each call counts",
             ),
         ];
-        let told: Vec<_> = words
+        let texts: Vec<_> = words
             .into_iter()
             .filter_map(|(hint, yes, no)| Some(if hint? { yes } else { no }))
             .collect();
-        (!told.is_empty()).then(|| told.join("; "))
+        (!texts.is_empty()).then(|| texts.join("; "))
     }
 }
 
 impl LimitSettings {
-    /// Returns the bounds. Amounts were checked when they were read.
+    /// Returns the limits. Their format has been checked by the parser.
     fn request(&self) -> LimitRequest {
         let mut request = LimitRequest::none();
         request.fuel_max = self.fuel;

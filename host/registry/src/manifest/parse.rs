@@ -1,4 +1,4 @@
-//! Reading a manifest.
+//! Parsing a manifest.
 
 use std::path::Path;
 
@@ -6,26 +6,25 @@ use super::{MANIFEST_SECTION, Manifest};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sections::custom_section;
 
-/// The largest manifest that is read, in bytes.
+/// The largest accepted manifest, in bytes.
 pub const MANIFEST_BYTES_MAX: u64 = 256 << 10;
 
 impl Manifest {
-    /// Reads a manifest from TOML. `place` says in errors where it stands.
+    /// Parses a manifest. `origin` names its file in errors.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] with line and column, also for a key that a manifest does not have.
-    pub fn parse(text: &str, place: &str) -> Result<Self, Error> {
+    /// [`ErrorKind::Configuration`] with line and column, also for an unknown key.
+    pub fn parse(text: &str, origin: &str) -> Result<Self, Error> {
         toml::from_str(text).map_err(|error| {
             let (line, column) = error.span().map_or((1, 1), |span| line_and_column(text, span.start));
-            let told = error.message().trim();
-            let message = format!("{place}:{line}:{column}: {told}");
+            let message = format!("{origin}:{line}:{column}: {}", error.message().trim());
             Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 .with_suggestion("the keys of a manifest are listed in `manifest.schema.json`")
                 .with_source(error)
         })
     }
 
-    /// Reads the manifest that a component carries. `None` when it carries none.
+    /// Reads the manifest that is embedded in a component. `None` if there is no manifest.
     ///
     /// # Errors
     /// Those of [`Manifest::parse`].
@@ -37,47 +36,47 @@ impl Manifest {
         match std::str::from_utf8(section) {
             Ok(text) if !too_large => Self::parse(text, MANIFEST_SECTION).map(Some),
             Ok(_) => Err(refused(MANIFEST_SECTION, "it is larger than 256 KiB")),
-            Err(_) => Err(refused(MANIFEST_SECTION, "it is no UTF-8 text")),
+            Err(_) => Err(refused(MANIFEST_SECTION, "it is not UTF-8 text")),
         }
     }
 
-    /// Reads the manifest beside a component. `None` when there is none.
+    /// Reads the manifest in a file. `None` if the file does not exist.
     ///
     /// # Errors
     /// Those of [`Manifest::parse`], and [`ErrorKind::Io`].
-    pub(crate) fn beside(path: &Path) -> Result<Option<Self>, Error> {
-        let place = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    pub(crate) fn from_file(path: &Path) -> Result<Option<Self>, Error> {
+        let origin = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let metadata = match std::fs::metadata(path) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(unreadable(&place, error)),
+            Err(error) => return Err(unreadable(&origin, error)),
         };
         if !metadata.is_file() {
-            return Err(refused(&place, "it is no regular file"));
+            return Err(refused(&origin, "it is not a regular file"));
         }
         if metadata.len() > MANIFEST_BYTES_MAX {
-            return Err(refused(&place, "it is larger than 256 KiB"));
+            return Err(refused(&origin, "it is larger than 256 KiB"));
         }
-        let text = std::fs::read_to_string(path).map_err(|error| unreadable(&place, error))?;
-        Self::parse(&text, &place).map(Some)
+        let text = std::fs::read_to_string(path).map_err(|error| unreadable(&origin, error))?;
+        Self::parse(&text, &origin).map(Some)
     }
 }
 
-fn refused(place: &str, why: &str) -> Error {
+fn refused(origin: &str, why: &str) -> Error {
     Error::new(
         ErrorKind::Configuration,
         Phase::Registry,
-        format!("the manifest {place} cannot be used: {why}"),
+        format!("the manifest {origin} cannot be used: {why}"),
     )
 }
 
-fn unreadable(place: &str, error: std::io::Error) -> Error {
-    let message = format!("the manifest {place} could not be read: {error}");
+fn unreadable(origin: &str, error: std::io::Error) -> Error {
+    let message = format!("the manifest {origin} could not be read: {error}");
     Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
 }
 
-fn line_and_column(text: &str, at: usize) -> (usize, usize) {
-    let before = text.get(..at).unwrap_or(text);
+fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
     (line, column)

@@ -70,7 +70,7 @@ fn inspect(bytes: &[u8], manifest: &Manifest) -> Result<Inspection, toolwit_core
 
 // accept: 104
 #[test]
-fn a_manifest_holds_what_search_and_models_need() {
+fn manifest_has_the_texts_for_search_and_models() {
     let manifest = Manifest::parse(WHOLE, "weather.toml").unwrap();
     assert_eq!(manifest.environment[0].name, "WEATHER_KEY");
     assert!(manifest.environment[0].required);
@@ -83,7 +83,7 @@ fn a_manifest_holds_what_search_and_models_need() {
 }
 
 #[test]
-fn an_unknown_key_and_a_wrong_amount_are_refused_with_line_and_column() {
+fn unknown_key_and_invalid_amount_are_refused_with_line_and_column() {
     for (text, place, told) in [
         ("tags = []\ncategry = \"x\"\n", "w.toml:2:1", "categry"),
         ("[limits]\nwall = \"soon\"\n", "w.toml:2:8", "span of time"),
@@ -103,7 +103,7 @@ fn an_unknown_key_and_a_wrong_amount_are_refused_with_line_and_column() {
 
 // accept: 105
 #[test]
-fn the_tier_is_computed() {
+fn tier_is_computed() {
     let tier = |text: &str| Manifest::parse(text, "m").unwrap().tier();
     assert_eq!(tier("category = \"x\"\ntags = [\"y\"]"), Tier::Minimal);
     assert_eq!(tier("use_case = \"x\""), Tier::Rich);
@@ -113,7 +113,7 @@ fn the_tier_is_computed() {
 
 // accept: 131
 #[test]
-fn use_case_limitations_and_examples_reach_the_model() {
+fn use_case_limitations_and_examples_are_in_the_description() {
     let mut manifest = Manifest::parse(&WHOLE[..WHOLE.find("[entities").unwrap()], "m").unwrap();
     manifest.chain.clear();
     let inspection = inspect(&adder(), &manifest).unwrap();
@@ -132,7 +132,7 @@ fn use_case_limitations_and_examples_reach_the_model() {
 
 // accept: 138
 #[test]
-fn an_export_or_entity_that_the_component_lacks_is_named_and_so_are_those_that_it_has() {
+fn unknown_export_or_entity_is_refused_with_the_existing_ones() {
     let manifest = Manifest::parse("[[tools]]\nexport = \"subtract\"", "m").unwrap();
     let error = inspect(&adder(), &manifest).unwrap_err();
     assert!(error.message.contains("`subtract`"), "{}", error.message);
@@ -146,7 +146,7 @@ fn an_export_or_entity_that_the_component_lacks_is_named_and_so_are_those_that_i
 }
 
 #[test]
-fn a_component_carries_its_manifest() {
+fn embedded_manifest_is_read() {
     let with = |text: &str| component(&format!("(component (@custom \"{MANIFEST_SECTION}\" {text:?}))"));
     let manifest = Manifest::embedded(&with("category = 'x'")).unwrap().unwrap();
     assert_eq!(manifest.category.as_deref(), Some("x"));
@@ -159,9 +159,9 @@ fn a_component_carries_its_manifest() {
     assert!(Manifest::embedded(&component("(component)")).unwrap().is_none());
 }
 
-/// Set `UPDATE_SCHEMA=1` to write the file anew.
+/// Set `UPDATE_SCHEMA=1` to update the file.
 #[test]
-fn the_published_schema_is_that_of_the_code_and_agrees_with_it() {
+fn published_schema_matches_the_code() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("manifest.schema.json");
     let schema = Manifest::json_schema();
     #[allow(clippy::disallowed_methods, reason = "a switch of this test")]

@@ -1,22 +1,22 @@
-//! Why a store cannot answer.
+//! Errors of a store.
 
 /// A failure of a store.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// A newer version of the program wrote the store.
-    #[error("the store has version {found}, newer than {known}, which this program knows")]
+    #[error("the store has version {found}, but this program supports versions up to {supported}")]
     Newer {
         /// The store's version.
         found: i64,
-        /// The newest version that this program knows.
-        known: i64,
+        /// The newest version that this program supports.
+        supported: i64,
     },
-    /// The file is another program's, or was never a store.
-    #[error("it is no store of Toolwit, and was left as it is")]
+    /// The file belongs to another program. It was not changed.
+    #[error("it is not a Toolwit store; it was not changed")]
     Foreign,
-    /// The store's directory could not be made.
-    #[error("the directory of the store could not be made")]
+    /// The store's directory could not be created.
+    #[error("the directory of the store could not be created")]
     Directory(#[source] std::io::Error),
     /// The database failed.
     #[cfg(feature = "sqlite")]

@@ -1,12 +1,12 @@
-//! A store that lasts as long as the process.
+//! A store in memory.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::record::{CheckOutcome, CheckStage, PackageRecord, ToolHealth, ToolKey};
-use super::{DynamicToolsRecord, Store, StoreError, ToldTools};
+use super::{DynamicToolsRecord, DynamicToolsStore, Store, StoreError};
 
-/// Remembers in memory, for embedders who want no file.
+/// A store in memory, which lasts as long as the process.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     content: Mutex<Content>,
@@ -16,43 +16,43 @@ pub struct MemoryStore {
 struct Content {
     packages: BTreeMap<String, PackageRecord>,
     health: BTreeMap<ToolKey, ToolHealth>,
-    told: BTreeMap<(String, String), String>,
+    dynamic_tools: BTreeMap<(String, String), String>,
 }
 
 impl MemoryStore {
-    /// Makes an empty store.
+    /// Creates an empty store.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Every change below is whole before anything can panic, so that a poisoned lock is no harm.
+    /// Ignores poisoning: no change can panic halfway.
     fn content(&self) -> MutexGuard<'_, Content> {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Content {
-    /// Drops the health of tools that no package has any more.
-    fn forget_health(&mut self) {
+    /// Deletes the health of tools that belong to no package.
+    fn delete_unused_health(&mut self) {
         let packages = &self.packages;
         self.health
-            .retain(|key, _| packages.values().any(|package| has(package, key)));
+            .retain(|key, _| packages.values().any(|package| has_tool(package, key)));
     }
 
-    /// Drops what plugins told that no package is of any more.
-    fn forget_told(&mut self) {
-        if self.told.is_empty() {
+    /// Deletes dynamic tools that belong to no package.
+    fn delete_unused_tools(&mut self) {
+        if self.dynamic_tools.is_empty() {
             return;
         }
         let packages = self.packages.values();
-        let there: HashSet<_> = packages.map(|package| (&*package.name, &*package.digest)).collect();
-        self.told
-            .retain(|(name, digest), _| there.contains(&(name.as_str(), digest.as_str())));
+        let present: HashSet<_> = packages.map(|package| (&*package.name, &*package.digest)).collect();
+        self.dynamic_tools
+            .retain(|(name, digest), _| present.contains(&(name.as_str(), digest.as_str())));
     }
 }
 
-fn has(package: &PackageRecord, tool: &ToolKey) -> bool {
+fn has_tool(package: &PackageRecord, tool: &ToolKey) -> bool {
     package.digest == tool.digest && package.tools.iter().any(|known| known.id == tool.tool)
 }
 
@@ -61,16 +61,16 @@ impl Store for MemoryStore {
         Ok(self.content().packages.values().cloned().collect())
     }
 
-    fn update_packages(&self, changed: &[PackageRecord], gone: &[String]) -> Result<(), StoreError> {
+    fn update_packages(&self, changed: &[PackageRecord], deleted: &[String]) -> Result<(), StoreError> {
         let mut content = self.content();
-        for path in gone {
+        for path in deleted {
             content.packages.remove(path);
         }
         for package in changed {
             content.packages.insert(package.path.clone(), package.clone());
         }
-        content.forget_health();
-        content.forget_told();
+        content.delete_unused_health();
+        content.delete_unused_tools();
         Ok(())
     }
 
@@ -86,7 +86,7 @@ impl Store for MemoryStore {
         at_ms: u64,
     ) -> Result<(), StoreError> {
         let mut content = self.content();
-        if content.packages.values().any(|package| has(package, tool)) {
+        if content.packages.values().any(|package| has_tool(package, tool)) {
             content
                 .health
                 .entry(tool.clone())
@@ -97,17 +97,17 @@ impl Store for MemoryStore {
     }
 }
 
-impl ToldTools for MemoryStore {
+impl DynamicToolsStore for MemoryStore {
     fn dynamic_tools(&self, plugin: &str, digest: &str) -> Result<Option<String>, StoreError> {
         let key = (plugin.to_owned(), digest.to_owned());
-        Ok(self.content().told.get(&key).cloned())
+        Ok(self.content().dynamic_tools.get(&key).cloned())
     }
 
-    fn save_dynamic_tools(&self, told: &[DynamicToolsRecord]) -> Result<(), StoreError> {
+    fn save_dynamic_tools(&self, records: &[DynamicToolsRecord]) -> Result<(), StoreError> {
         let mut content = self.content();
-        for record in told {
+        for record in records {
             let key = (record.plugin.clone(), record.digest.clone());
-            content.told.insert(key, record.told.clone());
+            content.dynamic_tools.insert(key, record.tools.clone());
         }
         Ok(())
     }

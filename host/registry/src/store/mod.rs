@@ -1,9 +1,10 @@
-//! What a host remembers between processes: packages and their tools, how well they worked, values that plugins keep.
+//! The metadata database: packages and their tools, tool health, discovered dynamic tools and values of plugins.
 //!
-//! Everything about packages can be read anew from their directories, so that a lost or damaged store costs time and
-//! nothing else. [`MemoryStore`] keeps nothing beyond the process; `SqliteStore` (feature `store`) is one file that several
-//! processes share. All calls block: make them where blocking is allowed.
+//! Package metadata is a cache: after the loss of a store, everything is read from the plugin directories again. A
+//! [`MemoryStore`] lasts as long as the process; a [`SqliteStore`] (feature `sqlite`) is a file that several processes share.
+//! All calls block: make them where blocking is allowed.
 
+mod dynamic_tools;
 mod error;
 mod memory;
 mod record;
@@ -11,44 +12,42 @@ mod record;
 mod sqlite;
 #[cfg(test)]
 mod tests;
-mod told;
 
+pub use dynamic_tools::{DynamicToolsRecord, DynamicToolsStore};
 pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use record::{CheckOutcome, CheckStage, HealthState, PackageRecord, ToolHealth, ToolKey, ToolRecord};
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
-pub use told::{DynamicToolsRecord, ToldTools};
 
 use std::collections::BTreeMap;
 
-/// What a host remembers.
-pub trait Store: ToldTools {
+/// A database of package metadata and tool health.
+pub trait Store: DynamicToolsStore {
     /// Returns all packages with their tools, by path.
     ///
     /// # Errors
     /// When the store cannot be read.
     fn packages(&self) -> Result<Vec<PackageRecord>, StoreError>;
 
-    /// Puts packages in the place of those at their paths, and forgets those at `gone`, all or nothing.
+    /// Replaces the packages at the paths of `changed` and deletes those at the paths `deleted`, all or none of them.
     ///
-    /// A tool keeps its health as long as the bytes of its package stay the same. What plugins told that no package is of any
-    /// more is forgotten.
+    /// A tool's health is deleted when the bytes of its component change. Dynamic tools that belong to no package are deleted.
     ///
     /// # Errors
     /// When the store cannot be written.
-    fn update_packages(&self, changed: &[PackageRecord], gone: &[String]) -> Result<(), StoreError>;
+    fn update_packages(&self, changed: &[PackageRecord], deleted: &[String]) -> Result<(), StoreError>;
 
-    /// Returns how well tools worked. Tools that were never tried are left out.
+    /// Returns the health of all tools that were called.
     ///
     /// # Errors
     /// When the store cannot be read.
     fn health(&self) -> Result<BTreeMap<ToolKey, ToolHealth>, StoreError>;
 
-    /// Records that a tool was tried at a time, in milliseconds since 1970. A success heals.
+    /// Records the outcome of a call, at a time in milliseconds since 1970. A success clears an earlier failure.
     ///
     /// # Errors
-    /// When the store cannot be written. A tool that no package has is passed over.
+    /// When the store cannot be written. A tool of no stored package is ignored.
     fn record_check(
         &self,
         tool: &ToolKey,

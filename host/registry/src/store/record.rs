@@ -1,54 +1,54 @@
-//! What is remembered of packages and tools.
+//! Stored metadata of packages and tools.
 
 use serde::{Deserialize, Serialize};
 
-/// What is remembered of a package.
+/// Stored metadata of a package.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PackageRecord {
-    /// Where its component is, as an absolute path; it identifies the package.
+    /// The absolute path of its component, which identifies the package.
     pub path: String,
-    /// What the file system said of its files when they were read; other words mean that they changed.
+    /// Times, sizes and inodes of its files when they were read. A different stamp means that they changed.
     pub stamp: String,
     /// Its name.
     pub name: String,
     /// SHA-256 of its component; empty when it could not be read.
     pub digest: String,
-    /// The version that its author gives it.
+    /// Its version, from the manifest.
     pub version: Option<String>,
-    /// The shelf that it stands on.
+    /// Its category, from the manifest.
     pub category: Option<String>,
-    /// How much it says about itself.
+    /// How complete its manifest is: `minimal` or `rich`.
     pub tier: String,
-    /// What is known of its component, as text for whoever wrote it; empty for a broken package.
+    /// The inspection of its component, in the format of the sandbox; empty for a broken package.
     pub inspection: String,
-    /// A hash of what is known of it: text that was damaged has another.
+    /// A hash of its content, which detects a damaged record.
     pub content: String,
-    /// Its manifest as JSON, when it has one.
+    /// Its manifest, as JSON.
     pub manifest: Option<String>,
-    /// Why it is broken, as JSON.
+    /// Why it is broken, or why its dynamic tools are missing.
     pub reason: Option<String>,
     /// Its tools.
     pub tools: Vec<ToolRecord>,
 }
 
-/// What is remembered of a tool.
+/// Stored metadata of a tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolRecord {
     /// The tool's id.
     pub id: String,
-    /// The name that a model knows it by, where it is free.
+    /// Its preferred name for models.
     pub name: String,
-    /// What it exports: the id without the plugin's name.
+    /// The export: the id without the plugin's name.
     pub export: String,
     /// Its description.
     pub description: String,
-    /// How well it is described, in hundredths.
+    /// The quality of its description, in percent.
     pub quality_percent: u8,
-    /// The words that it is found by, as the index takes them.
+    /// Its search terms, in the format of [`Terms::text`](crate::Terms::text).
     pub terms: String,
 }
 
-/// A tool of certain bytes: what health is about. Another component may have tools of the same ids.
+/// The key of a tool's health. It contains the digest, because another component may have tools with the same ids.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ToolKey {
     /// SHA-256 of the component.
@@ -58,7 +58,7 @@ pub struct ToolKey {
 }
 
 impl ToolKey {
-    /// Names a tool of a component.
+    /// Creates the key of a component's tool.
     #[must_use]
     pub fn new(digest: impl Into<String>, tool: impl Into<String>) -> Self {
         Self {
@@ -68,11 +68,11 @@ impl ToolKey {
     }
 }
 
-/// Whether something worked when it was last tried.
+/// Whether something worked when it was last checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HealthState {
-    /// It was never tried, or long ago.
+    /// It was never checked, or too long ago.
     #[default]
     Unknown,
     /// It worked.
@@ -81,41 +81,41 @@ pub enum HealthState {
     Broken,
 }
 
-/// How well a tool worked.
+/// The health of a tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ToolHealth {
-    /// Loading its package.
+    /// Whether its component loads.
     pub import: HealthState,
-    /// Running it.
+    /// Whether it runs.
     pub execution: HealthState,
-    /// What failed last, while something is broken.
+    /// The message of the last failure, while something is broken.
     pub error: Option<String>,
-    /// When it was last tried, in milliseconds since 1970.
+    /// When it was last checked, in milliseconds since 1970.
     pub checked_ms: u64,
-    /// How often it ran with success.
+    /// The number of successful calls.
     pub uses: u64,
 }
 
-/// What was tried.
+/// The part of a call that a check is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckStage {
-    /// Loading the package.
+    /// Loading the component.
     Import,
     /// Running the tool.
     Execution,
 }
 
-/// What came of it.
+/// The outcome of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckOutcome {
     /// It worked.
     Success,
-    /// It failed, and why.
+    /// It failed, with this message.
     Failure(String),
 }
 
 impl ToolHealth {
-    /// Takes in what came of one more try. Whatever ran was loaded.
+    /// Records an outcome. A success of the execution implies that the component loads.
     pub fn record(&mut self, stage: CheckStage, outcome: &CheckOutcome, at_ms: u64) {
         self.checked_ms = at_ms;
         match (stage, outcome) {
@@ -128,13 +128,13 @@ impl ToolHealth {
             (CheckStage::Execution, CheckOutcome::Failure(_)) => self.execution = HealthState::Broken,
         }
         match outcome {
-            CheckOutcome::Failure(why) => self.error = Some(why.clone()),
+            CheckOutcome::Failure(message) => self.error = Some(message.clone()),
             CheckOutcome::Success if !self.is_broken() => self.error = None,
             CheckOutcome::Success => {}
         }
     }
 
-    /// Whether loading or running failed when it was last tried.
+    /// Whether loading or execution failed when it was last checked.
     #[must_use]
     pub fn is_broken(&self) -> bool {
         [self.import, self.execution].contains(&HealthState::Broken)

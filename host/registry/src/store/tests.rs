@@ -1,4 +1,4 @@
-//! Both stores keep the same promises.
+//! Both stores meet the same contract.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use toolwit_sandbox::{KeyValueError, KeyValueStore, MemoryKeyValueStore};
@@ -32,7 +32,7 @@ fn key(digest: &str, tool: &str) -> ToolKey {
 }
 
 // accept: 124
-fn packages_and_tools_go_together(store: &dyn Store) {
+fn tools_are_deleted_with_their_package(store: &dyn Store) {
     let first = package("/a.wasm", "d1", &["add", "sub"]);
     store
         .update_packages(&[first.clone(), package("/b.wasm", "d2", &["mul"])], &[])
@@ -42,18 +42,21 @@ fn packages_and_tools_go_together(store: &dyn Store) {
     assert_eq!(
         store.packages().unwrap().len(),
         2,
-        "one package a path, one tool an export"
+        "one package per path, one tool per export"
     );
     store
         .record_check(&key("d2", "p#mul"), CheckStage::Execution, &CheckOutcome::Success, 7)
         .unwrap();
     store.update_packages(&[], &["/b.wasm".to_owned()]).unwrap();
     assert_eq!(store.packages().unwrap(), [first]);
-    assert!(store.health().unwrap().is_empty(), "a tool goes with its package");
+    assert!(
+        store.health().unwrap().is_empty(),
+        "a package is deleted with its tools"
+    );
 }
 
 // accept: 122, accept: 136
-fn a_success_heals_and_other_bytes_start_anew(store: &dyn Store) {
+fn success_clears_a_failure_and_other_bytes_have_no_health(store: &dyn Store) {
     store
         .update_packages(&[package("/a.wasm", "d1", &["add"])], &[])
         .unwrap();
@@ -100,7 +103,7 @@ fn a_success_heals_and_other_bytes_start_anew(store: &dyn Store) {
 }
 
 // attack: C19, attack: B18
-fn values_are_apart_by_plugin_and_bucket_and_limited(values: &dyn KeyValueStore) {
+fn values_are_separated_by_plugin_and_bucket_and_limited(values: &dyn KeyValueStore) {
     values.set("one", "a", "key", b"value", 100).unwrap();
     assert_eq!(values.get("one", "a", "key").unwrap().unwrap(), b"value");
     assert_eq!(values.get("other", "a", "key").unwrap(), None, "another plugin");
@@ -127,42 +130,42 @@ fn values_are_apart_by_plugin_and_bucket_and_limited(values: &dyn KeyValueStore)
 }
 
 #[test]
-fn values_in_memory_are_apart_and_limited() {
-    values_are_apart_by_plugin_and_bucket_and_limited(&MemoryKeyValueStore::new());
+fn values_in_memory_are_separated_and_limited() {
+    values_are_separated_by_plugin_and_bucket_and_limited(&MemoryKeyValueStore::new());
 }
 
-fn keep_told(store: &dyn Store, plugin: &str, digest: &str, told: &str) -> Result<(), StoreError> {
+fn save_tools(store: &dyn Store, plugin: &str, digest: &str, tools: &str) -> Result<(), StoreError> {
     store.save_dynamic_tools(&[DynamicToolsRecord {
         plugin: plugin.to_owned(),
         digest: digest.to_owned(),
-        told: told.to_owned(),
+        tools: tools.to_owned(),
     }])
 }
 
-fn what_a_plugin_told_belongs_to_its_name_and_bytes(store: &dyn Store) {
+fn dynamic_tools_belong_to_a_plugin_name_and_digest(store: &dyn Store) {
     store.update_packages(&[package("/a.wasm", "d1", &[])], &[]).unwrap();
     assert_eq!(store.dynamic_tools("p", "d1").unwrap(), None);
-    keep_told(store, "p", "d1", "first").unwrap();
-    keep_told(store, "p", "d1", "second").unwrap();
+    save_tools(store, "p", "d1", "first").unwrap();
+    save_tools(store, "p", "d1", "second").unwrap();
     assert_eq!(store.dynamic_tools("p", "d1").unwrap().as_deref(), Some("second"));
     for (plugin, digest) in [("p", "d2"), ("q", "d1")] {
         assert_eq!(store.dynamic_tools(plugin, digest).unwrap(), None, "{plugin} {digest}");
     }
     store.update_packages(&[package("/a.wasm", "d2", &[])], &[]).unwrap();
-    keep_told(store, "p", "d2", "third").unwrap();
+    save_tools(store, "p", "d2", "third").unwrap();
     assert_eq!(
         store.dynamic_tools("p", "d1").unwrap(),
         None,
-        "nobody has these bytes any more"
+        "tools of a component that no package has are deleted"
     );
     assert_eq!(store.dynamic_tools("p", "d2").unwrap().as_deref(), Some("third"));
 }
 
 #[test]
-fn memory_keeps_the_promises_of_a_store() {
-    packages_and_tools_go_together(&MemoryStore::new());
-    a_success_heals_and_other_bytes_start_anew(&MemoryStore::new());
-    what_a_plugin_told_belongs_to_its_name_and_bytes(&MemoryStore::new());
+fn memory_store_meets_the_contract() {
+    tools_are_deleted_with_their_package(&MemoryStore::new());
+    success_clears_a_failure_and_other_bytes_have_no_health(&MemoryStore::new());
+    dynamic_tools_belong_to_a_plugin_name_and_digest(&MemoryStore::new());
 }
 
 #[cfg(feature = "sqlite")]
@@ -172,15 +175,15 @@ mod sqlite {
     use super::*;
 
     #[test]
-    fn a_file_keeps_the_promises_of_a_store() {
-        packages_and_tools_go_together(&SqliteStore::in_memory().unwrap());
-        a_success_heals_and_other_bytes_start_anew(&SqliteStore::in_memory().unwrap());
-        values_are_apart_by_plugin_and_bucket_and_limited(&SqliteStore::in_memory().unwrap());
-        what_a_plugin_told_belongs_to_its_name_and_bytes(&SqliteStore::in_memory().unwrap());
+    fn sqlite_store_meets_the_contract() {
+        tools_are_deleted_with_their_package(&SqliteStore::in_memory().unwrap());
+        success_clears_a_failure_and_other_bytes_have_no_health(&SqliteStore::in_memory().unwrap());
+        values_are_separated_by_plugin_and_bucket_and_limited(&SqliteStore::in_memory().unwrap());
+        dynamic_tools_belong_to_a_plugin_name_and_digest(&SqliteStore::in_memory().unwrap());
     }
 
     #[test]
-    fn a_store_of_an_earlier_version_is_taken_over_with_what_it_holds() {
+    fn store_of_an_earlier_version_is_migrated() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("store.db");
         let old = rusqlite::Connection::open(&path).unwrap();
@@ -191,11 +194,11 @@ mod sqlite {
         drop(old);
         let store = SqliteStore::open(&path).unwrap();
         assert_eq!(store.get("plugin", "bucket", "key").unwrap(), Some(vec![1]));
-        what_a_plugin_told_belongs_to_its_name_and_bytes(&store);
+        dynamic_tools_belong_to_a_plugin_name_and_digest(&store);
     }
 
     #[test]
-    fn what_was_written_is_there_for_the_next_process_and_for_one_beside() {
+    fn changes_are_visible_to_other_processes() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("new/store.db");
         let (one, other) = (SqliteStore::open(&path).unwrap(), SqliteStore::open(&path).unwrap());
@@ -214,7 +217,7 @@ mod sqlite {
     }
 
     #[test]
-    fn a_damaged_file_is_put_aside_and_made_anew() {
+    fn damaged_store_is_renamed_and_created_again() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("store.db");
         let store = SqliteStore::open(&path).unwrap();
@@ -237,10 +240,10 @@ mod sqlite {
     }
 
     #[test]
-    fn a_file_that_is_no_store_is_refused_and_left_alone() {
+    fn foreign_file_is_refused_and_not_changed() {
         let directory = tempfile::tempdir().unwrap();
         let text = directory.path().join("notes.txt");
-        let notes = b"these are notes, and longer than the heading of a database would be: ".repeat(99);
+        let notes = b"these are notes, and longer than the header of a database would be: ".repeat(99);
         std::fs::write(&text, &notes).unwrap();
         let other = directory.path().join("other.db");
         let database = rusqlite::Connection::open(&other).unwrap();
@@ -256,12 +259,12 @@ mod sqlite {
         assert_eq!(
             std::fs::read_dir(directory.path()).unwrap().count(),
             2,
-            "nothing is left beside them"
+            "no temporary file is left"
         );
     }
 
     #[test]
-    fn a_store_of_a_newer_program_is_refused_and_left_alone() {
+    fn store_of_a_newer_version_is_refused_and_not_changed() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("store.db");
         drop(SqliteStore::open(&path).unwrap());

@@ -1,4 +1,4 @@
-//! A registry that keeps up with its directory. Time is taken out: a look is asked for, and files are as old as they say.
+//! Live registries. The tests do not wait: they call `refresh`, and set the modification times of files.
 
 use super::*;
 
@@ -6,9 +6,9 @@ use toolwit_core::{Arguments, Tool, ToolContext};
 
 const JUST_NOW: Duration = Duration::ZERO;
 
-async fn live(place: &Path) -> LiveRegistry {
+async fn live(directory: &Path) -> LiveRegistry {
     let store = Arc::new(MemoryStore::new());
-    LiveRegistry::open(&runtime(), &[place.to_owned()], MissingPath::Error, store)
+    LiveRegistry::open(&runtime(), &[directory.to_owned()], MissingPath::Error, store)
         .await
         .unwrap()
 }
@@ -22,7 +22,7 @@ fn names(live: &LiveRegistry) -> Vec<String> {
     registry.packages().iter().map(|package| package.name.clone()).collect()
 }
 
-/// A component whose tool `answer` gives this number.
+/// Returns a component whose tool `answer` returns this number.
 fn answering(number: i32) -> Vec<u8> {
     let text = format!(
         r#"(component
@@ -33,53 +33,56 @@ fn answering(number: i32) -> Vec<u8> {
     wat::parse_str(text).unwrap()
 }
 
-async fn ask(tool: &Arc<dyn Tool>) -> String {
+async fn call(tool: &Arc<dyn Tool>) -> String {
     let result = tool.call(Arguments::new(), &ToolContext::new()).await;
     result.unwrap().for_llm
 }
 
-/// Replaces a file as careful programs do.
+/// Replaces a file atomically.
 fn replace(path: &Path, bytes: &[u8], age: Duration) {
-    let beside = path.with_extension("new");
-    write_settled(&beside, bytes, age);
-    fs::rename(beside, path).unwrap();
+    let temporary = path.with_extension("new");
+    write_settled(&temporary, bytes, age);
+    fs::rename(temporary, path).unwrap();
 }
 
 // attack: H1
 #[tokio::test]
-async fn a_file_that_is_being_written_is_believed_when_it_is_whole() {
+async fn incomplete_file_is_ignored_until_it_is_valid() {
     let directory = tempfile::tempdir().unwrap();
     let live = live(directory.path()).await;
-    let (path, whole) = (directory.path().join("slow.wasm"), answering(1));
-    let half = &whole[..whole.len() / 2];
+    let (path, complete) = (directory.path().join("slow.wasm"), answering(1));
+    let half = &complete[..complete.len() / 2];
     write_settled(&path, half, JUST_NOW);
-    let looked = live.refresh().await.unwrap();
-    assert!(!looked.is_changed && looked.is_unsettled, "{looked:?}");
-    assert_eq!(names(&live), [""; 0], "half a file is no package yet");
+    let outcome = live.refresh().await.unwrap();
+    assert!(!outcome.is_changed && outcome.is_unsettled, "{outcome:?}");
+    assert_eq!(names(&live), [""; 0], "an incomplete file is not a package yet");
 
-    write_settled(&path, &whole, JUST_NOW);
-    assert!(is_changed(&live).await, "the whole file is one");
+    write_settled(&path, &complete, JUST_NOW);
+    assert!(is_changed(&live).await, "the complete file is");
     assert!(live.current().packages()[0].reason().is_none());
 
     write_settled(&path, half, JUST_NOW);
     assert!(!is_changed(&live).await);
     assert!(
         live.current().packages()[0].reason().is_none(),
-        "what was known stays meanwhile"
+        "the earlier state stays while it is written"
     );
 
     write_settled(&path, half, LONG_AGO);
-    assert!(is_changed(&live).await, "a half that nobody writes any more is broken");
+    assert!(
+        is_changed(&live).await,
+        "an incomplete file that is no longer written is broken"
+    );
     assert!(live.current().packages()[0].reason().is_some());
 
-    write_settled(&path, &whole, LONG_AGO / 2);
-    assert!(is_changed(&live).await, "and heals");
+    write_settled(&path, &complete, LONG_AGO / 2);
+    assert!(is_changed(&live).await, "a complete file repairs it");
     assert!(live.current().packages()[0].reason().is_none());
 }
 
 // attack: H2, accept: 117
 #[tokio::test]
-async fn each_real_change_is_one_event_and_a_call_ends_on_the_version_that_it_began_on() {
+async fn each_change_is_one_notification_and_running_calls_keep_their_version() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("oracle.wasm");
     write_settled(&path, &answering(1), LONG_AGO);
@@ -88,71 +91,74 @@ async fn each_real_change_is_one_event_and_a_call_ends_on_the_version_that_it_be
     let scope = Scope::new();
     let old = live.current().tool("oracle#answer", &scope).unwrap();
     let plugin = live.current().plugin_of("oracle#answer").unwrap().clone();
-    assert_eq!(ask(&old).await, "1");
+    assert_eq!(call(&old).await, "1");
 
     write_settled(&path, &answering(1), LONG_AGO / 2);
-    assert!(!is_changed(&live).await, "the same bytes at another time are no change");
+    assert!(!is_changed(&live).await, "a new timestamp is not a change");
     replace(&path, &answering(1), LONG_AGO / 3);
-    assert!(!is_changed(&live).await, "nor is the same in another file");
+    assert!(
+        !is_changed(&live).await,
+        "a new file with the same bytes is not a change"
+    );
     assert!(!events.has_changed().unwrap());
     assert!(
         Arc::ptr_eq(&plugin, live.current().plugin_of("oracle#answer").unwrap()),
-        "the plugin goes on with its machine code and its sessions"
+        "the plugin stays loaded, with its code and sessions"
     );
 
     replace(&path, &answering(2), JUST_NOW);
-    assert!(is_changed(&live).await && !is_changed(&live).await, "one event");
+    assert!(is_changed(&live).await && !is_changed(&live).await, "one notification");
     events.changed().await.unwrap();
     assert!(!events.has_changed().unwrap());
     let new = live.current().tool("oracle#answer", &scope).unwrap();
-    assert_eq!((ask(&old).await, ask(&new).await), ("1".to_owned(), "2".to_owned()));
+    assert_eq!((call(&old).await, call(&new).await), ("1".to_owned(), "2".to_owned()));
 
     fs::remove_file(&path).unwrap();
     assert!(is_changed(&live).await && !is_changed(&live).await);
     assert!(live.current().tool("oracle#answer", &scope).is_none());
-    assert_eq!(ask(&new).await, "2", "who holds the tool can still call it");
+    assert_eq!(call(&new).await, "2", "an earlier tool can still be called");
 }
 
 // attack: H4
 #[tokio::test]
-async fn a_directory_may_go_and_come_back() {
+async fn directory_can_be_deleted_and_created_again() {
     let directory = tempfile::tempdir().unwrap();
-    let place = directory.path().join("plugins");
+    let plugins = directory.path().join("plugins");
     let store = Arc::new(MemoryStore::new());
     let missing = LiveRegistry::open(
         &runtime(),
-        std::slice::from_ref(&place),
+        std::slice::from_ref(&plugins),
         MissingPath::Error,
         store.clone(),
     )
     .await;
-    assert!(missing.is_err(), "a name that is wrong at the start is told");
-    let live = LiveRegistry::open(&runtime(), std::slice::from_ref(&place), MissingPath::Empty, store)
+    assert!(missing.is_err(), "a missing path is an error at the start");
+    let live = LiveRegistry::open(&runtime(), std::slice::from_ref(&plugins), MissingPath::Empty, store)
         .await
         .unwrap();
     assert!(!is_changed(&live).await);
-    fs::create_dir(&place).unwrap();
-    write_settled(&place.join("one.wasm"), &answering(1), JUST_NOW);
-    write_settled(&place.join("old.wasm~"), &answering(1), JUST_NOW);
-    write_settled(&place.join(".one.wasm.swp"), &answering(1), JUST_NOW);
+    fs::create_dir(&plugins).unwrap();
+    write_settled(&plugins.join("one.wasm"), &answering(1), JUST_NOW);
+    write_settled(&plugins.join("old.wasm~"), &answering(1), JUST_NOW);
+    write_settled(&plugins.join(".one.wasm.swp"), &answering(1), JUST_NOW);
     assert!(is_changed(&live).await);
     assert_eq!(names(&live), ["one"]);
-    fs::rename(&place, directory.path().join("away")).unwrap();
+    fs::rename(&plugins, directory.path().join("away")).unwrap();
     assert!(is_changed(&live).await);
     assert_eq!(names(&live), [""; 0]);
-    fs::rename(directory.path().join("away"), &place).unwrap();
-    fs::rename(place.join("one.wasm"), place.join("other.wasm")).unwrap();
+    fs::rename(directory.path().join("away"), &plugins).unwrap();
+    fs::rename(plugins.join("one.wasm"), plugins.join("other.wasm")).unwrap();
     assert!(is_changed(&live).await);
     assert_eq!(names(&live), ["other"]);
     assert_eq!(
         found(&live.current(), "answer"),
         ["other#answer"],
-        "the search knows it too"
+        "the search index is updated"
     );
 }
 
 #[tokio::test]
-async fn two_that_claim_one_name_are_back_when_one_goes() {
+async fn removing_one_of_two_packages_with_the_same_name_repairs_the_other() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     write_settled(&at("a-b.wasm"), &component("play-song"), LONG_AGO);
@@ -165,11 +171,11 @@ async fn two_that_claim_one_name_are_back_when_one_goes() {
     assert_eq!(found(&live.current(), "play a song"), ["a_b#play-song"]);
 }
 
-/// Waits until the registry is as it should be. What takes longer than a minute is lost.
-async fn until(live: &LiveRegistry, is_right: impl Fn(&Registry) -> bool) {
+/// Waits until the registry meets a condition, for at most a minute.
+async fn until(live: &LiveRegistry, is_met: impl Fn(&Registry) -> bool) {
     let mut changes = live.changes();
     let wait = async {
-        while !is_right(&changes.borrow_and_update()) {
+        while !is_met(&changes.borrow_and_update()) {
             changes.changed().await.unwrap();
         }
     };
@@ -178,15 +184,15 @@ async fn until(live: &LiveRegistry, is_right: impl Fn(&Registry) -> bool) {
 
 // attack: H4
 #[tokio::test]
-async fn changes_are_seen_with_events_and_without() {
+async fn changes_are_detected_with_events_and_by_polling() {
     for events in [WatchEvents::Off, WatchEvents::System] {
         let directory = tempfile::tempdir().unwrap();
-        let place = directory.path().join("plugins");
-        fs::create_dir(&place).unwrap();
-        let live = live(&place).await;
+        let plugins = directory.path().join("plugins");
+        fs::create_dir(&plugins).unwrap();
+        let live = live(&plugins).await;
         let poll_every = match events {
             WatchEvents::Off => Duration::from_millis(5),
-            // What is seen is seen by events then; a directory that is made anew needs the clock.
+            // Long enough that events come first. Only a directory that is created again needs polling.
             _ => Duration::from_millis(500),
         };
         let options = WatchOptions {
@@ -196,14 +202,14 @@ async fn changes_are_seen_with_events_and_without() {
             ..WatchOptions::default()
         };
         let watching = live.watch(options);
-        fs::write(place.join("one.wasm"), answering(1)).unwrap();
+        fs::write(plugins.join("one.wasm"), answering(1)).unwrap();
         until(&live, |registry| registry.packages().len() == 1).await;
-        replace(&place.join("one.wasm"), &component("other"), JUST_NOW);
+        replace(&plugins.join("one.wasm"), &component("other"), JUST_NOW);
         until(&live, |registry| registry.definition("one#other").is_some()).await;
-        fs::remove_dir_all(&place).unwrap();
+        fs::remove_dir_all(&plugins).unwrap();
         until(&live, |registry| registry.packages().is_empty()).await;
-        fs::create_dir(&place).unwrap();
-        fs::write(place.join("two.wasm"), answering(2)).unwrap();
+        fs::create_dir(&plugins).unwrap();
+        fs::write(plugins.join("two.wasm"), answering(2)).unwrap();
         until(&live, |registry| registry.package("two").is_some()).await;
         drop(watching);
     }
@@ -211,7 +217,7 @@ async fn changes_are_seen_with_events_and_without() {
 
 // attack: H4
 #[tokio::test]
-async fn thousands_of_files_are_one_event() {
+async fn thousands_of_files_are_one_notification() {
     let directory = tempfile::tempdir().unwrap();
     let live = live(directory.path()).await;
     let bytes = answering(1);
@@ -225,7 +231,7 @@ async fn thousands_of_files_are_one_event() {
 
 // accept: 122, accept: 136
 #[tokio::test]
-async fn what_a_call_comes_to_moves_the_tool_for_the_next_search() {
+async fn outcome_of_a_call_changes_the_rank_of_the_tool() {
     let directory = tempfile::tempdir().unwrap();
     let trapping = r#"(component
         (core module $m (func (export "f") unreachable))
@@ -243,7 +249,7 @@ async fn what_a_call_comes_to_moves_the_tool_for_the_next_search() {
     let alpha = live.current().tool("alpha#play-song", &Scope::new()).unwrap();
     alpha.call(Arguments::new(), &ToolContext::new()).await.unwrap_err();
     assert_eq!(songs(), ["beta#play-song", "alpha#play-song"]);
-    // A package that comes in between changes nothing about it, and the call of an old tool reaches the new view.
+    // A new package does not change the rank.
     write_settled(&directory.path().join("gamma.wasm"), &component("send-email"), LONG_AGO);
     assert!(is_changed(&live).await);
     assert_eq!(songs(), ["beta#play-song", "alpha#play-song"]);

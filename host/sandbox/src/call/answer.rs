@@ -8,7 +8,7 @@ use crate::values::encode::{EncodeError, encode, side};
 use crate::values::types::{Function, WitType};
 use toolwit_core::limits::{ByteCount, CallLimits};
 use toolwit_core::{Artifact, ToolResult};
-use toolwit_core::{Error, ErrorKind, LimitUse, Phase};
+use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
 /// Makes the answer of a call. `entities` gives what stands for each handle in the value.
 ///
@@ -86,7 +86,7 @@ pub(crate) fn bounded_artifacts(result: &ToolResult, limits: &CallLimits) -> Res
     );
     Err(Error::new(ErrorKind::ResultBytes, Phase::Execute, message)
         .with_suggestion("hand over less at once")
-        .with_limit(LimitUse::new("artifact_bytes_max", max, bytes)))
+        .with_limit(ExceededLimit::new("artifact_bytes_max", max, bytes)))
 }
 
 pub(crate) fn result_too_large(bytes: u64, limits: &CallLimits) -> Error {
@@ -97,5 +97,5 @@ pub(crate) fn result_too_large(bytes: u64, limits: &CallLimits) -> Error {
     );
     Error::new(ErrorKind::ResultBytes, Phase::Execute, message)
         .with_suggestion("ask for less at once")
-        .with_limit(LimitUse::new("result_bytes_max", limits.result_bytes_max, bytes))
+        .with_limit(ExceededLimit::new("result_bytes_max", limits.result_bytes_max, bytes))
 }

@@ -15,7 +15,7 @@ use crate::plugin::Plugin;
 use crate::values::decode::DecodeError;
 use toolwit_core::Error;
 use toolwit_core::limits::CallLimits;
-use toolwit_core::{Arguments, ToolContext, ToolResult};
+use toolwit_core::{Arguments, ToolContext, ToolResult, ToolStatus};
 
 /// Runs `wasi:cli/run` in a fresh instance. Its own name is its first argument, as programs expect.
 pub(crate) async fn run(
@@ -100,6 +100,8 @@ fn answer(status: i32, stdout: &LogBuffer, stderr: &LogBuffer, limits: &CallLimi
         "stderr": stderr.take_text().as_deref().unwrap_or_default(),
     });
     let mut result = ToolResult::value(value);
-    result.is_error = status != 0;
+    if status != 0 {
+        result.status = ToolStatus::Error;
+    }
     Ok(result)
 }

@@ -10,9 +10,9 @@ use super::instance::CallClock;
 use super::limiter::Denied;
 use super::state::HostState;
 use super::stop::StopCause;
-use crate::link::log::printable;
 use toolwit_core::limits::{ByteCount, CallLimits, Span};
-use toolwit_core::{Error, ErrorKind, LimitUse, Phase};
+use toolwit_core::text::printable;
+use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
 /// Bounds whose errors are of types private to wasmtime, so that a text is all there is to know them by. Tests hit each
 /// of them and fail when a text changes.
@@ -67,7 +67,7 @@ pub(crate) fn stopped(cause: StopCause, clock: &CallClock<'_>, phase: Phase, hos
             let message = format!("the call ran past its deadline of {}", Span(limits.wall_max));
             Error::new(ErrorKind::Timeout, phase, message)
                 .with_suggestion("it may have taken effect; ask for less at once, or allow more time")
-                .with_limit(LimitUse::new(
+                .with_limit(ExceededLimit::new(
                     "wall_ms_max",
                     ms(limits.wall_max),
                     ms(clock.started.elapsed()),
@@ -82,13 +82,13 @@ pub(crate) fn stopped(cause: StopCause, clock: &CallClock<'_>, phase: Phase, hos
                 ErrorKind::HostCalls,
                 phase,
                 message,
-                LimitUse::new("host_calls_max", max, host_calls),
+                ExceededLimit::new("host_calls_max", max, host_calls),
             )
         }
     }
 }
 
-fn limit(kind: ErrorKind, phase: Phase, message: String, limit: LimitUse) -> Error {
+fn limit(kind: ErrorKind, phase: Phase, message: String, limit: ExceededLimit) -> Error {
     Error::new(kind, phase, message)
         .with_suggestion(format!("ask for less at once; an operator can raise `{}`", limit.limit))
         .with_limit(limit)
@@ -97,7 +97,12 @@ fn limit(kind: ErrorKind, phase: Phase, message: String, limit: LimitUse) -> Err
 fn fuel(limits: &CallLimits, phase: Phase) -> Error {
     let max = limits.fuel_max;
     let message = format!("the call burnt all its fuel of {max}");
-    limit(ErrorKind::Fuel, phase, message, LimitUse::new("fuel_max", max, max))
+    limit(
+        ErrorKind::Fuel,
+        phase,
+        message,
+        ExceededLimit::new("fuel_max", max, max),
+    )
 }
 
 fn stack(limits: &CallLimits, phase: Phase) -> Error {
@@ -105,7 +110,7 @@ fn stack(limits: &CallLimits, phase: Phase) -> Error {
     let message = format!("the call stack of {} is exhausted", ByteCount(max));
     Error::new(ErrorKind::Stack, phase, message)
         .with_suggestion("the guest recurses without end, or deeper than the host allows")
-        .with_limit(LimitUse::new("stack_bytes_max", max, max))
+        .with_limit(ExceededLimit::new("stack_bytes_max", max, max))
 }
 
 /// A guest that traps after it was refused memory did so for want of memory.
@@ -128,7 +133,7 @@ pub(crate) fn too_much_memory(bytes: u64, limits: &CallLimits, phase: Phase) -> 
         ErrorKind::Memory,
         phase,
         message,
-        LimitUse::new("memory_bytes_max", max, bytes),
+        ExceededLimit::new("memory_bytes_max", max, bytes),
     )
 }
 
@@ -140,7 +145,7 @@ pub(crate) fn too_many_elements(elements: u64, limits: &CallLimits, phase: Phase
         ErrorKind::TableElements,
         phase,
         message,
-        LimitUse::new("table_elements_max", max, elements),
+        ExceededLimit::new("table_elements_max", max, elements),
     )
 }
 
@@ -169,7 +174,7 @@ fn host_side(error: &wasmtime::Error, limits: &CallLimits, phase: Phase) -> Opti
                 format!("the result has more than {}", ByteCount(max)),
             )
             .with_suggestion("ask for less at once")
-            .with_limit(LimitUse::new("result_bytes_max", max, max.saturating_add(1)))
+            .with_limit(ExceededLimit::new("result_bytes_max", max, max.saturating_add(1)))
         }
         bound => bound.explain(limits, phase),
     })
@@ -201,7 +206,12 @@ impl Bound {
             }
         };
         // At least one more than allowed was asked for; how many more, wasmtime does not say.
-        limit(kind, phase, message, LimitUse::new(name, max, max.saturating_add(1)))
+        limit(
+            kind,
+            phase,
+            message,
+            ExceededLimit::new(name, max, max.saturating_add(1)),
+        )
     }
 }
 

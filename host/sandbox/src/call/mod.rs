@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod command;
+pub(crate) mod dynamic_call;
 pub(crate) mod fault;
 pub(crate) mod instance;
 pub(crate) mod limiter;

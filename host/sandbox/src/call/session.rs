@@ -30,7 +30,8 @@ use crate::values::decode::decode_arguments;
 use crate::values::encode::find_handles;
 use crate::values::types::ResourceIndex;
 use toolwit_core::limits::CallLimits;
-use toolwit_core::{Arguments, ToolContext, ToolResult, snake_case};
+use toolwit_core::text::snake_case;
+use toolwit_core::{Arguments, ToolContext, ToolResult};
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// Which entity a call is about.

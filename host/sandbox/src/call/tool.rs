@@ -6,17 +6,17 @@ use async_trait::async_trait;
 
 use super::answer::{answer, bounded_artifacts};
 use super::command;
+use super::dynamic_call::{DynamicCall, answered};
 use super::instance::{CallClock, Instance};
 use super::scope::Confines;
 use super::session::{Session, Target};
-use crate::dynamic::{self, DynamicCall};
 use crate::grants::Capability;
 use crate::grants::authority::Authority;
 use crate::link::wasi::Stdio;
 use crate::plugin::Plugin;
 use crate::values::decode::{DecodeError, NoHandles, decode_arguments};
 use crate::values::types::{Function, FunctionKind};
-use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolResult, parse_arguments};
+use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolResult, ToolStatus, parse_arguments};
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// A function of a plugin, or a method of one of its entities.
@@ -107,7 +107,7 @@ impl PluginTool {
         };
         let concluded = authority.conclude(called)?;
         match is_dynamic {
-            true => dynamic::answered(concluded),
+            true => answered(concluded),
             false => Ok(concluded),
         }
     }
@@ -122,14 +122,14 @@ impl PluginTool {
         let arguments = parse_arguments(&follow_up.arguments)
             .map_err(|error| handed_over_wrongly(&follow_up.tool, &error.to_string()))?
             .arguments;
-        if let Ok(completion) = context.completion() {
+        if let Ok(completion) = context.background_task() {
             // What may be called now may be locked or gone by then.
             let context = completion.context().clone().without_tools();
             completion.spawn(async move {
                 let finished = next.finish(arguments, &context).await;
                 finished.map_err(|error| next.told(error))
             });
-            result.is_async = true;
+            result.status = ToolStatus::Pending;
             return Ok(result);
         }
         let mut rest = next.finish(arguments, context).await?;

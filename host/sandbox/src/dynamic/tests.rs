@@ -5,8 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::told::{TOOLS_MAX, ToldTool, Written};
-use super::*;
+use super::validate::{self, TOOLS_MAX, Written};
+use crate::values::dynamic_export::DiscoveredTool;
+use crate::values::guest_schema;
 
 fn tool(name: &str, schema: impl ToString) -> Written {
     Written {
@@ -17,8 +18,8 @@ fn tool(name: &str, schema: impl ToString) -> Written {
     }
 }
 
-fn check(tools: Vec<Written>) -> Result<Vec<ToldTool>, String> {
-    told::check(tools, Instant::now() + Duration::from_secs(60))
+fn check(tools: Vec<Written>) -> Result<Vec<DiscoveredTool>, String> {
+    validate::check(tools, Instant::now() + Duration::from_secs(60))
 }
 
 fn refused(tools: Vec<Written>) -> String {
@@ -190,7 +191,7 @@ fn no_keyword_takes_more_time_than_a_schema_has_parts() {
             assert!(why.contains("8192 parts"), "{why}");
             continue;
         }
-        let validator = schema::compile(&schema).unwrap();
+        let validator = guest_schema::compile(&schema).unwrap();
         for instance in [
             json!({}),
             (0..40).fold(json!(1), |value, _| json!({"a": value})),
@@ -237,7 +238,7 @@ fn all_that_one_answer_holds_is_counted_together() {
     let schema = json!({"type": "object", "properties": {"a": {"enum": (0..8_000).collect::<Vec<_>>()}}});
     check(tools(8, &schema)).unwrap();
     assert!(refused(tools(9, &schema)).contains("together have more than 65536 parts"));
-    let late = told::check(tools(1, &json!({"type": "object"})), Instant::now());
+    let late = validate::check(tools(1, &json!({"type": "object"})), Instant::now());
     assert!(late.unwrap_err().contains("too long"));
 }
 
@@ -251,18 +252,5 @@ fn why_a_schema_is_refused_is_short_and_plain() {
     ] {
         let why = refused_schema(schema);
         assert!(why.len() < 400 && !why.contains('\u{1b}'), "{why}");
-    }
-}
-
-#[test]
-fn the_interface_is_known_by_its_version() {
-    assert!(is_interface("toolwit:plugin/dynamic@0.1.0"));
-    for other in [
-        "toolwit:plugin/dynamic",
-        "toolwit:plugin/dynamic@0.2.0",
-        "toolwit:plugin/tools@0.1.0",
-        "a:b/dynamic@0.1.0",
-    ] {
-        assert!(!is_interface(other), "{other}");
     }
 }

@@ -12,9 +12,8 @@ use crate::inspect::inspection::{define, define_shared_method};
 use crate::plugin::Plugin;
 use crate::values::decode::{DecodeError, Handover, ResolveHandle, quoted};
 use crate::values::types::{Function, FunctionKind, Resource, ResourceIndex, Shape, WitType};
-use toolwit_core::{
-    AVAILABLE_TOOLS, Rebinding, Tool, ToolDefinition, ToolId, ToolProvider, entity_tool_names, snake_case,
-};
+use toolwit_core::text::snake_case;
+use toolwit_core::{AVAILABLE_TOOLS, Rebinding, Tool, ToolDefinition, ToolId, ToolProvider, entity_tool_names};
 
 /// The longest id that a guest may give, in bytes.
 pub(crate) const ID_BYTES_MAX: usize = 256;

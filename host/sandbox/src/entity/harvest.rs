@@ -12,10 +12,10 @@ use super::entity::{
 use crate::call::instance::{CallClock, Instance};
 use crate::call::session::Session;
 use crate::link::linked::Linked;
-use crate::link::log::printable;
 use crate::values::encode::{FoundHandle, encode};
 use crate::values::types::{Resource, ResourceIndex, Shape};
 use toolwit_core::Error;
+use toolwit_core::text::printable;
 use toolwit_core::{Rebinding, ToolProvider};
 
 /// Entities of one type in one result that get tools of their own; more of them share one set.

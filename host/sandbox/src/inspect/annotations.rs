@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::link::log::printable;
 use crate::values::types::{Function, FunctionKind, Shape, WitType};
+use toolwit_core::Rebinding;
 use toolwit_core::limits::LimitRequest;
+use toolwit_core::text::printable;
+use toolwit_core::text::snake_case;
 use toolwit_core::{Error, ErrorKind, Phase};
-use toolwit_core::{Rebinding, snake_case};
 
 /// The longest description of a tool with all that a manifest adds to it, in characters.
 pub(crate) const DESCRIPTION_CHARS_MAX: usize = 8_192;

@@ -7,7 +7,7 @@ use wasmparser::{
 
 use super::footprint::Footprint;
 use super::survey::{NESTING_MAX, Survey};
-use crate::link::engine::Profile;
+use crate::inspect::profile::Profile;
 use toolwit_core::{Error, ErrorKind, Phase};
 
 const MAGIC: &[u8] = b"\0asm";

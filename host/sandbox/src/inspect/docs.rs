@@ -10,8 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use wit_component::DecodedWasm;
 use wit_parser::{Docs, Function as WitFunction, InterfaceId, Resolve, Type, TypeDefKind, WorldItem};
 
-use crate::link::log::is_printable;
 use crate::values::types::{Case, Field, Function, FunctionKind, Label, Shape, WitType};
+use toolwit_core::text::is_printable;
 
 /// The most packages that are read beside a project's own.
 const PACKAGES_MAX: usize = 32;

@@ -1,7 +1,7 @@
 //! How much an instance of a component takes before its first instruction.
 
 use toolwit_core::limits::{ByteCount, CallLimits};
-use toolwit_core::{Error, ErrorKind, LimitUse, Phase};
+use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
 /// What one instance of a component takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -88,5 +88,5 @@ impl Footprint {
 }
 
 fn too_large(kind: ErrorKind, message: String, limit: &'static str, max: u64, used: u64) -> Error {
-    Error::new(kind, Phase::Load, message).with_limit(LimitUse::new(limit, max, used))
+    Error::new(kind, Phase::Load, message).with_limit(ExceededLimit::new(limit, max, used))
 }

@@ -8,17 +8,19 @@ use sha2::{Digest, Sha256};
 use super::annotations::Annotations;
 use super::check::{self, Checked};
 use super::docs;
+use super::dynamic_export;
 use super::dynamic_tools::DynamicTools;
 use super::footprint::Footprint;
 use super::imports::{self, Import};
 use super::package_docs;
 use super::reflect::reflect;
 use super::wit_text;
-use crate::dynamic::{self, ToldTool};
-use crate::link::engine::Profile;
+use crate::inspect::profile::Profile;
+use crate::values::dynamic_export::DiscoveredTool;
 use crate::values::types::{Function, FunctionKind, Resource, Shape, SkippedExport};
 use toolwit_core::Error;
-use toolwit_core::{ToolDefinition, ToolId, snake_case};
+use toolwit_core::text::snake_case;
+use toolwit_core::{ToolDefinition, ToolId};
 
 /// All that is known about a component without running it.
 #[derive(Clone, Debug)]
@@ -125,7 +127,7 @@ impl Inspection {
         let functions = shape.functions.iter().enumerate();
         let functions = functions.filter(|(_, function)| is_tool(function));
         let own = functions.map(|(at, function)| (define(&shape, function, plugin), at));
-        let (tools, tool_functions) = own.chain(dynamic::definitions(&shape, plugin)).unzip();
+        let (tools, tool_functions) = own.chain(dynamic_export::definitions(&shape, plugin)).unzip();
         Self {
             digest: facts.digest,
             size_bytes: facts.size_bytes,
@@ -149,7 +151,7 @@ impl Inspection {
     pub fn dynamic_tools(&self) -> DynamicTools {
         match &self.shape.dynamic {
             None => DynamicTools::None,
-            Some(dynamic) if dynamic.told.is_none() => DynamicTools::Undiscovered,
+            Some(dynamic) if dynamic.discovered.is_none() => DynamicTools::Undiscovered,
             Some(_) => DynamicTools::Discovered,
         }
     }
@@ -157,7 +159,7 @@ impl Inspection {
     /// Writes what the component told of its tools as text for [`Inspection::with_discovered_tools`]; none where nothing was.
     #[must_use]
     pub fn discovered_tools(&self) -> Option<String> {
-        let told = self.shape.dynamic.as_ref()?.told.as_ref()?;
+        let told = self.shape.dynamic.as_ref()?.discovered.as_ref()?;
         serde_json::to_string(told).ok()
     }
 
@@ -172,10 +174,10 @@ impl Inspection {
     }
 
     /// Adds the tools that the component told, for a plugin of this name.
-    pub(crate) fn telling(&self, told: Vec<ToldTool>, plugin: &str) -> Self {
+    pub(crate) fn telling(&self, told: Vec<DiscoveredTool>, plugin: &str) -> Self {
         let mut shape = Shape::clone(&self.shape);
         if let Some(dynamic) = &mut shape.dynamic {
-            dynamic.told = Some(told);
+            dynamic.discovered = Some(told);
         }
         Self::assemble(self.facts(), shape, plugin)
     }

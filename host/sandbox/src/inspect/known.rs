@@ -8,7 +8,7 @@ use super::dynamic_tools::DynamicTools;
 use super::footprint::Footprint;
 use super::inspection::{Facts, Inspection};
 use super::kept::tells_tools;
-use crate::link::engine::Profile;
+use super::profile::Profile;
 use crate::values::types::Shape;
 
 /// What was kept of an inspection, by [`Inspection::to_cache_text`].

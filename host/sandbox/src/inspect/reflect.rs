@@ -11,9 +11,10 @@ use wasmparser::types::Types;
 use wit_parser::{Resolve, WorldItem};
 
 use super::check::Checked;
+use super::dynamic_export::{FUNCTIONS, has_interface_types, is_interface};
+use super::interfaces::PLUGIN_PACKAGE;
 use super::type_reader::{Parts, TypeReader};
-use crate::dynamic::{self, DynamicExport};
-use crate::link::host_api::PACKAGE;
+use crate::values::dynamic_export::DynamicExport;
 use crate::values::types::{
     Field, Function, FunctionKind, Label, Resource, ResourceIndex, Shape, SkippedExport, WitType,
 };
@@ -123,8 +124,8 @@ impl<'a> Reader<'a> {
                     self.skip(name, "it has no function `run: func() -> result`")
                 }
             }
-            ComponentEntityType::Instance(id) if dynamic::is_interface(name) => self.read_dynamic(name, *id),
-            ComponentEntityType::Instance(_) if name.starts_with(PACKAGE) => {
+            ComponentEntityType::Instance(id) if is_interface(name) => self.read_dynamic(name, *id),
+            ComponentEntityType::Instance(_) if name.starts_with(PLUGIN_PACKAGE) => {
                 self.skip(name, "this host does not know this interface of `toolwit:plugin`");
             }
             ComponentEntityType::Instance(_) if name.starts_with("wasi:") => {
@@ -158,15 +159,15 @@ impl<'a> Reader<'a> {
         }
         let first = self.shape.functions.len();
         let exports = &self.reader.types[interface].exports;
-        for function in dynamic::FUNCTIONS {
+        for function in FUNCTIONS {
             if let Some(ComponentEntityType::Func(id)) = exports.get(function).map(|item| &item.ty) {
                 self.read_function(Some(&name.into()), function, &self.reader.types[*id]);
             }
         }
         match self.shape.functions.get_mut(first..) {
-            Some([tools, call]) if dynamic::fits(tools, call) => {
+            Some([tools, call]) if has_interface_types(tools, call) => {
                 (tools.kind, call.kind) = (FunctionKind::Dynamic, FunctionKind::Dynamic);
-                self.shape.dynamic = Some(DynamicExport::at(first, first + 1));
+                self.shape.dynamic = Some(DynamicExport::undiscovered(first, first + 1));
             }
             _ => {
                 self.shape.functions.truncate(first);

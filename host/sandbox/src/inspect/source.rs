@@ -8,7 +8,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use toolwit_core::limits::ByteCount;
-use toolwit_core::{Error, ErrorKind, LimitUse, Phase};
+use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
 /// Where a component's bytes come from. They are not kept in memory between inspecting and compiling.
 #[derive(Clone, Debug)]
@@ -65,7 +65,7 @@ pub fn read_component(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
     }
     let too_large = |found: u64| {
         let message = format!("it has {} and may have {}", ByteCount(found), ByteCount(bytes_max));
-        Error::new(ErrorKind::FileBytes, Phase::Load, message).with_limit(LimitUse::new(
+        Error::new(ErrorKind::FileBytes, Phase::Load, message).with_limit(ExceededLimit::new(
             "component_bytes_max",
             bytes_max,
             found,

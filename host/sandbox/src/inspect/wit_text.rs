@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use wit_component::WitPrinter;
 use wit_parser::Resolve;
 
-use crate::link::log::printable;
 use crate::values::types::{Field, Function, FunctionKind, WitType};
+use toolwit_core::text::printable;
 
 /// The longest WIT text that is kept, in bytes.
 const TEXT_BYTES_MAX: usize = 256 << 10;

@@ -4,13 +4,7 @@ use wasmtime::StoreContextMut;
 use wasmtime::component::{Linker, Val};
 
 use crate::call::state::HostState;
-
-/// The interface in the versions that toolchains import. They differ in name only; a draft is compatible with nothing else.
-pub(crate) const CONFIG_STORES: [&str; 3] = [
-    "wasi:config/store@0.2.0-draft",
-    "wasi:config/store@0.2.0-rc.1",
-    "wasi:config/store@0.2.0",
-];
+use crate::inspect::interfaces::CONFIG_STORES;
 
 /// Links the interface. Reading a setting never fails: one that is not granted is not there.
 pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {

@@ -1,9 +1,7 @@
 //! The wasmtime engines, at most two, and what is shared by all that run in one.
 
-use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use serde::Serialize;
 use wasmtime::component::{Component, Linker};
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 
@@ -12,25 +10,9 @@ use super::ticker::Ticker;
 use super::wasi;
 use super::workers::Workers;
 use crate::call::state::HostState;
+use crate::inspect::profile::Profile;
 use toolwit_core::limits::EngineLimits;
 use toolwit_core::{Error, ErrorKind, Phase};
-
-/// Which of the two engines a component needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Profile {
-    /// No concurrency inside a component. A fresh call costs 2.5 times less than with it.
-    Plain,
-    /// With the component model's async functions.
-    Concurrent,
-}
-
-impl fmt::Display for Profile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
 
 /// Memory that a slot of the pool keeps when it is free, where the kernel tells which pages were touched.
 const KEPT_BYTES_WITH_PAGEMAP: usize = 1 << 20;

@@ -7,9 +7,7 @@ use wasmtime::component::{Linker, Resource, ResourceAny, ResourceType, Val};
 
 use crate::call::state::HostState;
 use crate::grants::authority::KeyValueStore;
-
-/// The interface in the version that toolchains import. A draft is compatible with nothing else.
-pub(crate) const KEYVALUE_STORES: [&str; 1] = ["wasi:keyvalue/store@0.2.0-draft2"];
+use crate::inspect::interfaces::KEYVALUE_STORES;
 
 /// The longest key.
 const KEY_BYTES_MAX: usize = 1 << 10;

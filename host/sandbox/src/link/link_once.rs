@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::compile_status::{CompileStatus, Progress};
 use super::linked::Linked;
 use toolwit_core::limits::Span;
-use toolwit_core::{Error, ErrorKind, LimitUse, Phase};
+use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
 type Outcome = Result<Arc<Linked>, Error>;
 type Making = Shared<BoxFuture<'static, Outcome>>;
@@ -141,7 +141,7 @@ fn still_compiling(wall_max: Duration) -> Error {
     let message = format!("it is still compiling after {}", Span(wall_max));
     Error::new(ErrorKind::Timeout, Phase::Load, message)
         .with_suggestion("call again later: compiling goes on")
-        .with_limit(LimitUse::new("load_wall_ms_max", ms, ms))
+        .with_limit(ExceededLimit::new("load_wall_ms_max", ms, ms))
 }
 
 fn interrupted(error: Option<JoinError>) -> Error {

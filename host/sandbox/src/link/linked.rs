@@ -6,8 +6,8 @@ use wasmtime::Store;
 use wasmtime::component::{Component, ComponentExportIndex, Func, Instance, InstancePre};
 
 use super::engine::Engine;
-use super::host_api;
 use crate::call::state::HostState;
+use crate::inspect::interfaces::PLUGIN_PACKAGE;
 use crate::values::types::{FunctionKind, Shape};
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -50,7 +50,7 @@ impl Linked {
         let reaches = component
             .component_type()
             .imports(&engine.wasmtime)
-            .any(|(name, _)| name.starts_with(host_api::PACKAGE));
+            .any(|(name, _)| name.starts_with(PLUGIN_PACKAGE));
         Ok(Self {
             reaches,
             engine,

@@ -11,6 +11,8 @@ use wasmtime_wasi::async_trait;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
+use toolwit_core::text::printable;
+
 /// The most that a guest may hand over in one write, in bytes.
 const WRITE_BYTES_MAX: usize = 64 << 10;
 
@@ -85,18 +87,6 @@ impl LogBuffer {
     pub(crate) fn take_bytes(&self) -> Vec<u8> {
         std::mem::take(&mut self.lock().bytes)
     }
-}
-
-/// Drops control characters but line breaks and tabs, and those that reverse the direction of text, so that no guest paints
-/// on the operator's terminal.
-pub fn printable(text: &str) -> String {
-    text.chars().filter(|c| is_printable(*c)).collect()
-}
-
-/// Whether a character may reach a terminal as it is.
-pub(crate) fn is_printable(c: char) -> bool {
-    let reverses = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    (!c.is_control() && !reverses) || matches!(c, '\n' | '\t')
 }
 
 impl IsTerminal for LogBuffer {

@@ -10,7 +10,7 @@ use wasmtime::component::{ResourceAny, Val};
 
 use super::decode_number::{float32, float64, integer, long_integer};
 use super::types::{Case, Field, Label, ResourceIndex, WitType};
-use toolwit_core::json_type;
+use toolwit_core::text::json_type;
 
 /// Base64 that does not mind unused bits in the last character, which encoders differ in.
 const BASE64: GeneralPurpose = GeneralPurpose::new(

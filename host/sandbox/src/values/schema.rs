@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::tool_result::is_tool_result;
 use super::types::{Case, Field, Function, FunctionKind, Label, Resource, Shape, WitType};
-use crate::link::host_api::is_tool_result;
 use toolwit_core::AVAILABLE_TOOLS;
 
 /// Standard base64 with padding, as RFC 4648 section 4 defines it.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::dynamic::DynamicExport;
+use super::dynamic_export::DynamicExport;
 
 /// The type of a value, as far as the host needs to know it.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -57,7 +57,7 @@ impl Label {
     pub(crate) fn new(wit: &str) -> Self {
         Self {
             wit: wit.to_owned(),
-            json: toolwit_core::snake_case(wit),
+            json: toolwit_core::text::snake_case(wit),
             docs: None,
         }
     }
@@ -130,7 +130,7 @@ pub(crate) enum FunctionKind {
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Function {
     /// The exporting interface as the component names it (`demo:tool/calc@0.1.0`); `None` for the world itself.
-    #[serde(with = "crate::inspect::kept::shared_text")]
+    #[serde(with = "super::shared_text")]
     pub(crate) interface: Option<Arc<str>>,
     /// The function as the component names it: `add`, `[method]customer.get-average-spend`.
     pub(crate) export: String,
@@ -180,7 +180,7 @@ pub(crate) fn short_interface(interface: &str) -> &str {
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Resource {
     /// The exporting interface; `None` for the world itself.
-    #[serde(with = "crate::inspect::kept::shared_text")]
+    #[serde(with = "super::shared_text")]
     pub(crate) interface: Option<Arc<str>>,
     /// Its name in WIT: `customer`.
     pub(crate) name: String,
@@ -202,7 +202,7 @@ pub(crate) struct Resource {
 impl Resource {
     /// The name as tools and JSON write it.
     pub(crate) fn json_name(&self) -> String {
-        toolwit_core::snake_case(&self.name)
+        toolwit_core::text::snake_case(&self.name)
     }
 }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use toolwit_agent::injection::Facade;
-use toolwit_core::{Tool, ToolId, snake_case};
+use toolwit_core::text::snake_case;
+use toolwit_core::{Tool, ToolId};
 
 /// How many tools the description of an interface names.
 const NAMES_SHOWN: usize = 12;
@@ -88,6 +89,6 @@ mod tests {
             "Sells. Call it to get the tools `find`, `cancel`."
         );
         assert_eq!(definition.names[1], "shop_orders");
-        assert_eq!(shown[0].unfolds().unwrap().folded().len(), 2);
+        assert_eq!(shown[0].facade().unwrap().folded().len(), 2);
     }
 }

@@ -98,7 +98,7 @@ impl InjectionStrategy for RegistryTools {
             let new = self.shown(&now, self.follower.tools_of(&now, plugin)).into_iter();
             // A facade is bound anew, so that it unfolds into the new version's tools.
             let is_new =
-                |tool: &Arc<dyn Tool>| tool.unfolds().is_some() || turn.tools().by_id(&tool.definition().id).is_none();
+                |tool: &Arc<dyn Tool>| tool.facade().is_some() || turn.tools().by_id(&tool.definition().id).is_none();
             injection.add.extend(new.filter(is_new));
         }
         let is_gone = |id: &ToolId| {

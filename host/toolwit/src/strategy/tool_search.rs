@@ -122,9 +122,9 @@ impl InjectionStrategy for ToolSearch {
 
     fn evaluate(&self, context: &InjectionContext<'_>) -> Injection {
         let call = context.call();
-        if call.result.is_error
+        if call.result.is_error()
             || !call
-                .layers()
+                .decorator_chain()
                 .any(|tool| tool.definition().id == self.shelf.definition.id)
         {
             return Injection::none();

@@ -272,6 +272,6 @@ fn what_a_tool_decorates_is_found_behind_it() {
         outer,
         ToolResult::text(""),
     );
-    assert_eq!(call.layers().count(), 3);
-    assert!(Arc::ptr_eq(call.layers().last().unwrap(), &inner));
+    assert_eq!(call.decorator_chain().count(), 3);
+    assert!(Arc::ptr_eq(call.decorator_chain().last().unwrap(), &inner));
 }

@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 
-use toolwit_core::{AVAILABLE_TOOLS, Arguments, Tool, ToolContext, ToolError, ToolResult, Unfolded, Unfolds};
+use toolwit_core::{AVAILABLE_TOOLS, Arguments, RevealedTools, Tool, ToolContext, ToolError, ToolFacade, ToolResult};
 
 pub(super) type Tools = Vec<Arc<dyn Tool>>;
 pub(super) type Select = dyn Fn(&Arguments, &ToolContext) -> Result<Tools, ToolError> + Send + Sync;
@@ -46,17 +46,17 @@ impl Inside {
         };
         if unfolded.tools.is_empty() {
             let mut result = ToolResult::text(format!("`{}` has no tools at the moment", self.name));
-            result.unfolded = Some(unfolded);
+            result.revealed_tools = Some(unfolded);
             return Ok(result);
         }
         let names: Vec<_> = unfolded.tools.iter().map(|tool| tool.definition().name()).collect();
         let note = "these are your tools now: call the one that fits";
         let mut result = ToolResult::value(json!({"opened": self.name, AVAILABLE_TOOLS: names, "note": note}));
-        result.unfolded = Some(unfolded);
+        result.revealed_tools = Some(unfolded);
         Ok(result)
     }
 
-    fn open_now(&self, arguments: &Arguments, context: &ToolContext) -> Result<Unfolded, ToolError> {
+    fn open_now(&self, arguments: &Arguments, context: &ToolContext) -> Result<RevealedTools, ToolError> {
         Ok(match &self.opening {
             Opening::All => self.with_folded(Vec::new()),
             Opening::ByCategory { parameter, categories } => {
@@ -73,18 +73,18 @@ impl Inside {
         })
     }
 
-    fn with_folded(&self, made: Tools) -> Unfolded {
+    fn with_folded(&self, made: Tools) -> RevealedTools {
         self.unfolded(self.folded.iter().cloned().chain(made).collect())
     }
 
-    fn unfolded(&self, tools: Tools) -> Unfolded {
-        let mut unfolded = Unfolded::new(tools);
+    fn unfolded(&self, tools: Tools) -> RevealedTools {
+        let mut unfolded = RevealedTools::new(tools);
         unfolded.usage_notes.clone_from(&self.usage_notes);
         unfolded
     }
 }
 
-impl Unfolds for Inside {
+impl ToolFacade for Inside {
     fn folded(&self) -> &[Arc<dyn Tool>] {
         &self.folded
     }
@@ -93,7 +93,7 @@ impl Unfolds for Inside {
         self.exclusive
     }
 
-    fn reopen(&self, arguments: &Arguments, context: &ToolContext) -> Option<Unfolded> {
+    fn reopen(&self, arguments: &Arguments, context: &ToolContext) -> Option<RevealedTools> {
         match &self.opening {
             Opening::Fetched(_) => None,
             _ => self.open_now(arguments, context).ok(),

@@ -14,7 +14,7 @@ use async_trait::async_trait;
 
 use self::content::Inside;
 use toolwit_core::{
-    Arguments, NativeTool, Tool, ToolContext, ToolDefinition, ToolError, ToolProvider, ToolResult, Unfolds,
+    Arguments, NativeTool, Tool, ToolContext, ToolDefinition, ToolError, ToolFacade, ToolProvider, ToolResult,
 };
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -99,7 +99,7 @@ impl Tool for Facade {
         self.opener.call(arguments, context).await
     }
 
-    fn unfolds(&self) -> Option<&dyn Unfolds> {
+    fn facade(&self) -> Option<&dyn ToolFacade> {
         Some(&*self.inside)
     }
 }

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::shown::{Shown, excerpt, quoted};
-use toolwit_core::{ToolName, json_type};
+use toolwit_core::ToolName;
+use toolwit_core::text::json_type;
 
 const OPEN: &str = "{{";
 const CLOSE: &str = "}}";

@@ -1,8 +1,8 @@
-//! One SQLite file, shared by several processes.
+//! A store in one SQLite file, which several processes can share.
 
+mod dynamic_tools;
 mod open;
 mod packages;
-mod told;
 mod values;
 
 use std::path::Path;
@@ -12,34 +12,35 @@ use rusqlite::Connection;
 
 use super::StoreError;
 
-/// Remembers in one file. Every change is a transaction: a process that is killed leaves all of it or nothing.
+/// A store in one SQLite file. Every change is a transaction, so a killed process leaves no partial change.
 #[derive(Debug)]
 pub struct SqliteStore {
     connection: Mutex<Connection>,
 }
 
 impl SqliteStore {
-    /// Opens the store, and makes it when it is new. A store that is damaged is put aside with a warning, and a new one made.
+    /// Opens the store and creates it if it does not exist. A damaged store is renamed with a warning and replaced by a new one.
     ///
     /// # Errors
-    /// [`StoreError::Foreign`] for a file that is no store, which stays as it is; [`StoreError::Newer`], [`StoreError::Directory`], or the database's own.
+    /// [`StoreError::Foreign`] for a file that is not a store, which is not changed; [`StoreError::Newer`];
+    /// [`StoreError::Directory`]; [`StoreError::Database`].
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         Ok(Self {
             connection: Mutex::new(open::open(path)?),
         })
     }
 
-    /// Makes a store that lasts as long as the process.
+    /// Creates a store in memory.
     ///
     /// # Errors
-    /// The database's own.
+    /// [`StoreError::Database`].
     pub fn in_memory() -> Result<Self, StoreError> {
         Ok(Self {
             connection: Mutex::new(open::in_memory()?),
         })
     }
 
-    /// A panic while the lock was held rolled its transaction back.
+    /// Ignores poisoning: a panic while the lock was held rolled its transaction back.
     fn connection(&self) -> MutexGuard<'_, Connection> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Opening a store: settings, versions, repair.
+//! Opening a store: settings, schema versions and recovery.
 
 use std::fs;
 use std::io::Read;
@@ -12,21 +12,21 @@ use crate::store::StoreError;
 /// How long to wait for another process to finish writing.
 const BUSY_WALL_MAX: Duration = Duration::from_secs(5);
 
-/// Marks a file as a store of Toolwit: "Tlwt".
+/// The application id of SQLite files that are Toolwit stores: "Tlwt".
 const APPLICATION_ID: u32 = 0x546c_7774;
 
-/// The steps from each version of the schema to the next.
-const STEPS: &[&str] = &[include_str!("schema.sql"), include_str!("told.sql")];
+/// The migration from each schema version to the next.
+const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("dynamic_tools.sql")];
 
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     if let Some(directory) = path.parent() {
         create_private(directory).map_err(StoreError::Directory)?;
     }
     match prepare(Connection::open(path)?) {
-        Err(StoreError::Database(error)) if is_damage(&error) && !has_our_heading(path) => Err(StoreError::Foreign),
+        Err(StoreError::Database(error)) if is_damage(&error) && !has_store_header(path) => Err(StoreError::Foreign),
         Err(StoreError::Database(error)) if is_damage(&error) => {
-            tracing::warn!(store = %path.display(), %error, "the store is damaged; it is put aside and made anew");
-            put_aside(path).map_err(StoreError::Directory)?;
+            tracing::warn!(store = %path.display(), %error, "the store is damaged; it is renamed and created again");
+            rename_damaged(path).map_err(StoreError::Directory)?;
             prepare(Connection::open(path)?)
         }
         other => other,
@@ -39,16 +39,16 @@ pub(super) fn in_memory() -> Result<Connection, StoreError> {
 
 fn prepare(mut connection: Connection) -> Result<Connection, StoreError> {
     connection.busy_timeout(BUSY_WALL_MAX)?;
-    // Before anything is changed: a file that was named by mistake is somebody's data.
-    if !is_ours(&connection)? {
+    // Checked before any change: a file that was named by mistake belongs to another program.
+    if !is_store(&connection)? {
         return Err(StoreError::Foreign);
     }
     connection.pragma_update(None, "journal_mode", "wal")?;
-    // With a write-ahead log this survives the end of the process at any moment, and costs no wait for the disk.
+    // With a write-ahead log, `normal` survives the end of the process at any moment without waiting for the disk.
     connection.pragma_update(None, "synchronous", "normal")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     migrate(&mut connection)?;
-    // Damage of the tables shows when they are read.
+    // Damaged tables fail when they are read.
     connection.query_row(
         "SELECT count(*) FROM packages LEFT JOIN tools ON package = packages.id",
         [],
@@ -58,41 +58,41 @@ fn prepare(mut connection: Connection) -> Result<Connection, StoreError> {
 }
 
 fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
-    // Taken at once, so that two processes which open a new store do not both make it.
+    // Immediate, so that two processes that open a new store do not both create it.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    let known = STEPS.len() as i64;
-    let Some(steps) = usize::try_from(found).ok().and_then(|found| STEPS.get(found..)) else {
-        return Err(StoreError::Newer { found, known });
+    let supported = MIGRATIONS.len() as i64;
+    let Some(migrations) = usize::try_from(found).ok().and_then(|found| MIGRATIONS.get(found..)) else {
+        return Err(StoreError::Newer { found, supported });
     };
-    for step in steps {
-        transaction.execute_batch(step)?;
+    for migration in migrations {
+        transaction.execute_batch(migration)?;
     }
-    if !steps.is_empty() {
-        transaction.pragma_update(None, "user_version", known)?;
+    if !migrations.is_empty() {
+        transaction.pragma_update(None, "user_version", supported)?;
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     }
     Ok(transaction.commit()?)
 }
 
 /// Whether a database is a store, or is empty and can become one.
-fn is_ours(connection: &Connection) -> Result<bool, StoreError> {
+fn is_store(connection: &Connection) -> Result<bool, StoreError> {
     let application_id: u32 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
-    let ours = "SELECT count(*) = 2 OR (SELECT count(*) FROM sqlite_schema) = 0
+    let has_tables = "SELECT count(*) = 2 OR (SELECT count(*) FROM sqlite_schema) = 0
          FROM sqlite_schema WHERE type = 'table' AND name IN ('packages', 'key_values')";
-    let (none, looks_like_one) = (application_id == 0, connection.query_row(ours, [], |row| row.get(0))?);
-    // Stores of the first version bear no mark.
-    Ok(application_id == APPLICATION_ID || (none && looks_like_one))
+    let has_tables: bool = connection.query_row(has_tables, [], |row| row.get(0))?;
+    // Stores of the first version have no application id.
+    Ok(application_id == APPLICATION_ID || (application_id == 0 && has_tables))
 }
 
-/// Whether a file begins as a store does, so that one which is damaged may be put aside.
-fn has_our_heading(path: &Path) -> bool {
+/// Whether a file has the header of a store, so that it may be renamed when it is damaged.
+fn has_store_header(path: &Path) -> bool {
     const MAGIC: &[u8] = b"SQLite format 3\0";
-    /// Where the file format has the application's id.
-    const APPLICATION_ID_AT: usize = 68;
-    let mut heading = [0; APPLICATION_ID_AT + 4];
-    let is_read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut heading));
-    is_read.is_ok() && heading.starts_with(MAGIC) && heading[APPLICATION_ID_AT..] == APPLICATION_ID.to_be_bytes()
+    /// The offset of the application id in the file format.
+    const APPLICATION_ID_OFFSET: usize = 68;
+    let mut header = [0; APPLICATION_ID_OFFSET + 4];
+    let is_read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut header));
+    is_read.is_ok() && header.starts_with(MAGIC) && header[APPLICATION_ID_OFFSET..] == APPLICATION_ID.to_be_bytes()
 }
 
 fn is_damage(error: &rusqlite::Error) -> bool {
@@ -102,16 +102,16 @@ fn is_damage(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Renames a damaged store, with its log, out of the way; the last one put aside is kept for a look.
-fn put_aside(path: &Path) -> std::io::Result<()> {
-    let beside = |suffix: &str| {
+/// Renames a damaged store to `….damaged` for inspection, and deletes its log. Replaces an earlier damaged store.
+fn rename_damaged(path: &Path) -> std::io::Result<()> {
+    let with_suffix = |suffix: &str| {
         let mut name = path.as_os_str().to_owned();
         name.push(suffix);
         PathBuf::from(name)
     };
-    fs::rename(path, beside(".damaged"))?;
+    fs::rename(path, with_suffix(".damaged"))?;
     for suffix in ["-wal", "-shm"] {
-        match fs::remove_file(beside(suffix)) {
+        match fs::remove_file(with_suffix(suffix)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
@@ -119,7 +119,7 @@ fn put_aside(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What a tool answered or failed with is nobody else's business.
+/// Creates a directory that only the owner can read: a store contains error messages and values of plugins.
 fn create_private(directory: &Path) -> std::io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);

@@ -36,10 +36,10 @@ impl Store for SqliteStore {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    fn update_packages(&self, changed: &[PackageRecord], gone: &[String]) -> Result<(), StoreError> {
+    fn update_packages(&self, changed: &[PackageRecord], deleted: &[String]) -> Result<(), StoreError> {
         let mut connection = self.connection();
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for path in gone {
+        for path in deleted {
             transaction
                 .prepare_cached("DELETE FROM packages WHERE path = ?1")?
                 .execute([path])?;
@@ -47,7 +47,7 @@ impl Store for SqliteStore {
         for package in changed {
             put_package(&transaction, package)?;
         }
-        super::told::forget_told(&transaction)?;
+        super::dynamic_tools::delete_unused(&transaction)?;
         Ok(transaction.commit()?)
     }
 
@@ -59,7 +59,7 @@ impl Store for SqliteStore {
         )?;
         let key =
             |row: &Row<'_>| Ok::<_, rusqlite::Error>(ToolKey::new(row.get::<_, String>(0)?, row.get::<_, String>(1)?));
-        let rows = statement.query_map([], |row| Ok((key(row)?, health(row, 2)?)))?;
+        let rows = statement.query_map([], |row| Ok((key(row)?, read_health(row, 2)?)))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
@@ -72,26 +72,26 @@ impl Store for SqliteStore {
     ) -> Result<(), StoreError> {
         let mut connection = self.connection();
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let known = transaction
+        let health = transaction
             .query_row(
                 "SELECT import_health, execution_health, health_error, checked_ms, uses
                  FROM tools JOIN packages ON package = packages.id WHERE tools.id = ?1 AND digest = ?2 LIMIT 1",
                 [&tool.tool, &tool.digest],
-                |row| health(row, 0),
+                |row| read_health(row, 0),
             )
             .optional()?;
-        let Some(mut known) = known else { return Ok(()) };
-        known.record(stage, outcome, at_ms);
+        let Some(mut health) = health else { return Ok(()) };
+        health.record(stage, outcome, at_ms);
         transaction.execute(
             "UPDATE tools SET import_health = ?2, execution_health = ?3, health_error = ?4, checked_ms = ?5, uses = ?6
              WHERE id = ?1 AND package IN (SELECT id FROM packages WHERE digest = ?7)",
             params![
                 tool.tool,
-                word(known.import),
-                word(known.execution),
-                known.error,
-                signed(known.checked_ms),
-                signed(known.uses),
+                health_name(health.import),
+                health_name(health.execution),
+                health.error,
+                signed(health.checked_ms),
+                signed(health.uses),
                 tool.digest,
             ],
         )?;
@@ -100,14 +100,14 @@ impl Store for SqliteStore {
 }
 
 fn put_package(transaction: &Transaction<'_>, package: &PackageRecord) -> Result<(), StoreError> {
-    let known: Option<(i64, String)> = transaction
+    let existing: Option<(i64, String)> = transaction
         .prepare_cached("SELECT id, digest FROM packages WHERE path = ?1")?
         .query_row([&package.path], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
-    match known {
+    match existing {
         None => insert_package(transaction, package),
         Some((id, digest)) if digest == package.digest => update_package(transaction, id, package),
-        // Health belongs to bytes: other bytes start anew.
+        // Health belongs to the component's bytes: other bytes start without health.
         Some((id, _)) => {
             transaction
                 .prepare_cached("DELETE FROM packages WHERE id = ?1")?
@@ -193,17 +193,17 @@ fn tools_by_package(connection: &Connection) -> Result<HashMap<i64, Vec<ToolReco
     Ok(tools)
 }
 
-fn health(row: &Row<'_>, from: usize) -> rusqlite::Result<ToolHealth> {
+fn read_health(row: &Row<'_>, first_column: usize) -> rusqlite::Result<ToolHealth> {
     Ok(ToolHealth {
-        import: state(&row.get::<_, String>(from)?),
-        execution: state(&row.get::<_, String>(from + 1)?),
-        error: row.get(from + 2)?,
-        checked_ms: row.get::<_, i64>(from + 3)?.unsigned_abs(),
-        uses: row.get::<_, i64>(from + 4)?.unsigned_abs(),
+        import: health_state(&row.get::<_, String>(first_column)?),
+        execution: health_state(&row.get::<_, String>(first_column + 1)?),
+        error: row.get(first_column + 2)?,
+        checked_ms: row.get::<_, i64>(first_column + 3)?.unsigned_abs(),
+        uses: row.get::<_, i64>(first_column + 4)?.unsigned_abs(),
     })
 }
 
-fn word(state: HealthState) -> &'static str {
+fn health_name(state: HealthState) -> &'static str {
     match state {
         HealthState::Unknown => "unknown",
         HealthState::Healthy => "healthy",
@@ -211,15 +211,15 @@ fn word(state: HealthState) -> &'static str {
     }
 }
 
-fn state(word: &str) -> HealthState {
-    match word {
+fn health_state(name: &str) -> HealthState {
+    match name {
         "healthy" => HealthState::Healthy,
         "broken" => HealthState::Broken,
         _ => HealthState::Unknown,
     }
 }
 
-/// SQLite has no unsigned integers.
+/// Converts to a signed integer: SQLite has no unsigned ones.
 pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

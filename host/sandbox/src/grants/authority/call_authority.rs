@@ -169,7 +169,7 @@ impl CallAuthority {
             return called;
         };
         match called {
-            Ok(result) if result.is_error => {
+            Ok(result) if result.is_error() => {
                 let error = refusal.clone().into_error(None);
                 Err(match result.value {
                     Some(value) => error.with_details(value),

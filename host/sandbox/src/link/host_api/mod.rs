@@ -6,32 +6,19 @@ mod values;
 
 pub(crate) use nesting::{CallStack, FuelMeter};
 pub(crate) use reach::Reach;
-pub(crate) use values::{is_tool_result, read_tool_result};
+pub(crate) use values::read_tool_result;
 
 use wasmtime::StoreContextMut;
 use wasmtime::component::{Linker, Val};
 
 use crate::call::state::HostState;
-
-/// The version of the package that the host implements. A component may import any that is compatible.
-pub(crate) const VERSION: &str = "0.1.0";
-
-/// What every name of the package begins with.
-pub(crate) const PACKAGE: &str = "toolwit:plugin/";
-
-/// The interfaces that link.
-pub(crate) const INTERFACES: [&str; 4] = [
-    "toolwit:plugin/blackboard",
-    "toolwit:plugin/context",
-    "toolwit:plugin/output",
-    "toolwit:plugin/tools",
-];
+use crate::inspect::interfaces::{PLUGIN_PACKAGE, PLUGIN_VERSION};
 
 type Store<'a> = StoreContextMut<'a, HostState>;
 
 /// Links the interfaces. Each function finds what it needs in the state of its store.
 pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
-    let name = |interface: &str| format!("{PACKAGE}{interface}@{VERSION}");
+    let name = |interface: &str| format!("{PLUGIN_PACKAGE}{interface}@{PLUGIN_VERSION}");
 
     let mut context = linker.instance(&name("context"))?;
     context.func_wrap("get", |mut store: Store<'_>, (key,): (String,)| {
@@ -90,11 +77,4 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
         })
     })?;
     Ok(())
-}
-
-/// Whether a component that was built against this version runs here: of 0.1, what the host has or less.
-pub(crate) fn is_compatible(version: &semver::Version) -> bool {
-    semver::Version::parse(VERSION).is_ok_and(|own| {
-        version.pre.is_empty() && version.major == own.major && version.minor == own.minor && *version <= own
-    })
 }

@@ -13,7 +13,7 @@ use crate::call::tally::{Full, Tally};
 use crate::grants::{AccessRequest, EffectiveRights};
 use crate::link::http::HttpBudget;
 use toolwit_core::limits::LimitRequest;
-use toolwit_core::{Error, ErrorKind, LimitUse, Phase};
+use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 use toolwit_core::{ToolContext, ToolError, ToolResult, parse_arguments};
 
 /// Counts the fuel of calls where the call that they are part of sees it.
@@ -140,7 +140,7 @@ pub(super) async fn call(
     let context = reach
         .context
         .clone()
-        .without_completion()
+        .without_background_tasks()
         .with_extension(what_is_left(reach, fuel))
         .with_extension(stack)
         .with_extension(meter.clone());
@@ -183,7 +183,7 @@ fn deeper(reach: &Reach, session: Option<u64>, http: Option<Arc<HttpBudget>>) ->
 fn limit(message: String, name: &'static str, max: u64, used: u64) -> Error {
     Error::new(ErrorKind::NestedCalls, Phase::Execute, message)
         .with_suggestion(format!("make fewer calls at once; an operator can raise `{name}`"))
-        .with_limit(LimitUse::new(name, max, used))
+        .with_limit(ExceededLimit::new(name, max, used))
 }
 
 /// Asks for no more than what is left of the call. What its calls share by count is counted where they are made.

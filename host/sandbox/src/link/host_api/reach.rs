@@ -10,8 +10,8 @@ use crate::call::instance::CallClock;
 use crate::call::tally::Tally;
 use crate::grants::authority::Authority;
 use crate::grants::{AccessMode, AccessRequest};
-use crate::link::log::printable;
 use toolwit_core::limits::{ByteCount, CallLimits};
+use toolwit_core::text::printable;
 use toolwit_core::{Artifact, BlackboardEntry, ToolContext};
 
 /// The longest text that the user is told at once, in bytes; the rest of a longer one is dropped.

@@ -3,10 +3,10 @@
 use serde_json::Value;
 use wasmtime::component::Val;
 
-use crate::link::log::printable;
-use crate::values::types::{Field, WitType};
 use toolwit_core::ErrorKind;
-use toolwit_core::{Artifact, BlackboardEntry, FollowUp, ToolError, ToolResult, parse_json};
+use toolwit_core::text::parse_json;
+use toolwit_core::text::printable;
+use toolwit_core::{Artifact, Audience, BlackboardEntry, FollowUpCall, ToolError, ToolResult, ToolStatus};
 
 /// What the artifacts of one result may weigh as values; see [`weight`].
 const ARTIFACT_WEIGHT_MAX: usize = 16 << 20;
@@ -107,8 +107,8 @@ pub(super) fn called(outcome: &Result<ToolResult, ToolError>) -> Val {
         Ok(result) => Ok(Some(Box::new(record([
             ("for-llm", text(result.content())),
             ("for-user", optional_text(result.for_user.as_deref())),
-            ("silent", Val::Bool(result.silent)),
-            ("is-error", Val::Bool(result.is_error)),
+            ("silent", Val::Bool(result.is_silent())),
+            ("is-error", Val::Bool(result.is_error())),
             ("artifacts", Val::List(result.artifacts.iter().map(artifact).collect())),
             ("background", Val::Option(None)),
         ])))),
@@ -129,35 +129,18 @@ pub(super) fn called(outcome: &Result<ToolResult, ToolError>) -> Val {
     })
 }
 
-/// Tells whether a type is `tool-result`: no other record has just these fields.
-pub(crate) fn is_tool_result(ty: &WitType) -> bool {
-    let is_record = |ty: &WitType, names: &[&str], fits: &dyn Fn(&[Field]) -> bool| {
-        matches!(ty, WitType::Record(fields)
-            if fields.iter().map(|field| field.label.wit.as_str()).eq(names.iter().copied()) && fits(fields))
-    };
-    let are_texts = |fields: &[Field]| fields.iter().all(|field| field.ty == WitType::String);
-    let names = ["for-llm", "for-user", "silent", "is-error", "artifacts", "background"];
-    is_record(ty, &names, &|fields| {
-        let [for_llm, for_user, silent, is_error, artifacts, background] = fields else {
-            return false;
-        };
-        for_llm.ty == WitType::String
-            && for_user.ty == WitType::Option(Box::new(WitType::String))
-            && silent.ty == WitType::Bool
-            && is_error.ty == WitType::Bool
-            && matches!(&artifacts.ty, WitType::List(item) if is_record(item, &["kind", "value"], &are_texts))
-            && matches!(&background.ty, WitType::Option(item) if is_record(item, &["tool", "arguments"], &are_texts))
-    })
-}
-
 /// Reads a `tool-result` from the JSON of its record. An artifact whose value is no JSON, or has too many parts, is its text.
 pub(crate) fn read_tool_result(record: &Value) -> ToolResult {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let mut result = ToolResult::text(text(&record["for_llm"]).unwrap_or_default());
     result.for_user = text(&record["for_user"]).map(|text| printable(&text));
-    result.silent = record["silent"].as_bool().unwrap_or_default();
-    result.is_error = record["is_error"].as_bool().unwrap_or_default();
-    result.follow_up = text(&record["background"]["tool"]).map(|tool| FollowUp {
+    if record["silent"].as_bool().unwrap_or_default() {
+        result.audience = Audience::Model;
+    }
+    if record["is_error"].as_bool().unwrap_or_default() {
+        result.status = ToolStatus::Error;
+    }
+    result.follow_up = text(&record["background"]["tool"]).map(|tool| FollowUpCall {
         tool,
         arguments: text(&record["background"]["arguments"]).unwrap_or_default(),
     });

@@ -1,0 +1,163 @@
+//! What a call gave, as it is printed.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::page::{FAINT, Page, size};
+use crate::output::printer::{Format, Printer};
+use toolwit::tool::{CallUsage, ToolError, ToolId, ToolResult};
+use toolwit::{Error, ErrorKind, Phase};
+
+/// The most of a tool's error that is told as its message, in characters; the details hold all of it.
+const MESSAGE_CHARS_MAX: usize = 500;
+
+/// What a call gave: a result, or an error of the tool or of the host.
+pub(super) enum Answer {
+    Result(ToolResult),
+    /// The tool's own failure, or the host's. The result is there when the tool ran.
+    Error(Error, Option<ToolResult>),
+}
+
+/// What a call cost.
+#[derive(Serialize)]
+pub(super) struct Usage {
+    fuel: u64,
+    wall_ms: f64,
+    memory_bytes: u64,
+}
+
+impl Answer {
+    pub(super) fn of(id: &ToolId, answered: Result<ToolResult, ToolError>) -> Self {
+        match answered {
+            Ok(result) if result.is_error() => Self::Error(failure(id, &result), Some(result)),
+            Ok(result) => Self::Result(result),
+            Err(error) => Self::Error(error.into(), None),
+        }
+    }
+
+    /// A call that was not made.
+    pub(super) fn refused(error: Error) -> Self {
+        Self::Error(error, None)
+    }
+
+    pub(super) fn exit(&self) -> Exit {
+        match self {
+            Self::Result(_) => Exit::Success,
+            Self::Error(error, _) => Exit::of(error),
+        }
+    }
+
+    fn tool_result(&self) -> Option<&ToolResult> {
+        match self {
+            Self::Result(result) => Some(result),
+            Self::Error(_, result) => result.as_ref(),
+        }
+    }
+
+    /// `{"ok": true, "result", "artifacts", "usage"}` or `{"ok": false, "error"}`.
+    pub(super) fn document(&self) -> Value {
+        let usage = self.tool_result().and_then(|result| result.usage).map(Usage::from);
+        match self {
+            Self::Result(result) => json!({
+                "ok": true,
+                "result": value(result),
+                "artifacts": result.artifacts,
+                "usage": usage,
+            }),
+            Self::Error(error, None) => json!({ "ok": false, "error": error }),
+            Self::Error(error, Some(_)) => json!({ "ok": false, "error": error, "usage": usage }),
+        }
+    }
+
+    /// Prints the result as data, and as talk what the guest wrote and what the call cost.
+    pub(super) fn print(&self, printer: Printer) -> Result<(), Failure> {
+        self.print_talk(printer);
+        if printer.format() == Format::Json {
+            return printer.document(&self.document());
+        }
+        match self {
+            Self::Result(result) => printer.data(&data(result)),
+            Self::Error(error, _) => {
+                printer.print_error(error);
+                Ok(())
+            }
+        }
+    }
+
+    fn print_talk(&self, printer: Printer) {
+        let Some(result) = self.tool_result() else { return };
+        if let Some(text) = result.user_text() {
+            let mut page = Page::new();
+            page.text(text).end();
+            printer.message(&page);
+        }
+        let mut page = Page::new();
+        if let Some(log) = &result.log {
+            page.styled(FAINT, "the guest wrote:").end().block(2, FAINT, log);
+        }
+        if let Some(usage) = result.usage.map(Usage::from) {
+            page.styled(FAINT, usage.to_string()).end();
+        }
+        printer.detail(&page);
+    }
+}
+
+/// The tool ran and says that it failed.
+fn failure(id: &ToolId, result: &ToolResult) -> Error {
+    let content = result.content();
+    let message = match content.char_indices().nth(MESSAGE_CHARS_MAX) {
+        Some((at, _)) => format!("{}…", &content[..at]),
+        None => content,
+    };
+    let mut error = Error::new(ErrorKind::Tool, Phase::Execute, message)
+        .with_plugin(id.owner())
+        .with_tool(id.as_str());
+    if let Some(details) = &result.value {
+        error = error.with_details(details.clone());
+    }
+    error
+}
+
+fn value(result: &ToolResult) -> Value {
+    result
+        .value
+        .clone()
+        .unwrap_or_else(|| Value::String(result.for_llm.clone()))
+}
+
+/// A text as it is, anything else as JSON.
+fn data(result: &ToolResult) -> Page {
+    let mut page = Page::new();
+    match value(result) {
+        Value::String(text) => page.text(text.strip_suffix('\n').unwrap_or(&text)),
+        other => page.text(format_args!("{other:#}")),
+    };
+    page.end();
+    page
+}
+
+impl From<CallUsage> for Usage {
+    fn from(usage: CallUsage) -> Self {
+        Self {
+            fuel: usage.fuel,
+            wall_ms: milliseconds(usage.wall),
+            memory_bytes: usage.memory_bytes,
+        }
+    }
+}
+
+/// Milliseconds to the microsecond: many calls take less than one.
+fn milliseconds(wall: Duration) -> f64 {
+    (wall.as_secs_f64() * 1e6).round() / 1e3
+}
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let memory = size(self.memory_bytes);
+        write!(f, "{} fuel, {} ms, {memory} of memory", self.fuel, self.wall_ms)
+    }
+}

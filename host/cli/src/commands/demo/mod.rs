@@ -1,0 +1,125 @@
+//! `toolwit demo`: the main job, with a scripted model over the real loop and real plugins.
+
+mod shipped;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+use self::shipped::Shipped;
+use crate::commands::run;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::conversation;
+use crate::output::page::{FAINT, Page};
+use crate::output::printer::{Format, Printer};
+use crate::output::progress::with_spinner;
+use toolwit::Error;
+use toolwit::Toolwit;
+use toolwit::agent::{Event, RunOutcome};
+use toolwit::model::{ChatModel, ScriptedModel};
+
+/// What the model says, turn by turn.
+const SCENARIO: &str = include_str!("scenario.toml");
+
+/// See it work: a question, a plugin, an entity, an answer; no key and no network
+///
+/// Builds the plugins that ship with Toolwit when they are missing, and plays a scenario: the model is scripted, the loop, the
+/// plugins and their answers are real. With --json, the document is that of `toolwit run --json`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Demo {}
+
+/// What happened, in order.
+type Events = Arc<Mutex<Vec<Event>>>;
+
+impl Demo {
+    #[allow(clippy::unused_self, reason = "every command runs alike")]
+    pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
+        let model = Arc::new(ScriptedModel::parse(SCENARIO).map_err(Error::from)?);
+        let prompt = model.prompt().unwrap_or_default().to_owned();
+        let shipped = Shipped::ready(printer, cancel).await?;
+        let host = load(&shipped, printer, cancel).await?;
+        let events = Events::default();
+        let heard = events.clone();
+        let observer = move |event: &Event| heard.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
+        let mut conversation = host.conversation().model(model.clone()).observer(observer).build()?;
+        let ended = conversation.turn(prompt.as_str()).cancel(cancel.clone()).run().await;
+        if printer.format() == Format::Human {
+            let events = events.lock().unwrap_or_else(PoisonError::into_inner);
+            printer.data(&page(&prompt, &events, ended.as_ref().ok()))?;
+        }
+        let outcome = match ended {
+            Ok(outcome) => outcome,
+            Err(error) => return run::failed(&error, printer),
+        };
+        if let Err(error) = model.finish() {
+            return run::refused(&error.into(), &outcome, printer);
+        }
+        match printer.format() {
+            Format::Json => printer.document(&outcome)?,
+            Format::Human => printer.hint(next(&shipped.directory)),
+        }
+        Ok(Exit::Success)
+    }
+}
+
+/// Loads the plugins, and compiles the one that is called.
+async fn load(shipped: &Shipped, printer: Printer, cancel: &CancellationToken) -> Result<Toolwit, Error> {
+    let mut builder = Toolwit::builder();
+    for component in &shipped.components {
+        builder = builder.plugins(component);
+    }
+    let host = builder.build().await?;
+    for package in host.registry().packages() {
+        if let Some(reason) = package.reason() {
+            return Err(reason.clone());
+        }
+    }
+    let prepare = async {
+        for plugin in host.registry().plugins() {
+            if cancel.is_cancelled() {
+                break;
+            }
+            plugin.prepare().await?;
+        }
+        Ok::<_, Error>(())
+    };
+    with_spinner(printer, "compiling the plugins for this machine", prepare).await?;
+    Ok(host)
+}
+
+fn page(prompt: &str, events: &[Event], outcome: Option<&RunOutcome>) -> Page {
+    let mut page = Page::new();
+    page.styled(
+        FAINT,
+        "The model is scripted; the loop, the plugins and their answers are real.",
+    )
+    .end();
+    page.gap();
+    conversation::question(&mut page, prompt);
+    for event in events {
+        if let Event::TurnStarted { tools, .. } = event {
+            let count = tools.len();
+            page.styled(FAINT, format_args!("           {count} tools are there from the start"))
+                .end();
+        }
+        conversation::event(&mut page, event);
+    }
+    if let Some(outcome) = outcome {
+        page.gap();
+        conversation::answer(&mut page, outcome.text());
+    }
+    page
+}
+
+/// Says what to try next, as it can be typed here.
+fn next(directory: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    let directory = directory.strip_prefix(&here).unwrap_or(directory).display();
+    let command = std::env::args_os().next().unwrap_or_else(|| "toolwit".into());
+    format!(
+        "`{} show search_customer --plugins {directory}` shows the tool that was called first",
+        command.display()
+    )
+}

@@ -1,0 +1,71 @@
+//! What the command itself needs: its store, its cache, and a toolchain for those who build.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use super::finding::Findings;
+use crate::input::plugins::{AuthorityFlags, PluginFlags};
+use crate::input::{code_cache as cache, store};
+use crate::output::page::{counted, size};
+
+/// How long a program may take to tell its version.
+const VERSION_WALL_MAX: Duration = Duration::from_secs(10);
+
+pub(super) async fn check(plugins: &PluginFlags, authority: &AuthorityFlags, findings: &mut Findings) {
+    if let Some(path) = plugins.store.path() {
+        match store::open(&path) {
+            Ok(_) => findings.ok("store", format!("the store is {}", path.display())),
+            Err(error) => findings.error("store", &error),
+        }
+    }
+    code_cache(findings);
+    if let (Ok(path), None) = (authority.grants.path(), authority.grants.existing()) {
+        findings.ok(
+            "grants",
+            format!("there is no {}: plugins reach nothing", path.display()),
+        );
+    }
+    toolchain(findings).await;
+}
+
+fn code_cache(findings: &mut Findings) {
+    let opened = cache::directory().and_then(|directory| cache::open(&directory));
+    match opened.as_ref().map(|cache| (cache.directory(), cache.usage())) {
+        Ok((_, Ok(usage))) => {
+            let (bytes, bytes_max) = (size(usage.bytes), size(usage.bytes_max));
+            let components = counted(usage.entries, "component");
+            findings.ok(
+                "cache",
+                format!("machine code of {components} takes {bytes} of {bytes_max}"),
+            );
+        }
+        Ok((directory, Err(error))) => {
+            let message = format!("the cache {} cannot be read: {error}", directory.display());
+            findings.warning("cache", "cache", message, "each process compiles anew until it can be");
+        }
+        Err(error) => {
+            let hint = error.suggestion.clone().unwrap_or_default();
+            findings.warning("cache", "cache", error.message.clone(), hint);
+        }
+    }
+}
+
+async fn toolchain(findings: &mut Findings) {
+    let version = tokio::process::Command::new("cargo")
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    match tokio::time::timeout(VERSION_WALL_MAX, version).await {
+        Ok(Ok(output)) if output.status.success() => {
+            let told = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+            findings.ok("toolchain", format!("plugins in Rust can be built: {told}"));
+        }
+        _ => {
+            let message = "there is no cargo, so that plugins in Rust cannot be built here";
+            let hint = "running plugins needs no toolchain; https://rustup.rs has one for building";
+            findings.warning("toolchain", "cargo", message, hint);
+        }
+    }
+}

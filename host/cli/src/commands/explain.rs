@@ -1,0 +1,94 @@
+//! `toolwit explain`: whether a plugin is allowed an access, and which rule decides.
+
+use serde_json::json;
+
+use super::grant::find;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::input::limits::LimitFlags;
+use crate::input::plugins::{AuthorityFlags, PluginFlags};
+use crate::output::page::{BAD, GOOD, Page};
+use crate::output::printer::{Format, Printer};
+use toolwit::grants::{AccessMode, AccessRequest, Explanation, RequestTarget};
+use toolwit::sandbox::Plugin;
+use toolwit::{Error, ErrorKind, Phase};
+
+const EXAMPLES: &str = "\
+Examples:
+  toolwit explain fetch 'GET https://api.example.com:8443/a'
+  toolwit explain notes read /notes/a.txt
+  toolwit explain notes env LANG";
+
+/// Explain whether a plugin is allowed an access, and which rule decides
+///
+/// The answer comes from the code that decides during a call, for the next call in a new conversation. It uses up no grant.
+/// Whether the address behind a granted host name is allowed is decided when the name is resolved, at the call.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Explain {
+    /// Name of the plugin, as in `toolwit list`
+    plugin: String,
+    /// Request (`[METHOD] URL`), `read PATH`, `write PATH`, `secret NAME`, `env NAME`, `config KEY`, `keyvalue`, `clock`,
+    /// `random`, `tool ID`, `context KEY` or `blackboard [read|write]`
+    #[arg(required = true, num_args = 1..=2, value_name = "ACCESS")]
+    access: Vec<String>,
+    #[command(flatten)]
+    plugins: PluginFlags,
+    #[command(flatten)]
+    authority: AuthorityFlags,
+}
+
+impl Explain {
+    pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
+        let host = self
+            .plugins
+            .load_granted(&LimitFlags::default(), &self.authority)
+            .await?;
+        let plugin = find(&host, &self.plugin)?;
+        let access = self.access.join(" ");
+        let explanation = explain(&plugin, &access).await?;
+        let is_allowed = explanation.decision.is_allowed();
+        match printer.format() {
+            Format::Json => {
+                let why = explanation.to_string();
+                printer
+                    .document(&json!({"plugin": plugin.name(), "what": access, "allowed": is_allowed, "why": why}))?;
+            }
+            Format::Human => {
+                let mut page = Page::new();
+                let (style, word) = if is_allowed { (GOOD, "allowed") } else { (BAD, "denied") };
+                page.styled(style, word).text(": ").text(explanation).end();
+                printer.data(&page)?;
+            }
+        }
+        Ok(if is_allowed { Exit::Success } else { Exit::Stopped })
+    }
+}
+
+/// Parses an access and explains it.
+async fn explain(plugin: &Plugin, access: &str) -> Result<Explanation, Error> {
+    let (verb, name) = access.split_once(' ').unwrap_or((access, ""));
+    let target;
+    let request = match verb {
+        "read" => AccessRequest::File(name, AccessMode::Read),
+        "write" => AccessRequest::File(name, AccessMode::ReadWrite),
+        "secret" => AccessRequest::Secret(name),
+        "env" => AccessRequest::Variable(name),
+        "config" => AccessRequest::Setting(name),
+        "keyvalue" => AccessRequest::KeyValue,
+        "clock" => AccessRequest::Clock,
+        "random" => AccessRequest::Random,
+        "tool" => AccessRequest::Tool(name),
+        "context" => AccessRequest::ContextKey(name),
+        "blackboard" if name == "write" => AccessRequest::Blackboard(AccessMode::ReadWrite),
+        "blackboard" => AccessRequest::Blackboard(AccessMode::Read),
+        _ => {
+            target = RequestTarget::parse(access).map_err(|error| {
+                Error::new(ErrorKind::Configuration, Phase::Registry, error.to_string())
+                    .with_suggestion("write a request as `GET https://example.com/a`, or `read PATH`, `env NAME`, …")
+            })?;
+            AccessRequest::Http(&target)
+        }
+    };
+    plugin.explain(&request).await
+}

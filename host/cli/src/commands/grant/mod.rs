@@ -1,0 +1,176 @@
+//! `toolwit grant` and `toolwit revoke`: the grants of a plugin.
+
+mod flags;
+mod needs;
+mod show;
+
+pub(crate) use needs::is_met;
+
+use std::sync::Arc;
+
+use self::flags::RuleFlags;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::input::grants::GrantFlags;
+use crate::input::limits::LimitFlags;
+use crate::output::page::{Page, TITLE, WARN, counted};
+
+use crate::input::plugins::PluginFlags;
+use crate::output::printer::{Format, Printer};
+use toolwit::Toolwit;
+use toolwit::grants::{Capability, GrantRules, GrantScope, GrantedVersion};
+use toolwit::sandbox::{NewGrant, Plugin};
+use toolwit::{Error, ErrorKind, Phase};
+
+const EXAMPLES: &str = "\
+Examples:
+  toolwit grant fetch                                         shows its imports and grants
+  toolwit grant fetch --http 'GET,POST https://api.example.com/v1'
+  toolwit grant notes --read /srv/notes::/notes --write /srv/out::/out --quota 10MiB
+  toolwit grant weather --secret weather-key --to api.example.com --as header:x-api-key --http api.example.com";
+
+/// Grant access to a plugin, or show its grants
+///
+/// A grant is for one version of a component, by its digest: a replaced component has nothing until it is granted again. It applies
+/// from the next call, also in a running host. Each change adds a line to the log next to the grants file.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Grant {
+    /// Name of the plugin, as in `toolwit list`
+    plugin: String,
+    #[command(flatten)]
+    rules: RuleFlags,
+    /// Grant for one call
+    #[arg(long, conflicts_with = "session")]
+    once: bool,
+    /// Grant for the first conversation that uses it
+    #[arg(long)]
+    session: bool,
+    /// Grant to any component with this name; everyone who can replace the file has the grant
+    #[arg(long)]
+    any_version: bool,
+    #[command(flatten)]
+    plugins: PluginFlags,
+    #[command(flatten)]
+    grants: GrantFlags,
+}
+
+impl Grant {
+    pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
+        let host = self.plugins.load(&LimitFlags::default()).await?;
+        let plugin = find(&host, &self.plugin)?;
+        let file = self.grants.file()?;
+        let rules = self
+            .rules
+            .rules()
+            .map_err(|error| Error::new(ErrorKind::Configuration, Phase::Registry, error.to_string()))?;
+        if rules == GrantRules::default() {
+            let package = host.registry().package(plugin.name()).cloned();
+            let manifest = package.and_then(|package| package.manifest);
+            let grants = file.read().map_err(Error::from)?;
+            show::print(printer, &plugin, manifest.as_deref(), &grants)?;
+            return Ok(Exit::Success);
+        }
+        let grant = NewGrant {
+            plugin: plugin.name().to_owned(),
+            version: if self.any_version {
+                GrantedVersion::Any
+            } else {
+                GrantedVersion::Digest(plugin.inspection().digest.clone())
+            },
+            scope: match (self.once, self.session) {
+                (true, _) => GrantScope::Once,
+                (_, true) => GrantScope::Session,
+                _ => GrantScope::Always,
+            },
+            rules,
+        };
+        file.grant(&grant).map_err(Error::from)?;
+        print_granted(printer, &plugin, &grant.rules)?;
+        Ok(Exit::Success)
+    }
+}
+
+/// Prints the granted rules, with a warning for each kind that the component does not import.
+fn print_granted(printer: Printer, plugin: &Plugin, rules: &GrantRules) -> Result<(), Failure> {
+    let is_imported = |capabilities: &[Capability]| capabilities.iter().any(|one| plugin.declared().has(*one));
+    let without_effect: Vec<_> = flags::kinds(rules)
+        .into_iter()
+        .filter(|(_, capabilities)| !is_imported(capabilities))
+        .map(|(kind, _)| kind)
+        .collect();
+    let granted = rules.describe();
+    if printer.format() == Format::Json {
+        return printer.document(
+            &serde_json::json!({"plugin": plugin.name(), "granted": granted, "without_effect": without_effect}),
+        );
+    }
+    let mut page = Page::new();
+    for kind in &without_effect {
+        page.styled(WARN, "warning:")
+            .text(format_args!(
+                " {} does not import {kind}: the rule has no effect",
+                plugin.name()
+            ))
+            .end();
+    }
+    for line in &granted {
+        page.text("granted to ")
+            .styled(TITLE, plugin.name())
+            .text(": ")
+            .text(line)
+            .end();
+    }
+    printer.message(&page);
+    Ok(())
+}
+
+/// Finds a plugin by its name.
+pub(crate) fn find(host: &Toolwit, name: &str) -> Result<Arc<Plugin>, Error> {
+    let registry = host.registry();
+    let found = registry.plugins().find(|plugin| plugin.name() == name);
+    found.cloned().ok_or_else(|| {
+        let names: Vec<_> = registry
+            .plugins()
+            .map(|plugin| format!("`{}`", plugin.name()))
+            .collect();
+        Error::new(
+            ErrorKind::Configuration,
+            Phase::Registry,
+            format!("the plugin `{name}` does not exist or cannot be used"),
+        )
+        .with_suggestion(format!("available plugins: {}", names.join(", ")))
+    })
+}
+
+const REVOKE_EXAMPLES: &str = "\
+Examples:
+  toolwit revoke fetch";
+
+/// Revoke all grants of a plugin
+///
+/// It applies from the next call, also in a running host and in a running conversation.
+#[derive(Debug, clap::Args)]
+#[command(after_help = REVOKE_EXAMPLES)]
+pub(crate) struct Revoke {
+    /// Name of the plugin in the grants file; the plugin itself need not exist
+    plugin: String,
+    #[command(flatten)]
+    grants: GrantFlags,
+}
+
+impl Revoke {
+    pub(crate) fn run(self, printer: Printer) -> Result<Exit, Failure> {
+        let removed = self.grants.file()?.revoke(&self.plugin).map_err(Error::from)?;
+        match printer.format() {
+            Format::Json => printer.document(&serde_json::json!({"plugin": self.plugin, "revoked": removed}))?,
+            Format::Human => {
+                let mut page = Page::new();
+                let grants = counted(removed, "grant");
+                page.text(format_args!("revoked from {}: {grants}", self.plugin)).end();
+                printer.message(&page);
+            }
+        }
+        Ok(Exit::Success)
+    }
+}

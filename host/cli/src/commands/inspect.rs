@@ -1,0 +1,207 @@
+//! `toolwit inspect`: what a component file offers and wants.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::input::code_cache;
+use crate::output::definition;
+use crate::output::package::{CodeStates, PackageDocument};
+use crate::output::page::{BAD, FAINT, GOOD, Page, TITLE, WARN, size};
+use crate::output::printer::{Format, Printer};
+use toolwit::limits::EngineLimits;
+use toolwit::registry::{EnvironmentNeed, Manifest, TOOLS_NOT_DISCOVERED, inspect_package};
+use toolwit::sandbox::{
+    EntityType, Import, ImportSupport, Inspection, Profile, SkippedExport, component_wit, read_component,
+};
+use toolwit::{Error, ErrorKind, Phase};
+
+/// Show what a component file offers and wants, without running it
+///
+/// Shows the tools that it would give, the entities whose methods become tools, what was skipped and why, what it imports,
+/// and its WIT.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Inspect {
+    /// The component
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// What `list` says about a package, and more.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    package: PackageDocument<'a>,
+    size_bytes: u64,
+    profile: Profile,
+    /// Whether it tells tools when it runs.
+    dynamic: bool,
+    entities: &'a [EntityType],
+    skipped: &'a [SkippedExport],
+    imports: &'a [Import],
+    /// What its manifest asks for. A component without a manifest asks for nothing: an import is not yet a use.
+    requests: &'a [EnvironmentNeed],
+    wit: Option<&'a str>,
+}
+
+struct Inspected {
+    name: String,
+    file: PathBuf,
+    inspection: Inspection,
+    manifest: Option<Manifest>,
+    wit: Option<String>,
+}
+
+impl Inspect {
+    pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
+        let inspected = inspect(self.file).await?;
+        let refusal = inspected.inspection.require_loadable().err();
+        match printer.format() {
+            Format::Json => printer.document(&document(&inspected, refusal.as_ref()))?,
+            Format::Human => printer.data(&page(&inspected, refusal.as_ref()))?,
+        }
+        Ok(Exit::Success)
+    }
+}
+
+/// Returns what a component file offers and wants.
+pub(crate) async fn inspection_of(file: PathBuf) -> Result<Inspection, Error> {
+    inspect(file).await.map(|inspected| inspected.inspection)
+}
+
+async fn inspect(file: PathBuf) -> Result<Inspected, Error> {
+    tokio::task::spawn_blocking(move || read(file))
+        .await
+        .unwrap_or_else(|error| {
+            let message = "reading the component failed unexpectedly";
+            Err(Error::new(ErrorKind::Internal, Phase::Load, message).with_source(error))
+        })
+}
+
+fn read(file: PathBuf) -> Result<Inspected, Error> {
+    let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let named = |error: Error| error.with_plugin(&*name);
+    let bytes_max = EngineLimits::default().component_bytes_max;
+    let (inspection, manifest) = inspect_package(&name, &file, bytes_max).map_err(named)?;
+    let bytes = read_component(&file, bytes_max).map_err(named)?;
+    Ok(Inspected {
+        wit: component_wit(&bytes),
+        inspection,
+        manifest,
+        file,
+        name,
+    })
+}
+
+fn document<'a>(inspected: &'a Inspected, refusal: Option<&'a Error>) -> Document<'a> {
+    let Inspected {
+        name,
+        file,
+        inspection,
+        manifest,
+        wit,
+    } = inspected;
+    let manifest = manifest.as_ref();
+    let cache = code_cache::directory()
+        .and_then(|directory| code_cache::open(&directory))
+        .ok();
+    let code = CodeStates::in_cache(cache.as_ref()).of_digest(&inspection.digest);
+    Document {
+        package: PackageDocument::new(name, file, Some(inspection), manifest, refusal).with_code(code),
+        size_bytes: inspection.size_bytes,
+        profile: inspection.profile,
+        dynamic: !inspection.dynamic_tools().is_none(),
+        entities: &inspection.entities,
+        skipped: &inspection.skipped,
+        imports: &inspection.imports,
+        requests: manifest.map_or(&[], |manifest| &manifest.environment),
+        wit: wit.as_deref(),
+    }
+}
+
+fn page(inspected: &Inspected, refusal: Option<&Error>) -> Page {
+    let inspection = &inspected.inspection;
+    let mut page = Page::new();
+    page.styled(TITLE, &inspected.name)
+        .text("  ")
+        .styled(FAINT, inspected.file.display())
+        .end();
+    page.indent(2).text(format_args!("sha256  {}", inspection.digest)).end();
+    page.indent(2)
+        .text(format_args!("size    {}", size(inspection.size_bytes)))
+        .end();
+    page.indent(2)
+        .text(format_args!("engine  {}", inspection.profile))
+        .end();
+    page.indent(2).text("status  ");
+    match refusal {
+        None if inspection.dynamic_tools().is_undiscovered() => {
+            page.styled(WARN, "unasked").text(": ").text(TOOLS_NOT_DISCOVERED)
+        }
+        None => page.styled(GOOD, "ready"),
+        Some(error) => page.styled(BAD, "broken").text(": ").text(&error.message),
+    };
+    page.end();
+    if let Some(suggestion) = refusal.and_then(|error| error.suggestion.as_deref()) {
+        page.indent(10).styled(FAINT, format_args!("hint: {suggestion}")).end();
+    }
+
+    page.title("Tools");
+    for tool in &inspection.tools {
+        definition::summary(&mut page, tool, 2);
+    }
+    if !inspection.dynamic_tools().is_none() {
+        let told =
+            "those that it tells when it runs: `toolwit add` and `toolwit refresh` ask it, and so does a conversation";
+        page.indent(2).styled(FAINT, told).end();
+    } else if inspection.tools.is_empty() {
+        page.indent(2).styled(FAINT, "none").end();
+    }
+    if !inspection.entities.is_empty() {
+        page.title("Entities");
+        for entity in &inspection.entities {
+            definition::entity(&mut page, entity, 2);
+        }
+    }
+    if !inspection.skipped.is_empty() {
+        page.title("Skipped");
+        for skipped in &inspection.skipped {
+            page.indent(2)
+                .text(&skipped.export)
+                .text(": ")
+                .styled(FAINT, &skipped.reason)
+                .end();
+        }
+    }
+    if !inspection.imports.is_empty() {
+        page.title("Imports");
+        for import in &inspection.imports {
+            page.indent(2).text(&import.name).text("  ");
+            match import.support {
+                ImportSupport::Linked => page.styled(FAINT, "linked; a use is denied unless granted"),
+                ImportSupport::TypesOnly => page.styled(FAINT, "types only"),
+                ImportSupport::Unknown => page.styled(WARN, "unknown to the host"),
+            };
+            page.end();
+        }
+    }
+    let needs = inspected.manifest.iter().flat_map(|manifest| &manifest.environment);
+    let mut needs = needs.peekable();
+    if needs.peek().is_some() {
+        page.title("Needs");
+    }
+    for need in needs {
+        page.indent(2).text(&need.name).text("  ");
+        page.styled(FAINT, if need.required { "required" } else { "optional" });
+        if !need.description.is_empty() {
+            page.text("  ").styled(FAINT, &need.description);
+        }
+        page.end();
+    }
+    if let Some(wit) = &inspected.wit {
+        page.title("WIT").block(2, anstyle::Style::new(), wit);
+    }
+    page
+}

@@ -1,0 +1,124 @@
+//! `toolwit list`: which plugins and tools there are.
+
+use std::collections::HashMap;
+
+use serde_json::json;
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::hint::discovery_error;
+use crate::input::limits::LimitFlags;
+use crate::input::plugins::PluginFlags;
+use crate::output::package::{CodeStates, PackageDocument};
+use crate::output::page::{BAD, FAINT, NAME, Page, TITLE, WARN, first_sentence};
+use crate::output::printer::{Format, Printer};
+use toolwit::Error;
+use toolwit::registry::{Package, PackageStatus, Registry};
+use toolwit::tool::ToolDefinition;
+
+/// List plugins and their tools, broken ones with the reason
+///
+/// Nothing is compiled and no guest code runs: what a component offers is read from its bytes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct List {
+    #[command(flatten)]
+    plugins: PluginFlags,
+}
+
+impl List {
+    pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
+        let host = self.plugins.load(&LimitFlags::default()).await?;
+        let registry = host.registry();
+        let packages = registry.packages();
+        match printer.format() {
+            Format::Json => {
+                let code = CodeStates::of_host(&host);
+                let plugins: Vec<_> = packages
+                    .iter()
+                    .map(|package| PackageDocument::of(package, &code))
+                    .collect();
+                printer.document(&json!({ "plugins": plugins }))?;
+            }
+            Format::Human => {
+                printer.data(&page(&registry))?;
+                if packages.is_empty() {
+                    printer.hint("there is no `.wasm` file here; `toolwit build DIR` makes one of a plugin's source");
+                }
+            }
+        }
+        Ok(Exit::Success)
+    }
+}
+
+fn page(registry: &Registry) -> Page {
+    let packages = registry.packages();
+    let definitions = || registry.plugins().flat_map(|plugin| &plugin.inspection().tools);
+    let mut owners: HashMap<&str, usize> = HashMap::new();
+    for definition in definitions() {
+        *owners.entry(definition.name()).or_default() += 1;
+    }
+    let width = definitions()
+        .map(|definition| definition.name().len())
+        .max()
+        .unwrap_or(0);
+    let mut page = Page::new();
+    for package in packages {
+        page.gap()
+            .styled(TITLE, &package.name)
+            .text("  ")
+            .styled(FAINT, package.path.display());
+        if let Some(version) = package.manifest.as_ref().and_then(|manifest| manifest.version.as_ref()) {
+            page.text("  ").styled(FAINT, version);
+        }
+        page.end();
+        match &package.status {
+            PackageStatus::Ready(plugin) => {
+                for definition in &plugin.inspection().tools {
+                    let is_shared = owners.get(definition.name()).is_some_and(|owners| *owners > 1);
+                    tool(&mut page, definition, width, is_shared);
+                }
+                if let Some(unasked) = discovery_error(package) {
+                    page.indent(2)
+                        .styled(WARN, "unasked:")
+                        .text(" ")
+                        .quoted(&unasked.message)
+                        .end();
+                    hint(&mut page, &unasked);
+                } else if plugin.inspection().tools.is_empty() {
+                    page.indent(2).styled(FAINT, "no tools").end();
+                }
+            }
+            PackageStatus::Broken(_) => broken(&mut page, package),
+        }
+    }
+    page
+}
+
+/// A tool whose name another plugin's tool has too is shown with its id, by which it can be called.
+fn tool(page: &mut Page, definition: &ToolDefinition, width: usize, is_shared: bool) {
+    let name = definition.name();
+    page.indent(2)
+        .styled(NAME, name)
+        .indent(width.saturating_sub(name.len()) + 2)
+        .text(first_sentence(&definition.description))
+        .end();
+    if is_shared {
+        page.indent(width + 4).styled(FAINT, &definition.id).end();
+    }
+}
+
+fn broken(page: &mut Page, package: &Package) {
+    let Some(reason) = package.reason() else { return };
+    page.indent(2)
+        .styled(BAD, "broken:")
+        .text(" ")
+        .quoted(&reason.message)
+        .end();
+    hint(page, reason);
+}
+
+fn hint(page: &mut Page, reason: &Error) {
+    if let Some(suggestion) = &reason.suggestion {
+        page.indent(2).styled(FAINT, format_args!("hint: {suggestion}")).end();
+    }
+}

@@ -1,0 +1,80 @@
+//! The subcommands: one file or folder each, named like the command.
+//!
+//! Each parses its arguments, makes one call into the library, and prints through the printer.
+
+pub(crate) mod add;
+pub(crate) mod build;
+pub(crate) mod cache;
+pub(crate) mod call;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod explain;
+pub(crate) mod grant;
+pub(crate) mod inspect;
+pub(crate) mod list;
+pub(crate) mod pack;
+pub(crate) mod refresh;
+pub(crate) mod remove;
+pub(crate) mod run;
+pub(crate) mod search;
+pub(crate) mod secret;
+pub(crate) mod show;
+
+use clap::Subcommand;
+use tokio_util::sync::CancellationToken;
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::printer::Printer;
+
+/// A subcommand with its arguments.
+///
+/// The doc comment of each argument struct is its help text. The four here are the one-line help of commands that share a
+/// module or have subcommands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Demo(demo::Demo),
+    Run(Box<run::Run>),
+    List(list::List),
+    Search(search::Search),
+    Show(show::Show),
+    Call(Box<call::Call>),
+    Inspect(inspect::Inspect),
+    Build(build::Build),
+    Grant(Box<grant::Grant>),
+    Revoke(grant::Revoke),
+    Explain(explain::Explain),
+    Secret(secret::Secret),
+    Add(add::Add),
+    Remove(remove::Remove),
+    Refresh(Box<refresh::Refresh>),
+    Pack(pack::Pack),
+    Cache(cache::Cache),
+    Doctor(doctor::Doctor),
+}
+
+impl Command {
+    /// Runs the command. Cancelling the token ends a command that waits for a guest, a model or a compiler.
+    pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
+        match self {
+            Self::Demo(demo) => demo.run(printer, cancel).await,
+            Self::Run(run) => run.run(printer, cancel).await,
+            Self::List(list) => list.run(printer).await,
+            Self::Search(search) => search.run(printer).await,
+            Self::Show(show) => show.run(printer).await,
+            Self::Call(call) => call.run(printer, cancel).await,
+            Self::Inspect(inspect) => inspect.run(printer).await,
+            Self::Build(build) => build.run(printer, cancel).await,
+            Self::Grant(grant) => grant.run(printer).await,
+            Self::Revoke(revoke) => revoke.run(printer),
+            Self::Explain(explain) => explain.run(printer).await,
+            Self::Secret(secret) => secret.run(printer, cancel).await,
+            Self::Add(add) => add.run(printer).await,
+            Self::Remove(remove) => remove.run(printer).await,
+            Self::Refresh(refresh) => refresh.run(printer).await,
+            Self::Pack(pack) => pack.run(printer).await,
+            Self::Cache(cache) => cache.run(printer).await,
+            Self::Doctor(doctor) => doctor.run(printer).await,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! `toolwit search`: which tools do something.
+
+use serde_json::json;
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::input::limits::LimitFlags;
+use crate::input::plugins::PluginFlags;
+use crate::output::page::{FAINT, NAME, Page, first_sentence};
+use crate::output::printer::{Format, Printer};
+use toolwit::registry::{Cutoff, Hit, Query, Registry};
+
+/// Find tools by what they do
+///
+/// Words count in any form, wherever a tool has them: in its name, its description, its parameters, its manifest. A tool
+/// that is named is always found. Nothing is compiled and no guest code runs.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Search {
+    /// What the tool should do, in a few words
+    #[arg(required = true)]
+    query: Vec<String>,
+    /// The most tools to show
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    hits: usize,
+    #[command(flatten)]
+    plugins: PluginFlags,
+}
+
+impl Search {
+    pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
+        let host = self.plugins.load(&LimitFlags::default()).await?;
+        let query = Query::new(self.query.join(" "))
+            .hits_max(self.hits)
+            .cutoff(Cutoff::None);
+        let registry = host.registry();
+        let hits = registry.search(&query, |_| true);
+        match printer.format() {
+            Format::Json => {
+                let document = |hit: &Hit| {
+                    let plugin = registry.plugin_of(&hit.id).map(|plugin| plugin.name());
+                    json!({"tool": hit.id, "plugin": plugin, "score": hit.score})
+                };
+                printer.document(&json!({"hits": hits.iter().map(document).collect::<Vec<_>>()}))?;
+            }
+            Format::Human => {
+                printer.data(&page(&registry, &hits))?;
+                if hits.is_empty() {
+                    printer.hint("no tool has these words; `toolwit list` shows all that there are");
+                }
+            }
+        }
+        Ok(Exit::Success)
+    }
+}
+
+fn page(registry: &Registry, hits: &[Hit]) -> Page {
+    let width = hits.iter().map(|hit| hit.name.len()).max().unwrap_or(0);
+    let mut page = Page::new();
+    for hit in hits {
+        let told = registry
+            .definition(&hit.id)
+            .map(|tool| first_sentence(&tool.description));
+        page.styled(NAME, format_args!("{:width$}", hit.name))
+            .text("  ")
+            .text(told.unwrap_or_default())
+            .text("  ")
+            .styled(FAINT, &hit.id)
+            .end();
+    }
+    page
+}

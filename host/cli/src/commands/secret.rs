@@ -1,0 +1,98 @@
+//! `toolwit secret`: the secret store.
+
+use clap::Subcommand;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use zeroize::Zeroizing;
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::input::call_arguments::read_text;
+use crate::input::secrets::SecretFlags;
+use crate::output::page::Page;
+use crate::output::printer::{Format, Printer};
+use toolwit::sandbox::{SecretError, SecretStore};
+use toolwit::{Error, ErrorKind, Phase};
+
+/// The longest value that is read from standard input, in bytes.
+const VALUE_BYTES_MAX: u64 = 64 << 10;
+
+const EXAMPLES: &str = "\
+Examples:
+  printf %s \"$KEY\" | toolwit secret set weather-key
+  toolwit secret list";
+
+/// Manage the secrets that grants send
+///
+/// A value is read from standard input, not from the command line, where other users could see it. It is never shown.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Secret {
+    #[command(subcommand)]
+    action: Action,
+    #[command(flatten)]
+    secrets: SecretFlags,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Store a value from standard input
+    Set {
+        /// Name of the secret, as grants use it
+        name: String,
+    },
+    /// List the names of all secrets
+    List,
+    /// Remove a secret
+    Remove {
+        /// Name of the secret
+        name: String,
+    },
+}
+
+impl Secret {
+    pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
+        let store = SecretStore::new(self.secrets.path()?);
+        match self.action {
+            Action::Set { name } => {
+                let value = Zeroizing::new(read_text("-".to_owned(), VALUE_BYTES_MAX, cancel).await?);
+                store
+                    .set(&name, value.trim_end_matches(['\r', '\n']))
+                    .map_err(to_error)?;
+                report(printer, "set", &name)?;
+            }
+            Action::List => {
+                let names = store.names().map_err(to_error)?;
+                if printer.format() == Format::Json {
+                    printer.document(&json!({ "secrets": names }))?;
+                } else {
+                    let mut page = Page::new();
+                    for name in names {
+                        page.text(name).end();
+                    }
+                    printer.data(&page)?;
+                }
+            }
+            Action::Remove { name } => {
+                let existed = store.remove(&name).map_err(to_error)?;
+                report(printer, if existed { "removed" } else { "does not exist" }, &name)?;
+            }
+        }
+        Ok(Exit::Success)
+    }
+}
+
+fn report(printer: Printer, done: &str, name: &str) -> Result<(), Failure> {
+    if printer.format() == Format::Json {
+        return printer.document(&json!({ "secret": name, "done": done }));
+    }
+    let mut page = Page::new();
+    page.text(name).text(": ").text(done).end();
+    printer.message(&page);
+    Ok(())
+}
+
+fn to_error(error: SecretError) -> Error {
+    let message = error.to_string();
+    Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
+}

@@ -1,0 +1,100 @@
+//! `toolwit show`: one tool whole.
+
+use serde::Serialize;
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::input::limits::LimitFlags;
+use crate::input::plugins::PluginFlags;
+use crate::input::tool_lookup::{find_method, find_tool};
+use crate::output::definition;
+use crate::output::page::Page;
+use crate::output::printer::{Format, Printer};
+use crate::output::schema;
+use toolwit::Error;
+use toolwit::Toolwit;
+use toolwit::registry::Registry;
+use toolwit::sandbox::{EntityType, Plugin, Scope};
+use toolwit::tool::{ToolDefinition, ToolId};
+
+/// Show one tool whole: what it does, takes and gives
+///
+/// A method of an entity, such as `customer_get_average_spend`, is shown in the form that takes the entity's id.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Show {
+    /// The tool's name or id, as `toolwit list` shows them
+    tool: String,
+    #[command(flatten)]
+    plugins: PluginFlags,
+}
+
+/// A tool with the entities that come out of it.
+#[derive(Serialize)]
+struct Shown<'a> {
+    plugin: &'a str,
+    #[serde(flatten)]
+    definition: &'a ToolDefinition,
+    entities: Vec<&'a EntityType>,
+}
+
+impl Show {
+    pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
+        let host = self.plugins.load(&LimitFlags::default()).await?;
+        let registry = host.registry();
+        let (plugin, definition) = find(&host, &registry, &self.tool)?;
+        let shown = Shown {
+            plugin: plugin.name(),
+            definition,
+            entities: entities_of(plugin, definition),
+        };
+        match printer.format() {
+            Format::Json => printer.document(&shown)?,
+            Format::Human => printer.data(&page(&shown))?,
+        }
+        Ok(Exit::Success)
+    }
+}
+
+fn find<'a>(host: &Toolwit, registry: &'a Registry, wanted: &str) -> Result<(&'a Plugin, &'a ToolDefinition), Error> {
+    let id = match find_tool(host, &host.tools(&Scope::new()), wanted) {
+        Ok(tool) => tool.definition().id.clone(),
+        Err(error) => match find_method(registry, wanted) {
+            Some(method) => return Ok((method.plugin, method.definition)),
+            None => return Err(error),
+        },
+    };
+    by_id(registry, &id).ok_or_else(|| {
+        let message = format!("the tool `{id}` belongs to no plugin");
+        Error::new(toolwit::ErrorKind::Internal, toolwit::Phase::Search, message)
+    })
+}
+
+fn by_id<'a>(registry: &'a Registry, id: &ToolId) -> Option<(&'a Plugin, &'a ToolDefinition)> {
+    registry.plugins().find_map(|plugin| {
+        let tools = &plugin.inspection().tools;
+        tools.iter().find(|tool| tool.id == *id).map(|tool| (&**plugin, tool))
+    })
+}
+
+fn entities_of<'a>(plugin: &'a Plugin, definition: &ToolDefinition) -> Vec<&'a EntityType> {
+    let mut names = Vec::new();
+    if let Some(output) = &definition.output_schema {
+        schema::entities(output, &mut names);
+    }
+    let entities = plugin.inspection().entities.iter();
+    entities
+        .filter(|entity| names.contains(&entity.name.as_str()))
+        .collect()
+}
+
+fn page(shown: &Shown<'_>) -> Page {
+    let mut page = Page::new();
+    definition::whole(&mut page, shown.definition);
+    if !shown.entities.is_empty() {
+        page.title("Entities in the result, whose methods become tools");
+        for entity in &shown.entities {
+            definition::entity(&mut page, entity, 2);
+        }
+    }
+    page
+}

@@ -1,0 +1,146 @@
+//! The command line: global options, subcommands and the report of wrong usage.
+
+use std::ffi::{OsStr, OsString};
+
+use clap::error::ErrorKind as ClapErrorKind;
+use clap::{ArgAction, Args, Parser};
+
+use crate::commands::Command;
+use crate::exit::Exit;
+use crate::output::printer::{Format, Printer, Verbosity};
+use toolwit::{Error, ErrorKind, Phase};
+
+const EXAMPLES: &str = "\
+Examples:
+  toolwit demo                                           a scripted conversation, without a key or network
+  toolwit build greet --out tools                        build a plugin from source
+  toolwit list --plugins tools                           list the tools of a plugin directory
+  toolwit call add '{\"a\": 1, \"b\": 2}' --plugins tools    call a tool without a model
+  toolwit inspect tools/calc.wasm                        show the exports and imports of a component
+  toolwit add calc.wasm                                  copy a component into the directory `tools`
+  toolwit doctor                                         diagnose the installation
+  toolwit run \"What is 2/3?\" --model openai:gpt-5        ask a model that has the tools in ./tools
+
+Exit codes:
+  0    success
+  1    the tool or the model returned an error
+  2    wrong usage or configuration
+  3    a plugin could not be built or loaded
+  4    stopped by a limit or a missing grant
+  130  interrupted";
+
+/// Run tools for AI agents as sandboxed WebAssembly components
+///
+/// A tool is a function that a component exports. Put `weather.wasm` into a plugin directory and its functions are tools.
+/// Each call runs in its own sandbox with limits on time, memory and output.
+#[derive(Debug, Parser)]
+#[command(name = "toolwit", version, after_help = EXAMPLES, arg_required_else_help = true, max_term_width = 100)]
+pub(crate) struct CommandLine {
+    #[command(flatten)]
+    pub(crate) output: OutputFlags,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The format and verbosity of the output.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputFlags {
+    /// Print one JSON document to standard output, also on failure
+    #[arg(long, global = true)]
+    json: bool,
+    /// Verbose diagnostics: resource usage and guest output (-vv: debug log)
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    verbose: u8,
+    /// Print nothing but errors to standard error
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+}
+
+impl OutputFlags {
+    pub(crate) fn printer(self) -> Printer {
+        let format = if self.json { Format::Json } else { Format::Human };
+        let verbosity = match self.verbose {
+            _ if self.quiet => Verbosity::Quiet,
+            0 => Verbosity::Normal,
+            1 => Verbosity::Verbose,
+            _ => Verbosity::Debug,
+        };
+        Printer::new(format, verbosity)
+    }
+}
+
+/// Prints requested help to standard output, or reports wrong usage.
+pub(crate) fn report_parse_error(error: &clap::Error, raw: &[OsString]) -> Exit {
+    let is_help = matches!(
+        error.kind(),
+        ClapErrorKind::DisplayHelp
+            | ClapErrorKind::DisplayVersion
+            | ClapErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    if is_help && !wants_json(raw) {
+        // Requested help is data and goes to standard output. A closed pipe is not an error.
+        let help = error.render();
+        let mut stdout = anstream::AutoStream::auto(std::io::stdout().lock());
+        let _ = std::io::Write::write_all(&mut stdout, help.ansi().to_string().as_bytes());
+        return Exit::Success;
+    }
+    if wants_json(raw) {
+        let error = if is_help {
+            usage_error("help is not available as JSON", Some("remove `--json`"))
+        } else {
+            from_clap(error)
+        };
+        let _ = Printer::new(Format::Json, Verbosity::Quiet).error(&error);
+        return Exit::Usage;
+    }
+    let _ = error.print();
+    Exit::Usage
+}
+
+/// Returns whether `--json` is among the arguments of a command line that could not be parsed.
+fn wants_json(raw: &[OsString]) -> bool {
+    raw.iter()
+        .skip(1)
+        .take_while(|argument| *argument != "--")
+        .any(|argument| argument == OsStr::new("--json"))
+}
+
+/// Converts an error of the parser: its first paragraph becomes the message, its tip the suggestion.
+fn from_clap(error: &clap::Error) -> Error {
+    let rendered = error.render().to_string();
+    let paragraph: Vec<_> = rendered
+        .lines()
+        .take_while(|line| !line.trim().is_empty())
+        .map(str::trim)
+        .collect();
+    let message = paragraph.join(" ");
+    let tip = rendered.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+    usage_error(message.trim_start_matches("error: "), tip)
+}
+
+fn usage_error(message: &str, suggestion: Option<&str>) -> Error {
+    Error::new(ErrorKind::Configuration, Phase::Registry, message)
+        .with_suggestion(suggestion.unwrap_or("`toolwit help` lists the commands"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn a_usage_error_keeps_message_and_tip_of_the_parser() {
+        let error = CommandLine::try_parse_from(["toolwit", "lst"]).unwrap_err();
+        let error = from_clap(&error);
+        assert_eq!(error.message, "unrecognized subcommand 'lst'");
+        assert_eq!(error.suggestion.as_deref(), Some("a similar subcommand exists: 'list'"));
+    }
+}

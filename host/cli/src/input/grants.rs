@@ -1,0 +1,59 @@
+//! The grants file that a command uses.
+
+use std::path::PathBuf;
+
+use super::configuration::configuration_file;
+use super::environment::variable;
+use toolwit::grants::Grants;
+use toolwit::sandbox::GrantsFile;
+use toolwit::{Error, ErrorKind, Phase};
+
+/// The variable that names the file when no option does.
+const VARIABLE: &str = "TOOLWIT_GRANTS";
+
+/// Options for the grants file.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct GrantFlags {
+    /// Path to the grants file [env: TOOLWIT_GRANTS] [default: toolwit/grants.toml in the configuration directory]
+    #[arg(long = "grants", value_name = "FILE")]
+    grants_file: Option<PathBuf>,
+}
+
+impl GrantFlags {
+    /// Returns the file, which need not exist.
+    pub(crate) fn file(&self) -> Result<GrantsFile, Error> {
+        self.path().map(GrantsFile::new)
+    }
+
+    /// Returns the path of the file.
+    pub(crate) fn path(&self) -> Result<PathBuf, Error> {
+        match self.named() {
+            Some(path) => Ok(path),
+            None => configuration_file("grants.toml"),
+        }
+    }
+
+    /// Returns the file that plugins run under. A named file must exist; the default one need not.
+    pub(crate) fn existing(&self) -> Option<PathBuf> {
+        self.named()
+            .or_else(|| configuration_file("grants.toml").ok().filter(|file| file.exists()))
+    }
+
+    /// Reads the grants that plugins run under.
+    pub(crate) fn read(&self) -> Result<Grants, Error> {
+        let Some(path) = self.existing() else {
+            return Ok(Grants::default());
+        };
+        if !path.exists() {
+            let message = format!("the grants file {} does not exist", path.display());
+            return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message));
+        }
+        Ok(GrantsFile::new(path).read()?)
+    }
+
+    fn named(&self) -> Option<PathBuf> {
+        self.grants_file
+            .clone()
+            .or_else(|| variable(VARIABLE).map(PathBuf::from))
+    }
+}

@@ -1,0 +1,13 @@
+//! What a command reads: arguments, files, standard input and the environment.
+
+pub(crate) mod call_arguments;
+pub(crate) mod code_cache;
+pub(crate) mod command_line;
+pub(crate) mod configuration;
+pub(crate) mod environment;
+pub(crate) mod grants;
+pub(crate) mod limits;
+pub(crate) mod plugins;
+pub(crate) mod secrets;
+pub(crate) mod store;
+pub(crate) mod tool_lookup;

@@ -1,0 +1,103 @@
+//! Finding the tool that a person named.
+
+use std::sync::Arc;
+
+use crate::hint::discovery_error;
+use toolwit::Toolwit;
+use toolwit::registry::Registry;
+use toolwit::sandbox::{EntityType, Plugin};
+use toolwit::tool::{Tool, ToolDefinition};
+use toolwit::{Error, ErrorKind, Phase};
+
+/// Finds a tool that can be called, by its id or name.
+///
+/// # Errors
+/// What [`Toolwit::find`] says; the reason why its package is broken, where that keeps the tool away; and
+/// [`ErrorKind::ToolUnavailable`] for a method of an entity.
+pub(crate) fn find_tool(host: &Toolwit, tools: &[Arc<dyn Tool>], wanted: &str) -> Result<Arc<dyn Tool>, Error> {
+    host.find(tools, wanted).map_err(|error| match error.kind {
+        ErrorKind::UnknownTool => with_reason(error, host, wanted),
+        _ => error,
+    })
+}
+
+/// A method of an entity, in the form that takes the entity's id.
+pub(crate) struct Method<'a> {
+    pub(crate) plugin: &'a Arc<Plugin>,
+    pub(crate) entity: &'a EntityType,
+    pub(crate) definition: &'a ToolDefinition,
+}
+
+/// Finds a method of an entity by its id or name.
+pub(crate) fn find_method<'a>(registry: &'a Registry, wanted: &str) -> Option<Method<'a>> {
+    registry.plugins().find_map(|plugin| {
+        plugin.inspection().entities.iter().find_map(|entity| {
+            let is_wanted = |method: &&ToolDefinition| method.id.as_str() == wanted || method.name() == wanted;
+            entity.methods.iter().find(is_wanted).map(|definition| Method {
+                plugin,
+                entity,
+                definition,
+            })
+        })
+    })
+}
+
+/// Says why a tool is not there, as far as that is known better than by its name.
+pub(crate) fn with_reason(unknown: Error, host: &Toolwit, wanted: &str) -> Error {
+    let registry = host.registry();
+    if let Some(method) = find_method(&registry, wanted) {
+        return needs_entity(&method);
+    }
+    let packages = registry.packages();
+    let broken: Vec<_> = packages
+        .iter()
+        .filter_map(|package| {
+            Some((
+                package.name.as_str(),
+                package.reason().cloned().or_else(|| discovery_error(package))?,
+            ))
+        })
+        .collect();
+    let Some((_, first)) = broken.first() else {
+        return unknown;
+    };
+    // An id begins with its plugin's name, and a plugin of one function is often called by its own.
+    let owner = wanted.split(['/', '#']).next();
+    if let Some((_, reason)) = broken.iter().find(|(name, _)| Some(*name) == owner) {
+        return Error::clone(reason);
+    }
+    if broken.len() == packages.len() {
+        return Error::clone(first);
+    }
+    let state = match packages.iter().any(|package| discovery_error(package).is_some()) {
+        true => "broken or were not asked for their tools",
+        false => "broken",
+    };
+    let names: Vec<_> = broken.iter().map(|(name, _)| format!("`{name}`")).collect();
+    let hint = unknown
+        .suggestion
+        .as_deref()
+        .unwrap_or_default()
+        .trim_end_matches(['.', ' ']);
+    let end = if hint.is_empty() || hint.ends_with('?') {
+        ""
+    } else {
+        "."
+    };
+    let hint = format!(
+        "{hint}{end} Plugins that are {state}, so that their tools are missing: {}",
+        names.join(", ")
+    );
+    Error::new(unknown.kind, unknown.phase, unknown.message.clone()).with_suggestion(hint.trim_start())
+}
+
+fn needs_entity(method: &Method<'_>) -> Error {
+    let entity = &method.entity.name;
+    let message = format!("it is a method of a `{entity}`, and there is none yet");
+    Error::new(ErrorKind::ToolUnavailable, Phase::Validate, message)
+        .with_plugin(method.plugin.name())
+        .with_tool(method.definition.id.as_str())
+        .with_suggestion(format!(
+            "call a tool that returns a `{entity}` first; `--script FILE` plays several calls in one conversation"
+        ))
+}

@@ -1,0 +1,78 @@
+//! Tools and entities as people read them.
+
+use crate::output::page::{FAINT, NAME, Page, first_sentence};
+use crate::output::schema;
+use toolwit::sandbox::EntityType;
+use toolwit::tool::ToolDefinition;
+
+/// Writes a tool in a line and the beginning of its description.
+pub(crate) fn summary(page: &mut Page, definition: &ToolDefinition, indent: usize) {
+    signature(page, definition, indent);
+    page.indent(indent + 4)
+        .styled(FAINT, first_sentence(&definition.description))
+        .end();
+}
+
+/// Writes an entity with its methods.
+pub(crate) fn entity(page: &mut Page, entity: &EntityType, indent: usize) {
+    page.indent(indent).styled(NAME, &entity.name).end();
+    if let Some(description) = &entity.description {
+        page.block(indent + 4, FAINT, description);
+    }
+    for method in &entity.methods {
+        summary(page, method, indent + 4);
+    }
+}
+
+/// Writes a tool whole.
+pub(crate) fn whole(page: &mut Page, definition: &ToolDefinition) {
+    page.styled(NAME, definition.name()).end();
+    page.styled(FAINT, &definition.id).end();
+    page.gap().block(0, anstyle::Style::new(), &definition.description);
+    page.title("Arguments");
+    match definition.input_schema["properties"].as_object() {
+        Some(properties) if !properties.is_empty() => schema::properties(page, &definition.input_schema, 2),
+        _ => {
+            page.indent(2).styled(FAINT, "none").end();
+        }
+    }
+    page.title("Result");
+    match &definition.output_schema {
+        Some(output) => {
+            page.indent(2).text(schema::phrase(output)).end();
+            schema::docs(page, output, 4);
+            if let Some(object) = schema::object_within(output) {
+                schema::properties(page, object, 4);
+            }
+        }
+        None => {
+            page.indent(2).styled(FAINT, "not declared").end();
+        }
+    }
+}
+
+/// `search_customer(name: string, limit?: integer (0 to 9)) → entity customer`.
+fn signature(page: &mut Page, definition: &ToolDefinition, indent: usize) {
+    page.indent(indent).styled(NAME, definition.name()).text("(");
+    let required = definition.input_schema["required"].as_array();
+    if let Some(properties) = definition.input_schema["properties"].as_object() {
+        for (index, (name, property)) in properties.iter().enumerate() {
+            let is_required = required.is_some_and(|required| required.iter().any(|other| other == name));
+            let separator = if index > 0 { ", " } else { "" };
+            let mark = if is_required { "" } else { "?" };
+            page.text(format_args!(
+                "{separator}{name}{mark}: {}",
+                schema::phrase_of_property(property, is_required)
+            ));
+        }
+    }
+    page.text(")");
+    if let Some(output) = definition
+        .output_schema
+        .as_deref()
+        .filter(|output| output["type"] != "null")
+    {
+        page.text(" → ").text(schema::phrase(output));
+    }
+    page.end();
+}

@@ -1,0 +1,12 @@
+//! What a command prints: pages for people, JSON documents for programs.
+
+pub(crate) mod atomic_file;
+pub(crate) mod conversation;
+pub(crate) mod definition;
+pub(crate) mod logging;
+pub(crate) mod package;
+pub(crate) mod page;
+pub(crate) mod printer;
+pub(crate) mod progress;
+pub(crate) mod schema;
+pub(crate) mod tool_output;

@@ -1,0 +1,123 @@
+//! A plugin as `list` and `inspect` write it in JSON.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde::Serialize;
+
+use toolwit::Error;
+use toolwit::Toolwit;
+use toolwit::registry::{Manifest, Package, TOOLS_NOT_DISCOVERED, Tier};
+use toolwit::sandbox::{CodeCache, CompileStatus, Inspection, Plugin};
+use toolwit::tool::ToolDefinition;
+
+/// `{"name", "path", "digest", "version", "tier", "status", "reason", "code", "tools"}`.
+#[derive(Debug, Serialize)]
+pub(crate) struct PackageDocument<'a> {
+    name: &'a str,
+    path: String,
+    digest: Option<&'a str>,
+    version: Option<&'a str>,
+    tier: Tier,
+    status: Status,
+    reason: Option<Cow<'a, str>>,
+    /// How far its machine code is.
+    code: &'static str,
+    tools: &'a [ToolDefinition],
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Status {
+    Ready,
+    /// It tells tools when it runs, and was not asked for them yet or told none that can be used.
+    Unasked,
+    Broken,
+}
+
+impl<'a> PackageDocument<'a> {
+    /// Describes a package of a plugin directory.
+    pub(crate) fn of(package: &'a Package, code: &CodeStates) -> Self {
+        let inspection = package.plugin().map(|plugin| &**plugin.inspection());
+        let manifest = package.manifest.as_deref();
+        let document = Self::new(&package.name, &package.path, inspection, manifest, package.reason());
+        Self {
+            code: package
+                .plugin()
+                .map_or(CompileStatus::NotStarted.word(), |plugin| code.of(plugin)),
+            reason: match package.discovery_error() {
+                Some(unasked) => Some(Cow::Owned(unasked.message.clone())),
+                None => document.reason,
+            },
+            ..document
+        }
+    }
+
+    /// Describes a component that was inspected, and may be unusable all the same.
+    pub(crate) fn new(
+        name: &'a str,
+        path: &Path,
+        inspection: Option<&'a Inspection>,
+        manifest: Option<&'a Manifest>,
+        reason: Option<&'a Error>,
+    ) -> Self {
+        let (status, reason) = match (reason, inspection) {
+            (Some(error), _) => (Status::Broken, Some(Cow::Borrowed(error.message.as_str()))),
+            (None, Some(inspection)) if inspection.dynamic_tools().is_undiscovered() => {
+                (Status::Unasked, Some(Cow::Borrowed(TOOLS_NOT_DISCOVERED)))
+            }
+            (None, _) => (Status::Ready, None),
+        };
+        Self {
+            name,
+            path: path.display().to_string(),
+            digest: inspection.map(|inspection| inspection.digest.as_str()),
+            version: manifest.and_then(|manifest| manifest.version.as_deref()),
+            tier: manifest.map(Manifest::tier).unwrap_or_default(),
+            status,
+            reason,
+            code: CompileStatus::NotStarted.word(),
+            tools: inspection.map_or(&[], |inspection| &inspection.tools),
+        }
+    }
+
+    /// Adds how far its machine code is.
+    pub(crate) fn with_code(mut self, code: &'static str) -> Self {
+        self.code = code;
+        self
+    }
+}
+
+/// Which components have machine code, here or in the cache.
+pub(crate) struct CodeStates {
+    cached: BTreeSet<String>,
+}
+
+impl CodeStates {
+    pub(crate) fn of_host(host: &Toolwit) -> Self {
+        Self::in_cache(host.runtime().code_cache())
+    }
+
+    pub(crate) fn in_cache(cache: Option<&CodeCache>) -> Self {
+        let cached = cache.and_then(|cache| cache.digests().ok());
+        Self {
+            cached: cached.unwrap_or_default(),
+        }
+    }
+
+    /// Says how far the machine code of a component is that nobody runs.
+    pub(crate) fn of_digest(&self, digest: &str) -> &'static str {
+        match self.cached.contains(digest) {
+            true => "compiled",
+            false => CompileStatus::NotStarted.word(),
+        }
+    }
+
+    fn of(&self, plugin: &Plugin) -> &'static str {
+        match plugin.compile_status() {
+            CompileStatus::NotStarted => self.of_digest(plugin.digest()),
+            status => status.word(),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Text for people.
+
+use std::fmt::{self, Display, Write};
+
+use anstyle::{AnsiColor, Style};
+
+use toolwit::tool::text::printable;
+
+/// Titles of sections.
+pub(crate) const TITLE: Style = Style::new().bold();
+/// Names of plugins and tools.
+pub(crate) const NAME: Style = AnsiColor::Cyan.on_default().bold();
+/// What is good to know and easy to skip.
+pub(crate) const FAINT: Style = Style::new().dimmed();
+/// Good news.
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default().bold();
+/// Bad news.
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+/// What could be better.
+pub(crate) const WARN: Style = AnsiColor::Yellow.on_default().bold();
+
+/// Text under construction.
+///
+/// Whatever is put in loses its control characters, so that no text of a plugin, a model or a file paints on the terminal;
+/// the page adds the colours itself, and the printer takes them out again where there is no terminal.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Page(String);
+
+impl Page {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds text.
+    pub(crate) fn text(&mut self, text: impl Display) -> &mut Self {
+        self.0.push_str(&printable(&text.to_string()));
+        self
+    }
+
+    /// Adds text that may have come from outside: what follows a line break in it is indented, so that it begins no line that
+    /// looks like the host's own.
+    pub(crate) fn quoted(&mut self, text: impl Display) -> &mut Self {
+        self.0.push_str(&printable(&text.to_string()).replace('\n', "\n    "));
+        self
+    }
+
+    /// Adds text in a style.
+    pub(crate) fn styled(&mut self, style: Style, text: impl Display) -> &mut Self {
+        // Writing to a string does not fail.
+        let _ = write!(self.0, "{style}{}{style:#}", printable(&text.to_string()));
+        self
+    }
+
+    /// Ends the line.
+    pub(crate) fn end(&mut self) -> &mut Self {
+        self.0.push('\n');
+        self
+    }
+
+    /// Adds the lines of a text, each behind `indent` spaces.
+    pub(crate) fn block(&mut self, indent: usize, style: Style, text: &str) -> &mut Self {
+        for line in text.lines() {
+            if !line.trim().is_empty() {
+                self.indent(indent).styled(style, line.trim_end());
+            }
+            self.end();
+        }
+        self
+    }
+
+    /// Adds a title on a line of its own, after an empty line unless it is the first.
+    pub(crate) fn title(&mut self, title: &str) -> &mut Self {
+        self.gap().styled(TITLE, title).end()
+    }
+
+    /// Leaves a line empty, unless nothing is there yet.
+    pub(crate) fn gap(&mut self) -> &mut Self {
+        if !self.0.is_empty() {
+            self.end();
+        }
+        self
+    }
+
+    /// Adds spaces.
+    pub(crate) fn indent(&mut self, columns: usize) -> &mut Self {
+        self.0.extend(std::iter::repeat_n(' ', columns));
+        self
+    }
+}
+
+impl Display for Page {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Returns the first sentence of a description: what fits into a list.
+pub(crate) fn first_sentence(text: &str) -> &str {
+    let line = text.trim_start().lines().next().unwrap_or_default().trim_end();
+    line.find(". ").map_or(line, |at| &line[..=at])
+}
+
+/// Writes a number of bytes as people like it: about.
+pub(crate) fn size(bytes: u64) -> String {
+    const KIB: u64 = 1 << 10;
+    const MIB: u64 = 1 << 20;
+    const GIB: u64 = 1 << 30;
+    match bytes {
+        0..KIB => format!("{bytes} bytes"),
+        KIB..MIB => format!("{} KiB", bytes.div_ceil(KIB)),
+        MIB..GIB => format!("{}.{} MiB", bytes / MIB, bytes % MIB * 10 / MIB),
+        _ => format!("{}.{} GiB", bytes / GIB, bytes % GIB * 10 / GIB),
+    }
+}
+
+/// Writes how many there are of what an English noun names.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // attack: C21
+    #[test]
+    fn text_that_is_put_in_cannot_paint() {
+        let mut page = Page::new();
+        page.text("\x1b[2Jclean\x07\u{9b}31m")
+            .styled(NAME, "a\x1b]0;title\x07b\u{202e}c");
+        let stripped = anstream::adapter::strip_str(&page.to_string()).to_string();
+        assert_eq!(stripped, "[2Jclean31ma]0;titlebc");
+    }
+
+    #[test]
+    fn text_that_is_quoted_begins_no_line() {
+        let mut page = Page::new();
+        page.text("error: ").quoted("oops\nok       all is well").end();
+        assert_eq!(page.to_string(), "error: oops\n    ok       all is well\n");
+    }
+
+    #[test]
+    fn the_first_sentence_ends_at_its_full_stop() {
+        assert_eq!(first_sentence("Finds 1.5 things. Slowly.\nMore."), "Finds 1.5 things.");
+        assert_eq!(first_sentence("\n  No stop\nmore"), "No stop");
+        assert_eq!(first_sentence(""), "");
+    }
+
+    #[test]
+    fn sizes_are_told_in_round_numbers() {
+        let sizes = [999, 1_024, 183_190, 1_114_112, 2 << 30].map(size);
+        assert_eq!(sizes, ["999 bytes", "1 KiB", "179 KiB", "1.0 MiB", "2.0 GiB"]);
+        assert_eq!(
+            [0, 1, 2].map(|count| counted(count, "tool")),
+            ["0 tools", "1 tool", "2 tools"]
+        );
+    }
+}

@@ -1,0 +1,181 @@
+//! Prints data to standard output and diagnostics to standard error.
+
+use std::error::Error as _;
+use std::fmt::Display;
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::hint::{limit_option, with_grant_command};
+use crate::output::page::{BAD, FAINT, GOOD, Page, WARN};
+use toolwit::tool::ExceededLimit;
+use toolwit::{Error, ErrorKind, Phase};
+
+/// The format of standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// Text for people.
+    Human,
+    /// One JSON document.
+    Json,
+}
+
+/// How many diagnostics go to standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verbosity {
+    /// Errors only.
+    Quiet,
+    /// Errors, warnings, hints and progress.
+    Normal,
+    /// Also resource usage, guest output and the library's log.
+    Verbose,
+    /// Also the library's debug log.
+    Debug,
+}
+
+/// Prints for all commands. Colours are used on terminals only, and never when `NO_COLOR` is set.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Printer {
+    format: Format,
+    verbosity: Verbosity,
+}
+
+impl Printer {
+    pub(crate) fn new(format: Format, verbosity: Verbosity) -> Self {
+        Self { format, verbosity }
+    }
+
+    pub(crate) fn format(self) -> Format {
+        self.format
+    }
+
+    pub(crate) fn verbosity(self) -> Verbosity {
+        self.verbosity
+    }
+
+    /// Prints text for people to standard output.
+    pub(crate) fn data(self, page: &Page) -> Result<(), Failure> {
+        write_stdout(&page.to_string())
+    }
+
+    /// Prints a JSON document to standard output, on one line.
+    pub(crate) fn document(self, document: &impl Serialize) -> Result<(), Failure> {
+        let text = serde_json::to_string(document).map_err(|error| {
+            let message = "the output cannot be serialised as JSON";
+            Error::new(ErrorKind::Internal, Phase::Execute, message).with_source(error)
+        })?;
+        write_stdout(&(escape_controls(&text) + "\n"))
+    }
+
+    /// Prints to standard error, unless the verbosity is quiet.
+    pub(crate) fn message(self, page: &Page) {
+        if self.verbosity >= Verbosity::Normal {
+            write_stderr(page);
+        }
+    }
+
+    /// Prints to standard error if the verbosity is at least verbose.
+    pub(crate) fn detail(self, page: &Page) {
+        if self.verbosity >= Verbosity::Verbose {
+            write_stderr(page);
+        }
+    }
+
+    /// Prints a `warning:` line.
+    pub(crate) fn warn(self, warning: impl Display) {
+        let mut page = Page::new();
+        page.styled(WARN, "warning:").text(" ").text(warning).end();
+        self.message(&page);
+    }
+
+    /// Prints a `hint:` line.
+    pub(crate) fn hint(self, hint: impl Display) {
+        let mut page = Page::new();
+        page.styled(GOOD, "hint:").text(" ").text(hint).end();
+        self.message(&page);
+    }
+
+    /// Reports the error that ended the command: as text on standard error, or as the JSON document.
+    pub(crate) fn error(self, error: &Error) -> Result<(), Failure> {
+        if self.format == Format::Json {
+            return self.document(&json!({ "ok": false, "error": with_grant_command(error).as_ref() }));
+        }
+        self.print_error(error);
+        Ok(())
+    }
+
+    /// Prints an error to standard error: message, limit, causes if verbose, and hint.
+    pub(crate) fn print_error(self, error: &Error) {
+        let error = with_grant_command(error);
+        let error = error.as_ref();
+        let mut page = Page::new();
+        page.styled(BAD, "error:").text(" ").quoted(error).end();
+        if let Some(ExceededLimit { limit, max, used, .. }) = &error.limit {
+            let option = limit_option(error).map(|option| format!(" (`{option}`)"));
+            let option = option.unwrap_or_default();
+            page.styled(
+                FAINT,
+                format_args!("limit: {limit}{option} is {max}, used or asked for: {used}"),
+            )
+            .end();
+        }
+        if self.verbosity >= Verbosity::Verbose {
+            let mut source = error.source();
+            while let Some(cause) = source {
+                page.styled(FAINT, format_args!("cause: {cause}")).end();
+                source = cause.source();
+            }
+        }
+        if let Some(suggestion) = &error.suggestion {
+            page.styled(GOOD, "hint:").text(" ").quoted(suggestion).end();
+        }
+        write_stderr(&page);
+    }
+}
+
+fn write_stdout(text: &str) -> Result<(), Failure> {
+    let mut stdout = anstream::AutoStream::auto(io::stdout().lock());
+    stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+        .map_err(Failure::Output)
+}
+
+/// Writes to standard error. A failure is ignored, because there is nowhere left to report it.
+fn write_stderr(page: &Page) {
+    let mut stderr = anstream::AutoStream::auto(io::stderr().lock());
+    let _ = stderr.write_all(page.to_string().as_bytes());
+}
+
+/// Escapes the control and bidirectional characters that JSON permits unescaped and a terminal may act on.
+///
+/// They occur only inside strings, where an escape has the same value.
+fn escape_controls(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '\u{7f}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                escaped.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
+            _ => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    // attack: C21
+    #[test]
+    fn json_output_has_no_control_characters_and_the_same_value() {
+        let value = json!({ "a\u{9b}31m": ["\x1b[2J", "\u{202e}", "é", "\u{7f}"] });
+        let text = escape_controls(&value.to_string());
+        assert!(!text.chars().any(char::is_control), "{text}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+    }
+}

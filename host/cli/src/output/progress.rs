@@ -1,0 +1,66 @@
+//! Progress of long work, on a terminal.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::output::printer::{Printer, Verbosity};
+
+/// How long work takes before progress is shown. Shorter work would only flicker.
+const DELAY: Duration = Duration::from_millis(150);
+
+const TICK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Runs the work and shows a spinner with the text while it takes long, on a terminal only and unless quiet.
+pub(crate) async fn with_spinner<T>(printer: Printer, text: &str, work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    tokio::select! {
+        biased;
+        done = &mut work => return done,
+        () = tokio::time::sleep(DELAY) => {}
+    }
+    let _spinner = Spinner::new(printer, text);
+    work.await
+}
+
+/// A progress line, which is removed on drop.
+pub(crate) struct Spinner(ProgressBar);
+
+impl Spinner {
+    pub(crate) fn new(printer: Printer, text: &str) -> Self {
+        // Draws nothing if standard error is not a terminal.
+        let bar = match printer.verbosity() {
+            Verbosity::Quiet => ProgressBar::hidden(),
+            _ => ProgressBar::new_spinner(),
+        };
+        if let Ok(style) = ProgressStyle::with_template("{spinner:.cyan} {msg} {elapsed:.dim}") {
+            bar.set_style(style);
+        }
+        let spinner = Self(bar);
+        spinner.set_text(text);
+        spinner.0.enable_steady_tick(TICK_INTERVAL);
+        spinner
+    }
+
+    /// Returns whether the line is drawn.
+    pub(crate) fn is_visible(&self) -> bool {
+        !self.0.is_hidden()
+    }
+
+    /// Replaces the text.
+    pub(crate) fn set_text(&self, text: &str) {
+        self.0.set_message(toolwit::tool::text::printable(text));
+    }
+
+    /// Hides the line while `print` runs.
+    pub(crate) fn suspend(&self, print: impl FnOnce()) {
+        self.0.suspend(print);
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}

@@ -1,0 +1,142 @@
+//! Which artifacts of a tool's results go to a sink.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::artifact_sink::ArtifactSink;
+use crate::{Arguments, Artifact, Decorator, Error, Tool, ToolContext, ToolError, ToolResult};
+
+type Filter = dyn Fn(&Artifact) -> bool + Send + Sync;
+type Transform = dyn Fn(Artifact) -> Artifact + Send + Sync;
+
+/// Which artifacts go to a sink, and in what form. The filter sees them before the transform.
+///
+/// ```
+/// use serde_json::Value;
+/// use toolwit_core::{Artifact, BlackboardSink, ArtifactCapture};
+///
+/// let documents = ArtifactCapture::to(BlackboardSink)
+///     .of_kind("SearchResult")
+///     .filter(|result| result.value["score"].as_f64() > Some(0.5))
+///     .transform(|result| Artifact::new("Document", result.value["document"].clone()));
+/// # let _ = documents;
+/// ```
+#[derive(Clone)]
+pub struct ArtifactCapture {
+    sink: Arc<dyn ArtifactSink>,
+    filters: Vec<Arc<Filter>>,
+    transforms: Vec<Arc<Transform>>,
+}
+
+impl ArtifactCapture {
+    /// Takes all artifacts as they are.
+    #[must_use]
+    pub fn to(sink: impl ArtifactSink + 'static) -> Self {
+        Self {
+            sink: Arc::new(sink),
+            filters: Vec::new(),
+            transforms: Vec::new(),
+        }
+    }
+
+    /// Takes only artifacts of a type, by its simple or its full name.
+    #[must_use]
+    pub fn of_kind(self, kind: impl Into<String>) -> Self {
+        let kind = kind.into();
+        self.filter(move |artifact| artifact.is_a(&kind))
+    }
+
+    /// Takes only artifacts that pass.
+    #[must_use]
+    pub fn filter(mut self, filter: impl Fn(&Artifact) -> bool + Send + Sync + 'static) -> Self {
+        self.filters.push(Arc::new(filter));
+        self
+    }
+
+    /// Changes artifacts on their way to the sink. The result keeps them as they are.
+    #[must_use]
+    pub fn transform(mut self, transform: impl Fn(Artifact) -> Artifact + Send + Sync + 'static) -> Self {
+        self.transforms.push(Arc::new(transform));
+        self
+    }
+
+    fn take(&self, artifact: &Artifact, context: &ToolContext) -> Result<(), Error> {
+        if !self.filters.iter().all(|filter| filter(artifact)) {
+            return Ok(());
+        }
+        let changed = self
+            .transforms
+            .iter()
+            .fold(artifact.clone(), |artifact, transform| transform(artifact));
+        self.sink.take(&changed, context)
+    }
+}
+
+/// Hands the artifacts of results on.
+pub(crate) struct Capturing(ArtifactCapture);
+
+impl Capturing {
+    pub(crate) fn new(capture: ArtifactCapture) -> Self {
+        Self(capture)
+    }
+}
+
+#[async_trait]
+impl Decorator for Capturing {
+    async fn call(
+        &self,
+        tool: &dyn Tool,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        let mut result = tool.call(arguments, context).await?;
+        for artifact in &result.artifacts {
+            if let Err(error) = self.0.take(artifact, context) {
+                tracing::warn!(tool = %tool.definition().id, %error, "an artifact was not kept");
+                result
+                    .for_llm
+                    .push_str(&format!("\n[an artifact was not kept: {error}]"));
+            }
+        }
+        Ok(result)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{CompositeSink, ListSink};
+
+    fn page(score: u32) -> Artifact {
+        Artifact::new("web::Page", json!({ "score": score }))
+    }
+
+    // accept: 80
+    #[test]
+    fn artifacts_are_filtered_then_changed_then_taken_by_each_sink() {
+        let (first, second) = (ListSink::new(), ListSink::new());
+        let refusing = |_: &Artifact| Err(Error::from(ToolError::invalid_arguments("no room")));
+        let sinks = CompositeSink::new()
+            .and(first.clone())
+            .and(refusing)
+            .and(second.clone());
+        let capture = ArtifactCapture::to(sinks)
+            .of_kind("Page")
+            .filter(|page| page.value["score"].as_u64() > Some(1))
+            .transform(|page| Artifact::new("Score", page.value["score"].clone()));
+        let context = ToolContext::new();
+        assert!(capture.take(&page(1), &context).is_ok());
+        assert!(
+            capture
+                .take(&Artifact::new("Other", json!({"score": 9})), &context)
+                .is_ok()
+        );
+        assert!(capture.take(&page(2), &context).is_err(), "a refusal is told");
+        assert_eq!(first.artifacts(), [Artifact::new("Score", json!(2))]);
+        assert_eq!(second.artifacts(), first.artifacts());
+    }
+}

@@ -1,0 +1,163 @@
+//! The objects with an identity that tools handed over, for an application to show.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{Artifact, ArtifactCapture, DecoratedTool, Tool, ToolExt};
+
+/// How many assets a tracker keeps; the oldest go first. A person looks at far fewer.
+const ASSETS_MAX: usize = 1_000;
+
+/// An artifact that says who it is.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Asset {
+    /// The artifact's `id`.
+    pub id: String,
+    /// The artifact.
+    #[serde(flatten)]
+    pub artifact: Artifact,
+}
+
+/// Keeps the assets that tools return: artifacts whose value has an `id`. All copies share what they keep.
+///
+/// The same asset again takes the place of the one that is there, as the newest.
+///
+/// ```
+/// use toolwit_core::{AssetTracker, Tool};
+///
+/// # fn example(compose: impl Tool + 'static) -> impl Tool {
+/// let assets = AssetTracker::new();
+/// let compose = assets.add_returned_assets(compose, |asset| asset.artifact.is_a("Concert"));
+/// # compose }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct AssetTracker {
+    assets: Arc<Mutex<VecDeque<Asset>>>,
+}
+
+impl AssetTracker {
+    /// Makes an empty tracker.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Keeps the assets of a tool's results that pass the filter.
+    #[must_use]
+    pub fn add_returned_assets(
+        &self,
+        tool: impl Tool + 'static,
+        filter: impl Fn(&Asset) -> bool + Send + Sync + 'static,
+    ) -> DecoratedTool {
+        let tracker = self.clone();
+        tool.capture_artifacts(ArtifactCapture::to(move |artifact: &Artifact| {
+            if let Some(asset) = asset_of(artifact).filter(|asset| filter(asset)) {
+                tracker.add(asset);
+            }
+            Ok(())
+        }))
+    }
+
+    /// Keeps the assets of several tools' results that pass the filter.
+    #[must_use]
+    pub fn add_any_returned_assets(
+        &self,
+        tools: impl IntoIterator<Item = Arc<dyn Tool>>,
+        filter: impl Fn(&Asset) -> bool + Send + Sync + 'static,
+    ) -> Vec<Arc<dyn Tool>> {
+        let filter = Arc::new(filter);
+        tools
+            .into_iter()
+            .map(|tool| {
+                let filter = filter.clone();
+                let tracked = self.add_returned_assets(tool, move |asset| filter(asset));
+                Arc::new(tracked) as Arc<dyn Tool>
+            })
+            .collect()
+    }
+
+    /// Keeps an asset.
+    pub fn add(&self, asset: Asset) {
+        let mut assets = self.lock();
+        assets.retain(|kept| kept.id != asset.id || kept.artifact.kind != asset.artifact.kind);
+        assets.push_back(asset);
+        if assets.len() > ASSETS_MAX {
+            assets.pop_front();
+        }
+    }
+
+    /// Returns what is kept, the newest last.
+    #[must_use]
+    pub fn assets(&self) -> Vec<Asset> {
+        self.lock().iter().cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Asset>> {
+        self.assets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An artifact is an asset when it has an id, as text or as a number.
+fn asset_of(artifact: &Artifact) -> Option<Asset> {
+    let id = match artifact.value.get("id")? {
+        Value::String(id) => id.clone(),
+        Value::Number(id) => id.to_string(),
+        _ => return None,
+    };
+    let artifact = artifact.clone();
+    Some(Asset { id, artifact })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{Arguments, NativeTool, ToolContext, ToolResult};
+
+    fn compose(works: &'static [u32]) -> Arc<dyn Tool> {
+        let made = NativeTool::new("compose", "", json!({"type": "object"}), move |_, _| async move {
+            let concerts = works.iter().enumerate();
+            Ok(concerts.fold(ToolResult::text("composed"), |result, (id, works)| {
+                result.with_artifact(Artifact::new("Concert", json!({"id": id, "works": works})))
+            }))
+        });
+        Arc::new(made.unwrap())
+    }
+
+    fn ids(tracker: &AssetTracker) -> Vec<String> {
+        tracker.assets().into_iter().map(|asset| asset.id).collect()
+    }
+
+    // accept: 81
+    #[tokio::test]
+    async fn assets_that_pass_the_filter_are_kept_once() {
+        let tracker = AssetTracker::new();
+        let long = |asset: &Asset| asset.artifact.value["works"].as_u64() >= Some(3);
+        let tool = tracker.add_returned_assets(compose(&[3, 1, 4]), long);
+        for _ in 0..2 {
+            let result = tool.call(Arguments::new(), &ToolContext::new()).await.unwrap();
+            assert_eq!(result.artifacts.len(), 3, "the result keeps all");
+        }
+        assert_eq!(ids(&tracker), ["0", "2"]);
+    }
+
+    // accept: 81
+    #[tokio::test]
+    async fn several_tools_are_tracked_at_once_and_what_has_no_id_is_no_asset() {
+        let tracker = AssetTracker::new();
+        let nameless = NativeTool::new("nameless", "", json!({"type": "object"}), |_, _| async {
+            Ok(ToolResult::text("").with_artifact(Artifact::new("Note", json!("hm"))))
+        });
+        let tools = [compose(&[1]), Arc::new(nameless.unwrap())];
+        for tool in tracker.add_any_returned_assets(tools, |_| true) {
+            tool.call(Arguments::new(), &ToolContext::new()).await.unwrap();
+        }
+        assert_eq!(ids(&tracker), ["0"]);
+    }
+}

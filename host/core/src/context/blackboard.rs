@@ -1,0 +1,315 @@
+//! What the tools of a process share: objects that one puts down and another picks up.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::{Artifact, Error, ErrorKind, ExceededLimit, Phase};
+
+/// The objects of a process, in the order in which they came.
+///
+/// A conversation has one, and each of its tools reaches it through [`ToolContext::blackboard`](crate::ToolContext::blackboard).
+/// The model sees none of it unless it is given tools that show it. Objects are JSON, so that native tools and plugins share
+/// them alike, and nothing that is put down changes afterwards.
+///
+/// ```
+/// use serde_json::json;
+/// use toolwit_core::{Artifact, Blackboard, MemoryBlackboard};
+///
+/// let board = MemoryBlackboard::new();
+/// board.put(Artifact::new("crm::Customer", json!({"id": "c-1"})))?;
+/// board.put_named("buyer", Artifact::new("crm::Customer", json!({"id": "c-2"})))?;
+/// assert_eq!(board.count("Customer"), 2, "a simple name is enough");
+/// assert_eq!(board.get("buyer").map(|entry| entry.value()["id"].clone()), Some(json!("c-2")));
+/// # Ok::<(), toolwit_core::Error>(())
+/// ```
+pub trait Blackboard: Send + Sync {
+    /// Puts an object down, under a name or without one. A name that is taken stands for the newest object from now on.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Resources`] when the board is full: nothing is given up unasked, since tools may wait for it.
+    fn place(&self, name: Option<&str>, object: Artifact) -> Result<(), Error>;
+
+    /// Returns everything, the oldest first.
+    fn entries(&self) -> Vec<BlackboardEntry>;
+
+    /// Makes the board of a nested process: it begins with what is here, and what is put there stays there until it is
+    /// [shared](BlackboardSharing::apply).
+    fn spawn(&self) -> Arc<dyn Blackboard>;
+
+    /// Puts an object down without a name.
+    ///
+    /// # Errors
+    /// As [`place`](Blackboard::place).
+    fn put(&self, object: Artifact) -> Result<(), Error> {
+        self.place(None, object)
+    }
+
+    /// Puts an object down under a name.
+    ///
+    /// # Errors
+    /// As [`place`](Blackboard::place).
+    fn put_named(&self, name: &str, object: Artifact) -> Result<(), Error> {
+        self.place(Some(name), object)
+    }
+
+    /// Returns the newest object of this name.
+    fn get(&self, name: &str) -> Option<BlackboardEntry> {
+        let mut entries = self.entries();
+        let at = entries.iter().rposition(|entry| entry.name() == Some(name))?;
+        Some(entries.swap_remove(at))
+    }
+
+    /// Returns the newest object of a type, by its simple or its full name.
+    fn last(&self, kind: &str) -> Option<BlackboardEntry> {
+        let mut entries = self.entries();
+        let at = entries.iter().rposition(|entry| entry.is_a(kind))?;
+        Some(entries.swap_remove(at))
+    }
+
+    /// Returns how many objects of a type there are, by its simple or its full name.
+    fn count(&self, kind: &str) -> usize {
+        self.entries().iter().filter(|entry| entry.is_a(kind)).count()
+    }
+}
+
+impl dyn Blackboard {
+    /// Returns the newest object of a Rust type that was put down with [`Artifact::of`]; none when it does not read as one.
+    #[must_use]
+    pub fn last_of<T: DeserializeOwned>(&self) -> Option<T> {
+        let entry = self.last(std::any::type_name::<T>())?;
+        serde_json::from_value(entry.value().clone()).ok()
+    }
+}
+
+/// One object on a [`Blackboard`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct BlackboardEntry {
+    name: Option<Arc<str>>,
+    object: Arc<Artifact>,
+    inherited: bool,
+}
+
+impl BlackboardEntry {
+    /// Makes an entry, for boards that are kept elsewhere.
+    #[must_use]
+    pub fn new(name: Option<&str>, object: Artifact) -> Self {
+        Self {
+            name: name.map(Arc::from),
+            object: Arc::new(object),
+            inherited: false,
+        }
+    }
+
+    /// Marks an entry as one that a nested process took over from the process around it.
+    #[must_use]
+    pub fn inherited(mut self) -> Self {
+        self.inherited = true;
+        self
+    }
+
+    /// Returns the name under which it was put down.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// Returns the full name of its type.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        &self.object.kind
+    }
+
+    /// Returns the object itself.
+    #[must_use]
+    pub fn value(&self) -> &serde_json::Value {
+        &self.object.value
+    }
+
+    /// Returns the object with its type.
+    #[must_use]
+    pub fn artifact(&self) -> &Artifact {
+        &self.object
+    }
+
+    /// Tells whether it was there when the process of this board began.
+    #[must_use]
+    pub fn is_inherited(&self) -> bool {
+        self.inherited
+    }
+
+    /// Tells whether it is of a type, by its simple or its full name.
+    #[must_use]
+    pub fn is_a(&self, kind: &str) -> bool {
+        self.object.is_a(kind)
+    }
+}
+
+/// A board in memory, bounded in entries and bytes.
+#[derive(Default)]
+pub struct MemoryBlackboard {
+    limits: BlackboardLimits,
+    content: Mutex<Content>,
+}
+
+/// How much a [`MemoryBlackboard`] holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BlackboardLimits {
+    /// The most objects. A thousand are more than any model can choose among.
+    pub entries_max: usize,
+    /// The most bytes of all names, types and objects together, as JSON.
+    pub bytes_max: u64,
+}
+
+impl Default for BlackboardLimits {
+    fn default() -> Self {
+        Self {
+            entries_max: 1_000,
+            bytes_max: 16 << 20,
+        }
+    }
+}
+
+#[derive(Clone, Default)]
+struct Content {
+    entries: Vec<BlackboardEntry>,
+    bytes: u64,
+}
+
+impl MemoryBlackboard {
+    /// Makes an empty board with the default limits.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Makes an empty board that holds no more than this.
+    #[must_use]
+    pub fn with_limits(limits: BlackboardLimits) -> Self {
+        Self {
+            limits,
+            content: Mutex::default(),
+        }
+    }
+
+    fn content(&self) -> MutexGuard<'_, Content> {
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Blackboard for MemoryBlackboard {
+    fn place(&self, name: Option<&str>, object: Artifact) -> Result<(), Error> {
+        let added = json_bytes(&object) + name.map_or(0, str::len) as u64;
+        let mut content = self.content();
+        let bytes = content.bytes.saturating_add(added);
+        let BlackboardLimits { entries_max, bytes_max } = self.limits;
+        if content.entries.len() >= entries_max {
+            let entries_max = entries_max as u64;
+            return Err(full(ExceededLimit::new(
+                "blackboard_entries_max",
+                entries_max,
+                entries_max + 1,
+            )));
+        }
+        if bytes > bytes_max {
+            return Err(full(ExceededLimit::new("blackboard_bytes_max", bytes_max, bytes)));
+        }
+        content.bytes = bytes;
+        content.entries.push(BlackboardEntry::new(name, object));
+        Ok(())
+    }
+
+    fn entries(&self) -> Vec<BlackboardEntry> {
+        self.content().entries.clone()
+    }
+
+    fn spawn(&self) -> Arc<dyn Blackboard> {
+        let mut content = self.content().clone();
+        for entry in &mut content.entries {
+            entry.inherited = true;
+        }
+        Arc::new(Self {
+            limits: self.limits,
+            content: Mutex::new(content),
+        })
+    }
+}
+
+/// The board as its size, since what lies on it may be confidential.
+impl fmt::Debug for MemoryBlackboard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryBlackboard")
+            .field("entries", &self.content().entries.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What of a nested process's objects reaches the process around it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BlackboardSharing {
+    /// Everything that it put down itself.
+    #[default]
+    All,
+    /// What is of one of these types, by simple or full name.
+    Kinds(Vec<String>),
+    /// Nothing.
+    Nothing,
+}
+
+impl BlackboardSharing {
+    /// Puts on `parent` what of `child`'s own objects passes the rule, in order.
+    ///
+    /// # Errors
+    /// As [`Blackboard::place`], for the first object that finds no room; those before it are there.
+    pub fn apply(&self, child: &dyn Blackboard, parent: &dyn Blackboard) -> Result<(), Error> {
+        let own = child.entries().into_iter().filter(|entry| !entry.is_inherited());
+        for entry in own.filter(|entry| self.passes(entry)) {
+            parent.place(entry.name(), entry.artifact().clone())?;
+        }
+        Ok(())
+    }
+
+    fn passes(&self, entry: &BlackboardEntry) -> bool {
+        match self {
+            Self::All => true,
+            Self::Kinds(kinds) => kinds.iter().any(|kind| entry.is_a(kind)),
+            Self::Nothing => false,
+        }
+    }
+}
+
+fn full(limit: ExceededLimit) -> Error {
+    let message = format!("the blackboard is full: `{}` is {}", limit.limit, limit.max);
+    Error::new(ErrorKind::Resources, Phase::Execute, message)
+        .with_limit(limit)
+        .with_suggestion("put less on the blackboard, or give the conversation a larger one")
+}
+
+/// Counts the bytes of a value as JSON without writing them anywhere.
+fn json_bytes(value: &impl Serialize) -> u64 {
+    struct Count(u64);
+
+    impl Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 = self.0.saturating_add(bytes.len() as u64);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut count = Count(0);
+    // JSON values always serialise, and this writer never fails.
+    let _ = serde_json::to_writer(&mut count, value);
+    count.0
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+#![allow(clippy::unwrap_used)]
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::*;
+use crate::ToolContext;
+
+fn customer(id: &str) -> Artifact {
+    Artifact::new("shop/customers@1.0.0#customer", json!({ "id": id }))
+}
+
+fn ids(board: &dyn Blackboard) -> Vec<String> {
+    let entries = board.entries();
+    entries
+        .iter()
+        .map(|entry| entry.value()["id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+// accept: 101
+#[test]
+fn objects_are_found_by_name_and_by_simple_or_full_type() {
+    let board = MemoryBlackboard::new();
+    board.put(customer("a")).unwrap();
+    board.put_named("buyer", customer("b")).unwrap();
+    board.put_named("buyer", customer("c")).unwrap();
+    assert_eq!(
+        board.get("buyer").unwrap().value()["id"],
+        "c",
+        "the newest has the name"
+    );
+    assert_eq!(board.last("customer").unwrap().value()["id"], "c");
+    assert_eq!(board.count("shop/customers@1.0.0#customer"), 3);
+    assert_eq!(board.count("mer"), 0, "half a name is no name");
+    assert!(board.get("seller").is_none() && board.last("order").is_none());
+    assert_eq!(ids(&board), ["a", "b", "c"]);
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Point {
+    x: i32,
+}
+
+#[test]
+fn a_rust_value_comes_back_as_it_was() {
+    let board: Arc<dyn Blackboard> = Arc::new(MemoryBlackboard::new());
+    board.put(Artifact::of(&Point { x: 1 }).unwrap()).unwrap();
+    board.put(Artifact::of(&Point { x: 2 }).unwrap()).unwrap();
+    assert_eq!(board.last_of::<Point>(), Some(Point { x: 2 }));
+    assert_eq!(board.count("Point"), 2);
+    assert_eq!(board.last_of::<String>(), None);
+}
+
+#[test]
+fn a_full_board_refuses_by_the_name_of_the_limit_and_keeps_what_it_has() {
+    let few = MemoryBlackboard::with_limits(BlackboardLimits {
+        entries_max: 1,
+        bytes_max: 1_000,
+    });
+    few.put(customer("a")).unwrap();
+    let error = few.put(customer("b")).unwrap_err();
+    assert_eq!(error.limit.as_ref().unwrap().limit, "blackboard_entries_max");
+    let small = MemoryBlackboard::with_limits(BlackboardLimits {
+        entries_max: 10,
+        bytes_max: 100,
+    });
+    small.put(customer("a")).unwrap();
+    let error = small.put(customer(&"x".repeat(100))).unwrap_err();
+    assert_eq!(error.limit.as_ref().unwrap().limit, "blackboard_bytes_max");
+    assert_eq!(error.kind, ErrorKind::Resources);
+    assert_eq!((ids(&few), ids(&small)), (vec!["a".to_owned()], vec!["a".to_owned()]));
+}
+
+// accept: 72
+#[test]
+fn a_spawned_board_sees_its_parents_and_shares_back_by_rule() {
+    let parent = MemoryBlackboard::new();
+    parent.put(customer("a")).unwrap();
+    let child = parent.spawn();
+    child.put_named("found", customer("b")).unwrap();
+    child.put(Artifact::new("Note", json!({"id": "n"}))).unwrap();
+    parent.put(customer("late")).unwrap();
+    assert_eq!(ids(&*child), ["a", "b", "n"]);
+    assert_eq!(ids(&parent), ["a", "late"], "nothing is shared yet");
+    BlackboardSharing::Nothing.apply(&*child, &parent).unwrap();
+    BlackboardSharing::Kinds(vec!["customer".to_owned()])
+        .apply(&*child, &parent)
+        .unwrap();
+    assert_eq!(ids(&parent), ["a", "late", "b"], "what the child took over stays out");
+    assert_eq!(parent.get("found").unwrap().value()["id"], "b");
+    BlackboardSharing::All.apply(&*child, &parent).unwrap();
+    assert_eq!(ids(&parent), ["a", "late", "b", "b", "n"]);
+}
+
+// accept: 140
+#[test]
+fn a_call_without_a_process_is_told_so() {
+    let error = ToolContext::new().blackboard().err().unwrap();
+    assert!(error.to_string().contains("no process"), "{error}");
+    let board: Arc<dyn Blackboard> = Arc::new(MemoryBlackboard::new());
+    let context = ToolContext::new().with_blackboard(board.clone());
+    context.blackboard().unwrap().put(customer("a")).unwrap();
+    assert_eq!(ids(&*board), ["a"]);
+}

@@ -1,0 +1,156 @@
+//! What of a context crosses to another system, as `_meta` of the Model Context Protocol.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::ToolContext;
+
+/// A rule that computes what crosses.
+type Convert = dyn Fn(&Map<String, Value>) -> Map<String, Value> + Send + Sync;
+
+/// Decides which values of a [`ToolContext`] leave for a server, and which of those that a client sends become one. The default
+/// lets nothing through: a context holds tenants and tokens, and a server is somebody else's.
+///
+/// ```
+/// use toolwit_core::{MetaFilter, ToolContext};
+///
+/// let context = ToolContext::new().with("tenant", "acme").with("token", "secret");
+/// assert!(MetaFilter::default().outgoing(&context).is_empty());
+/// let some = MetaFilter::allow(["tenant"]).outgoing(&context);
+/// assert_eq!(some.keys().collect::<Vec<_>>(), ["tenant"]);
+/// ```
+#[derive(Clone, Default)]
+pub struct MetaFilter(Rule);
+
+#[derive(Clone, Default)]
+enum Rule {
+    #[default]
+    Nothing,
+    Everything,
+    Allow(BTreeSet<String>),
+    Deny(BTreeSet<String>),
+    Custom(Arc<Convert>),
+}
+
+impl MetaFilter {
+    /// Lets nothing through.
+    #[must_use]
+    pub fn nothing() -> Self {
+        Self(Rule::Nothing)
+    }
+
+    /// Lets everything through: for a server that is trusted with all that the context holds.
+    #[must_use]
+    pub fn pass_through() -> Self {
+        Self(Rule::Everything)
+    }
+
+    /// Lets these keys through.
+    #[must_use]
+    pub fn allow<K: Into<String>>(keys: impl IntoIterator<Item = K>) -> Self {
+        Self(Rule::Allow(keys.into_iter().map(Into::into).collect()))
+    }
+
+    /// Lets all but these keys through.
+    #[must_use]
+    pub fn deny<K: Into<String>>(keys: impl IntoIterator<Item = K>) -> Self {
+        Self(Rule::Deny(keys.into_iter().map(Into::into).collect()))
+    }
+
+    /// Lets through what a function makes of the values.
+    #[must_use]
+    pub fn custom(convert: impl Fn(&Map<String, Value>) -> Map<String, Value> + Send + Sync + 'static) -> Self {
+        Self(Rule::Custom(Arc::new(convert)))
+    }
+
+    /// The rule for a server of which nothing else is said: everything where it is marked as trusted, else nothing.
+    #[must_use]
+    pub fn for_server(is_trusted: bool) -> Self {
+        if is_trusted {
+            Self::pass_through()
+        } else {
+            Self::nothing()
+        }
+    }
+
+    /// Returns what leaves with a call.
+    #[must_use]
+    pub fn outgoing(&self, context: &ToolContext) -> Map<String, Value> {
+        let all = context
+            .keys()
+            .filter_map(|key| Some((key.to_owned(), context.get(key)?.clone())));
+        self.filter(all.collect())
+    }
+
+    /// Makes a context of what came with a call.
+    #[must_use]
+    pub fn incoming(&self, meta: &Map<String, Value>) -> ToolContext {
+        let values = self.filter(meta.clone()).into_iter();
+        values.fold(ToolContext::new(), |context, (key, value)| context.with(key, value))
+    }
+
+    fn filter(&self, mut values: Map<String, Value>) -> Map<String, Value> {
+        match &self.0 {
+            Rule::Nothing => values.clear(),
+            Rule::Everything => {}
+            Rule::Allow(keys) => values.retain(|key, _| keys.contains(key)),
+            Rule::Deny(keys) => values.retain(|key, _| !keys.contains(key)),
+            Rule::Custom(convert) => return convert(&values),
+        }
+        values
+    }
+}
+
+impl fmt::Debug for MetaFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match &self.0 {
+            Rule::Nothing => "nothing",
+            Rule::Everything => "pass through",
+            Rule::Allow(_) => "allow",
+            Rule::Deny(_) => "deny",
+            Rule::Custom(_) => "custom",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn keys(meta: &Map<String, Value>) -> Vec<&str> {
+        meta.keys().map(String::as_str).collect()
+    }
+
+    // accept: 90
+    #[test]
+    fn nothing_leaves_for_a_server_that_is_not_trusted() {
+        let context = ToolContext::new().with("tenant", "acme").with("token", "hunter2");
+        assert!(MetaFilter::default().outgoing(&context).is_empty());
+        assert!(MetaFilter::for_server(false).outgoing(&context).is_empty());
+        assert_eq!(
+            keys(&MetaFilter::for_server(true).outgoing(&context)),
+            ["tenant", "token"]
+        );
+        assert_eq!(
+            keys(&MetaFilter::allow(["tenant", "none"]).outgoing(&context)),
+            ["tenant"]
+        );
+        assert_eq!(keys(&MetaFilter::deny(["token"]).outgoing(&context)), ["tenant"]);
+        let renamed = MetaFilter::custom(|values| Map::from_iter([("org".to_owned(), values["tenant"].clone())]));
+        assert_eq!(keys(&renamed.outgoing(&context)), ["org"]);
+    }
+
+    // accept: 146
+    #[test]
+    fn what_a_client_sends_becomes_context_where_the_rule_lets_it() {
+        let meta = Map::from_iter([("tenant".to_owned(), json!("acme")), ("admin".to_owned(), json!(true))]);
+        let context = MetaFilter::allow(["tenant"]).incoming(&meta);
+        assert_eq!((context.text("tenant"), context.get("admin")), (Some("acme"), None));
+        assert_eq!(MetaFilter::default().incoming(&meta).keys().count(), 0);
+    }
+}

@@ -1,0 +1,15 @@
+//! Everything that a call receives besides its arguments.
+
+mod background_tasks;
+mod blackboard;
+mod meta_filter;
+mod output_sink;
+mod tool_caller;
+mod tool_context;
+
+pub use background_tasks::{BACKGROUND_TASKS_MAX, BackgroundTask, BackgroundTasks, LateResult};
+pub use blackboard::{Blackboard, BlackboardEntry, BlackboardLimits, BlackboardSharing, MemoryBlackboard};
+pub use meta_filter::MetaFilter;
+pub use output_sink::{NoOutput, OutputSink};
+pub use tool_caller::ToolCaller;
+pub use tool_context::{CHANNEL, CHAT_ID, LOOP_ID, ToolContext};

@@ -1,0 +1,14 @@
+//! Behaviour around the calls of a tool.
+
+mod approval;
+#[allow(clippy::module_inception, reason = "the room is named after its main noun")]
+mod decorator;
+mod loop_memory;
+mod one_shot;
+
+pub use approval::{Approval, ApprovalRequest, Approver};
+pub use decorator::{DecoratedTool, Decorator, ToolExt};
+pub use loop_memory::LoopMemory;
+
+#[cfg(test)]
+mod tests;

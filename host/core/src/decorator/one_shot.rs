@@ -1,0 +1,60 @@
+//! Tools that run once in a loop.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+
+use super::decorator::Decorator;
+use super::loop_memory::LoopMemory;
+use crate::{Arguments, Tool, ToolContext, ToolError, ToolResult};
+
+/// Lets a tool run once in a loop.
+pub(super) struct OneShot {
+    advice: String,
+    memo: LoopMemory,
+    /// Two calls in one response run one after the other, so that the second knows what came of the first.
+    group: u64,
+}
+
+/// Groups of one-shot tools count down from the largest number; those of plugins' sessions count up from one.
+static GROUPS: AtomicU64 = AtomicU64::new(u64::MAX);
+
+impl OneShot {
+    pub(super) fn new(advice: String) -> Self {
+        Self {
+            advice,
+            memo: LoopMemory::new(),
+            group: GROUPS.fetch_sub(1, Ordering::Relaxed),
+        }
+    }
+}
+
+#[async_trait]
+impl Decorator for OneShot {
+    async fn call(
+        &self,
+        tool: &dyn Tool,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        let definition = tool.definition();
+        let key = definition.id.as_str();
+        if self.memo.is_known(context, key) {
+            return Ok(ToolResult::text(format!(
+                "ALREADY LOADED. The body of '{}' was returned earlier in this turn: read it in your conversation history \
+                 above. Do not call this tool again.\n{}",
+                definition.name(),
+                self.advice
+            )));
+        }
+        let result = tool.call(arguments, context).await?;
+        if !result.is_error() {
+            self.memo.remember(context, key);
+        }
+        Ok(result)
+    }
+
+    fn serial_group(&self, tool: &dyn Tool) -> Option<u64> {
+        tool.serial_group().or(Some(self.group))
+    }
+}

@@ -1,0 +1,142 @@
+#![allow(clippy::unwrap_used)]
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::{
+    Arguments, Artifact, ArtifactCapture, Blackboard, ErrorKind, ListSink, MemoryBlackboard, NativeTool, Parameter,
+    Signal, Tool, ToolContext, ToolError, ToolExt, ToolId, ToolResult,
+};
+
+fn tool(name: &str, answer: impl Fn(&ToolContext) -> ToolResult + Send + Sync + 'static) -> NativeTool {
+    let answer = Arc::new(answer);
+    let parameters = [Parameter::integer("x", "Number").optional()];
+    NativeTool::with_parameters(name, "Original description.", parameters, move |_, context| {
+        let answer = answer.clone();
+        async move { Ok(answer(&context)) }
+    })
+    .unwrap()
+}
+
+async fn call(tool: &dyn Tool, context: &ToolContext) -> ToolResult {
+    tool.call(Arguments::new(), context).await.unwrap()
+}
+
+// accept: 78, accept: 148
+#[tokio::test]
+async fn a_description_and_a_note_give_copies_that_are_else_the_same() {
+    let original: Arc<dyn Tool> = Arc::new(tool("calculator", |_| ToolResult::text("42")));
+    let noted = original.clone().with_note("Use this for large numbers.");
+    assert_eq!(
+        noted.definition().description,
+        "Original description. Use this for large numbers."
+    );
+    let both = original.clone().with_description("Special.").with_note("Very.");
+    assert_eq!(both.definition().description, "Special. Very.");
+    assert_eq!(both.definition().id, original.definition().id);
+    assert_eq!(both.definition().names, original.definition().names);
+    assert_eq!(both.definition().input_schema, original.definition().input_schema);
+    assert_eq!(call(&both, &ToolContext::new()).await.for_llm, "42");
+    assert_eq!(original.definition().description, "Original description.");
+}
+
+// accept: 78
+#[test]
+fn a_tool_under_another_name_is_another_tool() {
+    let renamed = tool("add", |_| ToolResult::text("")).with_name("calc_add");
+    assert_eq!(renamed.definition().name(), "calc_add");
+    assert_ne!(renamed.definition().id, ToolId::native("add"));
+    assert!(renamed.definition().id.is_native());
+}
+
+// accept: 27, accept: 80, accept: 87
+#[tokio::test]
+async fn decorators_are_taken_off_one_by_one_and_pass_the_context_on() {
+    let inner: Arc<dyn Tool> = Arc::new(tool("who", |context| {
+        ToolResult::text(context.text("tenant").unwrap_or("nobody"))
+    }));
+    let outer: Arc<dyn Tool> = Arc::new(
+        inner
+            .clone()
+            .with_note("Note.")
+            .publish_artifacts()
+            .with_timeout(Duration::from_secs(1))
+            .one_shot_per_loop("Go on.")
+            .return_direct()
+            .replan_when(|_, _| None),
+    );
+    let layers: Vec<_> = std::iter::successors(Some(&outer), |tool| tool.decorated_tool()).collect();
+    assert_eq!(layers.len(), 7, "six decorators and the tool");
+    let context = ToolContext::new().with("tenant", "acme");
+    let result = call(&*outer, &context).await;
+    assert_eq!((result.for_llm.as_str(), result.is_final()), ("acme", true));
+    assert_eq!(call(&*outer, &ToolContext::new()).await.for_llm, "nobody");
+}
+
+// accept: 147
+#[tokio::test]
+async fn replanning_looks_at_results_that_are_no_errors() {
+    let full =
+        |result: &ToolResult, _: &ToolContext| (result.for_llm == "none").then(|| "nothing was found".to_owned());
+    let found = tool("find", |_| ToolResult::text("two")).replan_when(full);
+    assert_eq!(call(&found, &ToolContext::new()).await.signal, None);
+    let empty = tool("find", |_| ToolResult::text("none")).replan_when(full);
+    let result = call(&empty, &ToolContext::new()).await;
+    assert_eq!(result.signal, Some(Signal::replan("nothing was found")));
+    assert_eq!(result.for_llm, "none", "the result stays what it was");
+    let failed = tool("find", |_| ToolResult::error("none")).replan_when(full);
+    assert_eq!(call(&failed, &ToolContext::new()).await.signal, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_takes_too_long_is_told_to_stop_and_ended() {
+    let heard = Arc::new(Mutex::new(None));
+    let token = heard.clone();
+    let slow = NativeTool::new("slow", "", json!({"type": "object"}), move |_, context| {
+        *token.lock().unwrap() = Some(context.cancel().clone());
+        std::future::pending::<Result<ToolResult, ToolError>>()
+    });
+    let context = ToolContext::new();
+    let slow = slow.unwrap().with_timeout(Duration::from_secs(5));
+    let error = slow.call(Arguments::new(), &context).await.unwrap_err();
+    assert_eq!(error.report().kind, ErrorKind::Timeout);
+    assert!(error.to_string().contains("may have taken effect"));
+    assert!(heard.lock().unwrap().as_ref().unwrap().is_cancelled());
+    assert!(!context.cancel().is_cancelled(), "only this call is ended");
+    let quick = tool("quick", |_| ToolResult::text("ok")).with_timeout(Duration::from_secs(5));
+    assert_eq!(call(&quick, &context).await.for_llm, "ok");
+}
+
+// accept: 80
+#[tokio::test]
+async fn publishing_puts_artifacts_on_the_blackboard_and_leaves_them_in_the_result() {
+    let found = tool("find", |_| {
+        ToolResult::text("found").with_artifact(Artifact::new("Page", json!({"score": 1})))
+    });
+    let board: Arc<dyn Blackboard> = Arc::new(MemoryBlackboard::new());
+    let context = ToolContext::new().with_blackboard(board.clone());
+    let result = call(&found.publish_artifacts(), &context).await;
+    assert_eq!(result.artifacts.len(), 1);
+    assert_eq!(board.count("Page"), 1);
+}
+
+// accept: 80
+#[tokio::test]
+async fn a_sink_that_refuses_is_told_and_the_result_stays() {
+    let found = tool("find", |_| {
+        ToolResult::text("found").with_artifact(Artifact::new("Page", json!(1)))
+    });
+    let result = call(&found.publish_artifacts(), &ToolContext::new()).await;
+    assert!(!result.is_error());
+    assert!(
+        result.for_llm.starts_with("found\n[an artifact was not kept: "),
+        "{}",
+        result.for_llm
+    );
+    let list = ListSink::new();
+    let quiet = tool("quiet", |_| ToolResult::text("nothing")).capture_artifacts(ArtifactCapture::to(list.clone()));
+    assert_eq!(call(&quiet, &ToolContext::new()).await.for_llm, "nothing");
+    assert!(list.artifacts().is_empty());
+}

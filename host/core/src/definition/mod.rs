@@ -1,0 +1,13 @@
+//! What a tool is: the trait, its definition and its names.
+
+mod tool;
+mod tool_definition;
+mod tool_facade;
+mod tool_id;
+mod tool_name;
+
+pub use tool::{Arguments, Tool, decorator_chain};
+pub use tool_definition::ToolDefinition;
+pub use tool_facade::{RevealedTools, ToolFacade};
+pub use tool_id::ToolId;
+pub use tool_name::{NAME_BYTES_MAX, ToolName};

@@ -1,0 +1,141 @@
+//! The tools that an entity's JSON lists.
+
+use serde_json::{Value, json};
+
+use crate::{ToolName, ToolProvider, ToolResult};
+
+/// The property of an entity's JSON that lists its tools by name: `{"type": "customer", "id": "c-123", "available_tools": […]}`.
+pub const AVAILABLE_TOOLS: &str = "available_tools";
+
+/// Writes into a result the names under which its entities' tools can be called.
+///
+/// Whoever makes a result can only guess: a name may be another tool's already. So each list under [`AVAILABLE_TOOLS`] in an
+/// object whose `type` and `id` are those of a provider of the result becomes what `names_of` says about that provider, and
+/// goes when there is nothing to say. Lists in other objects stay as they are.
+pub fn name_available_tools(result: &mut ToolResult, names_of: impl FnMut(&dyn ToolProvider) -> Vec<ToolName>) {
+    if result.providers.is_empty() {
+        return;
+    }
+    let providers = std::mem::take(&mut result.providers);
+    let mut listed = Listed::new(providers.iter().map(AsRef::as_ref), names_of);
+    result.rewrite_value(|value| listed.write_into(value));
+    result.providers = providers;
+}
+
+/// What is to be listed for each provider of a result.
+struct Listed(Vec<Entry>);
+
+struct Entry {
+    prefix: String,
+    /// `None` for the form that serves every entity of its type.
+    id: Option<String>,
+    names: Vec<ToolName>,
+    used: bool,
+}
+
+impl Listed {
+    fn new<'p>(
+        providers: impl Iterator<Item = &'p (dyn ToolProvider + 'p)>,
+        mut names_of: impl FnMut(&dyn ToolProvider) -> Vec<ToolName>,
+    ) -> Self {
+        let entries = providers.map(|provider| Entry {
+            prefix: provider.prefix().to_owned(),
+            id: provider.instance_id(),
+            names: names_of(provider),
+            used: false,
+        });
+        Self(entries.collect())
+    }
+
+    /// Replaces the lists in a value. Returns whether there was one to replace.
+    fn write_into(&mut self, value: &mut Value) -> bool {
+        match value {
+            Value::Array(items) => items.iter_mut().fold(false, |any, item| self.write_into(item) | any),
+            Value::Object(fields) => {
+                let mut changed = false;
+                if fields.contains_key(AVAILABLE_TOOLS)
+                    && let Some(names) = self.names_for(fields.get("type"), fields.get("id"))
+                {
+                    match names.is_empty() {
+                        true => drop(fields.shift_remove(AVAILABLE_TOOLS)),
+                        false => drop(fields.insert(AVAILABLE_TOOLS.to_owned(), json!(names))),
+                    }
+                    changed = true;
+                }
+                fields
+                    .values_mut()
+                    .fold(changed, |any, field| self.write_into(field) | any)
+            }
+            _ => false,
+        }
+    }
+
+    /// Finds the provider that an object stands for. Where a plugin has two types of one name, both with this id, they are
+    /// taken in the order in which they were found.
+    fn names_for(&mut self, prefix: Option<&Value>, id: Option<&Value>) -> Option<&[ToolName]> {
+        let (prefix, id) = (prefix?.as_str()?, id.and_then(Value::as_str));
+        let is_it = |entry: &&mut Entry| entry.prefix == prefix && (entry.id.is_none() || entry.id.as_deref() == id);
+        let mut fitting: Vec<_> = self.0.iter_mut().filter(is_it).collect();
+        fitting.sort_by_key(|entry| (entry.used, entry.id.is_none()));
+        let entry = fitting.into_iter().next()?;
+        entry.used = true;
+        Some(&entry.names)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::NativeEntity;
+
+    fn name(name: &str) -> ToolName {
+        ToolName::parse(name).unwrap()
+    }
+
+    fn customer(id: &str) -> Arc<dyn ToolProvider> {
+        Arc::new(NativeEntity::new("customer", Arc::new(())).with_id(id))
+    }
+
+    // accept: 39
+    #[test]
+    fn each_entity_lists_the_names_that_its_tools_were_given() {
+        let object = |id: &str, list: Value| json!({"type": "customer", "id": id, "available_tools": list, "n": 1});
+        let guessed = json!({"found": [object("a", json!(["x"])), object("b", json!(["x"]))]});
+        let mut result = ToolResult::value(guessed)
+            .with_provider(customer("a"))
+            .with_provider(customer("b"));
+        name_available_tools(&mut result, |provider| match provider.instance_id().as_deref() {
+            Some("a") => vec![name("x")],
+            _ => vec![name("x_2")],
+        });
+        let told = json!({"found": [object("a", json!(["x"])), object("b", json!(["x_2"]))]});
+        assert_eq!(result.value, Some(told.clone()));
+        assert_eq!(result.for_llm, told.to_string(), "what the model reads");
+        assert_eq!(result.providers.len(), 2);
+    }
+
+    #[test]
+    fn a_list_of_tools_that_did_not_come_in_is_taken_away() {
+        let mut result = ToolResult::text(r#"{"type":"customer","id":"a","available_tools":["x"]}"#);
+        result = result.with_provider(customer("a"));
+        name_available_tools(&mut result, |_| Vec::new());
+        assert_eq!(result.for_llm, r#"{"type":"customer","id":"a"}"#);
+    }
+
+    #[test]
+    fn what_is_no_entity_of_the_result_stays_as_it_is() {
+        let text = r#"[{"type": "order", "id": "a", "available_tools": ["y"]}, {"available_tools": 3}, "text"]"#;
+        let mut result = ToolResult::text(text).with_provider(customer("a"));
+        name_available_tools(&mut result, |_| vec![name("x")]);
+        assert_eq!(result.for_llm, text, "byte for byte");
+        let mut prose = ToolResult::value(json!({"type": "customer", "id": "a", "available_tools": ["y"]}));
+        prose.for_llm = "Found Ada.".to_owned();
+        prose = prose.with_provider(customer("a"));
+        name_available_tools(&mut prose, |_| vec![name("x")]);
+        assert_eq!(prose.for_llm, "Found Ada.");
+        assert_eq!(prose.value.unwrap()["available_tools"], json!(["x"]));
+    }
+}

@@ -1,0 +1,149 @@
+//! The methods of a Rust type, known before there is an object.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::{
+    Error, InputValidator, NativeEntity, NativeTool, Tool, ToolContext, ToolDefinition, ToolId, ToolMethod, ToolMethods,
+};
+
+type Bind<T> = dyn Fn(Arc<T>, ToolId, Vec<String>) -> Result<NativeTool, Error> + Send + Sync;
+
+/// The methods of a Rust type whose objects are entities.
+///
+/// They are described once; [`entity`](Self::entity) binds them to an object. Where tools are to be declared before there is an
+/// object, as in chaining, this is what knows them.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use toolwit_core::{EntityMethods, NoArguments, ToolProvider};
+///
+/// struct Customer { spend: u32 }
+///
+/// let customers = EntityMethods::<Customer>::new("customer")
+///     .method("get_spend", "Gets the average spend.", |customer, _: NoArguments, _context| async move {
+///         Ok::<_, String>(customer.spend)
+///     })?;
+/// let ada = customers.entity("c-1", Arc::new(Customer { spend: 150 }))?;
+/// assert_eq!(ada.tools()[0].definition().name(), "customer_c1_get_spend");
+/// # Ok::<(), toolwit_core::Error>(())
+/// ```
+pub struct EntityMethods<T> {
+    prefix: String,
+    methods: Vec<Method<T>>,
+}
+
+struct Method<T> {
+    name: String,
+    definition: ToolDefinition,
+    bind: Arc<Bind<T>>,
+}
+
+impl<T: Send + Sync + 'static> EntityMethods<T> {
+    /// Begins a type; tool names start with `prefix`.
+    #[must_use]
+    pub fn new(prefix: impl Into<String>) -> Self {
+        Self {
+            prefix: prefix.into(),
+            methods: Vec::new(),
+        }
+    }
+
+    /// Takes the methods of a type that are marked with `#[tool]`, under the type's own prefix.
+    ///
+    /// # Errors
+    /// As [`ToolMethod::bound_to`](crate::ToolMethod::bound_to).
+    pub fn marked() -> Result<Self, Error>
+    where
+        T: ToolMethods,
+    {
+        let mut entity = Self::new(T::prefix());
+        for method in T::tool_methods() {
+            let definition = entity.described(&method);
+            InputValidator::of(&definition)?;
+            entity.methods.push(Method {
+                name: method.name().to_owned(),
+                definition,
+                bind: Arc::new(move |object, id, names| method.bound_to(object, id, names)),
+            });
+        }
+        Ok(entity)
+    }
+
+    fn described(&self, method: &ToolMethod<T>) -> ToolDefinition {
+        let (id, name) = self.identity(method.name());
+        method.definition(id, vec![name])
+    }
+
+    /// Names a method that is bound to no object yet.
+    fn identity(&self, method: &str) -> (ToolId, String) {
+        let id = ToolId::native(&format!("{}.{method}", self.prefix));
+        (id, format!("{}_{method}", self.prefix))
+    }
+
+    /// Adds a method; it gets the object, its own arguments and the context.
+    ///
+    /// # Errors
+    /// As [`NativeTool::typed`].
+    pub fn method<In, Out, E, F, Fut>(
+        mut self,
+        name: &str,
+        description: impl Into<String>,
+        function: F,
+    ) -> Result<Self, Error>
+    where
+        In: DeserializeOwned + JsonSchema,
+        Out: Serialize + Send + 'static,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+        F: Fn(Arc<T>, In, ToolContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Out, E>> + Send + 'static,
+    {
+        let description = description.into();
+        let (id, tool_name) = self.identity(name);
+        let definition = ToolDefinition::typed::<In>(id, tool_name, description.clone());
+        InputValidator::of(&definition)?;
+        let function = Arc::new(function);
+        let bind = move |object: Arc<T>, id, names| {
+            let function = function.clone();
+            NativeTool::typed_as(id, names, description.clone(), move |input: In, context| {
+                function(object.clone(), input, context)
+            })
+        };
+        self.methods.push(Method {
+            name: name.to_owned(),
+            definition,
+            bind: Arc::new(bind),
+        });
+        Ok(self)
+    }
+
+    /// Returns the type's name in tool names.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// Returns what is told about the methods, bound to no object.
+    #[must_use]
+    pub fn definitions(&self) -> Vec<ToolDefinition> {
+        self.methods.iter().map(|method| method.definition.clone()).collect()
+    }
+
+    /// Makes an entity of an object: its methods, under names that hold the id.
+    ///
+    /// # Errors
+    /// None in practice: the schemas were checked when the methods were added.
+    pub fn entity(&self, id: impl Into<String>, object: Arc<T>) -> Result<NativeEntity<T>, Error> {
+        let mut entity = NativeEntity::new(&self.prefix, object.clone()).with_id(id);
+        for method in &self.methods {
+            let (id, names) = (entity.tool_id(&method.name), entity.tool_names(&method.name));
+            entity.push(Arc::new((method.bind)(object.clone(), id, names)?) as Arc<dyn Tool>);
+        }
+        Ok(entity)
+    }
+}

@@ -1,0 +1,11 @@
+//! Live objects whose methods become tools when a call returns them.
+
+mod available_tools;
+mod entity_methods;
+mod native_entity;
+mod tool_provider;
+
+pub use available_tools::{AVAILABLE_TOOLS, name_available_tools};
+pub use entity_methods::EntityMethods;
+pub use native_entity::NativeEntity;
+pub use tool_provider::{Rebinding, ToolProvider, entity_tool_names};

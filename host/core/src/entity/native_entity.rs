@@ -1,0 +1,230 @@
+//! A Rust object whose methods are tools.
+
+use std::any::Any;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::{Error, NativeTool, Rebinding, Tool, ToolContext, ToolId, ToolMethods, ToolProvider, entity_tool_names};
+
+use crate::text::snake_case;
+
+/// How many objects without an id are numbered in a conversation before their names take a hash.
+const NUMBERED_MAX: usize = 16;
+
+/// Counts objects without an id, so that two of them are never taken for one.
+static UNNAMED: AtomicU64 = AtomicU64::new(1);
+
+/// A live Rust object that brings its methods into the conversation when a tool returns it.
+///
+/// The tools hold the object itself, so that what one call changes the next one sees. What the methods need besides, such as
+/// a database, the tool that makes the object puts into it.
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+///
+/// use serde_json::json;
+/// use toolwit_core::{NativeEntity, NoArguments, ToolResult};
+///
+/// let cart = Arc::new(Mutex::new(vec!["apple"]));
+/// let entity = NativeEntity::new("cart", cart)
+///     .with_id("c-1")
+///     .method("count", "Counts the items.", |cart, _: NoArguments, _context| async move {
+///         cart.lock().map(|items| items.len()).map_err(|_| "the cart is broken")
+///     })?;
+/// let result = ToolResult::value(json!({"type": "cart", "id": "c-1"})).with_provider(Arc::new(entity));
+/// # Ok::<(), toolwit_core::Error>(())
+/// ```
+pub struct NativeEntity<T> {
+    prefix: String,
+    id: Option<String>,
+    number: u64,
+    object: Arc<T>,
+    rebinding: Rebinding,
+    tools: Vec<Arc<dyn Tool>>,
+}
+
+impl<T: Send + Sync + 'static> NativeEntity<T> {
+    /// Takes an object; tool names start with `prefix`.
+    #[must_use]
+    pub fn new(prefix: impl Into<String>, object: Arc<T>) -> Self {
+        Self {
+            prefix: prefix.into(),
+            id: None,
+            number: UNNAMED.fetch_add(1, Ordering::Relaxed),
+            object,
+            rebinding: Rebinding::Keep,
+            tools: Vec::new(),
+        }
+    }
+
+    /// Takes an object; tool names start with its type's name.
+    #[must_use]
+    pub fn of(object: Arc<T>) -> Self {
+        let path = std::any::type_name::<T>();
+        let plain = path.split('<').next().unwrap_or(path);
+        let name = plain.rsplit("::").next().unwrap_or("tool");
+        Self::new(snake_case(name), object)
+    }
+
+    /// Says which object of its type it is. Goes before the methods, whose names hold the id.
+    #[must_use]
+    pub fn with_id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// Binds the newest object when one with this id is returned again, in place of the one that is there.
+    #[must_use]
+    pub fn latest_wins(mut self) -> Self {
+        self.rebinding = Rebinding::Latest;
+        self
+    }
+
+    /// Adds a method; it gets the object, its own arguments and the context.
+    ///
+    /// # Errors
+    /// As [`NativeTool::typed`].
+    pub fn method<In, Out, E, F, Fut>(
+        mut self,
+        name: &str,
+        description: impl Into<String>,
+        function: F,
+    ) -> Result<Self, Error>
+    where
+        In: DeserializeOwned + JsonSchema,
+        Out: Serialize + Send + 'static,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+        F: Fn(Arc<T>, In, ToolContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Out, E>> + Send + 'static,
+    {
+        let object = self.object.clone();
+        let tool = NativeTool::typed_as(
+            self.tool_id(name),
+            self.tool_names(name),
+            description,
+            move |input, context| function(object.clone(), input, context),
+        )?;
+        self.tools.push(Arc::new(tool));
+        Ok(self)
+    }
+
+    /// Takes an object whose methods are marked with `#[tool]`, under its type's prefix and its own id.
+    ///
+    /// # Errors
+    /// As [`ToolMethod::bound_to`](crate::ToolMethod::bound_to).
+    pub fn from_methods(object: Arc<T>) -> Result<Self, Error>
+    where
+        T: ToolMethods,
+    {
+        let mut entity = Self::new(T::prefix(), object.clone());
+        entity.id = object.instance_id();
+        for method in T::tool_methods() {
+            let (id, names) = (entity.tool_id(method.name()), entity.tool_names(method.name()));
+            entity.push(Arc::new(method.bound_to(object.clone(), id, names)?));
+        }
+        Ok(entity)
+    }
+
+    pub(super) fn tool_id(&self, method: &str) -> ToolId {
+        let method = ToolId::native(&format!("{}.{method}", self.prefix));
+        match &self.id {
+            Some(id) => method.bound_to(id),
+            None => method.bound_to(&format!("#{}", self.number)),
+        }
+    }
+
+    pub(super) fn push(&mut self, tool: Arc<dyn Tool>) {
+        self.tools.push(tool);
+    }
+
+    /// An object without an id gets the first number that is free in the conversation, so that names stay the same from
+    /// one process to the next.
+    pub(super) fn tool_names(&self, method: &str) -> Vec<String> {
+        match &self.id {
+            Some(id) => entity_tool_names(&self.prefix, id, method),
+            None => (1..=NUMBERED_MAX)
+                .map(|number| format!("{}_{number}_{method}", self.prefix))
+                .collect(),
+        }
+    }
+}
+
+impl<T: Send + Sync + 'static> ToolProvider for NativeEntity<T> {
+    fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    fn instance_id(&self) -> Option<String> {
+        self.id.clone()
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.tools.clone()
+    }
+
+    fn rebinding(&self) -> Rebinding {
+        self.rebinding
+    }
+
+    fn object(&self) -> Option<&(dyn Any + Send + Sync)> {
+        Some(&*self.object)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::{NoArguments, ToolSet};
+
+    struct ShoppingCart;
+
+    fn cart(entity: NativeEntity<ShoppingCart>) -> NativeEntity<ShoppingCart> {
+        entity
+            .method("count", "Counts.", |_, _: NoArguments, _| async { Ok::<_, String>(0) })
+            .unwrap()
+    }
+
+    fn names(entities: &[NativeEntity<ShoppingCart>]) -> Vec<String> {
+        let mut set = ToolSet::new();
+        entities
+            .iter()
+            .flat_map(ToolProvider::tools)
+            .map(|tool| set.add(tool).name().to_string())
+            .collect()
+    }
+
+    // accept: 28
+    #[test]
+    fn the_prefix_is_the_type_unless_it_is_given() {
+        assert_eq!(NativeEntity::of(Arc::new(ShoppingCart)).prefix(), "shoppingcart");
+        assert_eq!(
+            NativeEntity::of(Arc::new(std::sync::Mutex::new(Some(1)))).prefix(),
+            "mutex"
+        );
+    }
+
+    #[test]
+    fn objects_without_an_id_are_numbered_and_never_one() {
+        let entities: Vec<_> = (0..3)
+            .map(|_| cart(NativeEntity::new("cart", Arc::new(ShoppingCart))))
+            .collect();
+        assert_eq!(names(&entities), ["cart_1_count", "cart_2_count", "cart_3_count"]);
+    }
+
+    // accept: 30
+    #[test]
+    fn ids_that_look_alike_keep_names_of_their_own() {
+        let entities =
+            ["c-1", "c1", "c.1", "c-1"].map(|id| cart(NativeEntity::new("cart", Arc::new(ShoppingCart)).with_id(id)));
+        let names = names(&entities);
+        assert_eq!(names[0], "cart_c1_count");
+        assert_eq!(names[3], names[0], "the same id is the same entity");
+        assert!(names[1] != names[0] && names[2] != names[1], "{names:?}");
+    }
+}

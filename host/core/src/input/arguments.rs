@@ -1,0 +1,160 @@
+//! From the text that a model wrote as arguments to a map, with lossless repairs only.
+
+use serde_json::{Map, Value};
+
+use crate::{Arguments, ToolError};
+
+use crate::text::{json_type, parse_json};
+
+/// The longest argument text that is read, in bytes. A model's answer is far shorter; a hostile one is not parsed.
+pub const ARGUMENT_BYTES_MAX: usize = 4 << 20;
+
+/// Arguments that could be read, and whether their text had to be repaired.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ParsedArguments {
+    /// The arguments.
+    pub arguments: Arguments,
+    /// Whether the text was not valid JSON as it stood.
+    pub repaired: bool,
+}
+
+/// Reads the arguments that a model wrote.
+///
+/// Repairs only what loses nothing: no text at all means no arguments, a code fence around the object is taken off, and
+/// a comma before a closing bracket is dropped. Everything else is refused with the place where it went wrong.
+///
+/// # Errors
+/// [`ToolError::Model`] for text that is no JSON object, that names a key twice, or that is over-long.
+pub fn parse_arguments(text: &str) -> Result<ParsedArguments, ToolError> {
+    if text.len() > ARGUMENT_BYTES_MAX {
+        return Err(ToolError::invalid_arguments(format!(
+            "the arguments have {} bytes; at most {ARGUMENT_BYTES_MAX} are read",
+            text.len()
+        )));
+    }
+    let trimmed = text.trim();
+    if trimmed.is_empty() {
+        return Ok(ParsedArguments {
+            arguments: Map::new(),
+            repaired: true,
+        });
+    }
+    match parse_object(trimmed) {
+        Ok(arguments) => Ok(ParsedArguments {
+            arguments,
+            repaired: false,
+        }),
+        Err(first) => match parse_object(&without_trailing_commas(without_fence(trimmed))) {
+            Ok(arguments) => Ok(ParsedArguments {
+                arguments,
+                repaired: true,
+            }),
+            Err(_) => Err(first),
+        },
+    }
+}
+
+fn parse_object(text: &str) -> Result<Arguments, ToolError> {
+    match parse_json(text) {
+        Ok(Value::Object(arguments)) => Ok(arguments),
+        Ok(other) => Err(ToolError::invalid_arguments(format!(
+            "the arguments must be a JSON object, not {}",
+            json_type(&other)
+        ))),
+        Err(error) => Err(ToolError::invalid_arguments(format!(
+            "the arguments are not valid JSON: {error}"
+        ))),
+    }
+}
+
+/// Takes a Markdown code fence off.
+fn without_fence(text: &str) -> &str {
+    let Some(inner) = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```")) else {
+        return text;
+    };
+    match inner.split_once('\n') {
+        Some((language, body)) if language.trim().chars().all(char::is_alphanumeric) => body.trim(),
+        _ => inner.trim(),
+    }
+}
+
+/// Drops each comma that stands before a closing bracket, outside strings.
+fn without_trailing_commas(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut in_string = false;
+    let mut escaped = false;
+    for (at, c) in text.char_indices() {
+        if in_string {
+            in_string = escaped || c != '"';
+            escaped = c == '\\' && !escaped;
+        } else if c == '"' {
+            in_string = true;
+        } else if c == ',' && text[at + 1..].trim_start().starts_with(['}', ']']) {
+            continue;
+        }
+        kept.push(c);
+    }
+    kept
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn parsed(text: &str) -> Option<Value> {
+        parse_arguments(text).ok().map(|parsed| Value::Object(parsed.arguments))
+    }
+
+    // accept: 15, attack: E1, attack: F3
+    #[test]
+    fn only_lossless_repairs_are_made() {
+        assert_eq!(parsed(""), Some(json!({})));
+        assert_eq!(parsed("```json\n{\"a\": 1}\n```"), Some(json!({"a": 1})));
+        assert_eq!(parsed("{\"a\": [1, 2,],}"), Some(json!({"a": [1, 2]})));
+        assert_eq!(parsed("{\"a\": \"x,}\"}"), Some(json!({"a": "x,}"})));
+        let deep = format!("{{\"a\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+        let truncated = "{\"a\": \"the rest is miss";
+        let refused = [
+            "null",
+            "[]",
+            "5",
+            "{",
+            truncated,
+            "{'a':1}",
+            "{\"a\":1}garbage",
+            "{\"a\":1,\"a\":2}",
+            "{\"a\":NaN}",
+            "{\"a\":1e400}",
+            "{\"a\":\"\\ud800\"}",
+            &deep,
+        ];
+        for text in refused {
+            assert!(parse_arguments(text).is_err(), "{}", &text[..text.len().min(40)]);
+        }
+    }
+
+    #[test]
+    fn over_long_arguments_are_not_parsed() {
+        let text = format!("{{\"a\":\"{}\"}}", "x".repeat(ARGUMENT_BYTES_MAX));
+        assert!(parse_arguments(&text).unwrap_err().report().message.contains("at most"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in ".{0,60}") {
+            let _ = parse_arguments(&text);
+        }
+
+        #[test]
+        fn valid_objects_are_taken_as_they_are(key in "[a-z]{1,5}", text in ".*", number in any::<i64>()) {
+            let object = json!({ key: [text, number, null] });
+            let result = parse_arguments(&object.to_string()).unwrap();
+            prop_assert!(!result.repaired);
+            prop_assert_eq!(Value::Object(result.arguments), object);
+        }
+    }
+}

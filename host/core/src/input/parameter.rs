@@ -1,0 +1,146 @@
+//! The parameters of a tool that is described by hand.
+
+use serde_json::{Map, Value, json};
+
+use crate::error::{Error, ErrorKind, Phase};
+
+/// One parameter of a tool. It is required unless [`optional`](Parameter::optional) says otherwise.
+///
+/// ```
+/// use serde_json::json;
+/// use toolwit_core::Parameter;
+///
+/// let schema = Parameter::schema([
+///     Parameter::string("city", "Where").one_of(["Oslo", "Rome"]),
+///     Parameter::integer("days", "How far ahead").optional(),
+/// ])?;
+/// assert_eq!(schema["required"], json!(["city"]));
+/// assert_eq!(schema["properties"]["days"]["type"], "integer");
+/// # Ok::<(), toolwit_core::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Parameter {
+    /// The name of the argument.
+    pub name: String,
+    /// The JSON Schema of its value, with the description.
+    pub schema: Value,
+    /// Whether a call must have it.
+    pub required: bool,
+}
+
+impl Parameter {
+    /// A text.
+    #[must_use]
+    pub fn string(name: impl Into<String>, description: impl Into<String>) -> Self {
+        Self::of("string", name, description)
+    }
+
+    /// A whole number.
+    #[must_use]
+    pub fn integer(name: impl Into<String>, description: impl Into<String>) -> Self {
+        Self::of("integer", name, description)
+    }
+
+    /// A number with a fraction.
+    #[must_use]
+    pub fn number(name: impl Into<String>, description: impl Into<String>) -> Self {
+        Self::of("number", name, description)
+    }
+
+    /// Yes or no.
+    #[must_use]
+    pub fn boolean(name: impl Into<String>, description: impl Into<String>) -> Self {
+        Self::of("boolean", name, description)
+    }
+
+    /// A value of any JSON Schema.
+    #[must_use]
+    pub fn new(name: impl Into<String>, schema: Value) -> Self {
+        Self {
+            name: name.into(),
+            schema,
+            required: true,
+        }
+    }
+
+    /// Lets a call leave it out.
+    #[must_use]
+    pub fn optional(mut self) -> Self {
+        self.required = false;
+        self
+    }
+
+    /// Lists the values that are allowed.
+    #[must_use]
+    pub fn one_of<V: Into<Value>>(mut self, values: impl IntoIterator<Item = V>) -> Self {
+        if let Value::Object(schema) = &mut self.schema {
+            schema.insert("enum".to_owned(), values.into_iter().map(Into::into).collect());
+        }
+        self
+    }
+
+    /// Writes the schema of an object that has these parameters and no others.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] when two share a name.
+    pub fn schema(parameters: impl IntoIterator<Item = Self>) -> Result<Value, Error> {
+        let mut properties = Map::new();
+        let mut required = Vec::new();
+        for parameter in parameters {
+            if parameter.required {
+                required.push(parameter.name.clone());
+            }
+            if properties.insert(parameter.name.clone(), parameter.schema).is_some() {
+                let message = format!("two parameters have the name `{}`", parameter.name);
+                return Err(Error::new(ErrorKind::Configuration, Phase::Validate, message));
+            }
+        }
+        Ok(json!({
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": false,
+        }))
+    }
+
+    fn of(kind: &str, name: impl Into<String>, description: impl Into<String>) -> Self {
+        Self::new(name, json!({ "type": kind, "description": description.into() }))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::{Arguments, NativeTool, Tool, ToolContext, ToolResult};
+
+    // accept: 143, accept: 73
+    #[tokio::test]
+    async fn parameters_may_have_allowed_values_and_a_tool_may_have_none() {
+        let answer = |_: Arguments, _: ToolContext| async { Ok(ToolResult::text("")) };
+        let parameters = [
+            Parameter::string("unit", "Which").one_of(["C", "F"]),
+            Parameter::number("at", "When").optional(),
+        ];
+        let tool = NativeTool::with_parameters("heat", "Heats.", parameters, answer).unwrap();
+        let call = |arguments: Value| {
+            let arguments = arguments.as_object().unwrap().clone();
+            let tool = &tool;
+            async move { tool.call(arguments, &ToolContext::new()).await }
+        };
+        assert!(call(json!({"unit": "C"})).await.is_ok());
+        assert!(call(json!({"unit": "F", "at": 1.5})).await.is_ok());
+        for bad in [json!({}), json!({"unit": "K"}), json!({"unit": "C", "other": 1})] {
+            assert!(call(bad.clone()).await.is_err(), "{bad}");
+        }
+        let bare = NativeTool::with_parameters("bare", "Is bare.", [], answer).unwrap();
+        assert!(bare.call(Arguments::new(), &ToolContext::new()).await.is_ok());
+    }
+
+    #[test]
+    fn a_name_is_given_once() {
+        let twice = [Parameter::boolean("a", ""), Parameter::integer("a", "")];
+        assert!(Parameter::schema(twice).unwrap_err().message.contains("`a`"));
+    }
+}

@@ -1,0 +1,14 @@
+//! Tools written in Rust.
+
+mod native_tool;
+mod tool_method;
+mod tool_object;
+
+pub use native_tool::{NativeTool, NoArguments};
+pub use tool_method::ToolMethod;
+pub use tool_object::{ToolMethods, ToolObject};
+
+pub(crate) use native_tool::schema_of;
+
+#[cfg(test)]
+mod tests;

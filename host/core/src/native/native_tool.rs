@@ -1,0 +1,318 @@
+//! Tools written in Rust: a closure over JSON, or a typed function.
+
+use std::any::Any;
+use std::future::Future;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::{
+    Arguments, Error, ErrorKind, InputValidator, Parameter, Phase, Signal, Tool, ToolContext, ToolDefinition,
+    ToolError, ToolId, ToolResult,
+};
+
+/// What the model reads of a tool that returns nothing.
+const DONE: &str = "done";
+
+type Body = dyn Fn(Arguments, ToolContext) -> BoxFuture<'static, Result<ToolResult, ToolError>> + Send + Sync;
+
+/// A tool that is Rust code.
+///
+/// Arguments are checked against the schema before the code runs.
+///
+/// ```
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
+/// use toolwit_core::NativeTool;
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Add {
+///     /// The first summand.
+///     a: i64,
+///     /// The second summand.
+///     b: i64,
+/// }
+///
+/// let add = NativeTool::typed("add", "Adds two numbers.", |add: Add, _context| async move {
+///     add.a.checked_add(add.b).ok_or("the sum is too large")
+/// })?;
+/// # Ok::<(), toolwit_core::Error>(())
+/// ```
+pub struct NativeTool {
+    definition: ToolDefinition,
+    input: InputValidator,
+    body: Box<Body>,
+}
+
+impl NativeTool {
+    /// Makes a tool of a closure over JSON.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] when `input_schema` is no JSON Schema of an object.
+    pub fn new<F, Fut>(name: &str, description: impl Into<String>, input_schema: Value, body: F) -> Result<Self, Error>
+    where
+        F: Fn(Arguments, ToolContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<ToolResult, ToolError>> + Send + 'static,
+    {
+        Self::from_definition(
+            ToolDefinition::new(ToolId::native(name), name, description, input_schema),
+            body,
+        )
+    }
+
+    /// Makes a tool of a closure that takes these parameters.
+    ///
+    /// ```
+    /// use toolwit_core::{NativeTool, Parameter, ToolResult};
+    ///
+    /// let add = NativeTool::with_parameters(
+    ///     "add",
+    ///     "Adds two numbers.",
+    ///     [Parameter::integer("a", "First number"), Parameter::integer("b", "Second number")],
+    ///     |arguments, _context| async move {
+    ///         let number = |name: &str| arguments[name].as_i64().unwrap_or_default();
+    ///         Ok(ToolResult::value((number("a") + number("b")).into()))
+    ///     },
+    /// )?;
+    /// # Ok::<(), toolwit_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] when two parameters share a name.
+    pub fn with_parameters<F, Fut>(
+        name: &str,
+        description: impl Into<String>,
+        parameters: impl IntoIterator<Item = Parameter>,
+        body: F,
+    ) -> Result<Self, Error>
+    where
+        F: Fn(Arguments, ToolContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<ToolResult, ToolError>> + Send + 'static,
+    {
+        Self::new(name, description, Parameter::schema(parameters)?, body)
+    }
+
+    /// Makes a tool of a full definition and a closure over JSON.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] when the input schema is no JSON Schema of an object.
+    pub fn from_definition<F, Fut>(definition: ToolDefinition, body: F) -> Result<Self, Error>
+    where
+        F: Fn(Arguments, ToolContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<ToolResult, ToolError>> + Send + 'static,
+    {
+        let input = InputValidator::of(&definition)?;
+        Ok(Self {
+            definition,
+            input,
+            body: Box::new(move |arguments, context| Box::pin(body(arguments, context))),
+        })
+    }
+
+    /// Makes a tool of a function from a type to a type.
+    ///
+    /// The schema comes from `In`. `Out` is given to the model as JSON, a string as it stands, a [`ToolResult`] as it is. Nothing
+    /// (`()`) is told as done. An error is the tool's failure, except a [`ToolError`] or a [`Signal`], which stay what they are.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] when `In` is no object.
+    pub fn typed<In, Out, E, F, Fut>(name: &str, description: impl Into<String>, function: F) -> Result<Self, Error>
+    where
+        In: DeserializeOwned + JsonSchema,
+        Out: Serialize + Send + 'static,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+        F: Fn(In, ToolContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Out, E>> + Send + 'static,
+    {
+        Self::typed_as(ToolId::native(name), vec![name.to_owned()], description, function)
+    }
+
+    /// Makes a tool of a function from a type to a type, with an identity and candidate names of the caller's choice.
+    ///
+    /// # Errors
+    /// As [`typed`](Self::typed).
+    pub fn typed_as<In, Out, E, F, Fut>(
+        id: ToolId,
+        names: Vec<String>,
+        description: impl Into<String>,
+        function: F,
+    ) -> Result<Self, Error>
+    where
+        In: DeserializeOwned + JsonSchema,
+        Out: Serialize + Send + 'static,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+        F: Fn(In, ToolContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Out, E>> + Send + 'static,
+    {
+        let mut definition = ToolDefinition::typed::<In>(id, "", description);
+        definition.names = names;
+        let function = Arc::new(function);
+        Self::from_definition(definition, move |arguments, context| {
+            let function = function.clone();
+            async move {
+                let input = read_input(arguments)?;
+                tool_result(function(input, context).await)
+            }
+        })
+    }
+}
+
+#[async_trait]
+impl Tool for NativeTool {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+        let arguments = self.input.check(arguments)?;
+        (self.body)(arguments, context.clone()).await
+    }
+}
+
+/// The input of a typed tool that takes no arguments.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NoArguments {}
+
+/// Derives the schema of a tool's input, without what only schema tools read.
+pub(crate) fn schema_of<In: JsonSchema>() -> Value {
+    let mut schema = schemars::schema_for!(In).to_value();
+    if let Value::Object(fields) = &mut schema {
+        fields.remove("$schema");
+        fields.remove("title");
+        if fields.get("type").is_none() && !fields.contains_key("$ref") {
+            fields.insert("type".to_owned(), json!("object"));
+        }
+    }
+    schema
+}
+
+/// Reads arguments as a type.
+pub(super) fn read_input<In: DeserializeOwned>(arguments: Arguments) -> Result<In, ToolError> {
+    serde_json::from_value(Value::Object(arguments)).map_err(|error| ToolError::invalid_arguments(error.to_string()))
+}
+
+/// Makes a tool's answer of what a function returned.
+pub(super) fn tool_result<Out, E>(outcome: Result<Out, E>) -> Result<ToolResult, ToolError>
+where
+    Out: Serialize + 'static,
+    E: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let error = match outcome {
+        Ok(output) => return answered(&output),
+        Err(error) => error.into(),
+    };
+    let error = match error.downcast::<ToolError>() {
+        Ok(error) => return Err(*error),
+        Err(error) => error,
+    };
+    Ok(match error.downcast::<Signal>() {
+        Ok(signal) => ToolResult::from(*signal),
+        Err(error) => ToolResult::error(error.to_string()).with_source(error),
+    })
+}
+
+fn answered<Out: Serialize + 'static>(output: &Out) -> Result<ToolResult, ToolError> {
+    let any = output as &dyn Any;
+    if let Some(result) = any.downcast_ref::<ToolResult>() {
+        return Ok(result.clone());
+    }
+    if any.is::<()>() {
+        return Ok(ToolResult::text(DONE));
+    }
+    serde_json::to_value(output).map(ToolResult::value).map_err(|error| {
+        let error = Error::new(ErrorKind::Internal, Phase::Execute, "the tool's output is no JSON").with_source(error);
+        ToolError::Operator(error)
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Deserialize, JsonSchema)]
+    struct Greeting {
+        /// Whom to greet.
+        name: String,
+        times: Option<u8>,
+    }
+
+    fn greet() -> NativeTool {
+        NativeTool::typed(
+            "greet",
+            "Greets.",
+            |greeting: Greeting, context: ToolContext| async move {
+                match greeting.times.unwrap_or(1) {
+                    0 => Err("nobody is greeted zero times".to_owned()),
+                    times => Ok(format!(
+                        "{} {}{}",
+                        context.text("salute").unwrap_or("hi"),
+                        greeting.name,
+                        "!".repeat(times.into())
+                    )),
+                }
+            },
+        )
+        .unwrap()
+    }
+
+    fn arguments(value: Value) -> Arguments {
+        value.as_object().unwrap().clone()
+    }
+
+    // accept: 76, accept: 89
+    #[tokio::test]
+    async fn a_typed_function_is_a_tool() {
+        let context = ToolContext::new().with("salute", "hello");
+        let result = greet()
+            .call(arguments(json!({"name": "Ada", "times": 2})), &context)
+            .await
+            .unwrap();
+        assert_eq!(result.for_llm, "hello Ada!!");
+        assert!(!result.is_error());
+        let failed = greet()
+            .call(arguments(json!({"name": "Ada", "times": 0})), &context)
+            .await
+            .unwrap();
+        assert!(failed.is_error());
+        assert_eq!(failed.for_llm, "nobody is greeted zero times");
+    }
+
+    // accept: 15
+    #[tokio::test]
+    async fn arguments_that_do_not_fit_are_refused_with_their_path() {
+        for bad in [
+            json!({}),
+            json!({"name": 3}),
+            json!({"name": "Ada", "times": 256}),
+            json!({"name": "x", "times": 1.5}),
+        ] {
+            let error = greet()
+                .call(arguments(bad.clone()), &ToolContext::new())
+                .await
+                .unwrap_err();
+            assert_eq!(error.report().kind, ErrorKind::InvalidArguments, "{bad}");
+        }
+        let error = greet()
+            .call(arguments(json!({"name": 3})), &ToolContext::new())
+            .await
+            .unwrap_err();
+        assert!(error.report().message.starts_with("/name: "), "{error}");
+    }
+
+    #[test]
+    fn a_schema_that_is_no_object_is_refused() {
+        let made = NativeTool::new("x", "", json!({"type": "string"}), |_, _| async {
+            Ok(ToolResult::text(""))
+        });
+        assert!(made.is_err());
+    }
+}

@@ -1,0 +1,225 @@
+#![allow(clippy::unwrap_used)]
+
+use std::sync::{Arc, Mutex};
+
+use schemars::JsonSchema;
+use serde_json::{Value, json};
+
+use crate::{
+    Arguments, Artifact, EntityMethods, ErrorKind, NativeEntity, Signal, Tool, ToolContext, ToolObject, ToolProvider,
+    ToolResult, ToolSet,
+};
+
+#[derive(Clone, Copy, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Unit {
+    Celsius,
+    Fahrenheit,
+}
+
+/// Tells the temperature
+/// of a place.
+///
+/// Not the future one.
+#[crate::tool(name = "heat")]
+async fn temperature(
+    /// Where.
+    place: String,
+    context: &ToolContext,
+    #[tool(default = Unit::Celsius)] unit: Unit,
+    /// How many decimal places.
+    digits: Option<u8>,
+) -> Result<String, String> {
+    let unit = match unit {
+        Unit::Celsius => "C",
+        Unit::Fahrenheit => "F",
+    };
+    let tenant = context.text("tenant").unwrap_or("nobody");
+    match place.as_str() {
+        "nowhere" => Err("there is no such place".to_owned()),
+        _ => Ok(format!("{place}: 20 {unit} for {tenant}, {digits:?}")),
+    }
+}
+
+#[crate::tool(description = "Does nothing.", return_direct)]
+fn rest() {}
+
+/// Hands over a stone.
+#[crate::tool]
+fn stone() -> ToolResult {
+    ToolResult::text("a stone").with_artifact(Artifact::new("Stone", json!({})))
+}
+
+/// Stops.
+#[crate::tool]
+async fn stop(#[tool(default = "enough")] reason: String) -> Result<u8, Signal> {
+    Err(Signal::terminate(reason))
+}
+
+fn arguments(value: Value) -> Arguments {
+    value.as_object().unwrap().clone()
+}
+
+async fn call(tool: &dyn Tool, value: Value) -> ToolResult {
+    let context = ToolContext::new().with("tenant", "acme");
+    tool.call(arguments(value), &context).await.unwrap()
+}
+
+// accept: 77, accept: 87, accept: 143
+#[tokio::test]
+async fn a_function_with_the_attribute_is_a_tool() {
+    let heat = temperature_tool().unwrap();
+    let definition = heat.definition();
+    assert_eq!(definition.name(), "heat");
+    assert_eq!(
+        definition.description,
+        "Tells the temperature of a place.\n\nNot the future one."
+    );
+    let schema = &definition.input_schema;
+    assert_eq!(schema["required"], json!(["place"]));
+    assert_eq!(schema["properties"]["place"]["description"], "Where.");
+    assert_eq!(
+        schema["properties"]["digits"]["description"],
+        "How many decimal places."
+    );
+    assert!(schema["properties"].get("context").is_none(), "{schema}");
+    assert!(
+        schema.to_string().contains("fahrenheit"),
+        "the allowed values are told: {schema}"
+    );
+    assert_eq!(
+        call(&heat, json!({"place": "Oslo"})).await.for_llm,
+        "Oslo: 20 C for acme, None"
+    );
+    let given = json!({"place": "Oslo", "unit": "fahrenheit", "digits": 1});
+    assert_eq!(call(&heat, given).await.for_llm, "Oslo: 20 F for acme, Some(1)");
+    assert!(call(&heat, json!({"place": "nowhere"})).await.is_error());
+    for bad in [
+        json!({}),
+        json!({"place": "Oslo", "unit": "kelvin"}),
+        json!({"place": "Oslo", "more": 1}),
+    ] {
+        let refused = heat.call(arguments(bad.clone()), &ToolContext::new()).await;
+        assert_eq!(refused.unwrap_err().report().kind, ErrorKind::InvalidArguments, "{bad}");
+    }
+    let itself = temperature("Rome".to_owned(), &ToolContext::new(), Unit::Celsius, None).await;
+    assert_eq!(
+        itself.unwrap(),
+        "Rome: 20 C for nobody, None",
+        "the function stays what it is"
+    );
+}
+
+// accept: 76, accept: 143
+#[tokio::test]
+async fn results_are_nothing_a_tool_result_or_a_signal() {
+    let result = call(&rest_tool().unwrap(), json!({})).await;
+    assert_eq!((result.for_llm.as_str(), result.is_final()), ("done", true));
+    assert_eq!(call(&stone_tool().unwrap(), json!({})).await.artifacts[0].kind, "Stone");
+    let result = call(&stop_tool().unwrap(), json!({})).await;
+    assert_eq!(result.signal, Some(Signal::terminate("enough")));
+    assert!(!result.is_error());
+}
+
+struct Cart {
+    id: u32,
+    items: Mutex<Vec<String>>,
+}
+
+impl Cart {
+    fn with_id(id: u32) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            items: Mutex::default(),
+        })
+    }
+}
+
+#[crate::tool(id = id)]
+impl Cart {
+    /// Puts an item into the cart.
+    #[tool(category = "write")]
+    fn add_item(&self, item: String, context: ToolContext) -> usize {
+        let mut items = self.items.lock().unwrap();
+        items.push(format!("{item}{}", context.text("tenant").unwrap_or_default()));
+        items.len()
+    }
+
+    /// Lists the items.
+    #[tool]
+    async fn contents(self: Arc<Self>) -> Vec<String> {
+        self.items.lock().unwrap().clone()
+    }
+
+    /// Tells the rules.
+    #[tool]
+    fn rules() -> &'static str {
+        "Be fair."
+    }
+
+    #[tool(skip)]
+    fn secret(&self) -> u32 {
+        self.id
+    }
+}
+
+// accept: 77, accept: 79, accept: 32
+#[tokio::test]
+async fn marked_methods_are_tools_on_the_live_object() {
+    let cart = Cart::with_id(1);
+    let tools = ToolObject::shared(cart.clone()).tools().unwrap();
+    let names: Vec<_> = tools.iter().map(|tool| tool.definition().name().to_owned()).collect();
+    assert_eq!(names, ["add_item", "contents", "rules"]);
+    assert_eq!(call(&*tools[0], json!({"item": "pen"})).await.for_llm, "1");
+    assert_eq!(call(&*tools[1], json!({})).await.for_llm, r#"["penacme"]"#);
+    assert_eq!(call(&*tools[2], json!({})).await.for_llm, "Be fair.");
+    assert_eq!(cart.secret(), 1);
+}
+
+// accept: 79, accept: 143
+#[test]
+fn an_object_takes_a_naming_rule_and_a_filter_and_none_left_is_an_error() {
+    let object = || ToolObject::shared(Cart::with_id(1)).with_names(|method| format!("cart_{method}"));
+    let only = object()
+        .with_filter(|method| method.starts_with("add"))
+        .tools()
+        .unwrap();
+    assert_eq!(only.len(), 1);
+    assert_eq!(only[0].definition().name(), "cart_add_item");
+    let categories: Vec<_> = object()
+        .tools()
+        .unwrap()
+        .iter()
+        .map(|tool| tool.definition().category.clone())
+        .collect();
+    assert_eq!(
+        categories,
+        [Some("write".to_owned()), None, None],
+        "by which a facade sorts them"
+    );
+    let none = object().with_filter(|_| false);
+    assert!(none.tools().err().unwrap().message.contains("`cart` has no methods"));
+    assert!(none.tools_if_any().unwrap().is_empty());
+}
+
+// accept: 43
+#[test]
+fn the_methods_of_a_type_are_known_before_there_is_an_object() {
+    let methods = EntityMethods::<Cart>::marked().unwrap();
+    assert_eq!(methods.prefix(), "cart");
+    let cart = methods.entity("7", Cart::with_id(7)).unwrap();
+    assert_eq!(cart.tools()[0].definition().name(), "cart_7_add_item");
+}
+
+// accept: 28, accept: 30, accept: 148
+#[test]
+fn an_object_is_an_entity_under_its_own_id() {
+    let entities = [1, 2].map(|id| NativeEntity::from_methods(Cart::with_id(id)).unwrap());
+    assert_eq!(entities[0].prefix(), "cart");
+    assert_eq!(entities[1].instance_id().as_deref(), Some("2"));
+    let mut set = ToolSet::new();
+    let tools = entities.iter().flat_map(ToolProvider::tools);
+    let names: Vec<_> = tools.map(|tool| set.add(tool).name().to_string()).collect();
+    assert_eq!(names[..2], ["cart_1_add_item", "cart_1_contents"]);
+    assert_eq!(names[3], "cart_2_add_item");
+}

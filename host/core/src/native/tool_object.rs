@@ -1,0 +1,132 @@
+//! Rust objects whose methods are tools.
+
+use std::sync::Arc;
+
+use super::tool_method::ToolMethod;
+use crate::text::snake_case;
+use crate::{Error, ErrorKind, NativeTool, Phase, Tool, ToolId};
+
+/// A type some of whose methods are tools. The attribute `#[tool]` on an `impl` block writes it.
+pub trait ToolMethods: Sized + Send + Sync + 'static {
+    /// Returns the methods that are tools.
+    fn tool_methods() -> Vec<ToolMethod<Self>>;
+
+    /// Returns the type's name in tool names: by default its own in lower case, without what it is generic over.
+    #[must_use]
+    fn prefix() -> String {
+        let path = std::any::type_name::<Self>();
+        let plain = path.split('<').next().unwrap_or(path);
+        snake_case(plain.rsplit("::").next().unwrap_or("tool"))
+    }
+
+    /// Tells this object from others of its type; none by default.
+    fn instance_id(&self) -> Option<String> {
+        None
+    }
+}
+
+/// An object that is given as tools, with a rule for their names and a filter over its methods.
+///
+/// ```
+/// use toolwit_core::{NoArguments, ToolMethod, ToolMethods, ToolObject};
+///
+/// struct Calculator;
+///
+/// impl ToolMethods for Calculator {
+///     fn tool_methods() -> Vec<ToolMethod<Self>> {
+///         vec![ToolMethod::new("zero", "Gives zero.", |_, _: NoArguments, _context| async { Ok::<_, String>(0) })]
+///     }
+/// }
+///
+/// let tools = ToolObject::new(Calculator)
+///     .with_names(|method| format!("calc_{method}"))
+///     .with_filter(|method| method != "explode")
+///     .tools()?;
+/// assert_eq!(tools[0].definition().name(), "calc_zero");
+/// # Ok::<(), toolwit_core::Error>(())
+/// ```
+pub struct ToolObject {
+    prefix: String,
+    methods: Vec<Bound>,
+    naming: Box<dyn Fn(&str) -> String + Send + Sync>,
+}
+
+/// A method of the object.
+struct Bound {
+    name: String,
+    make: Box<Make>,
+}
+
+type Make = dyn Fn(ToolId, Vec<String>) -> Result<NativeTool, Error> + Send + Sync;
+
+impl ToolObject {
+    /// Takes an object. Its tools have the names of its methods.
+    #[must_use]
+    pub fn new<T: ToolMethods>(object: T) -> Self {
+        Self::shared(Arc::new(object))
+    }
+
+    /// Takes an object that others hold too.
+    #[must_use]
+    pub fn shared<T: ToolMethods>(object: Arc<T>) -> Self {
+        let methods = T::tool_methods().into_iter().map(|method| {
+            let object = object.clone();
+            Bound {
+                name: method.name().to_owned(),
+                make: Box::new(move |id, names| method.bound_to(object.clone(), id, names)),
+            }
+        });
+        Self {
+            prefix: T::prefix(),
+            methods: methods.collect(),
+            naming: Box::new(str::to_owned),
+        }
+    }
+
+    /// Names each tool by its method.
+    #[must_use]
+    pub fn with_names(mut self, naming: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
+        self.naming = Box::new(naming);
+        self
+    }
+
+    /// Takes only the methods whose names pass.
+    #[must_use]
+    pub fn with_filter(mut self, filter: impl Fn(&str) -> bool) -> Self {
+        self.methods.retain(|method| filter(&method.name));
+        self
+    }
+
+    /// Makes the tools.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] when there are none, or when the schema of a parameter's type is not valid.
+    pub fn tools(&self) -> Result<Vec<Arc<dyn Tool>>, Error> {
+        if self.methods.is_empty() {
+            let message = format!("the object of type `{}` has no methods that are tools", self.prefix);
+            let error = Error::new(ErrorKind::Configuration, Phase::Validate, message);
+            return Err(error.with_suggestion("write `#[tool]` on its methods, or let the filter pass some"));
+        }
+        self.tools_if_any()
+    }
+
+    /// Makes the tools, perhaps none. Each has the category of its method, by which a facade sorts them.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] when the schema of a parameter's type is not valid.
+    pub fn tools_if_any(&self) -> Result<Vec<Arc<dyn Tool>>, Error> {
+        let made = self.methods.iter().map(|method| {
+            let name = (self.naming)(&method.name);
+            let id = ToolId::native(&format!("{}.{name}", self.prefix));
+            Ok(Arc::new((method.make)(id, vec![name])?) as Arc<dyn Tool>)
+        });
+        made.collect()
+    }
+}
+
+/// An object is given as it is.
+impl<T: ToolMethods> From<T> for ToolObject {
+    fn from(object: T) -> Self {
+        Self::new(object)
+    }
+}

@@ -1,0 +1,289 @@
+//! What a tool answers.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use crate::{Artifact, CallUsage, RevealedTools, Signal, ToolProvider};
+
+use crate::text::parse_json;
+
+/// Whether a tool has done its work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ToolStatus {
+    /// The tool ran and succeeded.
+    #[default]
+    Success,
+    /// The tool ran and failed.
+    Error,
+    /// The tool returned a background task, which delivers the result later.
+    Pending,
+}
+
+/// Who reads the texts of a result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Audience {
+    /// The model reads `for_llm`, the user reads `for_user` if there is one.
+    #[default]
+    ModelAndUser,
+    /// The model reads `for_llm`, the user reads nothing.
+    Model,
+}
+
+/// How the run continues after a result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Disposition {
+    /// The model receives the result and continues.
+    #[default]
+    Continue,
+    /// The run ends with this result as its answer, unless the result is an error.
+    ReturnDirect,
+}
+
+/// The result of a call: a text for the model, optionally one for the user, and how the run treats both.
+///
+/// Serialises as `{"for_llm", "for_user"?, "silent", "is_error", "async", "artifacts"?}`. All other fields stay in the process.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct ToolResult {
+    /// The text that the model reads.
+    pub for_llm: String,
+    /// The text that the user reads, unless the [audience](Self::audience) excludes the user.
+    pub for_user: Option<String>,
+    /// Who reads the texts; `silent` in JSON.
+    pub audience: Audience,
+    /// Whether the tool has done its work; `is_error` and `async` in JSON.
+    pub status: ToolStatus,
+    /// Objects that the tool returned in addition to the text.
+    pub artifacts: Vec<Artifact>,
+    /// The result as a JSON value, if it is more than text.
+    pub value: Option<Value>,
+    /// Live objects in the result, whose methods can become tools of the conversation.
+    pub providers: Vec<Arc<dyn ToolProvider>>,
+    /// The tools that a facade revealed.
+    pub revealed_tools: Option<RevealedTools>,
+    /// How the run continues.
+    pub disposition: Disposition,
+    /// A call that continues the work in the background.
+    pub follow_up: Option<FollowUpCall>,
+    /// A request to the run that made the call, such as to stop.
+    pub signal: Option<Signal>,
+    /// The resources that the call used, if they were measured.
+    pub usage: Option<CallUsage>,
+    /// Standard output, standard error and log of the guest, up to the limit `log_bytes_max`.
+    pub log: Option<Arc<str>>,
+    /// The cause of a failure, for the log.
+    pub source: Option<Arc<dyn StdError + Send + Sync>>,
+}
+
+impl Serialize for ToolResult {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("ToolResult", 6)?;
+        fields.serialize_field("for_llm", &self.for_llm)?;
+        match &self.for_user {
+            Some(text) => fields.serialize_field("for_user", text)?,
+            None => fields.skip_field("for_user")?,
+        }
+        fields.serialize_field("silent", &self.is_silent())?;
+        fields.serialize_field("is_error", &self.is_error())?;
+        fields.serialize_field("async", &self.is_pending())?;
+        if self.artifacts.is_empty() {
+            fields.skip_field("artifacts")?;
+        } else {
+            fields.serialize_field("artifacts", &self.artifacts)?;
+        }
+        fields.end()
+    }
+}
+
+/// A call of another function of the same plugin, made when this one is answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FollowUpCall {
+    /// The function's name or id.
+    pub tool: String,
+    /// A JSON object.
+    pub arguments: String,
+}
+
+impl ToolResult {
+    /// Text for the model.
+    #[must_use]
+    pub fn text(for_llm: impl Into<String>) -> Self {
+        Self {
+            for_llm: for_llm.into(),
+            ..Self::default()
+        }
+    }
+
+    /// A value; the model reads it as JSON, and a string as it stands.
+    #[must_use]
+    pub fn value(value: Value) -> Self {
+        let for_llm = match &value {
+            Value::String(text) => text.clone(),
+            // Straight to bytes, which the formatter would take a piece at a time.
+            other => serde_json::to_string(other).unwrap_or_default(),
+        };
+        Self {
+            for_llm,
+            value: Some(value),
+            ..Self::default()
+        }
+    }
+
+    /// The same text for the model and the user.
+    #[must_use]
+    pub fn user(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self {
+            for_user: Some(text.clone()),
+            for_llm: text,
+            ..Self::default()
+        }
+    }
+
+    /// Text for the model that the user never sees.
+    #[must_use]
+    pub fn silent(for_llm: impl Into<String>) -> Self {
+        Self {
+            audience: Audience::Model,
+            ..Self::text(for_llm)
+        }
+    }
+
+    /// The tool's own failure.
+    #[must_use]
+    pub fn error(message: impl Into<String>) -> Self {
+        Self {
+            status: ToolStatus::Error,
+            ..Self::text(message)
+        }
+    }
+
+    /// Work that was started and goes on.
+    #[must_use]
+    pub fn background(for_llm: impl Into<String>) -> Self {
+        Self {
+            status: ToolStatus::Pending,
+            ..Self::text(for_llm)
+        }
+    }
+
+    /// Adds an object.
+    #[must_use]
+    pub fn with_artifact(mut self, artifact: Artifact) -> Self {
+        self.artifacts.push(artifact);
+        self
+    }
+
+    /// Adds a live object whose methods can become tools.
+    #[must_use]
+    pub fn with_provider(mut self, provider: Arc<dyn ToolProvider>) -> Self {
+        self.providers.push(provider);
+        self
+    }
+
+    /// Gives the user a text of their own.
+    #[must_use]
+    pub fn with_user_text(mut self, text: impl Into<String>) -> Self {
+        self.for_user = Some(text.into());
+        self
+    }
+
+    /// Makes this result the run's answer, unless it is an error.
+    #[must_use]
+    pub fn as_answer(mut self) -> Self {
+        self.disposition = Disposition::ReturnDirect;
+        self
+    }
+
+    /// Asks something of the run, beside the answer.
+    #[must_use]
+    pub fn with_signal(mut self, signal: Signal) -> Self {
+        self.signal = Some(signal);
+        self
+    }
+
+    /// Keeps the cause for the log.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.source = Some(Arc::from(source.into()));
+        self
+    }
+
+    /// Changes the value, and the text with it where that is the value as JSON. `change` says whether it changed anything;
+    /// what it did not change stays byte for byte.
+    pub fn rewrite_value(&mut self, change: impl FnOnce(&mut Value) -> bool) {
+        let (mut value, is_text) = match &self.value {
+            Some(value) => {
+                let text = value.to_string();
+                (value.clone(), text == self.for_llm)
+            }
+            None => match parse_json(&self.for_llm) {
+                Ok(value) => (value, true),
+                Err(_) => return,
+            },
+        };
+        if !change(&mut value) {
+            return;
+        }
+        if is_text {
+            self.for_llm = value.to_string();
+        }
+        if self.value.is_some() {
+            self.value = Some(value);
+        }
+    }
+
+    /// Returns whether the tool ran and failed.
+    #[must_use]
+    pub fn is_error(&self) -> bool {
+        self.status == ToolStatus::Error
+    }
+
+    /// Returns whether a background task delivers the result later.
+    #[must_use]
+    pub fn is_pending(&self) -> bool {
+        self.status == ToolStatus::Pending
+    }
+
+    /// Returns whether the user reads nothing of the result.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        self.audience == Audience::Model
+    }
+
+    /// Returns whether the run ends with this result as its answer.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        self.disposition == Disposition::ReturnDirect && !self.is_error()
+    }
+
+    /// Returns the text that the user reads.
+    #[must_use]
+    pub fn user_text(&self) -> Option<&str> {
+        self.for_user.as_deref().filter(|_| !self.is_silent())
+    }
+
+    /// Returns what the model reads: the text, or the cause when there is no text.
+    #[must_use]
+    pub fn content(&self) -> String {
+        match &self.source {
+            Some(source) if self.for_llm.is_empty() => source.to_string(),
+            _ => self.for_llm.clone(),
+        }
+    }
+}
+
+impl fmt::Debug for ToolResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolResult")
+            .field("for_llm", &self.for_llm)
+            .field("status", &self.status)
+            .field("providers", &self.providers.len())
+            .finish_non_exhaustive()
+    }
+}

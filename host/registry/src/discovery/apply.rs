@@ -1,0 +1,125 @@
+//! Merging discovered tools into the scanned files.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::run::DiscoveryResult;
+use crate::catalog::TermExtractor;
+use crate::package::{Package, PackageStatus};
+use crate::scan::{FailedDiscovery, ScannedFile, ScannedFiles, content_hash, indexed_tools, package_record};
+use crate::store::{DynamicToolsRecord, PackageRecord};
+use toolwit_core::{Error, ErrorKind};
+use toolwit_sandbox::Plugin;
+
+/// The changes to write to the store.
+pub(super) struct DiscoveryChanges {
+    pub(super) packages: Vec<PackageRecord>,
+    pub(super) tools: Vec<DynamicToolsRecord>,
+    /// Whether no scanned file changed.
+    pub(super) is_empty: bool,
+}
+
+/// Merges results into the scanned files. Ignores a result if its file has changed in the meantime.
+pub(super) fn apply(files: &mut ScannedFiles, results: Vec<DiscoveryResult>) -> DiscoveryChanges {
+    let mut terms = TermExtractor::new();
+    let mut changes = DiscoveryChanges {
+        packages: Vec::new(),
+        tools: Vec::new(),
+        is_empty: true,
+    };
+    for result in results {
+        let DiscoveryResult {
+            path,
+            plugin,
+            discovered,
+        } = result;
+        let Some(before) = files.get(&path).filter(|file| file.has_plugin(&plugin)) else {
+            continue;
+        };
+        let after = match discovered {
+            Ok(plugin) => {
+                let tools = plugin.inspection().discovered_tools();
+                changes.tools.extend(tools.map(|tools| DynamicToolsRecord {
+                    plugin: plugin.name().to_owned(),
+                    digest: plugin.digest().to_owned(),
+                    tools,
+                }));
+                let (after, record) = before.with_discovered(&path, plugin, &mut terms);
+                changes.packages.push(record);
+                after
+            }
+            // The tools of an earlier discovery stay valid.
+            Err(_) if !plugin.dynamic_tools().is_undiscovered() => continue,
+            Err(error) => before.with_failure(plugin, error),
+        };
+        files.insert(path, Arc::new(after));
+        changes.is_empty = false;
+    }
+    changes
+}
+
+/// Whether the error means that no function of the component can run.
+fn is_unusable(error: &Error) -> bool {
+    matches!(
+        error.kind,
+        ErrorKind::MalformedComponent | ErrorKind::Unsupported | ErrorKind::UnknownImport
+    )
+}
+
+impl ScannedFile {
+    fn has_plugin(&self, plugin: &Arc<Plugin>) -> bool {
+        let failed = self.failed_discovery.as_ref().map(|failed| &failed.plugin);
+        let own = [self.package.plugin(), failed];
+        own.into_iter().flatten().any(|own| Arc::ptr_eq(own, plugin))
+    }
+
+    /// Returns the file with a plugin whose tools were discovered, and its new record.
+    fn with_discovered(&self, path: &Path, plugin: Arc<Plugin>, terms: &mut TermExtractor) -> (Self, PackageRecord) {
+        let manifest = self.package.manifest.as_deref();
+        let mut record = package_record(&self.package.name, path, plugin.inspection(), manifest, terms);
+        record.stamp = self.stamp.clone().unwrap_or_default();
+        let content = content_hash(&record);
+        record.content = content.to_string();
+        let file = Self {
+            package: Package {
+                status: PackageStatus::Ready(plugin),
+                discovery_failure: None,
+                ..self.package.clone()
+            },
+            stamp: self.stamp.clone(),
+            content,
+            tools: indexed_tools(&record),
+            failed_discovery: None,
+        };
+        (file, record)
+    }
+
+    /// Returns the file with a plugin whose discovery failed. The tools in its WIT stay available.
+    fn with_failure(&self, plugin: Arc<Plugin>, error: Error) -> Self {
+        let package = self.package.clone();
+        let package = if is_unusable(&error) {
+            Package {
+                status: PackageStatus::Broken(error),
+                ..package
+            }
+        } else {
+            Package {
+                status: PackageStatus::Ready(plugin.clone()),
+                discovery_failure: Some(Arc::new(error)),
+                ..package
+            }
+        };
+        Self {
+            package,
+            stamp: self.stamp.clone(),
+            content: self.content,
+            tools: self.tools.clone(),
+            failed_discovery: Some(FailedDiscovery {
+                plugin,
+                at: Instant::now(),
+            }),
+        }
+    }
+}

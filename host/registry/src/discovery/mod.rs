@@ -1,0 +1,70 @@
+//! Discovery of dynamic tools: the only part of the registry that runs guest code.
+//!
+//! `run` selects the plugins and runs them, `apply` merges the results into the scanned files.
+
+mod apply;
+mod run;
+
+use crate::package::Package;
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// The message for dynamic tools that have not been discovered.
+pub const TOOLS_NOT_DISCOVERED: &str = "its dynamic tools have not been discovered yet";
+
+/// The plugins that a discovery runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiscoveryTargets<'a> {
+    /// Plugins whose tools have not been discovered. After a failure they are tried again after five minutes.
+    Pending,
+    /// The named plugins that have dynamic tools, whether discovered or not.
+    Named(&'a [String]),
+    /// All plugins that have dynamic tools, whether discovered or not.
+    All,
+}
+
+/// Whether dynamic tools are discovered automatically.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DynamicDiscovery {
+    /// Once for each new component, under its limits and grants. The result is stored.
+    #[default]
+    Automatic,
+    /// Never: no guest code runs before a tool is called. Only dynamic tools from the store are available.
+    Never,
+}
+
+/// The result of running the discovery for one plugin.
+#[derive(Clone, Debug)]
+pub struct DiscoveryOutcome {
+    /// The plugin's name.
+    pub plugin: String,
+    /// The plugin's number of tools, those in its WIT included; or why the discovery failed.
+    pub tools: Result<usize, Error>,
+}
+
+impl Package {
+    /// Returns why the dynamic tools of this package are missing: the discovery has not run yet, or it failed. The tools in its
+    /// WIT are available.
+    #[must_use]
+    pub fn discovery_error(&self) -> Option<Error> {
+        self.plugin()
+            .filter(|plugin| plugin.dynamic_tools().is_undiscovered())?;
+        const RUN: &str = "run `LiveRegistry::discover_dynamic_tools`";
+        let error = match self.discovery_failure() {
+            Some(error) => {
+                let suggestion = match &error.suggestion {
+                    Some(first) => format!("{first}; then {RUN} again"),
+                    None => format!("{RUN} again"),
+                };
+                Error::clone(error).with_suggestion(suggestion)
+            }
+            None => Error::new(ErrorKind::ToolUnavailable, Phase::Registry, TOOLS_NOT_DISCOVERED).with_suggestion(RUN),
+        };
+        Some(error.with_plugin(&*self.name))
+    }
+
+    /// Returns the error of the last discovery, if it failed.
+    #[must_use]
+    pub fn discovery_failure(&self) -> Option<&Error> {
+        self.discovery_failure.as_deref()
+    }
+}

@@ -1,0 +1,151 @@
+//! Running plugins that list their tools at run time.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+
+use super::apply::apply;
+use super::{DiscoveryOutcome, DiscoveryTargets};
+use crate::live::LiveRegistry;
+use crate::package::Package;
+use crate::registry::Registry;
+use crate::scan::{ScannedFiles, blocking, next_registry, or_default_with_warning};
+use crate::store::Store;
+use toolwit_core::Error;
+use toolwit_sandbox::Plugin;
+
+/// How many plugins run at once. Each may have to be compiled first, which uses several processors.
+const CONCURRENT_MAX: usize = 4;
+
+/// The most results that are published together. Each publication builds a new snapshot of all packages.
+const RESULTS_PER_PUBLICATION_MAX: usize = 256;
+
+/// After a failure, a plugin is pending again after this time. A hostile plugin costs seconds of a processor each time.
+const RETRY_AFTER: Duration = Duration::from_secs(300);
+
+/// A plugin for which the discovery ran.
+pub(super) struct DiscoveryResult {
+    pub(super) path: PathBuf,
+    pub(super) plugin: Arc<Plugin>,
+    /// The plugin with its discovered tools.
+    pub(super) discovered: Result<Arc<Plugin>, Error>,
+}
+
+impl LiveRegistry {
+    /// Runs plugins to discover their dynamic tools, and publishes each result as it arrives.
+    ///
+    /// Results are stored by plugin name and component digest, so that a component runs once. After a failure,
+    /// [`Package::discovery_error`] returns the reason; the tools in the WIT and earlier discovered tools stay available. Only a
+    /// component that cannot run at all becomes broken. Returns nothing for a registry without directories.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`](toolwit_core::ErrorKind::Internal) when a task of the host panics. Failures of plugins are
+    /// in the outcomes.
+    pub async fn discover_dynamic_tools(&self, targets: DiscoveryTargets<'_>) -> Result<Vec<DiscoveryOutcome>, Error> {
+        if self.is_fixed() {
+            return Ok(Vec::new());
+        }
+        let _one_at_a_time = self.inner.discovery.lock().await;
+        let plugins = select(&self.current(), &*self.inner.files.lock().await, targets);
+        let store = self.current().store().clone();
+        let results = futures::stream::iter(plugins)
+            .map(|(path, plugin)| discover(&store, path, plugin, targets))
+            .buffer_unordered(CONCURRENT_MAX)
+            .ready_chunks(RESULTS_PER_PUBLICATION_MAX);
+        let mut results = pin!(results);
+        let mut outcomes: Vec<DiscoveryOutcome> = Vec::new();
+        while let Some(round) = results.next().await {
+            outcomes.extend(round.iter().map(DiscoveryResult::outcome));
+            self.publish(round).await?;
+        }
+        outcomes.sort_by(|one, other| one.plugin.cmp(&other.plugin));
+        Ok(outcomes)
+    }
+
+    async fn publish(&self, results: Vec<DiscoveryResult>) -> Result<(), Error> {
+        let mut files = self.inner.files.lock().await;
+        let (earlier, mut next) = (self.current(), files.clone());
+        let store = earlier.store().clone();
+        let applied = blocking(move || {
+            let changes = apply(&mut next, results);
+            if changes.is_empty {
+                return Ok(None);
+            }
+            or_default_with_warning(store.save_dynamic_tools(&changes.tools));
+            or_default_with_warning(store.update_packages(&changes.packages, &[]));
+            Ok(Some((next_registry(&earlier, &next, store), next)))
+        });
+        if let Some((registry, next)) = applied.await? {
+            *files = next;
+            self.inner.current.send_replace(registry);
+        }
+        Ok(())
+    }
+}
+
+impl DiscoveryResult {
+    fn outcome(&self) -> DiscoveryOutcome {
+        let tools = self.discovered.as_ref().map(|plugin| plugin.tool_count());
+        DiscoveryOutcome {
+            plugin: self.plugin.name().to_owned(),
+            tools: tools.map_err(Error::clone),
+        }
+    }
+}
+
+/// Selects the plugins to run.
+fn select(registry: &Registry, files: &ScannedFiles, targets: DiscoveryTargets<'_>) -> Vec<(PathBuf, Arc<Plugin>)> {
+    let names: HashSet<&str> = match targets {
+        DiscoveryTargets::Named(names) => names.iter().map(String::as_str).collect(),
+        DiscoveryTargets::Pending | DiscoveryTargets::All => HashSet::new(),
+    };
+    let select = |package: &Package| {
+        let file = files.get(&package.path);
+        let failed = file.and_then(|file| file.failed_discovery.as_ref());
+        // A package that the failed discovery broke can be tried again; one that is broken for a shared name cannot.
+        let broken = || failed.filter(|_| file.is_some_and(|file| file.package.plugin().is_none()));
+        let plugin = package.plugin().or_else(|| broken().map(|failed| &failed.plugin))?;
+        let is_selected = match targets {
+            DiscoveryTargets::Pending => {
+                plugin.dynamic_tools().is_undiscovered()
+                    && failed.is_none_or(|failed| failed.at.elapsed() >= RETRY_AFTER)
+            }
+            DiscoveryTargets::Named(_) => names.contains(&*package.name) && !plugin.dynamic_tools().is_none(),
+            DiscoveryTargets::All => !plugin.dynamic_tools().is_none(),
+        };
+        is_selected.then(|| (package.path.clone(), plugin.clone()))
+    };
+    registry.packages().iter().filter_map(select).collect()
+}
+
+/// Takes the tools of a pending plugin from the store, where another process may have written them, or runs the plugin.
+async fn discover(
+    store: &Arc<dyn Store>,
+    path: PathBuf,
+    plugin: Arc<Plugin>,
+    targets: DiscoveryTargets<'_>,
+) -> DiscoveryResult {
+    let (name, digest) = (plugin.name().to_owned(), plugin.digest().to_owned());
+    let store = store.clone();
+    let look_up = move || Ok(or_default_with_warning(store.dynamic_tools(&name, &digest)));
+    let stored = match targets {
+        DiscoveryTargets::Pending => blocking(look_up).await.ok().flatten(),
+        DiscoveryTargets::Named(_) | DiscoveryTargets::All => None,
+    };
+    let discovered = match stored.and_then(|tools| plugin.with_discovered_tools(&tools)) {
+        Some(plugin) => Ok(plugin),
+        None => plugin.rediscover_tools().await,
+    };
+    if let Err(error) = &discovered {
+        tracing::warn!(plugin = plugin.name(), %error, "the dynamic tools of a plugin could not be discovered");
+    }
+    DiscoveryResult {
+        path,
+        plugin,
+        discovered,
+    }
+}

@@ -1,0 +1,138 @@
+//! Recording whether tools work, and how long such a record is valid.
+
+mod tool;
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::registry::Registry;
+use crate::store::{CheckOutcome, CheckStage, HealthState, StoreError, ToolHealth, ToolKey};
+use toolwit_core::{Error, ErrorKind, Phase, ToolId};
+
+pub(crate) use tool::HealthTool;
+
+/// How long a failure counts: after a day the cause may have been fixed.
+const BROKEN_FOR: Duration = Duration::from_secs(24 * 3_600);
+
+/// How long a success counts: after 30 days the tool may have stopped working.
+const HEALTHY_FOR: Duration = Duration::from_secs(30 * 24 * 3_600);
+
+/// A tool whose last call failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailingTool {
+    /// The tool.
+    pub tool: ToolId,
+    /// The message of the failure, if it was recorded.
+    pub error: Option<String>,
+}
+
+impl Registry {
+    /// Returns the tools of usable plugins whose last call failed, however long ago.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn failing_tools(&self) -> Result<Vec<FailingTool>, StoreError> {
+        let health = self.store().health()?;
+        let tools = self.plugins().flat_map(|plugin| {
+            let inspection = plugin.inspection();
+            let failing = inspection.tools.iter().filter_map(|tool| {
+                let health = health.get(&ToolKey::new(inspection.digest.as_str(), tool.id.as_str()))?;
+                health.is_broken().then(|| FailingTool {
+                    tool: tool.id.clone(),
+                    error: health.error.clone(),
+                })
+            });
+            failing.collect::<Vec<_>>()
+        });
+        Ok(tools.collect())
+    }
+}
+
+/// Returns the current time in milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Returns the state of a tool, which is unknown if the last check is too old.
+#[must_use]
+pub(crate) fn current_state(health: &ToolHealth, now_ms: u64) -> HealthState {
+    let age = Duration::from_millis(now_ms.saturating_sub(health.checked_ms));
+    match health {
+        _ if health.is_broken() && age < BROKEN_FOR => HealthState::Broken,
+        _ if !health.is_broken() && health.execution == HealthState::Healthy && age < HEALTHY_FOR => {
+            HealthState::Healthy
+        }
+        _ => HealthState::Unknown,
+    }
+}
+
+/// Returns what the outcome of a call means for the tool's health. `None` if it means nothing, because the cause is outside the
+/// tool: invalid arguments, a missing key or grant, an operator's limit, a cancellation.
+#[must_use]
+pub fn check_outcome(error: Option<&Error>) -> Option<(CheckStage, CheckOutcome)> {
+    let Some(error) = error else {
+        return Some((CheckStage::Execution, CheckOutcome::Success));
+    };
+    let failure = CheckOutcome::Failure(error.message.clone());
+    match (error.phase, error.kind) {
+        (Phase::Load | Phase::Link, ErrorKind::Timeout | ErrorKind::Busy | ErrorKind::Cancelled) => None,
+        (Phase::Load | Phase::Link, _) => Some((CheckStage::Import, failure)),
+        (
+            Phase::Instantiate | Phase::Execute,
+            ErrorKind::Trap | ErrorKind::Stack | ErrorKind::Fuel | ErrorKind::Timeout | ErrorKind::Memory,
+        ) => Some((CheckStage::Execution, failure)),
+        // The tool ran and returned its own error.
+        (Phase::Execute, ErrorKind::Tool) => Some((CheckStage::Execution, CheckOutcome::Success)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::panic)]
+mod tests {
+    use super::*;
+
+    fn failed(kind: ErrorKind, phase: Phase) -> Option<(CheckStage, CheckOutcome)> {
+        check_outcome(Some(&Error::new(kind, phase, "no")))
+    }
+
+    // accept: 122, accept: 136
+    #[test]
+    fn failure_that_the_caller_caused_does_not_mark_a_tool_as_broken() {
+        for (kind, phase) in [
+            (ErrorKind::InvalidArguments, Phase::Validate),
+            (ErrorKind::Denied, Phase::Execute),
+            (ErrorKind::Cancelled, Phase::Execute),
+            (ErrorKind::Busy, Phase::Execute),
+            (ErrorKind::Configuration, Phase::Execute),
+            (ErrorKind::Timeout, Phase::Load),
+        ] {
+            assert_eq!(failed(kind, phase), None, "{kind} {phase}");
+        }
+        let failure = || CheckOutcome::Failure("no".to_owned());
+        assert_eq!(
+            failed(ErrorKind::Trap, Phase::Execute),
+            Some((CheckStage::Execution, failure()))
+        );
+        assert_eq!(
+            failed(ErrorKind::UnknownImport, Phase::Link),
+            Some((CheckStage::Import, failure()))
+        );
+        assert_eq!(
+            check_outcome(None),
+            Some((CheckStage::Execution, CheckOutcome::Success))
+        );
+    }
+
+    #[test]
+    fn health_expires() {
+        let mut health = ToolHealth::default();
+        health.record(CheckStage::Execution, &CheckOutcome::Failure("no".to_owned()), 1_000);
+        let day = 24 * 3_600 * 1_000;
+        assert_eq!(current_state(&health, 2_000), HealthState::Broken);
+        assert_eq!(current_state(&health, 1_000 + day), HealthState::Unknown);
+        health.record(CheckStage::Execution, &CheckOutcome::Success, 5_000);
+        assert_eq!(current_state(&health, 5_000 + 29 * day), HealthState::Healthy);
+        assert_eq!(current_state(&health, 5_000 + 31 * day), HealthState::Unknown);
+    }
+}

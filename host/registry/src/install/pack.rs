@@ -1,0 +1,114 @@
+//! Embedding a manifest in the component that it describes, so that a package is a single file.
+
+use wasm_encoder::{ComponentNameSection, ComponentSection, ProducersField, ProducersSection};
+
+use crate::manifest::{MANIFEST_SECTION, Manifest};
+use crate::scan::{DESCRIPTION_SECTION, VERSION_SECTION};
+use toolwit_core::{Error, ErrorKind, Phase};
+use toolwit_sandbox::{Inspection, Origin, replace_custom_sections};
+use toolwit_sections::custom_section;
+
+/// The standard sections for a component's name and for the programs that produced it.
+const NAME_SECTION: &str = "component-name";
+const PRODUCERS_SECTION: &str = "producers";
+
+/// Embeds a manifest in a component and replaces an earlier one. `toml` is its text; `origin` names its file in errors.
+///
+/// The manifest's version and description are also written to the standard sections, which other programs read. Missing
+/// name and producers sections are added. Everything else is unchanged, byte for byte.
+///
+/// # Errors
+/// Those of [`Manifest::parse`]; [`ErrorKind::Configuration`] for a manifest that describes an export that the component
+/// does not have; those of [`Inspection::from_bytes`] for bytes that are not a usable component.
+pub fn pack(component: &[u8], name: &str, toml: &str, origin: &str) -> Result<Vec<u8>, Error> {
+    let manifest = Manifest::parse(toml, origin)?;
+    let component_origin = Origin {
+        name,
+        adjacent_wit: None,
+    };
+    Inspection::from_bytes_with(component, component_origin, &manifest.annotations())?;
+    let mut packed = with_section(component, MANIFEST_SECTION, toml.as_bytes().to_vec())?;
+    let standard = [
+        (VERSION_SECTION, &manifest.version),
+        (DESCRIPTION_SECTION, &manifest.description),
+    ];
+    for (section, text) in standard {
+        if let Some(text) = text {
+            packed = with_section(&packed, section, text.as_bytes().to_vec())?;
+        }
+    }
+    if custom_section(&packed, NAME_SECTION).is_none() {
+        let mut names = ComponentNameSection::new();
+        names.component(name);
+        names.append_to_component(&mut packed);
+    }
+    if custom_section(&packed, PRODUCERS_SECTION).is_none() {
+        let mut tools = ProducersField::new();
+        tools.value("toolwit", env!("CARGO_PKG_VERSION"));
+        let mut producers = ProducersSection::new();
+        producers.field("processed-by", &tools);
+        producers.append_to_component(&mut packed);
+    }
+    Ok(packed)
+}
+
+fn with_section(component: &[u8], section: &str, content: Vec<u8>) -> Result<Vec<u8>, Error> {
+    replace_custom_sections(component, section, &[content]).map_err(|error| {
+        let message = format!("the manifest cannot be embedded: {error}");
+        Error::new(ErrorKind::MalformedComponent, Phase::Load, message).with_source(error)
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn component() -> Vec<u8> {
+        wat::parse_str(
+            r#"(component
+                (core module $m (func (export "f") (result i32) i32.const 1))
+                (core instance $i (instantiate $m))
+                (func (export "one") (result s32) (canon lift (core func $i "f"))))"#,
+        )
+        .unwrap()
+    }
+
+    // accept: 104
+    #[test]
+    fn packed_manifest_is_read_back_and_replaced_by_the_next() {
+        let first = pack(
+            &component(),
+            "one",
+            "version = \"1.0.0\"\ncategory = \"numbers\"",
+            "one.toml",
+        )
+        .unwrap();
+        let manifest = Manifest::embedded(&first).unwrap().unwrap();
+        assert_eq!(manifest.category.as_deref(), Some("numbers"));
+        assert_eq!(custom_section(&first, "version"), Some(&b"1.0.0"[..]));
+        assert!(custom_section(&first, NAME_SECTION).is_some() && custom_section(&first, PRODUCERS_SECTION).is_some());
+        assert!(first.starts_with(&component()), "the other bytes are unchanged");
+        let second = pack(&first, "one", "version = \"2.0.0\"", "one.toml").unwrap();
+        assert_eq!(custom_section(&second, "version"), Some(&b"2.0.0"[..]));
+        assert_eq!(Manifest::embedded(&second).unwrap().unwrap().category, None);
+        assert_eq!(
+            pack(&second, "one", "version = \"2.0.0\"", "one.toml").unwrap(),
+            second,
+            "packing twice changes nothing"
+        );
+    }
+
+    // accept: 138
+    #[test]
+    fn manifest_of_another_component_is_refused() {
+        let wrong = "[[tools]]\nexport = \"two\"";
+        let error = pack(&component(), "one", wrong, "one.toml").unwrap_err();
+        assert!(error.message.contains("`two`"), "{error}");
+        assert!(
+            error.suggestion.as_deref().unwrap_or_default().contains("`one`"),
+            "{error:?}"
+        );
+        assert!(pack(b"not a component", "one", "", "one.toml").is_err());
+    }
+}

@@ -1,0 +1,98 @@
+//! Deleting packages from a plugin directory.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::FILE_EXTENSIONS;
+use crate::live::LiveRegistry;
+use crate::package::Package;
+use crate::registry::Registry;
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// A package that was removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemovedPackage {
+    /// The plugin's name.
+    pub name: String,
+    /// The deleted files.
+    pub files: Vec<PathBuf>,
+}
+
+impl LiveRegistry {
+    /// Deletes the files of a package, also of a broken one, and its metadata in the store.
+    ///
+    /// Running calls finish. The plugin's grants and stored values are unchanged.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] for a name that no package has, or several; [`ErrorKind::Io`] when a file cannot be
+    /// deleted.
+    pub async fn remove_package(&self, name: &str) -> Result<RemovedPackage, Error> {
+        let registry = self.current();
+        let package = only_package(&registry, name)?;
+        let files = delete_files(package)?;
+        self.refresh().await?;
+        Ok(RemovedPackage {
+            name: package.name.clone(),
+            files,
+        })
+    }
+}
+
+/// Finds the only package of a name.
+fn only_package<'a>(registry: &'a Registry, name: &str) -> Result<&'a Package, Error> {
+    let packages = registry.packages();
+    let matching: Vec<_> = packages.iter().filter(|package| package.name == name).collect();
+    let (message, suggestion) = match matching.as_slice() {
+        [package] => return Ok(package),
+        [] => {
+            let names: Vec<_> = packages.iter().map(|package| format!("`{}`", package.name)).collect();
+            let names = if names.is_empty() {
+                "none".to_owned()
+            } else {
+                names.join(", ")
+            };
+            (
+                format!("there is no package `{name}`"),
+                format!("the packages are {names}"),
+            )
+        }
+        several => {
+            let paths: Vec<_> = several
+                .iter()
+                .map(|package| package.path.display().to_string())
+                .collect();
+            (
+                format!("{} packages are called `{name}`", several.len()),
+                format!("remove one of the files yourself: {}", paths.join(", ")),
+            )
+        }
+    };
+    Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(suggestion))
+}
+
+/// Deletes the files of a package, the component first: the other files alone are not a package.
+fn delete_files(package: &Package) -> Result<Vec<PathBuf>, Error> {
+    let failed = |error: std::io::Error| {
+        let message = format!("{} could not be removed: {error}", package.path.display());
+        Error::new(ErrorKind::Io, Phase::Registry, message).with_plugin(&*package.name)
+    };
+    let mut deleted = Vec::new();
+    for extension in FILE_EXTENSIONS.iter().rev() {
+        let file = package.path.with_extension(extension);
+        // Deletes a symbolic link, not its target.
+        if fs::symlink_metadata(&file).is_ok_and(|metadata| !metadata.is_dir()) {
+            fs::remove_file(&file).map_err(failed)?;
+            deleted.push(file);
+        }
+    }
+    if deleted.is_empty() {
+        return Err(failed(std::io::Error::other("it is a directory")));
+    }
+    // Deletes the package's own folder, unless it contains other files.
+    if let Some(folder) = package.path.parent()
+        && folder.file_name() == package.path.file_stem()
+    {
+        let _ = fs::remove_dir(folder);
+    }
+    Ok(deleted)
+}

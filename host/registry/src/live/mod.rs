@@ -1,0 +1,129 @@
+//! A registry that follows its directories.
+
+#[cfg(feature = "watch")]
+mod events;
+mod watch;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::{Mutex, watch as channel};
+
+use crate::registry::Registry;
+use crate::scan::{MissingPath, Scan, ScannedFiles};
+use crate::store::Store;
+use toolwit_core::Error;
+use toolwit_sandbox::Runtime;
+
+pub use watch::{WatchEvents, WatchGuard, WatchOptions};
+
+/// The current [`Registry`] of plugin directories. Clones share it.
+///
+/// Earlier snapshots stay valid: a tool of a replaced package continues to use the old version. Subscribers are notified once for
+/// each change of the packages, however many file system events caused it.
+#[derive(Clone)]
+pub struct LiveRegistry {
+    pub(crate) inner: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    /// `None` for a registry without directories, which never changes.
+    scan: Option<Scan>,
+    pub(crate) current: channel::Sender<Registry>,
+    /// Locked during a scan: concurrent scans could publish out of order.
+    pub(crate) files: Mutex<ScannedFiles>,
+    /// Locked during a discovery, so that no plugin runs twice.
+    pub(crate) discovery: Mutex<()>,
+}
+
+/// The result of [`LiveRegistry::refresh`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RefreshOutcome {
+    /// Whether a package was added, changed or removed.
+    pub is_changed: bool,
+    /// Whether a file is still being written, so that another refresh is needed soon.
+    pub is_unsettled: bool,
+}
+
+impl LiveRegistry {
+    /// Scans directories and component files, as [`Registry::scan_into`] does.
+    ///
+    /// # Errors
+    /// Those of [`Registry::scan_into`]. `missing` decides whether a missing path is an error.
+    pub async fn open(
+        runtime: &Arc<Runtime>,
+        paths: &[PathBuf],
+        missing: MissingPath,
+        store: Arc<dyn Store>,
+    ) -> Result<Self, Error> {
+        let scan = Scan::new(runtime.clone(), paths.to_vec(), missing, store);
+        let (first, files) = scan.first().await?;
+        Ok(Self::with(first, Some(scan), files))
+    }
+
+    fn with(first: Registry, scan: Option<Scan>, files: ScannedFiles) -> Self {
+        let shared = Shared {
+            scan,
+            current: channel::Sender::new(first),
+            files: Mutex::new(files),
+            discovery: Mutex::default(),
+        };
+        Self {
+            inner: Arc::new(shared),
+        }
+    }
+
+    /// Returns the current snapshot.
+    #[must_use]
+    pub fn current(&self) -> Registry {
+        self.inner.current.borrow().clone()
+    }
+
+    /// Returns a receiver that is notified once for each change.
+    #[must_use]
+    pub fn changes(&self) -> channel::Receiver<Registry> {
+        self.inner.current.subscribe()
+    }
+
+    /// Scans the directories again and publishes the changes. Unchanged files are not read.
+    ///
+    /// A file that is being written is not reported as broken: its earlier state stays until the file is valid, or was not
+    /// modified for two seconds.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) when an existing directory cannot be read.
+    pub async fn refresh(&self) -> Result<RefreshOutcome, Error> {
+        let Some(scan) = &self.inner.scan else {
+            return Ok(RefreshOutcome::default());
+        };
+        let mut files = self.inner.files.lock().await;
+        let rescan = scan.again(&self.current(), &files).await?;
+        *files = rescan.files;
+        let is_changed = rescan.registry.is_some();
+        if let Some(registry) = rescan.registry {
+            self.inner.current.send_replace(registry);
+        }
+        Ok(RefreshOutcome {
+            is_changed,
+            is_unsettled: rescan.is_unsettled,
+        })
+    }
+
+    /// Whether the registry has no directories and never changes.
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.inner.scan.is_none()
+    }
+
+    /// Returns the directories and component files that it scans.
+    #[must_use]
+    pub fn paths(&self) -> &[PathBuf] {
+        self.inner.scan.as_ref().map_or(&[], Scan::paths)
+    }
+}
+
+impl From<Registry> for LiveRegistry {
+    /// Creates a registry that never changes.
+    fn from(registry: Registry) -> Self {
+        Self::with(registry, None, ScannedFiles::new())
+    }
+}

@@ -1,0 +1,156 @@
+//! Watching plugin directories for changes.
+//!
+//! File system events are only hints: they can be duplicated, early, or missing, on network file systems and after an
+//! overflow. Each event triggers a scan, and so does a timer.
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+use tokio::task::{JoinError, JoinSet};
+
+use super::LiveRegistry;
+#[cfg(feature = "watch")]
+use super::events::DirectoryEvents;
+use crate::discovery::{DiscoveryTargets, DynamicDiscovery};
+use toolwit_core::Error;
+
+/// How changes of plugin directories are detected.
+#[derive(Clone, Copy, Debug)]
+pub struct WatchOptions {
+    /// How long no further event must arrive before the directories are scanned: a build writes many files.
+    pub quiet: Duration,
+    /// The longest wait for the end of a series of events.
+    pub quiet_wall_max: Duration,
+    /// The interval between scans without an event. It is extended so that scans use at most 2 % of the time.
+    pub poll_every: Duration,
+    /// Whether to use file system events.
+    pub events: WatchEvents,
+    /// Whether to discover the dynamic tools of new plugins.
+    pub dynamic_discovery: DynamicDiscovery,
+}
+
+/// Whether to use file system events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WatchEvents {
+    /// Use them where the system supports them and the feature `watch` is enabled.
+    #[default]
+    System,
+    /// Only poll.
+    Off,
+}
+
+impl Default for WatchOptions {
+    fn default() -> Self {
+        Self {
+            quiet: Duration::from_millis(100),
+            quiet_wall_max: Duration::from_secs(1),
+            poll_every: Duration::from_secs(2),
+            events: WatchEvents::System,
+            dynamic_discovery: DynamicDiscovery::Automatic,
+        }
+    }
+}
+
+/// A scan is followed by a pause of at least this many times its duration.
+const PAUSE_PER_SCAN: u32 = 50;
+
+/// Watches the directories of a registry until it is dropped.
+#[must_use = "dropping it stops watching"]
+pub struct WatchGuard {
+    /// Contains one task, which is aborted on drop.
+    _task: JoinSet<()>,
+}
+
+impl LiveRegistry {
+    /// Starts to watch the directories. Dropping the guard stops it. Must be called in a Tokio runtime.
+    pub fn watch(&self, options: WatchOptions) -> WatchGuard {
+        let mut task = JoinSet::new();
+        task.spawn(watch(self.clone(), options));
+        WatchGuard { _task: task }
+    }
+
+    /// Returns the directories that contain packages: the given paths, and folders of single packages.
+    #[cfg(feature = "watch")]
+    fn directories(&self) -> Vec<std::path::PathBuf> {
+        let registry = self.current();
+        let folders = registry.packages().iter().filter_map(|package| package.path.parent());
+        let roots = self.paths().iter().map(|path| {
+            if path.is_dir() {
+                path.as_path()
+            } else {
+                // The directory of a single file reports when the file is replaced.
+                path.parent().unwrap_or(path)
+            }
+        });
+        let mut directories: Vec<_> = folders.chain(roots).map(std::path::PathBuf::from).collect();
+        directories.sort();
+        directories.dedup();
+        directories
+    }
+}
+
+async fn watch(live: LiveRegistry, options: WatchOptions) {
+    let (sender, mut events) = mpsc::channel(1);
+    #[cfg(feature = "watch")]
+    let mut directory_events = match options.events {
+        WatchEvents::System => DirectoryEvents::start(sender.clone()),
+        WatchEvents::Off => None,
+    };
+    // Keeps the channel open if there are no file system events.
+    let _sender = sender;
+    let mut pause = options.poll_every;
+    let mut discoveries = JoinSet::new();
+    loop {
+        #[cfg(feature = "watch")]
+        if let Some(events) = &mut directory_events {
+            events.watch(live.directories());
+        }
+        tokio::select! {
+            _ = events.recv() => wait_until_quiet(&mut events, options).await,
+            () = tokio::time::sleep(pause) => {}
+        }
+        let started = Instant::now();
+        let mut is_unsettled = false;
+        match live.refresh().await {
+            Ok(outcome) => {
+                is_unsettled = outcome.is_unsettled;
+                if outcome.is_changed {
+                    tracing::info!("the plugins have changed");
+                }
+            }
+            Err(error) => tracing::warn!(%error, "the plugin directories could not be scanned"),
+        }
+        while let Some(result) = discoveries.try_join_next() {
+            log_failure(result);
+        }
+        if options.dynamic_discovery == DynamicDiscovery::Automatic && discoveries.is_empty() {
+            // Runs concurrently with the following scans: a plugin may take long.
+            let live = live.clone();
+            discoveries.spawn(async move { live.discover_dynamic_tools(DiscoveryTargets::Pending).await.map(drop) });
+        }
+        pause = if is_unsettled {
+            options.poll_every
+        } else {
+            options.poll_every.max(started.elapsed().saturating_mul(PAUSE_PER_SCAN))
+        };
+    }
+}
+
+/// Logs why a discovery failed. Failures of single plugins have been logged before.
+fn log_failure(result: Result<Result<(), Error>, JoinError>) {
+    match result {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(%error, "dynamic tools could not be discovered"),
+        Err(error) => tracing::error!(
+            error = &error as &dyn std::error::Error,
+            "the discovery of dynamic tools failed unexpectedly"
+        ),
+    }
+}
+
+/// Waits until no more events arrive.
+async fn wait_until_quiet(events: &mut mpsc::Receiver<()>, options: WatchOptions) {
+    let until_quiet = async { while tokio::time::timeout(options.quiet, events.recv()).await.is_ok() {} };
+    // After the timeout, the directories are scanned although events still arrive.
+    let _ = tokio::time::timeout(options.quiet_wall_max, until_quiet).await;
+}

@@ -1,0 +1,173 @@
+//! An immutable snapshot of the packages of plugin directories.
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock, Weak};
+
+use crate::catalog::{Catalog, HealthBoost, Hit, Query, SemanticIndex};
+use crate::health::HealthTool;
+use crate::package::Package;
+use crate::scan::{MissingPath, Scan};
+use crate::store::{MemoryStore, Store, ToolKey};
+use toolwit_core::Error;
+use toolwit_core::{Tool, ToolDefinition};
+use toolwit_sandbox::{Plugin, Runtime, Scope};
+
+/// An immutable snapshot of the packages of one or more plugin directories, with a search index of their tools.
+///
+/// Clones share everything. A [`LiveRegistry`](crate::LiveRegistry) follows the directories.
+#[derive(Clone)]
+pub struct Registry {
+    pub(crate) snapshot: Arc<Snapshot>,
+}
+
+pub(crate) struct Snapshot {
+    /// Sorted by name. Packages that share a name are all broken.
+    pub(crate) packages: Vec<Package>,
+    pub(crate) catalog: Catalog,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) current: Arc<CurrentSnapshot>,
+}
+
+/// The current snapshot of some directories. Tools of every snapshot report their health to it.
+#[derive(Default)]
+pub(crate) struct CurrentSnapshot(RwLock<Weak<Snapshot>>);
+
+impl CurrentSnapshot {
+    pub(crate) fn set(&self, snapshot: &Arc<Snapshot>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(snapshot);
+    }
+
+    /// Sets a tool's health for the following searches, unless its plugin has been replaced by another version.
+    pub(crate) fn set_health(&self, tool: &ToolKey, health: HealthBoost) {
+        let current = self.0.read().unwrap_or_else(PoisonError::into_inner).upgrade();
+        let Some(registry) = current.map(|snapshot| Registry { snapshot }) else {
+            return;
+        };
+        let plugin = registry.plugin_of(&tool.tool);
+        if plugin.is_some_and(|plugin| plugin.digest() == tool.digest) {
+            registry.snapshot.catalog.set_health(&tool.tool, health);
+        }
+    }
+}
+
+impl Registry {
+    /// Scans directories and single component files for packages, several at a time.
+    ///
+    /// A broken package is listed with its reason; so are packages that share a name. Hidden files and files other than
+    /// `.wasm` are ignored.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) when a directory cannot be read.
+    pub async fn scan(runtime: &Arc<Runtime>, paths: &[PathBuf]) -> Result<Self, Error> {
+        Self::scan_into(runtime, paths, Arc::new(MemoryStore::new())).await
+    }
+
+    /// Scans like [`Registry::scan`], but takes unchanged packages from a store and writes the others to it.
+    ///
+    /// If the store fails, a warning is logged and all packages are read from their files.
+    ///
+    /// # Errors
+    /// Those of [`Registry::scan`].
+    pub async fn scan_into(runtime: &Arc<Runtime>, paths: &[PathBuf], store: Arc<dyn Store>) -> Result<Self, Error> {
+        let scan = Scan::new(runtime.clone(), paths.to_vec(), MissingPath::Error, store);
+        let (registry, _) = scan.first().await?;
+        Ok(registry)
+    }
+
+    /// Returns all packages, sorted by name, broken ones included.
+    #[must_use]
+    pub fn packages(&self) -> &[Package] {
+        &self.snapshot.packages
+    }
+
+    /// Returns the plugins of the packages that are not broken, sorted by name.
+    pub fn plugins(&self) -> impl Iterator<Item = &Arc<Plugin>> {
+        self.packages().iter().filter_map(Package::plugin)
+    }
+
+    /// Returns the package of this name.
+    #[must_use]
+    pub fn package(&self, name: &str) -> Option<&Package> {
+        let packages = self.packages();
+        let index = packages
+            .binary_search_by(|package| package.name.as_str().cmp(name))
+            .ok()?;
+        packages.get(index)
+    }
+
+    /// Searches the tools whose id `may_use` accepts.
+    #[must_use]
+    pub fn search(&self, query: &Query, may_use: impl Fn(&str) -> bool) -> Vec<Hit> {
+        self.snapshot.catalog.search(query, may_use)
+    }
+
+    /// Searches by words and by meaning; see [`SemanticIndex`].
+    #[must_use]
+    pub fn search_with(&self, query: &Query, semantic: &dyn SemanticIndex, may_use: impl Fn(&str) -> bool) -> Vec<Hit> {
+        self.snapshot.catalog.search_with(query, semantic, may_use)
+    }
+
+    /// Returns the plugin that a tool belongs to.
+    #[must_use]
+    pub fn plugin_of(&self, tool: &str) -> Option<&Arc<Plugin>> {
+        self.package(tool.split(['/', '#']).next()?)?.plugin()
+    }
+
+    /// Returns the definition of a tool.
+    #[must_use]
+    pub fn definition(&self, tool: &str) -> Option<&ToolDefinition> {
+        let tools = &self.plugin_of(tool)?.inspection().tools;
+        tools.iter().find(|definition| definition.id.as_str() == tool)
+    }
+
+    /// Returns a tool whose resources live in `scope`. The outcome of its calls is recorded in the store.
+    #[must_use]
+    pub fn tool(&self, tool: &str, scope: &Scope) -> Option<Arc<dyn Tool>> {
+        let plugin = self.plugin_of(tool)?;
+        let tools = plugin.tools(scope);
+        let found = tools.into_iter().find(|other| other.definition().id.as_str() == tool)?;
+        Some(self.with_health(plugin, found))
+    }
+
+    /// Returns the tools of all plugins; see [`Registry::tool`].
+    #[must_use]
+    pub fn tools(&self, scope: &Scope) -> Vec<Arc<dyn Tool>> {
+        let of_plugin = |plugin| self.tools_of(plugin, scope);
+        self.plugins().flat_map(of_plugin).collect()
+    }
+
+    /// Returns the tools of one plugin; see [`Registry::tool`].
+    #[must_use]
+    pub fn tools_of(&self, plugin: &Arc<Plugin>, scope: &Scope) -> Vec<Arc<dyn Tool>> {
+        let tools = plugin.tools(scope).into_iter();
+        tools.map(|tool| self.with_health(plugin, tool)).collect()
+    }
+
+    /// Returns the number of tools of all plugins.
+    #[must_use]
+    pub fn tool_count(&self) -> usize {
+        self.plugins().map(|plugin| plugin.tool_count()).sum()
+    }
+
+    fn with_health(&self, plugin: &Plugin, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
+        let digest = plugin.digest();
+        Arc::new(HealthTool::new(
+            tool,
+            digest,
+            self.snapshot.store.clone(),
+            self.snapshot.current.clone(),
+        ))
+    }
+
+    /// Returns the store of package metadata.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.snapshot.store
+    }
+
+    /// Whether both are the same snapshot, because nothing changed between them.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.snapshot, &other.snapshot)
+    }
+}

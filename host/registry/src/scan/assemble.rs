@@ -1,0 +1,128 @@
+//! Building a snapshot from scanned files.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{ScannedFiles, or_default_with_warning};
+use crate::catalog::{Catalog, ranking_signals};
+use crate::health::now_ms;
+use crate::package::{Package, PackageStatus, identity_of};
+use crate::registry::{CurrentSnapshot, Registry, Snapshot};
+use crate::store::{Store, ToolHealth, ToolKey};
+use toolwit_core::{Error, ErrorKind, Phase};
+use toolwit_sandbox::Plugin;
+
+/// The part of the previous snapshot that the next one reuses.
+struct Previous {
+    catalog: Catalog,
+    /// The plugins whose tools are in the catalog, by component file.
+    plugins: HashMap<PathBuf, Arc<Plugin>>,
+    current: Arc<CurrentSnapshot>,
+}
+
+/// Builds the first snapshot. Blocks.
+pub(super) fn first_registry(files: &ScannedFiles, store: Arc<dyn Store>) -> Registry {
+    let previous = Previous {
+        catalog: Catalog::new(),
+        plugins: HashMap::new(),
+        current: Arc::default(),
+    };
+    assemble(files, previous, store)
+}
+
+/// Builds the snapshot that follows `earlier`. Blocks.
+pub(crate) fn next_registry(earlier: &Registry, files: &ScannedFiles, store: Arc<dyn Store>) -> Registry {
+    let previous = Previous {
+        catalog: earlier.snapshot.catalog.clone(),
+        plugins: plugins_by_path(earlier.packages()),
+        current: earlier.snapshot.current.clone(),
+    };
+    assemble(files, previous, store)
+}
+
+/// Builds a snapshot. Updates the catalog only for plugins that changed.
+fn assemble(files: &ScannedFiles, previous: Previous, store: Arc<dyn Store>) -> Registry {
+    let health = or_default_with_warning(store.health());
+    let Previous {
+        mut catalog,
+        plugins: before,
+        current,
+    } = previous;
+    let mut packages: Vec<_> = files.values().map(|file| file.package.clone()).collect();
+    reject_shared_names(&mut packages);
+    for package in &packages {
+        let Some(plugin) = package.plugin() else { continue };
+        let earlier = before.get(&package.path);
+        if !earlier.is_some_and(|earlier| Arc::ptr_eq(earlier, plugin)) {
+            index(&mut catalog, package, plugin, files, &health);
+        }
+    }
+    let after = plugins_by_path(&packages);
+    for path in before.keys().filter(|path| !after.contains_key(*path)) {
+        catalog.remove(&path.to_string_lossy());
+    }
+    let snapshot = Arc::new(Snapshot {
+        packages,
+        catalog,
+        store,
+        current,
+    });
+    snapshot.current.set(&snapshot);
+    Registry { snapshot }
+}
+
+/// Replaces the tools of a package in the catalog.
+fn index(
+    catalog: &mut Catalog,
+    package: &Package,
+    plugin: &Plugin,
+    files: &ScannedFiles,
+    health: &BTreeMap<ToolKey, ToolHealth>,
+) {
+    let Some(file) = files.get(&package.path) else { return };
+    catalog.put_indexed(&package.path.to_string_lossy(), file.tools.iter());
+    if health.is_empty() {
+        return;
+    }
+    let now = now_ms();
+    for tool in file.tools.iter() {
+        if let Some(health) = health.get(&ToolKey::new(plugin.digest(), tool.id.as_str())) {
+            catalog.set_signals(&tool.id, ranking_signals(tool.signals.quality, health, now));
+        }
+    }
+}
+
+fn plugins_by_path(packages: &[Package]) -> HashMap<PathBuf, Arc<Plugin>> {
+    let usable = packages
+        .iter()
+        .filter_map(|package| Some((package.path.clone(), package.plugin()?.clone())));
+    usable.collect()
+}
+
+/// Marks all packages that share a name as broken: grants are given by name, and it is ambiguous here.
+fn reject_shared_names(packages: &mut [Package]) {
+    packages.sort_by(|a, b| a.name.cmp(&b.name).then_with(|| a.path.cmp(&b.path)));
+    let mut by_identity: HashMap<String, Vec<usize>> = HashMap::new();
+    for (index, package) in packages.iter().enumerate() {
+        by_identity.entry(identity_of(&package.name)).or_default().push(index);
+    }
+    for indices in by_identity.into_values().filter(|indices| indices.len() > 1) {
+        let paths: Vec<_> = indices
+            .iter()
+            .map(|index| packages[*index].path.display().to_string())
+            .collect();
+        for (own, index) in indices.into_iter().enumerate() {
+            let others: Vec<_> = (0..paths.len())
+                .filter(|other| *other != own)
+                .map(|other| paths[other].as_str())
+                .collect();
+            let message = format!("its name is also claimed by {}", others.join(", "));
+            let package = &mut packages[index];
+            let error = Error::new(ErrorKind::Configuration, Phase::Registry, message)
+                .with_suggestion("remove or rename one of them")
+                .with_plugin(&*package.name);
+            package.status = PackageStatus::Broken(error);
+        }
+    }
+}

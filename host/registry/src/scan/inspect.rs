@@ -1,0 +1,53 @@
+//! Reading a component together with its manifest.
+
+use std::path::Path;
+
+use crate::manifest::Manifest;
+use toolwit_core::Error;
+use toolwit_sandbox::{Inspection, Origin, read_component, read_wit};
+use toolwit_sections::custom_section;
+
+/// The standard custom sections for a component's version and description.
+pub(crate) const VERSION_SECTION: &str = "version";
+pub(crate) const DESCRIPTION_SECTION: &str = "description";
+
+/// The largest accepted text of a standard section, in bytes.
+const STANDARD_TEXT_BYTES_MAX: usize = 1_024;
+
+/// Inspects a component file and reads its manifest, under a plugin's name. Blocks; compiles and runs nothing.
+///
+/// # Errors
+/// Those of [`Inspection::from_bytes_with`], and those of reading the component and the manifest.
+pub fn inspect_package(name: &str, path: &Path, bytes_max: u64) -> Result<(Inspection, Option<Manifest>), Error> {
+    let bytes = read_component(path, bytes_max)?;
+    let manifest = match Manifest::from_file(&path.with_extension("toml"))? {
+        Some(manifest) => Some(manifest),
+        None => Manifest::embedded(&bytes)?,
+    };
+    let manifest = with_standard_sections(manifest, &bytes);
+    let wit = read_wit(&path.with_extension("wit"));
+    let origin = Origin {
+        name,
+        adjacent_wit: wit.as_deref(),
+    };
+    let annotations = manifest.as_ref().map(Manifest::annotations).unwrap_or_default();
+    Ok((Inspection::from_bytes_with(&bytes, origin, &annotations)?, manifest))
+}
+
+/// Adds version and description from the standard sections of a component where the manifest lacks them.
+fn with_standard_sections(manifest: Option<Manifest>, component: &[u8]) -> Option<Manifest> {
+    let text = |name: &str| {
+        let text = std::str::from_utf8(custom_section(component, name)?).ok()?.trim();
+        let is_accepted =
+            !text.is_empty() && text.len() <= STANDARD_TEXT_BYTES_MAX && !text.chars().any(char::is_control);
+        is_accepted.then(|| text.to_owned())
+    };
+    let (version, description) = (text(VERSION_SECTION), text(DESCRIPTION_SECTION));
+    if manifest.is_none() && version.is_none() && description.is_none() {
+        return None;
+    }
+    let mut manifest = manifest.unwrap_or_default();
+    manifest.version = manifest.version.or(version);
+    manifest.description = manifest.description.or(description);
+    Some(manifest)
+}

@@ -1,0 +1,147 @@
+//! Listing component files.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs::{self, DirEntry, FileType};
+use std::path::{Path, PathBuf};
+
+use crate::package::EXTENSION;
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// A component file of a plugin directory.
+pub(super) struct ComponentFile {
+    pub(super) path: PathBuf,
+    /// Why it must not be read.
+    pub(super) refused: Option<Error>,
+    pub(super) sidecars: Sidecars,
+}
+
+/// Which files exist next to a component.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sidecars {
+    pub(super) manifest: bool,
+    pub(super) wit: bool,
+}
+
+/// The extensions of a manifest and a WIT file.
+pub(super) const SIDECAR_EXTENSIONS: [&str; 2] = ["toml", "wit"];
+
+/// How the first scan treats a path that does not exist.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MissingPath {
+    /// As an error: the path is probably wrong.
+    #[default]
+    Error,
+    /// As a directory without packages: it may be created later.
+    Empty,
+}
+
+/// Lists the component files of directories, by path.
+pub(super) fn list(paths: &[PathBuf], missing: MissingPath) -> Result<Vec<ComponentFile>, Error> {
+    let mut files = Vec::new();
+    for path in paths {
+        if missing == MissingPath::Empty && !path.exists() {
+            continue;
+        }
+        list_path(path, &mut files).map_err(|error| {
+            let message = format!("{} could not be read: {error}", path.display());
+            Error::new(ErrorKind::Io, Phase::Registry, message)
+                .with_suggestion("name a directory of plugins, or a `.wasm` file")
+                .with_source(error)
+        })?;
+    }
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    files.dedup_by(|a, b| a.path == b.path);
+    Ok(files)
+}
+
+fn list_path(path: &Path, files: &mut Vec<ComponentFile>) -> std::io::Result<()> {
+    if !fs::metadata(path)?.is_dir() {
+        files.push(ComponentFile {
+            sidecars: Sidecars::of(path),
+            path: path.to_owned(),
+            refused: None,
+        });
+        return Ok(());
+    }
+    let root = fs::canonicalize(path)?;
+    let entries = fs::read_dir(path)?.collect::<Result<Vec<_>, _>>()?;
+    let types: FileTypes = entries
+        .iter()
+        .filter_map(|entry| Some((entry.file_name(), entry.file_type().ok()?)))
+        .collect();
+    files.extend(entries.iter().filter_map(|entry| component_of(&root, entry, &types)));
+    Ok(())
+}
+
+/// The types of a directory's entries, as the directory reports them.
+type FileTypes = HashMap<OsString, FileType>;
+
+/// Returns the component of a directory entry: the file itself, or the component in a folder of the same name.
+fn component_of(root: &Path, entry: &DirEntry, types: &FileTypes) -> Option<ComponentFile> {
+    let path = entry.path();
+    let is_hidden = path.file_name()?.as_encoded_bytes().starts_with(b".");
+    if is_hidden {
+        return None;
+    }
+    // Most entries are regular files: their type in the directory saves several system calls for each.
+    let is_regular = entry.file_type().is_ok_and(|file_type| file_type.is_file());
+    if let Some(path) = (!is_regular).then(|| folder_component(&path)).flatten() {
+        let sidecars = SIDECAR_EXTENSIONS.map(|extension| path.with_extension(extension));
+        let links = sidecars.iter().filter(|path| path.is_symlink());
+        return Some(ComponentFile {
+            refused: leads_outside(root, &path).or_else(|| first_leading_outside(root, links)),
+            sidecars: Sidecars::of(&path),
+            path,
+        });
+    }
+    if path.extension().is_none_or(|extension| extension != EXTENSION) {
+        return None;
+    }
+    let sidecars = SIDECAR_EXTENSIONS.map(|extension| path.with_extension(extension));
+    let type_of = |path: &PathBuf| types.get(path.file_name()?);
+    let links = sidecars
+        .iter()
+        .filter(|path| type_of(path).is_some_and(FileType::is_symlink));
+    let refused = if is_regular { None } else { leads_outside(root, &path) };
+    Some(ComponentFile {
+        refused: refused.or_else(|| first_leading_outside(root, links)),
+        sidecars: Sidecars {
+            manifest: type_of(&sidecars[0]).is_some(),
+            wit: type_of(&sidecars[1]).is_some(),
+        },
+        path,
+    })
+}
+
+/// Finds the component of a package that has its own folder: `weather/weather.wasm`.
+fn folder_component(folder: &Path) -> Option<PathBuf> {
+    let mut file = folder.file_name()?.to_owned();
+    file.push(".");
+    file.push(EXTENSION);
+    let component = folder.join(file);
+    (folder.is_dir() && component.exists()).then_some(component)
+}
+
+impl Sidecars {
+    fn of(component: &Path) -> Self {
+        let [manifest, wit] = SIDECAR_EXTENSIONS.map(|extension| component.with_extension(extension).exists());
+        Self { manifest, wit }
+    }
+}
+
+/// Refuses a component whose manifest or WIT file is a link that leads outside: their content is shown.
+fn first_leading_outside<'p>(root: &Path, mut links: impl Iterator<Item = &'p PathBuf>) -> Option<Error> {
+    links.find_map(|path| leads_outside(root, path))
+}
+
+/// Refuses a link whose target is outside the plugin directory.
+fn leads_outside(root: &Path, path: &Path) -> Option<Error> {
+    let refused = |message: String| Some(Error::new(ErrorKind::Io, Phase::Registry, message));
+    match fs::canonicalize(path) {
+        Ok(target) if target.starts_with(root) => None,
+        Ok(_) => refused("it is a link that leads out of the plugin directory".to_owned()),
+        Err(error) => refused(format!("it could not be read: {error}")),
+    }
+}

@@ -1,0 +1,265 @@
+//! Scanning plugin directories. Nothing is compiled and no guest code runs.
+//!
+//! `listing` finds the component files, `read` reads those that changed and `record` restores the others from the store,
+//! `inspect` combines a component with its manifest, and `assemble` builds a [`Registry`] from all of them.
+
+mod assemble;
+mod inspect;
+mod listing;
+mod read;
+mod record;
+mod stamp;
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures::{Stream, StreamExt, TryStreamExt};
+use tokio::sync::mpsc;
+
+use self::assemble::first_registry;
+use self::listing::{ComponentFile, list};
+use self::read::{CachedState, ReadOutcome, read};
+use self::record::stored_path;
+use crate::catalog::TermExtractor;
+use crate::registry::Registry;
+use crate::store::{PackageRecord, Store, StoreError};
+use toolwit_core::{Error, ErrorKind, Phase};
+use toolwit_sandbox::Runtime;
+
+pub(crate) use assemble::next_registry;
+pub(crate) use inspect::{DESCRIPTION_SECTION, VERSION_SECTION};
+pub(crate) use read::{FailedDiscovery, ScannedFile};
+pub(crate) use record::{content_hash, indexed_tools, package_record};
+
+pub use inspect::inspect_package;
+pub use listing::MissingPath;
+
+/// The most packages that one task reads. The packages of a task share a cache of word stems.
+const CHUNK_MAX: usize = 256;
+
+/// How many tasks each processor gets, given enough packages.
+const CHUNKS_PER_PROCESSOR: usize = 4;
+
+/// The most chunks that may be read but not yet written to the store.
+const CHUNKS_WAITING_MAX: usize = 64;
+
+/// Where to scan for packages, and the store of their metadata.
+#[derive(Clone)]
+pub(crate) struct Scan {
+    runtime: Arc<Runtime>,
+    paths: Arc<[PathBuf]>,
+    missing: MissingPath,
+    store: Arc<dyn Store>,
+}
+
+/// The last readable state of each component file, whatever other files contain.
+pub(crate) type ScannedFiles = HashMap<PathBuf, Arc<ScannedFile>>;
+
+/// The result of a repeated scan.
+pub(crate) struct Rescan {
+    pub(crate) files: ScannedFiles,
+    /// The new snapshot, if something changed.
+    pub(crate) registry: Option<Registry>,
+    /// Whether a file is still being written, so that another scan is needed soon.
+    pub(crate) is_unsettled: bool,
+}
+
+type Chunk = Vec<(ComponentFile, CachedState)>;
+
+impl Scan {
+    pub(crate) fn new(runtime: Arc<Runtime>, paths: Vec<PathBuf>, missing: MissingPath, store: Arc<dyn Store>) -> Self {
+        Self {
+            runtime,
+            paths: paths.into(),
+            missing,
+            store,
+        }
+    }
+
+    pub(crate) fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+
+    /// Scans everything, and takes unchanged packages from the store.
+    pub(crate) async fn first(&self) -> Result<(Registry, ScannedFiles), Error> {
+        let (for_list, for_records) = (self.clone(), self.clone());
+        // The directories and the store are read concurrently.
+        let (listed, mut records) = tokio::try_join!(
+            blocking(move || list(&for_list.paths, for_list.missing)),
+            blocking(move || Ok(records_by_path(&*for_records.store))),
+        )?;
+        let present: HashSet<_> = listed.iter().map(|file| stored_path(&file.path)).collect();
+        let chunks = chunks(listed, |path| match records.remove(&stored_path(path)) {
+            Some(record) => CachedState::Record(Box::new(record)),
+            None => CachedState::Unknown,
+        });
+        let deleted = deleted_paths(&records, &self.paths, &present);
+        let outcomes = self.read(chunks, deleted).await?;
+        let store = self.store.clone();
+        blocking(move || {
+            let files = by_path(outcomes);
+            Ok((first_registry(&files, store), files))
+        })
+        .await
+    }
+
+    /// Scans again and reads only the files that changed. A missing path has no packages: it may come back.
+    pub(crate) async fn again(&self, earlier: &Registry, files: &ScannedFiles) -> Result<Rescan, Error> {
+        let paths = self.paths.clone();
+        let listed = blocking(move || list(&paths, MissingPath::Empty)).await?;
+        let deleted: Vec<_> = {
+            let present: HashSet<_> = listed.iter().map(|file| &file.path).collect();
+            let deleted = files.keys().filter(|path| !present.contains(path));
+            deleted.map(|path| stored_path(path)).collect()
+        };
+        let chunks = chunks(listed, |path| match files.get(path) {
+            Some(file) => CachedState::Scanned(file.clone()),
+            None => CachedState::NewFile,
+        });
+        let has_deleted = !deleted.is_empty();
+        let outcomes = self.read(chunks, deleted).await?;
+        let is_unsettled = outcomes.iter().any(|outcome| outcome.is_unsettled);
+        let is_same = |outcome: &ReadOutcome| match (&outcome.file, files.get(&outcome.path)) {
+            (Some(now), Some(before)) => now.has_same_content(before),
+            (now, before) => now.is_none() && before.is_none(),
+        };
+        let is_changed = has_deleted || !outcomes.iter().all(is_same);
+        let (store, earlier) = (self.store.clone(), earlier.clone());
+        blocking(move || {
+            let files = by_path(outcomes);
+            let registry = is_changed.then(|| next_registry(&earlier, &files, store));
+            Ok(Rescan {
+                files,
+                registry,
+                is_unsettled,
+            })
+        })
+        .await
+    }
+
+    /// Reads packages. Writes the changed ones to the store concurrently, and removes the deleted ones from it.
+    async fn read(&self, chunks: Vec<Chunk>, deleted: Vec<String>) -> Result<Vec<ReadOutcome>, Error> {
+        let (sender, changed) = mpsc::channel(CHUNKS_WAITING_MAX);
+        let mut read = std::pin::pin!(self.read_chunks(chunks));
+        let reading = async move {
+            let mut outcomes = Vec::new();
+            while let Some(mut chunk) = read.try_next().await? {
+                let records: Vec<_> = chunk.iter_mut().filter_map(|outcome| outcome.changed.take()).collect();
+                if !records.is_empty() {
+                    // The receiver is closed when the store failed: then the next start only takes longer.
+                    let _ = sender.send(records).await;
+                }
+                outcomes.extend(chunk);
+            }
+            Ok(outcomes)
+        };
+        let (outcomes, ()) = tokio::try_join!(reading, self.write(changed, deleted))?;
+        Ok(outcomes)
+    }
+
+    fn read_chunks(&self, chunks: Vec<Chunk>) -> impl Stream<Item = Result<Vec<ReadOutcome>, Error>> + use<> {
+        let (runtime, store) = (self.runtime.clone(), self.store.clone());
+        let read_chunk = move |chunk: Chunk| {
+            let (runtime, store) = (runtime.clone(), store.clone());
+            let mut terms = TermExtractor::new();
+            let read_one = move |(file, cached)| read(&runtime, &*store, file, cached, &mut terms);
+            blocking(move || Ok(chunk.into_iter().map(read_one).collect()))
+        };
+        futures::stream::iter(chunks).map(read_chunk).buffered(processors())
+    }
+
+    /// Writes records to the store until the channel closes or the store fails.
+    async fn write(
+        &self,
+        mut changed: mpsc::Receiver<Vec<PackageRecord>>,
+        mut deleted: Vec<String>,
+    ) -> Result<(), Error> {
+        let mut waiting = Vec::new();
+        loop {
+            let chunks = changed.recv_many(&mut waiting, CHUNKS_WAITING_MAX).await;
+            if chunks == 0 && deleted.is_empty() {
+                return Ok(());
+            }
+            let records: Vec<_> = waiting.drain(..).flatten().collect();
+            let (store, deleted) = (self.store.clone(), std::mem::take(&mut deleted));
+            let written = blocking(move || {
+                let written = store.update_packages(&records, &deleted).map(|()| true);
+                Ok(or_default_with_warning(written))
+            });
+            if !written.await? {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from)
+}
+
+/// Reads the store's records, by path. Returns no records if the store cannot be read.
+fn records_by_path(store: &dyn Store) -> HashMap<String, PackageRecord> {
+    or_default_with_warning(store.packages())
+        .into_iter()
+        .map(|record| (record.path.clone(), record))
+        .collect()
+}
+
+/// Returns the default and logs a warning when the store failed: everything in it can be read from the directories again.
+pub(crate) fn or_default_with_warning<T: Default>(result: Result<T, StoreError>) -> T {
+    result.unwrap_or_else(|error| {
+        tracing::warn!(
+            error = &error as &dyn std::error::Error,
+            "the store cannot be used; all packages are read from their files"
+        );
+        T::default()
+    })
+}
+
+/// Pairs files with their cached state, in chunks for one task each.
+fn chunks(listed: Vec<ComponentFile>, mut cached: impl FnMut(&Path) -> CachedState) -> Vec<Chunk> {
+    let chunk_len = (listed.len() / (processors() * CHUNKS_PER_PROCESSOR)).clamp(1, CHUNK_MAX);
+    let mut chunks: Vec<Chunk> = Vec::new();
+    for file in listed {
+        let cached = cached(&file.path);
+        match chunks.last_mut() {
+            Some(chunk) if chunk.len() < chunk_len => chunk.push((file, cached)),
+            _ => chunks.push(vec![(file, cached)]),
+        }
+    }
+    chunks
+}
+
+/// Selects the stored packages below these paths whose files no longer exist. The store may also hold packages of other
+/// paths.
+fn deleted_paths(
+    records: &HashMap<String, PackageRecord>,
+    paths: &[PathBuf],
+    present: &HashSet<String>,
+) -> Vec<String> {
+    let paths: Vec<_> = paths.iter().map(|path| stored_path(path)).collect();
+    let is_below = |file: &Path| paths.iter().any(|path| file.starts_with(path));
+    records
+        .keys()
+        .filter(|file| is_below(Path::new(file)) && !present.contains(*file))
+        .cloned()
+        .collect()
+}
+
+fn by_path(outcomes: Vec<ReadOutcome>) -> ScannedFiles {
+    let files = outcomes
+        .into_iter()
+        .filter_map(|outcome| Some((outcome.path, outcome.file?)));
+    files.collect()
+}
+
+/// Runs blocking work on a thread of the blocking pool.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
+        let message = "reading the plugins failed unexpectedly";
+        Err(Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error))
+    })
+}

@@ -1,0 +1,224 @@
+//! Reading one package, or reusing its cached state if its files are unchanged.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::inspect::inspect_package;
+use super::listing::ComponentFile;
+use super::or_default_with_warning;
+use super::record::{content_hash, indexed_tools, package_record, restore};
+use super::stamp::{is_fresh, stamp};
+use crate::catalog::{IndexedTool, TermExtractor};
+use crate::manifest::Manifest;
+use crate::package::{Package, PackageStatus, name_of};
+use crate::store::{PackageRecord, Store};
+use toolwit_core::{Error, ErrorKind};
+use toolwit_sandbox::{Inspection, Plugin, Runtime};
+
+/// A component file as it was last read.
+pub(crate) struct ScannedFile {
+    pub(crate) package: Package,
+    /// The stamp of its files; `None` if they must be read again.
+    pub(crate) stamp: Option<String>,
+    /// A hash of the package's content.
+    pub(crate) content: blake3::Hash,
+    /// Its tools, for the search index.
+    pub(crate) tools: Arc<[IndexedTool]>,
+    /// Set if the last discovery of its dynamic tools failed.
+    pub(crate) failed_discovery: Option<FailedDiscovery>,
+}
+
+/// A failed discovery of dynamic tools.
+#[derive(Clone)]
+pub(crate) struct FailedDiscovery {
+    pub(crate) plugin: Arc<Plugin>,
+    pub(crate) at: Instant,
+}
+
+impl ScannedFile {
+    /// Whether both have the same content, whatever their timestamps are.
+    pub(super) fn has_same_content(&self, other: &Self) -> bool {
+        self.content == other.content
+    }
+}
+
+/// The cached state of a file before it is read.
+pub(super) enum CachedState {
+    /// Not cached: this is the first scan of the process.
+    Unknown,
+    /// The store's record.
+    Record(Box<PackageRecord>),
+    /// The state of the last scan in this process.
+    Scanned(Arc<ScannedFile>),
+    /// The last scan in this process did not find the file.
+    NewFile,
+}
+
+/// The result of reading a package.
+pub(super) struct ReadOutcome {
+    pub(super) path: PathBuf,
+    /// The file's state; `None` while a new file is incomplete.
+    pub(super) file: Option<Arc<ScannedFile>>,
+    /// The record to write to the store, if it changed.
+    pub(super) changed: Option<PackageRecord>,
+    /// Whether the file may still be being written, so that it must be read again.
+    pub(super) is_unsettled: bool,
+}
+
+impl ReadOutcome {
+    fn unchanged(path: PathBuf, file: Arc<ScannedFile>) -> Self {
+        Self {
+            path,
+            file: Some(file),
+            changed: None,
+            is_unsettled: false,
+        }
+    }
+}
+
+/// Reads a package, or reuses its cached state if its files are unchanged. Blocks.
+pub(super) fn read(
+    runtime: &Arc<Runtime>,
+    store: &dyn Store,
+    file: ComponentFile,
+    cached: CachedState,
+    terms: &mut TermExtractor,
+) -> ReadOutcome {
+    let ComponentFile {
+        path,
+        refused,
+        sidecars,
+    } = file;
+    let name = match refused.map_or_else(|| name_of(&path), Err) {
+        Ok(name) => name,
+        Err(error) => return broken(path, error, None, cached),
+    };
+    let stamp = stamp(&path, sidecars);
+    if let Some(file) = unchanged(runtime, &name, &path, stamp.as_ref(), &cached) {
+        return ReadOutcome::unchanged(path, file);
+    }
+    match inspect_package(&name, &path, runtime.engine_limits().component_bytes_max) {
+        Ok((inspection, manifest)) => {
+            let inspection = with_stored_tools(store, &name, inspection);
+            let mut record = package_record(&name, &path, &inspection, manifest.as_ref(), terms);
+            record.stamp = stamp.clone().unwrap_or_default();
+            let content = content_hash(&record);
+            record.content = content.to_string();
+            let is_unsettled = stamp.is_none();
+            let (package, failed_discovery) = match &cached {
+                // The plugin stays loaded, with its compiled code and its sessions.
+                CachedState::Scanned(file) if file.content == content => {
+                    (file.package.clone(), file.failed_discovery.clone())
+                }
+                _ => (package(runtime, name, path.clone(), inspection, manifest), None),
+            };
+            let reason = package.reason().cloned().or_else(|| package.discovery_error());
+            record.reason = reason.map(|reason| reason.message.clone());
+            let is_stored = matches!(&cached, CachedState::Record(stored) if **stored == record)
+                || matches!(&cached, CachedState::Scanned(file) if file.content == content && file.stamp == stamp);
+            let file = ScannedFile {
+                package,
+                stamp,
+                content,
+                tools: indexed_tools(&record),
+                failed_discovery,
+            };
+            ReadOutcome {
+                path,
+                file: Some(Arc::new(file)),
+                changed: (!is_stored).then_some(record),
+                is_unsettled,
+            }
+        }
+        Err(error) => broken(path, error, stamp, cached),
+    }
+}
+
+/// Returns the cached state of a package whose files have the same stamp.
+fn unchanged(
+    runtime: &Arc<Runtime>,
+    name: &str,
+    path: &Path,
+    stamp: Option<&String>,
+    cached: &CachedState,
+) -> Option<Arc<ScannedFile>> {
+    let stamp = stamp?;
+    match cached {
+        CachedState::Scanned(file) if file.stamp.as_ref() == Some(stamp) => Some(file.clone()),
+        CachedState::Record(record) if record.stamp == *stamp => {
+            let (package, content) = restore(runtime, name, path, record)?;
+            Some(Arc::new(ScannedFile {
+                package,
+                stamp: Some(stamp.clone()),
+                content,
+                tools: indexed_tools(record),
+                failed_discovery: None,
+            }))
+        }
+        _ => None,
+    }
+}
+
+/// Decides the state of a file that cannot be used: while it is being written, its earlier state.
+fn broken(path: PathBuf, error: Error, stamp: Option<String>, cached: CachedState) -> ReadOutcome {
+    let is_unsettled = is_fresh(&path);
+    let file = match cached {
+        CachedState::Scanned(file) if is_unsettled => Some(file),
+        CachedState::NewFile if is_unsettled => None,
+        _ => {
+            let content = blake3::hash(format!("{} {} {}", error.kind, error.phase, error.message).as_bytes());
+            // A file that could not be read may become readable without a change of its stamp.
+            let stamp = stamp.filter(|_| error.kind != ErrorKind::Io);
+            Some(Arc::new(ScannedFile {
+                package: Package::broken(&path, error),
+                stamp,
+                content,
+                tools: Arc::from([]),
+                failed_discovery: None,
+            }))
+        }
+    };
+    ReadOutcome {
+        path,
+        file,
+        changed: None,
+        is_unsettled,
+    }
+}
+
+/// Adds the dynamic tools that the store has for this plugin and digest.
+fn with_stored_tools(store: &dyn Store, plugin: &str, inspection: Inspection) -> Inspection {
+    if !inspection.dynamic_tools().is_undiscovered() {
+        return inspection;
+    }
+    match or_default_with_warning(store.dynamic_tools(plugin, &inspection.digest)) {
+        Some(tools) => inspection.with_discovered_tools(&tools, plugin),
+        None => inspection,
+    }
+}
+
+fn package(
+    runtime: &Arc<Runtime>,
+    name: String,
+    path: PathBuf,
+    inspection: Inspection,
+    manifest: Option<Manifest>,
+) -> Package {
+    let annotations = manifest.as_ref().map(Manifest::annotations).unwrap_or_default();
+    let manifest = manifest.map(Arc::new);
+    match Plugin::from_inspection(runtime, &name, path.clone(), inspection, &annotations) {
+        Ok(plugin) => Package {
+            name,
+            path,
+            manifest,
+            status: PackageStatus::Ready(plugin),
+            discovery_failure: None,
+        },
+        Err(error) => Package {
+            manifest,
+            ..Package::broken(&path, error)
+        },
+    }
+}

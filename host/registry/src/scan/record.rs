@@ -1,0 +1,107 @@
+//! Converting packages to records of the store, and back.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::catalog::{IndexedTool, TermExtractor, Terms, quality_percent, tool_document};
+use crate::manifest::{Manifest, Tier};
+use crate::package::{Package, PackageStatus};
+use crate::store::{PackageRecord, ToolRecord};
+use toolwit_sandbox::{CachedInspection, Inspection, Plugin, Runtime};
+
+/// Creates the record of a package, without its stamp and content hash.
+pub(crate) fn package_record(
+    name: &str,
+    path: &Path,
+    inspection: &Inspection,
+    manifest: Option<&Manifest>,
+    terms: &mut TermExtractor,
+) -> PackageRecord {
+    let tier = manifest.map(Manifest::tier).unwrap_or_default();
+    let tools = inspection.tools.iter().map(|tool| {
+        let id = tool.id.as_str();
+        ToolRecord {
+            id: id.to_owned(),
+            name: tool.name().to_owned(),
+            export: id.strip_prefix(name).unwrap_or(id).trim_start_matches('/').to_owned(),
+            description: tool.description.clone(),
+            quality_percent: quality_percent(tool, tier),
+            terms: terms.extract(&tool_document(tool, manifest)).text().to_owned(),
+        }
+    });
+    let tier = match tier {
+        Tier::Minimal => "minimal",
+        Tier::Rich => "rich",
+    };
+    PackageRecord {
+        path: stored_path(path),
+        name: name.to_owned(),
+        digest: inspection.digest.clone(),
+        version: manifest.and_then(|manifest| manifest.version.clone()),
+        category: manifest.and_then(|manifest| manifest.category.clone()),
+        tier: tier.to_owned(),
+        inspection: inspection.to_cache_text(),
+        manifest: manifest.and_then(|manifest| serde_json::to_string(manifest).ok()),
+        tools: tools.collect(),
+        ..PackageRecord::default()
+    }
+}
+
+/// Restores a package from its record, unless the record is damaged or the package must be read again. The inspection is
+/// parsed when it is first used.
+pub(super) fn restore(
+    runtime: &Arc<Runtime>,
+    name: &str,
+    path: &Path,
+    record: &PackageRecord,
+) -> Option<(Package, blake3::Hash)> {
+    let content = content_hash(record);
+    // A broken package may be usable under today's limits, and undiscovered tools may be discovered now.
+    if record.reason.is_some() || content.to_string() != record.content {
+        return None;
+    }
+    let manifest: Option<Manifest> = match &record.manifest {
+        Some(text) => Some(serde_json::from_str(text).ok()?),
+        None => None,
+    };
+    let annotations = manifest.as_ref().map(Manifest::annotations).unwrap_or_default();
+    let inspection = CachedInspection::new(record.digest.as_str(), record.tools.len(), record.inspection.as_str());
+    let plugin = Plugin::from_cached(runtime, name, path.to_owned(), inspection, &annotations);
+    let package = Package {
+        name: name.to_owned(),
+        path: path.to_owned(),
+        manifest: manifest.map(Arc::new),
+        status: PackageStatus::Ready(plugin),
+        discovery_failure: None,
+    };
+    Some((package, content))
+}
+
+/// Returns the tools of a record for the search index.
+pub(crate) fn indexed_tools(record: &PackageRecord) -> Arc<[IndexedTool]> {
+    let tools = record.tools.iter().map(|tool| {
+        let terms = Terms::from_text(tool.terms.clone());
+        let mut indexed = IndexedTool::new(tool.id.as_str(), tool.name.as_str(), terms);
+        indexed.signals.quality = f32::from(tool.quality_percent) / 100.0;
+        indexed
+    });
+    tools.collect()
+}
+
+/// Hashes the content of a package: its name, inspection and manifest, but not where and when it was read.
+pub(crate) fn content_hash(record: &PackageRecord) -> blake3::Hash {
+    let manifest = record.manifest.as_deref().unwrap_or_default();
+    let mut hasher = blake3::Hasher::new();
+    for text in [&record.name, &record.inspection, manifest] {
+        hasher
+            .update(&(text.len() as u64).to_le_bytes())
+            .update(text.as_bytes());
+    }
+    hasher.finalize()
+}
+
+/// Returns the path that the store uses for a file: absolute, so that it does not depend on the working directory.
+pub(super) fn stored_path(path: &Path) -> String {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    absolute.to_string_lossy().into_owned()
+}

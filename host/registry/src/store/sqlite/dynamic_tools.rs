@@ -1,0 +1,39 @@
+//! Discovered dynamic tools, in SQLite.
+
+use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
+
+use super::SqliteStore;
+use crate::store::{DynamicToolsRecord, DynamicToolsStore, StoreError};
+
+impl DynamicToolsStore for SqliteStore {
+    fn dynamic_tools(&self, plugin: &str, digest: &str) -> Result<Option<String>, StoreError> {
+        let connection = self.connection();
+        let mut statement =
+            connection.prepare_cached("SELECT told FROM told_tools WHERE plugin = ?1 AND digest = ?2")?;
+        Ok(statement.query_row([plugin, digest], |row| row.get(0)).optional()?)
+    }
+
+    fn save_dynamic_tools(&self, records: &[DynamicToolsRecord]) -> Result<(), StoreError> {
+        let mut connection = self.connection();
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for record in records {
+            transaction
+                .prepare_cached(
+                    "INSERT INTO told_tools (plugin, digest, told) VALUES (?1, ?2, ?3)
+                     ON CONFLICT (plugin, digest) DO UPDATE SET told = ?3",
+                )?
+                .execute(params![record.plugin, record.digest, record.tools])?;
+        }
+        Ok(transaction.commit()?)
+    }
+}
+
+/// Deletes the dynamic tools that belong to no package.
+pub(super) fn delete_unused(transaction: &Transaction<'_>) -> Result<(), StoreError> {
+    transaction.execute(
+        "DELETE FROM told_tools WHERE NOT EXISTS
+         (SELECT 1 FROM packages WHERE name = told_tools.plugin AND packages.digest = told_tools.digest)",
+        [],
+    )?;
+    Ok(())
+}

@@ -1,0 +1,220 @@
+//! Scans of plugin directories.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime};
+
+use super::*;
+use crate::store::{
+    CheckOutcome, CheckStage, DynamicToolsRecord, DynamicToolsStore, MemoryStore, PackageRecord, Store, StoreError,
+    ToolHealth, ToolKey,
+};
+use toolwit_sandbox::{CodeCacheLocation, Runtime, RuntimeOptions, Scope};
+
+fn runtime() -> Arc<Runtime> {
+    let options = RuntimeOptions {
+        code_cache: CodeCacheLocation::Off,
+        ..RuntimeOptions::default()
+    };
+    Runtime::new(options).unwrap()
+}
+
+fn component(export: &str) -> Vec<u8> {
+    let text = format!(
+        r#"(component
+            (core module $m (func (export "f") (param i32 i32) (result i32) local.get 0))
+            (core instance $i (instantiate $m))
+            (func (export "{export}") (param "a" s32) (param "b" s32) (result s32) (canon lift (core func $i "f"))))"#
+    );
+    wat::parse_str(text).unwrap()
+}
+
+/// Writes a file with an earlier modification time.
+fn write_settled(path: &Path, bytes: &[u8], age: Duration) {
+    fs::write(path, bytes).unwrap();
+    let file = fs::File::options().write(true).open(path).unwrap();
+    file.set_modified(SystemTime::now() - age).unwrap();
+}
+
+const LONG_AGO: Duration = Duration::from_secs(3_600);
+
+/// A store that counts the written records.
+#[derive(Default)]
+struct Counting {
+    store: MemoryStore,
+    written: AtomicUsize,
+}
+
+impl Store for Counting {
+    fn packages(&self) -> Result<Vec<PackageRecord>, StoreError> {
+        self.store.packages()
+    }
+
+    fn update_packages(&self, changed: &[PackageRecord], gone: &[String]) -> Result<(), StoreError> {
+        self.written.fetch_add(changed.len() + gone.len(), Ordering::Relaxed);
+        self.store.update_packages(changed, gone)
+    }
+
+    fn health(&self) -> Result<std::collections::BTreeMap<ToolKey, ToolHealth>, StoreError> {
+        self.store.health()
+    }
+
+    fn record_check(
+        &self,
+        tool: &ToolKey,
+        stage: CheckStage,
+        outcome: &CheckOutcome,
+        at_ms: u64,
+    ) -> Result<(), StoreError> {
+        self.store.record_check(tool, stage, outcome, at_ms)
+    }
+}
+
+impl DynamicToolsStore for Counting {
+    fn dynamic_tools(&self, plugin: &str, digest: &str) -> Result<Option<String>, StoreError> {
+        self.store.dynamic_tools(plugin, digest)
+    }
+
+    fn save_dynamic_tools(&self, records: &[DynamicToolsRecord]) -> Result<(), StoreError> {
+        self.store.save_dynamic_tools(records)
+    }
+}
+
+fn found(registry: &Registry, intent: &str) -> Vec<String> {
+    registry
+        .search(&Query::new(intent), |_| true)
+        .into_iter()
+        .map(|hit| hit.id)
+        .collect()
+}
+
+#[tokio::test]
+async fn second_scan_takes_unchanged_packages_from_the_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    write_settled(&at("one.wasm"), &component("add-numbers"), LONG_AGO);
+    write_settled(&at("two.wasm"), &component("scrape-page"), LONG_AGO);
+    write_settled(
+        &at("two.toml"),
+        b"use_case = \"reading news\"\nlimits.wall = \"5s\"",
+        LONG_AGO,
+    );
+    let store = Arc::new(Counting::default());
+    let scan = async || {
+        Registry::scan_into(&runtime(), &[directory.path().to_owned()], store.clone())
+            .await
+            .unwrap()
+    };
+    let writes = || store.written.swap(0, Ordering::Relaxed);
+
+    assert_eq!(found(&scan().await, "scraping pages"), ["two#scrape-page"]);
+    assert_eq!(writes(), 2);
+    // Replaces the component by zeros of the same length and time: a scan that reads it would fail.
+    let length = fs::metadata(at("two.wasm")).unwrap().len();
+    let modified = fs::metadata(at("two.wasm")).unwrap().modified().unwrap();
+    let file = fs::File::options().write(true).open(at("two.wasm")).unwrap();
+    std::io::Write::write_all(&mut &file, &vec![0; usize::try_from(length).unwrap()]).unwrap();
+    file.set_modified(modified).unwrap();
+    assert_eq!(found(&scan().await, "scraping pages"), ["two#scrape-page"]);
+    assert_eq!(writes(), 0);
+
+    write_settled(&at("two.wasm"), &component("send-email"), LONG_AGO / 2);
+    let registry = scan().await;
+    assert_eq!(found(&registry, "send an email"), ["two#send-email"]);
+    assert_eq!(found(&registry, "scraping pages"), [""; 0]);
+    assert_eq!(writes(), 1);
+
+    fs::remove_file(at("one.wasm")).unwrap();
+    assert_eq!(scan().await.packages().len(), 1);
+    assert_eq!((writes(), store.packages().unwrap().len()), (1, 1));
+}
+
+#[tokio::test]
+async fn recently_written_file_is_read_again() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("one.wasm"), component("first")).unwrap();
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let scan = async || {
+        Registry::scan_into(&runtime(), &[directory.path().to_owned()], store.clone())
+            .await
+            .unwrap()
+    };
+    scan().await;
+    fs::write(directory.path().join("one.wasm"), component("other")).unwrap();
+    assert_eq!(found(&scan().await, "other"), ["one#other"]);
+}
+
+// accept: 104, accept: 105, accept: 131
+#[tokio::test]
+async fn manifest_next_to_a_component_or_in_its_folder_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    fs::write(at("plain.wasm"), component("compute")).unwrap();
+    fs::write(
+        at("plain.toml"),
+        "use_case = \"When temperatures are converted\"\ntags = [\"celsius\"]",
+    )
+    .unwrap();
+    fs::create_dir(at("boxed")).unwrap();
+    fs::write(at("boxed/boxed.wasm"), component("work")).unwrap();
+    fs::write(at("boxed/boxed.toml"), "category = \"cooking\"").unwrap();
+    fs::write(at("wrong.wasm"), component("run-it")).unwrap();
+    fs::write(at("wrong.toml"), "colour = \"red\"").unwrap();
+    let registry = Registry::scan(&runtime(), &[directory.path().to_owned()])
+        .await
+        .unwrap();
+    let [boxed, plain, wrong] = registry.packages() else {
+        panic!("three packages")
+    };
+    assert_eq!((boxed.tier(), plain.tier()), (Tier::Minimal, Tier::Rich));
+    let description = &plain.plugin().unwrap().inspection().tools[0].description;
+    assert!(description.contains("When temperatures are converted"), "{description}");
+    assert!(
+        wrong.reason().unwrap().message.contains("wrong.toml:1:1"),
+        "{:?}",
+        wrong.reason()
+    );
+    assert_eq!(found(&registry, "temperature in celsius"), ["plain#compute"]);
+    assert_eq!(found(&registry, "cooking"), ["boxed#work"]);
+    assert_eq!(found(&registry, "run it"), [""; 0], "a broken package is not found");
+}
+
+#[tokio::test]
+async fn broken_tool_ranks_last_after_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    write_settled(&directory.path().join("alpha.wasm"), &component("play-song"), LONG_AGO);
+    write_settled(&directory.path().join("beta.wasm"), &component("play-song"), LONG_AGO);
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let scan = async || {
+        Registry::scan_into(&runtime(), &[directory.path().to_owned()], store.clone())
+            .await
+            .unwrap()
+    };
+    assert_eq!(
+        found(&scan().await, "play a song"),
+        ["alpha#play-song", "beta#play-song"]
+    );
+    let failed = CheckOutcome::Failure("it trapped".to_owned());
+    let digest = scan().await.packages()[0].plugin().unwrap().inspection().digest.clone();
+    let alpha = ToolKey::new(digest, "alpha#play-song");
+    store
+        .record_check(&alpha, CheckStage::Execution, &failed, health::now_ms())
+        .unwrap();
+    assert_eq!(
+        found(&scan().await, "play a song"),
+        ["beta#play-song", "alpha#play-song"]
+    );
+    store
+        .record_check(&alpha, CheckStage::Execution, &CheckOutcome::Success, health::now_ms())
+        .unwrap();
+    assert_eq!(
+        found(&scan().await, "play a song")[0],
+        "alpha#play-song",
+        "a success clears the failure"
+    );
+}
+
+mod live;

@@ -1,0 +1,97 @@
+//! `toolwit:plugin/dynamic`: recognizes the interface among the exports of a component, and defines the tools that it listed.
+
+use semver::Version;
+
+use super::interfaces::{PLUGIN_PACKAGE, is_compatible_plugin_version};
+use crate::values::tool_result::is_tool_result;
+use crate::values::types::{Field, Function, Shape, WitType};
+use toolwit_core::text::snake_case;
+use toolwit_core::{ToolDefinition, ToolId};
+
+/// The functions of the interface: one lists the tools, one calls a tool.
+pub(crate) const FUNCTIONS: [&str; 2] = ["tools", "call"];
+
+/// The cases of `tool-error`, in the order of the WIT.
+const ERROR_CASES: [&str; 5] = ["invalid-arguments", "unavailable", "denied", "limit", "failed"];
+
+/// Whether an export is the interface, in a version that this host supports.
+pub(crate) fn is_interface(export: &str) -> bool {
+    let rest = export
+        .strip_prefix(PLUGIN_PACKAGE)
+        .and_then(|rest| rest.strip_prefix("dynamic@"));
+    rest.and_then(|version| Version::parse(version).ok())
+        .is_some_and(|version| is_compatible_plugin_version(&version))
+}
+
+/// Whether both functions have the types of the interface.
+pub(crate) fn has_interface_types(tools: &Function, call: &Function) -> bool {
+    let text = || WitType::String;
+    let are = |fields: &[Field], wanted: &[(&str, WitType)]| {
+        let same = |(field, (name, ty)): (&Field, &(&str, WitType))| field.label.wit == *name && field.ty == *ty;
+        fields.len() == wanted.len() && fields.iter().zip(wanted).all(same)
+    };
+    let is_definition = |ty: &WitType| {
+        let wanted = [
+            ("name", text()),
+            ("description", text()),
+            ("input-schema", text()),
+            ("output-schema", WitType::Option(Box::new(text()))),
+        ];
+        matches!(ty, WitType::Record(fields) if are(fields, &wanted))
+    };
+    let is_error = |ty: &WitType| {
+        let WitType::Variant(cases) = ty else { return false };
+        let names = cases.iter().map(|case| case.label.wit.as_str());
+        cases.iter().all(|case| case.ty == Some(WitType::String)) && names.eq(ERROR_CASES)
+    };
+    tools.name == FUNCTIONS[0]
+        && call.name == FUNCTIONS[1]
+        && tools.params.is_empty()
+        && are(&call.params, &[("name", text()), ("arguments", text())])
+        && matches!(tools.outcome(), (Some(WitType::List(item)), Some(WitType::String)) if is_definition(item))
+        && matches!(call.outcome(), (Some(ok), Some(error)) if is_tool_result(ok) && is_error(error))
+}
+
+/// Defines the discovered tools, for a plugin of this name. Each comes with the index of the function that calls it.
+pub(crate) fn definitions<'a>(shape: &'a Shape, plugin: &'a str) -> impl Iterator<Item = (ToolDefinition, usize)> + 'a {
+    let discovered = shape.dynamic.iter().flat_map(|dynamic| {
+        let tools = dynamic.discovered.iter().flatten();
+        tools.map(|tool| (tool, dynamic.call))
+    });
+    discovered.map(move |(tool, call)| {
+        let function = &shape.functions[call];
+        let id = ToolId::plugin(plugin, function.interface.as_deref(), &tool.name);
+        let name = snake_case(&tool.name);
+        // The docs of the calling function hold the manifest's texts about all tools.
+        let parts = [Some(&tool.description), function.docs.as_ref()];
+        let parts: Vec<_> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+        let description = match parts.as_slice() {
+            [] => format!("`{name}` of `{plugin}`."),
+            parts => parts.iter().map(|part| part.as_str()).collect::<Vec<_>>().join("\n\n"),
+        };
+        let mut definition = ToolDefinition::new(id, &*name, description, tool.input_schema.clone())
+            .or_named(format!("{}_{name}", snake_case(plugin)));
+        if let Some(schema) = &tool.output_schema {
+            definition = definition.with_output_schema(schema.clone());
+        }
+        (definition, call)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_supported_versions_of_the_interface_are_recognized() {
+        assert!(is_interface("toolwit:plugin/dynamic@0.1.0"));
+        for other in [
+            "toolwit:plugin/dynamic",
+            "toolwit:plugin/dynamic@0.2.0",
+            "toolwit:plugin/tools@0.1.0",
+            "a:b/dynamic@0.1.0",
+        ] {
+            assert!(!is_interface(other), "{other}");
+        }
+    }
+}

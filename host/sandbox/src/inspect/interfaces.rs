@@ -1,0 +1,117 @@
+//! The interfaces that the host implements, by name and version: the table that inspection checks imports against and that
+//! linking implements.
+
+use semver::{Version, VersionReq};
+
+/// The version of the package `toolwit:plugin` that the host implements.
+pub(crate) const PLUGIN_VERSION: &str = "0.1.0";
+
+/// The prefix of every interface name of the package `toolwit:plugin`.
+pub(crate) const PLUGIN_PACKAGE: &str = "toolwit:plugin/";
+
+/// The interfaces of `toolwit:plugin` that a component can import.
+const PLUGIN_INTERFACES: [&str; 4] = [
+    "toolwit:plugin/blackboard",
+    "toolwit:plugin/context",
+    "toolwit:plugin/output",
+    "toolwit:plugin/tools",
+];
+
+/// `wasi:config` in the versions that toolchains import. The versions differ only in name, but a draft is compatible with
+/// no other version, so each is listed.
+pub(crate) const CONFIG_STORES: [&str; 3] = [
+    "wasi:config/store@0.2.0-draft",
+    "wasi:config/store@0.2.0-rc.1",
+    "wasi:config/store@0.2.0",
+];
+
+/// `wasi:keyvalue` in the version that toolchains import.
+pub(crate) const KEYVALUE_STORES: [&str; 1] = ["wasi:keyvalue/store@0.2.0-draft2"];
+
+/// The versions of WASI that the host implements.
+pub(crate) const WASI_VERSIONS: &str = ">=0.2.0, <0.3.0";
+
+/// The WASI interfaces that a component can import. Importing one grants nothing: each implementation denies what is not
+/// granted.
+const WASI_INTERFACES: [&str; 29] = [
+    "wasi:cli/environment",
+    "wasi:cli/exit",
+    "wasi:cli/stderr",
+    "wasi:cli/stdin",
+    "wasi:cli/stdout",
+    "wasi:cli/terminal-input",
+    "wasi:cli/terminal-output",
+    "wasi:cli/terminal-stderr",
+    "wasi:cli/terminal-stdin",
+    "wasi:cli/terminal-stdout",
+    "wasi:clocks/monotonic-clock",
+    "wasi:clocks/wall-clock",
+    "wasi:filesystem/preopens",
+    "wasi:filesystem/types",
+    "wasi:http/outgoing-handler",
+    "wasi:http/types",
+    "wasi:io/error",
+    "wasi:io/poll",
+    "wasi:io/streams",
+    "wasi:random/insecure",
+    "wasi:random/insecure-seed",
+    "wasi:random/random",
+    "wasi:sockets/instance-network",
+    "wasi:sockets/ip-name-lookup",
+    "wasi:sockets/network",
+    "wasi:sockets/tcp",
+    "wasi:sockets/tcp-create-socket",
+    "wasi:sockets/udp",
+    "wasi:sockets/udp-create-socket",
+];
+
+/// Whether the host implements an interface, in the version that a component imports or a semver-compatible one.
+pub(crate) fn is_supported(import: &str) -> bool {
+    if CONFIG_STORES.contains(&import) || KEYVALUE_STORES.contains(&import) {
+        return true;
+    }
+    let Some((interface, version)) = import.split_once('@') else {
+        return false;
+    };
+    let Ok(version) = Version::parse(version) else {
+        return false;
+    };
+    if PLUGIN_INTERFACES.contains(&interface) {
+        return is_compatible_plugin_version(&version);
+    }
+    let is_in_range = || VersionReq::parse(WASI_VERSIONS).is_ok_and(|range| range.matches(&version));
+    WASI_INTERFACES.contains(&interface) && version.pre.is_empty() && is_in_range()
+}
+
+/// Whether a component that was built against this version of `toolwit:plugin` runs on this host: the minor version is equal,
+/// and the patch version is not newer than the host's.
+pub(crate) fn is_compatible_plugin_version(version: &Version) -> bool {
+    Version::parse(PLUGIN_VERSION).is_ok_and(|own| {
+        version.pre.is_empty() && version.major == own.major && version.minor == own.minor && *version <= own
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_compatible_versions_are_supported() {
+        for name in [
+            "wasi:cli/environment@0.2.0",
+            "wasi:http/types@0.2.12",
+            "wasi:sockets/tcp@0.2.6",
+        ] {
+            assert!(is_supported(name), "{name}");
+        }
+        for name in [
+            "wasi:cli/environment@0.3.0",
+            "wasi:cli/environment",
+            "wasi:nn/tensor@0.2.0",
+            "a:b/c@0.2.0",
+            "x",
+        ] {
+            assert!(!is_supported(name), "{name}");
+        }
+    }
+}
