@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolwit::grants::{AccessMode, AccessRequest, Explanation, RequestTarget};
-use toolwit::{Artifact, Blackboard, ErrorKind, MemoryBlackboard, ToolResult};
+use toolwit::tool::{Artifact, Blackboard, MemoryBlackboard};
+use toolwit::{ErrorKind, ToolResult};
 
 use crate::host::{Setup, TestHost};
 use crate::reach::{BURN, conversation, relay};
