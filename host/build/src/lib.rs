@@ -1,7 +1,7 @@
-//! Builds a plugin from its source: `toolwit build DIR`.
+//! Builds a plugin from its source directory.
 //!
-//! [`Build`] looks at what lies in a directory ([`Source`]), builds a component from it with that language's own tools,
-//! and appends the project's WIT with its `///` comments ([`embed_wit`]), since no toolchain carries them along:
+//! [`Build`] detects the kind of project ([`Source`]), builds a component with the toolchain of its language, and embeds the
+//! project's WIT with its `///` comments ([`embed_wit`]), which toolchains drop:
 //!
 //! ```text
 //! DIR ── Source ──┬─ Cargo.toml ────── cargo, for wasm32-wasip2 ──┐
@@ -9,7 +9,8 @@
 //!                 └─ a .wasm file ──── made a component if a core module
 //! ```
 //!
-//! The Rust target is the one thing that a machine may lack; the `rust_target` module says where it comes from then.
+//! If the machine lacks the Rust target, `rust_target` downloads it: with rustup, from Debian packages, or by building a
+//! sysroot.
 
 mod apt;
 mod blocking;

@@ -1,4 +1,4 @@
-//! The one error that leaves the crate: what failed, in which phase, where, and what to do about it.
+//! The error type of the library: kind, phase, plugin, tool, message and suggestion.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -8,9 +8,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What went wrong, as a closed word that programs can branch on.
+/// The kind of an error, on which programs can branch.
 ///
-/// Serialised in kebab case (`"invalid-arguments"`); text is never parsed to find this out.
+/// Serialises in kebab case (`"invalid-arguments"`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -21,15 +21,15 @@ pub enum ErrorKind {
     UnknownTool,
     /// Several tools have this name.
     AmbiguousTool,
-    /// The tool is known but may not be called now.
+    /// The tool exists but cannot be called now.
     ToolUnavailable,
-    /// The tool ran and answered with its own error.
+    /// The tool ran and failed.
     Tool,
     /// The entity behind the tool is gone.
     EntityGone,
-    /// What a guest returned cannot become tools.
+    /// An object that a guest returned cannot become tools.
     InvalidProvider,
-    /// The bytes are no usable component.
+    /// The bytes are not a valid component.
     MalformedComponent,
     /// The component needs an import that the host does not offer.
     UnknownImport,
@@ -37,19 +37,19 @@ pub enum ErrorKind {
     Unsupported,
     /// A file or directory could not be read or written.
     Io,
-    /// A setting or a file of settings is wrong.
+    /// A setting or a configuration file is invalid.
     Configuration,
     /// The guest trapped.
     Trap,
-    /// The call burnt all its fuel.
+    /// The call consumed all its fuel.
     Fuel,
     /// The call ran past its deadline.
     Timeout,
-    /// The guest asked for more memory than it may have.
+    /// The guest exceeded its memory limit.
     Memory,
-    /// The guest asked for more table elements than it may have.
+    /// The guest exceeded its limit of table elements.
     TableElements,
-    /// The guest asked for more instances, memories or tables than it may have.
+    /// The guest exceeded its limit of core instances, memories or tables.
     Instances,
     /// The guest's call stack is exhausted.
     Stack,
@@ -59,7 +59,7 @@ pub enum ErrorKind {
     HostCalls,
     /// The guest copied too many bytes into the host.
     HostCallBytes,
-    /// The guest called tools too often, or too deep inside each other.
+    /// The guest made too many or too deeply nested calls of tools.
     NestedCalls,
     /// The guest holds too many host resources.
     Resources,
@@ -73,20 +73,20 @@ pub enum ErrorKind {
     Cancelled,
     /// A grant does not allow it.
     Denied,
-    /// A key or another value that the plugin needs is not there.
+    /// A key or another value that the plugin needs is missing.
     MissingKey,
-    /// The model, or the way to it, failed.
+    /// The model, or the connection to it, failed.
     Model,
-    /// The loop met one of its limits.
+    /// The loop reached one of its limits.
     LoopLimit,
     /// A plugin could not be built from source.
     Build,
-    /// The host itself is at fault.
+    /// The host has a bug.
     Internal,
 }
 
 impl ErrorKind {
-    /// Tells whether a bound stopped the work.
+    /// Returns whether a limit caused the error.
     #[must_use]
     pub fn is_limit(self) -> bool {
         use ErrorKind::*;
@@ -114,26 +114,26 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// The stage of the work in which an error arose.
+/// The phase in which an error occurred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Phase {
-    /// Reading flags, settings or the plugin directory.
+    /// Reading flags, configuration or the plugin directory.
     Registry,
     /// Checking and compiling a component.
     Load,
     /// Matching a component's imports with what the host offers.
     Link,
-    /// Making an instance.
+    /// Creating an instance.
     Instantiate,
-    /// Checking a call's name and arguments.
+    /// Validating the name and arguments of a call.
     Validate,
     /// Running the tool.
     Execute,
-    /// Looking for tools.
+    /// Searching for tools.
     Search,
-    /// Asking the model.
+    /// Calling the model.
     Model,
     /// Building a plugin from source.
     Build,
@@ -145,53 +145,53 @@ impl fmt::Display for Phase {
     }
 }
 
-/// How far a bound was exceeded.
+/// A limit that was exceeded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ExceededLimit {
-    /// The bound's name as written in settings, unit last (`memory_bytes_max`).
+    /// The name of the limit as in settings, unit last (`memory_bytes_max`).
     pub limit: &'static str,
-    /// The bound.
+    /// The limit.
     pub max: u64,
-    /// What was used, or asked for, when the bound was met.
+    /// The amount that was used or requested.
     pub used: u64,
 }
 
 impl ExceededLimit {
-    /// Describes a bound that was met.
+    /// Creates the description of an exceeded limit.
     #[must_use]
     pub fn new(limit: &'static str, max: u64, used: u64) -> Self {
         Self { limit, max, used }
     }
 }
 
-/// Any failure of the library, told so that a person or a model can act on it.
+/// The error type of the library.
 ///
-/// It dereferences to its [`ErrorReport`] and serialises as one; the source is logged, never serialised.
+/// It dereferences to its [`ErrorReport`] and serialises as one. The source is logged, never serialised.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub struct Error(Box<ErrorReport>);
 
-/// What is known about a failure: `{"kind", "phase", "plugin", "tool", "message", "suggestion", …}`.
+/// The fields of an [`Error`]: `{"kind", "phase", "plugin", "tool", "message", "suggestion", …}`.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ErrorReport {
-    /// What went wrong.
+    /// The kind.
     pub kind: ErrorKind,
-    /// In which stage.
+    /// The phase.
     pub phase: Phase,
-    /// The plugin concerned.
+    /// The plugin, if one is involved.
     pub plugin: Option<String>,
-    /// The tool concerned.
+    /// The tool, if one is involved.
     pub tool: Option<String>,
-    /// One sentence: lowercase, no full stop.
+    /// One sentence, lowercase, without full stop.
     pub message: String,
-    /// What a person can do about it.
+    /// A suggestion for the operator.
     pub suggestion: Option<String>,
-    /// The bound that was met, for limits.
+    /// The exceeded limit, if a limit caused the error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<ExceededLimit>,
-    /// The tool's own error value, when it answered with one.
+    /// The error value that the tool returned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
     #[serde(skip)]
@@ -199,7 +199,7 @@ pub struct ErrorReport {
 }
 
 impl Error {
-    /// Makes an error; the `with_` methods add what is known.
+    /// Creates an error; the `with_` methods add details.
     #[must_use]
     pub fn new(kind: ErrorKind, phase: Phase, message: impl Into<String>) -> Self {
         Self(Box::new(ErrorReport {
@@ -215,49 +215,49 @@ impl Error {
         }))
     }
 
-    /// Names the plugin, unless an inner layer already did.
+    /// Sets the plugin, unless it is already set.
     #[must_use]
     pub fn with_plugin(mut self, plugin: impl Into<String>) -> Self {
         self.0.plugin.get_or_insert_with(|| plugin.into());
         self
     }
 
-    /// Names the tool, unless an inner layer already did.
+    /// Sets the tool, unless it is already set.
     #[must_use]
     pub fn with_tool(mut self, tool: impl Into<String>) -> Self {
         self.0.tool.get_or_insert_with(|| tool.into());
         self
     }
 
-    /// Says what can be done, unless an inner layer already did.
+    /// Sets the suggestion, unless it is already set.
     #[must_use]
     pub fn with_suggestion(mut self, suggestion: impl Into<String>) -> Self {
         self.0.suggestion.get_or_insert_with(|| suggestion.into());
         self
     }
 
-    /// Says which bound was met.
+    /// Sets the exceeded limit.
     #[must_use]
     pub fn with_limit(mut self, limit: ExceededLimit) -> Self {
         self.0.limit = Some(limit);
         self
     }
 
-    /// Carries the tool's own error value.
+    /// Sets the error value that the tool returned.
     #[must_use]
     pub fn with_details(mut self, details: Value) -> Self {
         self.0.details = Some(details);
         self
     }
 
-    /// Keeps the cause for the log.
+    /// Sets the source, for the log.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.0.source = Some(Arc::from(source.into()));
         self
     }
 
-    /// Rewrites everything that is told, and drops the source, whose text is not ours.
+    /// Redacts all text of the error. The source is replaced by its redacted text.
     pub fn redacted(mut self, text: &dyn Fn(&str) -> String, value: &dyn Fn(&mut Value)) -> Self {
         self.0.message = text(&self.0.message);
         self.0.suggestion = self.0.suggestion.as_deref().map(text);
@@ -265,8 +265,8 @@ impl Error {
             value(details);
         }
         self.0.source = self.0.source.map(|source| {
-            let told = text(&source.to_string());
-            Arc::from(Box::<dyn StdError + Send + Sync>::from(told))
+            let redacted = text(&source.to_string());
+            Arc::from(Box::<dyn StdError + Send + Sync>::from(redacted))
         });
         self
     }

@@ -1,10 +1,11 @@
-//! What stands in the parentheses of the attribute.
+//! The options in the parentheses of the attribute.
 
 use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote};
 use syn::meta::ParseNestedMeta;
 use syn::parse::Parser;
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Meta, Result};
+use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Meta, Path, Result};
 
 /// The options of a function or method.
 #[derive(Default)]
@@ -14,6 +15,7 @@ pub(crate) struct ToolOptions {
     pub(crate) category: Option<LitStr>,
     pub(crate) return_direct: bool,
     pub(crate) skip: Option<Span>,
+    pub(crate) library: Option<Path>,
 }
 
 impl ToolOptions {
@@ -36,10 +38,12 @@ impl ToolOptions {
             self.return_direct = true;
         } else if meta.path.is_ident("skip") {
             self.skip = Some(meta.path.span());
+        } else if meta.path.is_ident("crate") {
+            self.library = Some(meta.value()?.call(Path::parse_mod_style)?);
         } else {
-            return Err(
-                meta.error("the options of a tool are `name`, `description`, `category`, `return_direct` and `skip`")
-            );
+            return Err(meta.error(
+                "the options of a tool are `name`, `description`, `category`, `return_direct`, `skip` and `crate`",
+            ));
         }
         Ok(())
     }
@@ -50,6 +54,7 @@ impl ToolOptions {
 pub(crate) struct ImplOptions {
     pub(crate) prefix: Option<LitStr>,
     pub(crate) id: Option<Expr>,
+    pub(crate) library: Option<Path>,
 }
 
 impl ImplOptions {
@@ -60,14 +65,21 @@ impl ImplOptions {
                 options.prefix = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("id") {
                 options.id = Some(meta.value()?.parse()?);
+            } else if meta.path.is_ident("crate") {
+                options.library = Some(meta.value()?.call(Path::parse_mod_style)?);
             } else {
-                return Err(meta.error("the options of an `impl` are `prefix` and `id`"));
+                return Err(meta.error("the options of an `impl` are `prefix`, `id` and `crate`"));
             }
             Ok(())
         });
         parser.parse2(attribute)?;
         Ok(options)
     }
+}
+
+/// Returns the path of the crate that generated code refers to: the option `crate`, by default `::toolwit`.
+pub(crate) fn library_path(option: Option<&Path>) -> TokenStream {
+    option.map_or_else(|| quote!(::toolwit), ToTokens::to_token_stream)
 }
 
 /// The options of a parameter.
@@ -78,7 +90,7 @@ pub(crate) struct ParameterOptions {
 }
 
 impl ParameterOptions {
-    /// Takes the options and the doc comment away from a parameter, on which the compiler allows neither.
+    /// Removes the options and the doc comment from a parameter, where the compiler allows neither, and parses them.
     pub(crate) fn take_from(attributes: &mut Vec<Attribute>) -> Result<(Self, Option<String>)> {
         let mut options = Self::default();
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("tool")) {
@@ -99,7 +111,7 @@ impl ParameterOptions {
     }
 }
 
-/// Takes `#[tool]` away from a method, if it is there.
+/// Removes `#[tool]` from a method and parses its options; `None` if the method does not have it.
 pub(crate) fn take_tool_attribute(attributes: &mut Vec<Attribute>) -> Result<Option<ToolOptions>> {
     let is_ours = |attribute: &Attribute| {
         attribute
@@ -117,12 +129,12 @@ pub(crate) fn take_tool_attribute(attributes: &mut Vec<Attribute>) -> Result<Opt
         Meta::NameValue(pair) => return Err(Error::new(pair.span(), "write `#[tool(…)]`")),
     };
     if let Some(second) = attributes.iter().find(|attribute| is_ours(attribute)) {
-        return Err(Error::new(second.span(), "`#[tool]` stands here twice"));
+        return Err(Error::new(second.span(), "`#[tool]` is written twice"));
     }
     ToolOptions::parse(options).map(Some)
 }
 
-/// Returns a doc comment as one text: lines of a paragraph joined, paragraphs apart.
+/// Joins a doc comment to one text: the lines of a paragraph with spaces, the paragraphs with an empty line.
 pub(crate) fn doc_of(attributes: &[Attribute]) -> Option<String> {
     let lines = attributes.iter().filter_map(|attribute| match &attribute.meta {
         Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
@@ -144,7 +156,7 @@ pub(crate) fn doc_of(attributes: &[Attribute]) -> Option<String> {
     (!paragraphs.is_empty()).then(|| paragraphs.join("\n\n"))
 }
 
-/// A name that every model takes: `^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`.
+/// Rejects names that a model provider may refuse. Valid are `^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`.
 fn check_name(name: &LitStr) -> Result<()> {
     let text = name.value();
     let first_fits = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
@@ -152,6 +164,6 @@ fn check_name(name: &LitStr) -> Result<()> {
     if first_fits && rest_fits && text.len() <= 64 {
         return Ok(());
     }
-    let message = "no model takes this name: use letters, digits, `_` and `-`, at most 64, the first no digit";
+    let message = "invalid tool name: use at most 64 letters, digits, `_` and `-`, and start with a letter or `_`";
     Err(Error::new(name.span(), message))
 }

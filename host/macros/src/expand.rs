@@ -1,14 +1,14 @@
-//! What the attribute stands on, and what comes of it.
+//! The items that the attribute accepts, and the code that it generates for them.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::spanned::Spanned;
 use syn::{Error, Expr, ImplItem, Item, ItemFn, ItemImpl, Member, Result, parse2};
 
-use crate::attributes::{ImplOptions, ToolOptions, take_tool_attribute};
+use crate::attributes::{ImplOptions, ToolOptions, library_path, take_tool_attribute};
 use crate::method::{Method, Owner};
 
-/// Expands `#[tool(attribute)] item`. A complaint stands beside the item, so that the rest of the crate still sees it.
+/// Expands `#[tool(attribute)] item`. An error becomes a `compile_error!` next to the item.
 pub(crate) fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
     match expand(attribute, item.clone()) {
         Ok(expanded) => expanded,
@@ -22,16 +22,20 @@ fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenStream> {
         Item::Impl(block) => of_impl(ImplOptions::parse(attribute)?, block),
         other => Err(Error::new(
             other.span(),
-            "`#[tool]` stands on a function or on an `impl` block",
+            "`#[tool]` can only be applied to a function or an `impl` block",
         )),
     }
 }
 
 fn of_function(options: ToolOptions, mut function: ItemFn) -> Result<TokenStream> {
     if let Some(skip) = options.skip {
-        return Err(Error::new(skip, "a function that is no tool needs no `#[tool]`"));
+        return Err(Error::new(
+            skip,
+            "`skip` is for the methods of an `impl` block: remove `#[tool]` instead",
+        ));
     }
-    let method = Method::read(options, &function.attrs, &mut function.sig, Owner::None)?;
+    let library = library_path(options.library.as_ref());
+    let method = Method::read(options, &library, &function.attrs, &mut function.sig, Owner::None)?;
     let (tool, visibility) = (method.expand(), &function.vis);
     let made = format_ident!("{}_tool", method.plain_name());
     let doc = format!(
@@ -42,8 +46,8 @@ fn of_function(options: ToolOptions, mut function: ItemFn) -> Result<TokenStream
         #function
 
         #[doc = #doc]
-        #visibility fn #made() -> ::core::result::Result<::toolwit::NativeTool, ::toolwit::Error> {
-            ::toolwit::__private::ToolMethod::into_tool(#tool)
+        #visibility fn #made() -> ::core::result::Result<#library::NativeTool, #library::Error> {
+            #library::__private::ToolMethod::into_tool(#tool)
         }
     })
 }
@@ -52,27 +56,34 @@ fn of_impl(options: ImplOptions, mut block: ItemImpl) -> Result<TokenStream> {
     if let Some((_, path, _)) = &block.trait_ {
         return Err(Error::new(
             path.span(),
-            "`#[tool]` stands on a type's own `impl`, not on that of a trait",
+            "`#[tool]` can only be applied to an inherent `impl`, not to the `impl` of a trait",
         ));
     }
     if !block.generics.params.is_empty() {
         let message =
-            "`#[tool]` cannot stand on a generic `impl`: the model needs one schema; write it for a concrete type";
+            "`#[tool]` cannot be applied to a generic `impl`: the model needs one schema; write it for a concrete type";
         return Err(Error::new(block.generics.span(), message));
     }
+    let library = library_path(options.library.as_ref());
     let mut tools = Vec::new();
     for item in &mut block.items {
         let ImplItem::Fn(function) = item else { continue };
         let Some(options) = take_tool_attribute(&mut function.attrs)? else {
             continue;
         };
+        if let Some(path) = &options.library {
+            return Err(Error::new(
+                path.span(),
+                "write `crate` in the `#[tool]` of the `impl` block",
+            ));
+        }
         if options.skip.is_none() {
-            let method = Method::read(options, &function.attrs, &mut function.sig, Owner::Object)?;
+            let method = Method::read(options, &library, &function.attrs, &mut function.sig, Owner::Object)?;
             tools.push(method.expand());
         }
     }
     if tools.is_empty() {
-        let message = "no method here is a tool: write `#[tool]` on those that are to be";
+        let message = "the `impl` block has no tools: write `#[tool]` on its methods";
         return Err(Error::new(block.self_ty.span(), message));
     }
     let owner = &block.self_ty;
@@ -87,18 +98,18 @@ fn of_impl(options: ImplOptions, mut block: ItemImpl) -> Result<TokenStream> {
     Ok(quote! {
         #block
 
-        impl ::toolwit::__private::ToolMethods for #owner {
+        impl #library::__private::ToolMethods for #owner {
             #prefix
             #id
 
-            fn tool_methods() -> ::std::vec::Vec<::toolwit::__private::ToolMethod<Self>> {
+            fn tool_methods() -> ::std::vec::Vec<#library::__private::ToolMethod<Self>> {
                 ::std::vec![#(#tools),*]
             }
         }
     })
 }
 
-/// The id of an object: a field, or what a method returns.
+/// Generates `instance_id` from the option `id`: a field, or a call of a method without arguments.
 fn instance_id(id: Expr) -> Result<TokenStream> {
     let source = match &id {
         Expr::Path(path) if path.path.get_ident().is_some() => {
@@ -112,7 +123,7 @@ fn instance_id(id: Expr) -> Result<TokenStream> {
         _ => {
             return Err(Error::new(
                 id.span(),
-                "the id is a field or a method: `id = name` or `id = name()`",
+                "`id` must be a field or a method: `id = name` or `id = name()`",
             ));
         }
     };

@@ -1,7 +1,7 @@
-//! One function as a tool.
+//! A function that becomes a tool.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{format_ident, quote};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, FnArg, Ident, Receiver, Result, ReturnType, Signature, Type};
@@ -10,18 +10,19 @@ use crate::attributes::{ToolOptions, doc_of};
 use crate::parameter::{Argument, Parameter};
 use crate::unsupported;
 
-/// Whose function it is.
+/// Whether a function belongs to a type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// Nobody's.
+    /// A free function.
     None,
-    /// The object's that `__this` holds.
+    /// A function of an `impl` block; `__this` holds the object.
     Object,
 }
 
 /// A function that becomes a tool.
 pub(crate) struct Method {
     options: ToolOptions,
+    library: TokenStream,
     function: Ident,
     description: String,
     parameters: Vec<Parameter>,
@@ -42,9 +43,10 @@ enum Call {
 }
 
 impl Method {
-    /// Reads a signature, and takes from its parameters what the compiler would refuse.
+    /// Reads a signature, and removes the attributes of its parameters that the compiler would refuse.
     pub(crate) fn read(
         options: ToolOptions,
+        library: &TokenStream,
         attributes: &[Attribute],
         signature: &mut Signature,
         owner: Owner,
@@ -75,6 +77,7 @@ impl Method {
         }
         Ok(Self {
             options,
+            library: library.clone(),
             function: signature.ident.clone(),
             description,
             parameters,
@@ -84,18 +87,18 @@ impl Method {
         })
     }
 
-    /// The function's name without `r#`.
+    /// Returns the name of the function without `r#`.
     pub(crate) fn plain_name(&self) -> Ident {
         self.function.unraw()
     }
 
-    /// The tool's name.
+    /// Returns the name of the tool.
     pub(crate) fn name(&self) -> String {
         let given = self.options.name.as_ref().map(|name| name.value());
         given.unwrap_or_else(|| self.plain_name().to_string())
     }
 
-    /// Writes the expression that makes the `ToolMethod`.
+    /// Generates the expression that creates the `ToolMethod`.
     pub(crate) fn expand(&self) -> TokenStream {
         let (name, description) = (self.name(), &self.description);
         let fields = self.arguments().map(Argument::field);
@@ -107,23 +110,28 @@ impl Method {
             .as_ref()
             .map(|category| quote!(.with_category(#category)));
         let direct = self.options.return_direct.then(|| quote!(.return_direct()));
+        let library = &self.library;
+        let [serde, schemars] = ["serde", "schemars"].map(|name| {
+            let name = format_ident!("{name}");
+            quote!(#library::__private::#name).to_string()
+        });
         let answer = self.answer();
         let (make, object) = match self.call {
-            Call::Plain => (quote!(::toolwit::__private::ToolMethod::function), None),
+            Call::Plain => (quote!(#library::__private::ToolMethod::function), None),
             _ => (
-                quote!(::toolwit::__private::ToolMethod::new),
+                quote!(#library::__private::ToolMethod::new),
                 Some(quote!(__this: ::std::sync::Arc<Self>,)),
             ),
         };
         quote! {{
-            #[derive(::toolwit::__private::serde::Deserialize, ::toolwit::__private::schemars::JsonSchema)]
-            #[serde(crate = "::toolwit::__private::serde", deny_unknown_fields)]
-            #[schemars(crate = "::toolwit::__private::schemars")]
+            #[derive(#library::__private::serde::Deserialize, #library::__private::schemars::JsonSchema)]
+            #[serde(crate = #serde, deny_unknown_fields)]
+            #[schemars(crate = #schemars)]
             struct __Input {
                 #(#fields,)*
             }
             #(#defaults)*
-            #make(#name, #description, |#object __input: __Input, __context: ::toolwit::ToolContext| async move {
+            #make(#name, #description, |#object __input: __Input, __context: #library::ToolContext| async move {
                 let __Input { #(#names),* } = __input;
                 #answer
             })
@@ -132,7 +140,7 @@ impl Method {
         }}
     }
 
-    /// The call, and its result as a `Result`.
+    /// Generates the call of the function, as an expression of type `Result`.
     fn answer(&self) -> TokenStream {
         let function = &self.function;
         let arguments = self.parameters.iter().map(|parameter| match parameter {
@@ -150,9 +158,10 @@ impl Method {
             Call::Shared => quote!(Self::#function(__this, #(#arguments),*)),
         };
         let awaited = self.is_async.then(|| quote!(.await));
-        match self.is_fallible {
-            true => quote!(#call #awaited),
-            false => quote!(::core::result::Result::<_, ::core::convert::Infallible>::Ok(#call #awaited)),
+        if self.is_fallible {
+            quote!(#call #awaited)
+        } else {
+            quote!(::core::result::Result::<_, ::core::convert::Infallible>::Ok(#call #awaited))
         }
     }
 
@@ -164,7 +173,7 @@ impl Method {
     }
 }
 
-/// Refuses functions of which no tool can be made.
+/// Rejects functions that cannot be tools: generic, unsafe or variadic ones.
 fn check_form(signature: &Signature) -> Result<()> {
     let refused = |span, message| Err(Error::new(span, message));
     if !signature.generics.params.is_empty() {
@@ -174,7 +183,7 @@ fn check_form(signature: &Signature) -> Result<()> {
     if let Some(unsafety) = &signature.unsafety {
         return refused(
             unsafety.span(),
-            "an unsafe function cannot be a tool: a model cannot keep its promises",
+            "an unsafe function cannot be a tool: a model cannot uphold its safety contract",
         );
     }
     if let Some(variadic) = &signature.variadic {
@@ -196,7 +205,7 @@ fn read_receiver(receiver: &Receiver, owner: Owner) -> Result<Call> {
     match (&receiver.reference, &receiver.mutability) {
         (Some(_), None) => Ok(Call::Reference),
         (Some(_), Some(_)) => {
-            let message = "calls may run side by side: take `&self`, and keep what changes in a `Mutex`";
+            let message = "calls may run concurrently: take `&self`, and put mutable state into a `Mutex`";
             Err(Error::new(receiver.span(), message))
         }
         (None, _) => Err(Error::new(

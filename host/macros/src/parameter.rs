@@ -11,13 +11,13 @@ use crate::unsupported;
 
 /// One parameter of a function after `self`.
 pub(crate) enum Parameter {
-    /// The context of the call, which no model sees.
+    /// The context of the call, which is not part of the schema.
     Context { by_reference: bool },
-    /// What the model gives.
+    /// An argument that the model passes.
     Argument(Box<Argument>),
 }
 
-/// A parameter that is in the schema.
+/// A parameter that is a property of the input schema.
 pub(crate) struct Argument {
     name: Ident,
     kind: Type,
@@ -26,7 +26,7 @@ pub(crate) struct Argument {
 }
 
 impl Parameter {
-    /// Reads a parameter, and takes from it what the compiler would refuse.
+    /// Reads a parameter, and removes the attributes that the compiler would refuse.
     pub(crate) fn read(parameter: &mut PatType) -> Result<Self> {
         let (options, doc) = ParameterOptions::take_from(&mut parameter.attrs)?;
         if let Some(by_reference) = is_context(&parameter.ty) {
@@ -54,7 +54,7 @@ impl Argument {
         &self.name
     }
 
-    /// The field of the input type.
+    /// Generates the field of the input type.
     pub(crate) fn field(&self) -> TokenStream {
         let (name, kind) = (&self.name, &self.kind);
         let doc = self.description.as_ref().map(|text| quote!(#[doc = #text]));
@@ -68,7 +68,7 @@ impl Argument {
         quote!(#doc #default #name: #kind)
     }
 
-    /// The function that makes the default.
+    /// Generates the function that returns the default.
     pub(crate) fn default(&self) -> Option<TokenStream> {
         let (name, kind, value) = (self.default_function(), &self.kind, self.default.as_ref()?);
         let value = match value {
@@ -87,7 +87,7 @@ impl Argument {
     }
 }
 
-/// Tells whether a type is the context, and whether it is taken by reference.
+/// Returns whether a context is taken by reference; `None` if the type is not a context.
 fn is_context(kind: &Type) -> Option<bool> {
     match kind {
         Type::Reference(reference) if reference.mutability.is_none() => is_context(&reference.elem).map(|_| true),

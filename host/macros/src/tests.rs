@@ -1,4 +1,4 @@
-//! What is said about code that cannot be a tool.
+//! The errors for code that cannot become a tool.
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,8 +7,8 @@ use quote::quote;
 
 use crate::expand::tool;
 
-/// The complaint about an item, as the compiler shows it.
-fn complaint(attribute: TokenStream, item: TokenStream) -> String {
+/// Returns the compile errors of an item.
+fn errors(attribute: TokenStream, item: TokenStream) -> String {
     let file: syn::File = syn::parse2(tool(attribute, item)).unwrap();
     let messages = file.items.iter().filter_map(|item| match item {
         syn::Item::Macro(call) if call.mac.path.segments.last().unwrap().ident == "compile_error" => {
@@ -19,14 +19,14 @@ fn complaint(attribute: TokenStream, item: TokenStream) -> String {
     messages.collect::<Vec<_>>().join("\n")
 }
 
-fn about_parameter(kind: TokenStream) -> String {
-    complaint(quote!(), quote! { #[doc = "Does."] fn act(thing: #kind) {} })
+fn parameter_errors(kind: TokenStream) -> String {
+    errors(quote!(), quote! { #[doc = "Does."] fn act(thing: #kind) {} })
 }
 
 // accept: 77
 #[test]
-fn types_that_no_model_can_give_are_refused_by_name() {
-    let told = [
+fn unsupported_parameter_types_are_rejected_with_a_suggestion() {
+    let messages = [
         quote!(&str),
         quote!(&[u8]),
         quote!(&Order),
@@ -40,107 +40,139 @@ fn types_that_no_model_can_give_are_refused_by_name() {
         quote!(Option<Self>),
         quote!(*const u8),
     ]
-    .map(about_parameter);
-    insta::assert_snapshot!(told.join("\n"), @"
+    .map(parameter_errors);
+    insta::assert_snapshot!(messages.join("\n"), @"
     `thing` cannot be of this type: it is borrowed; take `String`
     `thing` cannot be of this type: it is borrowed; take `Vec<u8>`
     `thing` cannot be of this type: it is borrowed; take the value itself
-    `thing` cannot be of this type: a function is no JSON
-    `thing` cannot be of this type: a function is no JSON
-    `thing` cannot be of this type: a value to come is no JSON; take the value itself, or make the function `async`
-    `thing` cannot be of this type: a value to come is no JSON; take the value itself, or make the function `async`
-    `thing` cannot be of this type: a stream is no JSON; take a `Vec`
-    `thing` cannot be of this type: a stream is no JSON; take a `Vec`
+    `thing` cannot be of this type: a function cannot be represented in JSON
+    `thing` cannot be of this type: a function cannot be represented in JSON
+    `thing` cannot be of this type: a future cannot be represented in JSON; take the value itself, or make the function `async`
+    `thing` cannot be of this type: a future cannot be represented in JSON; take the value itself, or make the function `async`
+    `thing` cannot be of this type: a stream cannot be represented in JSON; take a `Vec`
+    `thing` cannot be of this type: a stream cannot be represented in JSON; take a `Vec`
     `thing` cannot be of this type: the schema needs one concrete type
     `thing` cannot be of this type: `Self` cannot be named in a schema; write the type's name
-    `thing` cannot be of this type: a pointer is no JSON
+    `thing` cannot be of this type: a pointer cannot be represented in JSON
     ");
     for fine in [
         quote!(String),
         quote!(Option<Vec<u8>>),
         quote!(std::collections::HashMap<String, Order>),
     ] {
-        assert_eq!(about_parameter(fine), "");
+        assert_eq!(parameter_errors(fine), "");
     }
 }
 
 // accept: 77
 #[test]
-fn functions_that_cannot_be_tools_are_told_why_and_what_to_do() {
-    let told = [
-        complaint(quote!(), quote! { fn act() {} }),
-        complaint(quote!(), quote! { #[doc = "Does."] fn act<T>(a: T) {} }),
-        complaint(quote!(), quote! { #[doc = "Does."] unsafe fn act() {} }),
-        complaint(quote!(), quote! { #[doc = "Does."] fn act((a, b): (u8, u8)) {} }),
-        complaint(quote!(), quote! { #[doc = "Does."] fn act(&self) {} }),
-        complaint(
+fn functions_that_cannot_be_tools_are_rejected_with_a_reason() {
+    let messages = [
+        errors(quote!(), quote! { fn act() {} }),
+        errors(quote!(), quote! { #[doc = "Does."] fn act<T>(a: T) {} }),
+        errors(quote!(), quote! { #[doc = "Does."] unsafe fn act() {} }),
+        errors(quote!(), quote! { #[doc = "Does."] fn act((a, b): (u8, u8)) {} }),
+        errors(quote!(), quote! { #[doc = "Does."] fn act(&self) {} }),
+        errors(
             quote!(),
             quote! { #[doc = "Does."] fn act() -> impl Stream<Item = u8> { empty() } },
         ),
-        complaint(quote!(name = "1 act"), quote! { #[doc = "Does."] fn act() {} }),
-        complaint(quote!(hidden), quote! { #[doc = "Does."] fn act() {} }),
-        complaint(quote!(), quote! { #[doc = "Does."] fn act(#[tool(required)] a: u8) {} }),
-        complaint(quote!(), quote! { struct Act; }),
+        errors(quote!(name = "1 act"), quote! { #[doc = "Does."] fn act() {} }),
+        errors(quote!(hidden), quote! { #[doc = "Does."] fn act() {} }),
+        errors(quote!(), quote! { #[doc = "Does."] fn act(#[tool(required)] a: u8) {} }),
+        errors(quote!(), quote! { struct Act; }),
     ];
-    insta::assert_snapshot!(told.join("\n"), @r#"
+    insta::assert_snapshot!(messages.join("\n"), @r#"
     the model chooses tools by their description: write a doc comment, or `#[tool(description = "…")]`
     a generic function cannot be a tool: the model needs one schema; write it for concrete types
-    an unsafe function cannot be a tool: a model cannot keep its promises
+    an unsafe function cannot be a tool: a model cannot uphold its safety contract
     give the parameter a plain name, which the model can use
     `#[tool]` on a method needs `#[tool]` on its `impl` block too
-    the result cannot be of this type: a stream is no JSON; take a `Vec`
-    no model takes this name: use letters, digits, `_` and `-`, at most 64, the first no digit
-    the options of a tool are `name`, `description`, `category`, `return_direct` and `skip`
+    the result cannot be of this type: a stream cannot be represented in JSON; take a `Vec`
+    invalid tool name: use at most 64 letters, digits, `_` and `-`, and start with a letter or `_`
+    the options of a tool are `name`, `description`, `category`, `return_direct`, `skip` and `crate`
     the options of a parameter are `default` and `description`
-    `#[tool]` stands on a function or on an `impl` block
+    `#[tool]` can only be applied to a function or an `impl` block
     "#);
 }
 
 // accept: 77
 #[test]
-fn impl_blocks_are_told_what_their_methods_must_be() {
-    let told = [
-        complaint(
+fn invalid_impl_blocks_are_rejected_with_a_reason() {
+    let messages = [
+        errors(
             quote!(),
             quote! { impl Cart { fn hidden(&self) {} #[tool(skip)] fn skipped(&self) {} } },
         ),
-        complaint(
+        errors(
             quote!(),
             quote! { impl<T> Cart<T> { #[tool] #[doc = "Does."] fn act(&self) {} } },
         ),
-        complaint(
+        errors(
             quote!(),
             quote! { impl Clone for Cart { #[tool] #[doc = "Does."] fn act(&self) {} } },
         ),
-        complaint(
+        errors(
             quote!(),
             quote! { impl Cart { #[tool] #[doc = "Does."] fn act(&mut self) {} } },
         ),
-        complaint(
+        errors(
             quote!(),
             quote! { impl Cart { #[tool] #[doc = "Does."] fn act(self) {} } },
         ),
-        complaint(
+        errors(
             quote!(),
             quote! { impl Cart { #[tool] #[tool] #[doc = "Does."] fn act(&self) {} } },
         ),
-        complaint(
+        errors(
             quote!(id = self.id),
             quote! { impl Cart { #[tool] #[doc = "Does."] fn act(&self) {} } },
         ),
-        complaint(
+        errors(
             quote!(name = "x"),
             quote! { impl Cart { #[tool] #[doc = "Does."] fn act(&self) {} } },
         ),
     ];
-    insta::assert_snapshot!(told.join("\n"), @"
-    no method here is a tool: write `#[tool]` on those that are to be
-    `#[tool]` cannot stand on a generic `impl`: the model needs one schema; write it for a concrete type
-    `#[tool]` stands on a type's own `impl`, not on that of a trait
-    calls may run side by side: take `&self`, and keep what changes in a `Mutex`
+    insta::assert_snapshot!(messages.join("\n"), @"
+    the `impl` block has no tools: write `#[tool]` on its methods
+    `#[tool]` cannot be applied to a generic `impl`: the model needs one schema; write it for a concrete type
+    `#[tool]` can only be applied to an inherent `impl`, not to the `impl` of a trait
+    calls may run concurrently: take `&self`, and put mutable state into a `Mutex`
     a tool is called more than once: take `&self` or `self: Arc<Self>`
-    `#[tool]` stands here twice
-    the id is a field or a method: `id = name` or `id = name()`
-    the options of an `impl` are `prefix` and `id`
+    `#[tool]` is written twice
+    `id` must be a field or a method: `id = name` or `id = name()`
+    the options of an `impl` are `prefix`, `id` and `crate`
     ");
+}
+
+#[test]
+fn generated_code_refers_to_the_crate_of_the_option() {
+    let function = tool(
+        quote!(crate = toolwit_core),
+        quote! { #[doc = "Does."] fn act(a: u8, context: &ToolContext) {} },
+    );
+    let block = tool(
+        quote!(crate = some::path),
+        quote! { impl Cart { #[tool] #[doc = "Does."] fn act(&self, a: u8) {} } },
+    );
+    let (function, block) = (function.to_string(), block.to_string());
+    assert!(!function.contains(":: toolwit ::"), "{function}");
+    assert!(
+        function.contains("toolwit_core :: __private :: ToolMethod"),
+        "{function}"
+    );
+    assert!(
+        function.contains("crate = \"toolwit_core :: __private :: serde\""),
+        "{function}"
+    );
+    assert!(!block.contains(":: toolwit ::"), "{block}");
+    assert!(
+        block.contains("impl some :: path :: __private :: ToolMethods for Cart"),
+        "{block}"
+    );
+    let misplaced = errors(
+        quote!(),
+        quote! { impl Cart { #[tool(crate = x)] #[doc = "Does."] fn act(&self) {} } },
+    );
+    assert_eq!(misplaced, "write `crate` in the `#[tool]` of the `impl` block");
 }

@@ -1,13 +1,13 @@
-//! Types that no JSON can be, found by how they are written, with what to write in their place.
+//! Types that JSON cannot represent, recognised by their names, with a suggestion for each.
 
 use quote::ToTokens;
 use syn::visit::{self, Visit};
 use syn::{Error, Ident, Result, Type, TypePath, TypeReference};
 
-/// Names of types that stand for a value to come.
+/// Names of futures and of types that wrap them.
 const FUTURES: [&str; 6] = ["Future", "BoxFuture", "LocalBoxFuture", "JoinHandle", "Pin", "Poll"];
 
-/// Names of types that stand for many values to come.
+/// Names of streams and channels.
 const STREAMS: [&str; 7] = [
     "Stream",
     "BoxStream",
@@ -18,26 +18,26 @@ const STREAMS: [&str; 7] = [
     "Sink",
 ];
 
-/// Names of traits and types that stand for code.
+/// Names of the traits of functions and closures.
 const FUNCTIONS: [&str; 4] = ["Fn", "FnMut", "FnOnce", "AsyncFn"];
 
-/// Refuses a parameter whose type a model cannot give.
+/// Rejects a parameter whose type cannot be deserialised from JSON.
 pub(crate) fn check(name: &Ident, kind: &Type) -> Result<()> {
     match find(kind) {
-        Some(fault) => Err(complain(kind, &format!("`{name}`"), fault)),
+        Some(fault) => Err(unsupported_type(kind, &format!("`{name}`"), fault)),
         None => Ok(()),
     }
 }
 
-/// Refuses a result that no model can read.
+/// Rejects a result whose type cannot be serialised as JSON.
 pub(crate) fn check_output(kind: &Type) -> Result<()> {
     match find(kind) {
-        Some(fault) => Err(complain(kind, "the result", fault)),
+        Some(fault) => Err(unsupported_type(kind, "the result", fault)),
         None => Ok(()),
     }
 }
 
-fn complain(kind: &Type, what: &str, fault: String) -> Error {
+fn unsupported_type(kind: &Type, what: &str, fault: String) -> Error {
     Error::new_spanned(kind, format!("{what} cannot be of this type: {fault}"))
 }
 
@@ -47,7 +47,7 @@ fn find(kind: &Type) -> Option<String> {
     search.fault
 }
 
-/// Looks through a type for what cannot be, outermost first.
+/// A search of a type for the first unsupported part, outermost first.
 #[derive(Default)]
 struct Search {
     fault: Option<String>,
@@ -62,10 +62,10 @@ impl Search {
 impl<'ast> Visit<'ast> for Search {
     fn visit_type(&mut self, kind: &'ast Type) {
         match kind {
-            Type::BareFn(_) => self.found("a function is no JSON"),
-            Type::Ptr(_) => self.found("a pointer is no JSON"),
+            Type::BareFn(_) => self.found("a function cannot be represented in JSON"),
+            Type::Ptr(_) => self.found("a pointer cannot be represented in JSON"),
             Type::Never(_) => self.found("it has no value"),
-            Type::Infer(_) => self.found("write the type out, since the schema is made of it"),
+            Type::Infer(_) => self.found("write the full type, from which the schema is derived"),
             Type::ImplTrait(_) | Type::TraitObject(_) => {
                 visit::visit_type(self, kind);
                 self.found("the schema needs one concrete type");
@@ -116,11 +116,11 @@ impl Search {
     fn name(&mut self, name: &Ident) {
         let name = name.to_string();
         if FUTURES.contains(&name.as_str()) {
-            self.found("a value to come is no JSON; take the value itself, or make the function `async`");
+            self.found("a future cannot be represented in JSON; take the value itself, or make the function `async`");
         } else if STREAMS.contains(&name.as_str()) {
-            self.found("a stream is no JSON; take a `Vec`");
+            self.found("a stream cannot be represented in JSON; take a `Vec`");
         } else if FUNCTIONS.contains(&name.as_str()) {
-            self.found("a function is no JSON");
+            self.found("a function cannot be represented in JSON");
         }
     }
 }

@@ -1,9 +1,9 @@
-//! The environment variables that configure models, read when one is made and nowhere else.
+//! Environment variables that configure models. They are read only when a client is built.
 
-/// Returns a variable's value; one that is blank, or no Unicode, counts as not set.
+/// Returns the value of a variable. A blank or non-Unicode value counts as not set.
 #[expect(
     clippy::disallowed_methods,
-    reason = "what is called `from_env` says that it reads the environment"
+    reason = "the functions that read the environment are documented to do so"
 )]
 pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.trim().is_empty())

@@ -1,14 +1,14 @@
 //! Clients of language-model providers for the Toolwit agent loop.
 //!
-//! [`OpenAi`] talks to any provider with the chat-completions API. A [`ModelSpec`] names a model (`openai:gpt-5`), and
+//! [`OpenAi`] is a client for any provider with the chat-completions API. A [`ModelSpec`] names a model (`openai:gpt-5`), and
 //! [`connect`] creates its client.
 
 mod environment;
 mod http;
+mod model_spec;
 mod ollama;
 mod openai;
-mod select;
 
 pub use http::{PlainHttp, RetryPolicy, Secret};
+pub use model_spec::{ModelSpec, connect};
 pub use openai::{MaxTokensField, OpenAi, OpenAiBuilder, OpenAiHistory};
-pub use select::{ModelSpec, connect};

@@ -1,27 +1,29 @@
-//! Where Ollama listens: its OpenAI-compatible API.
+//! The address of Ollama's OpenAI-compatible API.
 
-/// The variable by which Ollama's own programs are told where it listens.
+/// The variable that sets the address for Ollama's own programs.
 pub(super) const HOST_VARIABLE: &str = "OLLAMA_HOST";
 
 const PORT_DEFAULT: &str = "11434";
 
-/// Makes a base URL of what `OLLAMA_HOST` may hold: a host, a host with a port, a URL, or nothing.
+/// Converts a value of `OLLAMA_HOST` to a base URL: a host, a host with a port, a URL, or an empty value.
 pub(super) fn base_url(host: &str) -> String {
     let host = host.trim().trim_end_matches('/');
     let (scheme, authority) = match host.split_once("://") {
         Some(parts) => parts,
         None => ("http", host),
     };
-    // A server listens on every address; a client needs one.
+    // `0.0.0.0` is an address to listen on; a client needs a concrete one.
     let authority = match authority.strip_prefix("0.0.0.0") {
         Some(port) => format!("127.0.0.1{port}"),
         None if authority.is_empty() || authority.starts_with(':') => format!("127.0.0.1{authority}"),
         None => authority.to_owned(),
     };
     let after_address = authority.rsplit(']').next().unwrap_or_default();
-    let port = match host.contains("://") || after_address.contains(':') {
-        true => String::new(),
-        false => format!(":{PORT_DEFAULT}"),
+    let has_port = host.contains("://") || after_address.contains(':');
+    let port = if has_port {
+        String::new()
+    } else {
+        format!(":{PORT_DEFAULT}")
     };
     format!("{scheme}://{authority}{port}/v1")
 }
@@ -31,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_of_the_variable_gives_a_base_url() {
+    fn every_form_of_the_variable_becomes_a_base_url() {
         let forms = [
             ("", "http://127.0.0.1:11434/v1"),
             ("0.0.0.0", "http://127.0.0.1:11434/v1"),

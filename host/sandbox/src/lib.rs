@@ -15,6 +15,8 @@ mod link;
 mod plugin;
 mod values;
 
+pub use call::plugin::Plugin;
+pub use call::runtime::{Runtime, RuntimeOptions};
 pub use call::scope::Scope;
 pub use entity::entity::ChainedResource;
 pub use grants::authority::{
@@ -31,10 +33,9 @@ pub use inspect::known::CachedInspection;
 pub use inspect::profile::Profile;
 pub use inspect::source::{read_component, read_wit};
 pub use link::code_cache::CodeCache;
-pub use link::code_entries::{CODE_CACHE_BYTES_MAX, CodeCacheUsage};
+pub use link::code_cache_entries::{CODE_CACHE_BYTES_MAX, CodeCacheUsage};
+pub use link::code_cache_location::CodeCacheLocation;
 pub use link::compile_status::CompileStatus;
 pub use link::http::{Resolve, ResolveFuture};
-pub use link::runtime::{CodeCacheLocation, Runtime, RuntimeOptions};
-pub use plugin::Plugin;
 pub use toolwit_sections::{SectionError, WIT_SECTION, custom_section, replace_custom_sections};
 pub use values::types::SkippedExport;

@@ -96,8 +96,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .call("balance", nothing())
         .answer("All is done.");
     let playbook = Playbook::new()
-        .tool(tool("review")?)
-        .locked(tool("publish")?, Unlock::by("review"));
+        .with_tool(tool("review")?)
+        .with_locked_tool(tool("publish")?, Unlock::by("review"));
     let mut builder = toolwit::Conversation::builder().model(model).observer(tell);
     for (name, about) in [
         ("mail", "Reads and writes mail."),

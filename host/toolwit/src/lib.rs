@@ -8,10 +8,9 @@
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let host = Toolwit::builder().plugins("./plugins").grants("./grants.toml").build().await?;
-//! let mut conversation = host.conversation().build()?;
-//! let model = OpenAi::builder("http://localhost:11434/v1", "qwen3").build()?;
-//! let outcome = conversation.run(&model, "Convert 20 degrees Celsius to Fahrenheit.").await?;
-//! println!("{}", outcome.text);
+//! let mut conversation = host.conversation().model(OpenAi::from_env("gpt-5")?).build()?;
+//! let outcome = conversation.run("Convert 20 degrees Celsius to Fahrenheit.").await?;
+//! println!("{}", outcome.text());
 //! # Ok(())
 //! # }
 //! ```
@@ -32,7 +31,7 @@ extern crate self as toolwit;
 mod host;
 pub mod strategy;
 
-pub use host::{Exposure, Toolwit, ToolwitBuilder};
+pub use host::{DiscoveryTask, Exposure, TOOLS_VISIBLE_MAX, Toolwit, ToolwitBuilder};
 
 #[doc(inline)]
 pub use toolwit_agent::{

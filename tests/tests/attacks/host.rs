@@ -204,7 +204,7 @@ impl TestHost {
         tool: &str,
         arguments: Value,
     ) -> Result<ToolResult, Error> {
-        let tool = self.host.find(tools, tool)?;
+        let tool = Toolwit::find_tool(tools, tool)?;
         let Value::Object(arguments) = arguments else {
             panic!("arguments are an object")
         };

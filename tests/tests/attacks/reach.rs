@@ -213,7 +213,7 @@ async fn an_instance_is_not_entered_while_it_waits_for_the_end_of_the_call() {
         Value::Null
     );
     let told = host.failure(looper, through(TOUCH, json!({}))).await;
-    assert!(told.contains("waits for its end"), "{told}");
+    assert!(told.contains("waits for this call to end"), "{told}");
     assert_eq!(host.value("touch", json!({})).await, json!(1), "the instance lives on");
 }
 
@@ -276,7 +276,11 @@ async fn a_function_can_hand_over_work_to_the_background_once() {
     for (tool, arguments, why) in [
         ("nothing", json!({}), "no such function"),
         ("burn", json!([]), "cannot go on"),
-        ("begin", begin("burn", json!({"rounds": 0})), "may not hand over more"),
+        (
+            "begin",
+            begin("burn", json!({"rounds": 0})),
+            "may not request another one",
+        ),
     ] {
         let error = host.call("begin", begin(tool, arguments)).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Tool, "{error}");

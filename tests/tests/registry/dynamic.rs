@@ -47,7 +47,7 @@ pub(crate) fn names(host: &Toolwit) -> Vec<String> {
 }
 
 pub(crate) async fn call(host: &Toolwit, tool: &str, arguments: serde_json::Value) -> Result<ToolResult, Error> {
-    let tool = host.find(&host.tools(&Scope::new()), tool)?;
+    let tool = Toolwit::find_tool(&host.tools(&Scope::new()), tool)?;
     let arguments: Arguments = serde_json::from_value(arguments).unwrap();
     tool.call(arguments, &ToolContext::new()).await.map_err(Error::from)
 }

@@ -50,7 +50,7 @@ fn assert_limit(error: &Error, kind: ErrorKind, limit: &str, max: u64) {
 async fn endless_loop_is_stopped_when_its_fuel_is_used_up() {
     let error = exceeded("compute", "spin", json!({}), small()).await;
     assert_limit(&error, ErrorKind::Fuel, "fuel_max", 20_000_000);
-    assert_eq!(error.message, "the call burnt all its fuel of 20000000");
+    assert_eq!(error.message, "the call used all its fuel of 20000000");
 }
 
 // attack: B1
@@ -95,7 +95,7 @@ async fn memories_of_an_instance_share_one_limit() {
     assert_limit(&error, ErrorKind::Memory, "memory_bytes_max", 4 << 20);
     assert_eq!(
         error.message,
-        "the guest asked for 4160 KiB of memory and may have 4 MiB"
+        "the guest requested 4160 KiB of memory and may have 4 MiB"
     );
 }
 
@@ -183,10 +183,7 @@ async fn guest_that_exits_ends_only_its_call() {
     for (failed, status) in [(false, 0), (true, 1)] {
         let error = exceeded("host-calls", "exit", json!({"failed": failed}), small()).await;
         assert_eq!(error.kind, ErrorKind::Trap);
-        assert_eq!(
-            error.message,
-            format!("the guest ended itself with exit status {status}")
-        );
+        assert_eq!(error.message, format!("the guest exited with status {status}"));
     }
 }
 

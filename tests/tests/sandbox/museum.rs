@@ -311,7 +311,7 @@ async fn sessions_of_a_conversation_are_limited() {
     let gone = conversation.error("token_bump", json!({"token_id": "1"})).await;
     assert_eq!(
         gone.message,
-        "the token `1` is gone: the host had to make room for other conversations"
+        "the token `1` is gone: the host evicted it in favor of other conversations"
     );
     assert_eq!(
         other.value("token_bump", json!({"token_id": "1"})).await,

@@ -1,4 +1,4 @@
-//! Groups as a file describes them.
+//! The configuration of tool groups.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,21 +8,21 @@ use serde_json::Value;
 
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// What the tools of a group may do.
+/// A permission that a group declares for its tools. It is informational and grants nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum GroupPermission {
-    /// They reach the internet.
+    /// Internet access.
     InternetAccess,
-    /// They read and write files of the host.
+    /// Access to files of the host.
     HostAccess,
-    /// Something else, in the application's word.
+    /// An application-defined permission.
     #[serde(untagged)]
     Other(String),
 }
 
-/// The groups of an environment, by role.
+/// The configured groups, by role.
 ///
 /// ```
 /// use toolwit_agent::GroupsConfig;
@@ -49,45 +49,45 @@ pub struct GroupsConfig {
     pub(super) groups: BTreeMap<String, GroupConfig>,
 }
 
-/// One group as a file describes it.
+/// The configuration of one group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct GroupConfig {
-    /// What the tools are for.
+    /// Purpose of the tools.
     pub description: String,
-    /// The source to take them from; every source unless it is named.
+    /// Source of the tools. By default all sources are used.
     pub provider: Option<String>,
-    /// The tools, by name or id. One that is not there is passed over with a warning.
+    /// Tools, by name or id. A missing tool is skipped with a warning.
     pub tools: Vec<String>,
-    /// Patterns of further tools, by name: regular expressions.
+    /// Regular expressions that match the names of further tools.
     pub include: Vec<String>,
-    /// What the tools may do. It is shown, and grants nothing.
+    /// Declared permissions of the tools. They are informational and grant nothing.
     pub permissions: BTreeSet<GroupPermission>,
-    /// What else is said about the group.
+    /// Further properties of the group.
     pub metadata: BTreeMap<String, Value>,
 }
 
 impl GroupsConfig {
-    /// Reads groups from TOML.
+    /// Parses groups from TOML.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] with line and column.
     pub fn parse(text: &str) -> Result<Self, Error> {
         toml::from_str(text).map_err(|error| {
-            let message = format!("the tool groups cannot be read: {error}");
+            let message = format!("the tool groups cannot be parsed: {error}");
             Error::new(ErrorKind::Configuration, Phase::Registry, message)
         })
     }
 
-    /// Adds a group, or puts it in the place of the one with its role.
+    /// Adds a group, replacing the group with the same role.
     #[must_use]
     pub fn with(mut self, role: impl Into<String>, group: GroupConfig) -> Self {
         self.groups.insert(role.into(), group);
         self
     }
 
-    /// Lists the roles.
+    /// Returns the roles.
     pub fn roles(&self) -> impl Iterator<Item = &str> {
         self.groups.keys().map(String::as_str)
     }

@@ -1,14 +1,14 @@
-//! Tools by the role that they play: `web`, `maps`, `crm`. What stands behind a role is configuration.
+//! Tool groups: tools by role, such as `web`, `maps` or `crm`. Configuration maps each role to tools.
 
 mod config;
 mod resolver;
-mod shelf;
 mod source;
+mod source_tools;
 
 pub use config::{GroupConfig, GroupPermission, GroupsConfig};
 pub use resolver::ToolGroups;
-pub use shelf::SourceTools;
 pub use source::{FixedTools, ToolSource};
+pub use source_tools::SourceTools;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,26 +17,26 @@ use serde_json::Value;
 
 use toolwit_core::Tool;
 
-/// The tools behind a role.
+/// The tools of a role.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ToolGroup {
-    /// The role: `web`.
+    /// Role, such as `web`.
     pub role: String,
-    /// What the tools are for.
+    /// Purpose of the tools.
     pub description: String,
-    /// Who provides them.
+    /// Name of the source that provides the tools.
     pub provider: Option<String>,
-    /// What the tools may do, as whoever set the group up says; it is there to be shown and chosen by.
+    /// Declared permissions of the tools. They are informational and grant nothing.
     pub permissions: BTreeSet<GroupPermission>,
-    /// What else is said about the group.
+    /// Further properties of the group.
     pub metadata: BTreeMap<String, Value>,
-    /// The tools.
+    /// Tools of the group.
     pub tools: Vec<Arc<dyn Tool>>,
 }
 
 impl ToolGroup {
-    /// Makes a group of tools.
+    /// Creates a group of tools.
     #[must_use]
     pub fn new(role: impl Into<String>, description: impl Into<String>, tools: Vec<Arc<dyn Tool>>) -> Self {
         Self {
@@ -49,21 +49,21 @@ impl ToolGroup {
         }
     }
 
-    /// Says what the tools may do.
+    /// Declares a permission of the tools.
     #[must_use]
     pub fn with_permission(mut self, permission: GroupPermission) -> Self {
         self.permissions.insert(permission);
         self
     }
 
-    /// Says more about the group.
+    /// Sets a further property of the group.
     #[must_use]
     pub fn with_metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.metadata.insert(key.into(), value.into());
         self
     }
 
-    /// Keeps the tools that pass.
+    /// Removes the tools that `keep` does not accept.
     #[must_use]
     pub fn filter_tools(mut self, keep: impl Fn(&dyn Tool) -> bool) -> Self {
         self.tools.retain(|tool| keep(tool.as_ref()));

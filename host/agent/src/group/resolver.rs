@@ -1,4 +1,4 @@
-//! From roles to tools.
+//! The resolution of roles to tools.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,35 +7,34 @@ use regex::Regex;
 
 use super::ToolGroup;
 use super::config::{GroupConfig, GroupsConfig};
-use super::shelf::{SourceTools, is_named};
 use super::source::ToolSource;
+use super::source_tools::{SourceTools, is_named};
 use crate::injection::Facade;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{Tool, ToolContext};
 
-/// Resolves roles: by groups that were made in code, then by configuration over sources. Sources are asked when a role that
-/// needs them is first resolved, with the context of whoever wants it.
+/// Resolves roles to tools: first from groups that were built in code, then from configured groups over sources.
 ///
-/// What is missing takes nothing else with it: a tool that is not there, or a source that cannot be reached, is a warning, and
-/// a group without tools is none.
+/// Sources are queried when a role that needs them is resolved, with the caller's context. A missing tool or an unreachable
+/// source is logged as a warning and does not affect other tools.
 #[derive(Clone, Default)]
 pub struct ToolGroups {
-    made: BTreeMap<String, ToolGroup>,
-    config: BTreeMap<String, (GroupConfig, Vec<Regex>)>,
+    groups: BTreeMap<String, ToolGroup>,
+    configured: BTreeMap<String, (GroupConfig, Vec<Regex>)>,
     sources: Vec<Arc<dyn ToolSource>>,
 }
 
 impl ToolGroups {
-    /// Knows no role.
+    /// Creates a resolver without roles.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a group that was made in code, in place of the one with its role.
+    /// Adds a group, replacing the group with the same role.
     #[must_use]
     pub fn with(mut self, group: ToolGroup) -> Self {
-        self.made.insert(group.role.clone(), group);
+        self.groups.insert(group.role.clone(), group);
         self
     }
 
@@ -46,10 +45,10 @@ impl ToolGroups {
         self
     }
 
-    /// Adds the groups of a configuration.
+    /// Adds the groups of a configuration. Add the sources first.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for a pattern that is no regular expression, and for a provider that is no source here.
+    /// [`ErrorKind::Configuration`] for an invalid regular expression, and for a provider that is not one of the sources.
     pub fn with_config(mut self, config: GroupsConfig) -> Result<Self, Error> {
         for (role, group) in config.groups {
             let refused = |message: String| Error::new(ErrorKind::Configuration, Phase::Registry, message);
@@ -62,37 +61,42 @@ impl ToolGroups {
                     .map(|source| format!("`{}`", source.name()))
                     .collect();
                 return Err(refused(format!(
-                    "the group `{role}` names the provider `{provider}`, which is not there"
+                    "the group `{role}` refers to the provider `{provider}`, which does not exist"
                 ))
                 .with_suggestion(format!("the providers are: {}", known.join(", "))));
             }
             let pattern = |text: &String| {
-                Regex::new(text).map_err(|error| refused(format!("the group `{role}` has a wrong pattern: {error}")))
+                Regex::new(text).map_err(|error| refused(format!("the group `{role}` has an invalid pattern: {error}")))
             };
             let patterns = group.include.iter().map(pattern).collect::<Result<Vec<_>, _>>()?;
-            self.config.insert(role, (group, patterns));
+            self.configured.insert(role, (group, patterns));
         }
         Ok(self)
     }
 
-    /// Lists the roles that are known.
+    /// Returns the roles.
     #[must_use]
     pub fn roles(&self) -> Vec<&str> {
-        let mut roles: Vec<_> = self.made.keys().chain(self.config.keys()).map(String::as_str).collect();
+        let mut roles: Vec<_> = self
+            .groups
+            .keys()
+            .chain(self.configured.keys())
+            .map(String::as_str)
+            .collect();
         roles.sort_unstable();
         roles.dedup();
         roles
     }
 
-    /// Finds the tools of a role. A group whose tools are all missing is empty.
+    /// Returns the group of a role. The group is empty if all its tools are missing.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for a role that nobody knows, with those that are known.
+    /// [`ErrorKind::Configuration`] for an unknown role, with the known ones.
     pub async fn resolve(&self, role: &str, context: &ToolContext) -> Result<ToolGroup, Error> {
-        if let Some(group) = self.made.get(role) {
+        if let Some(group) = self.groups.get(role) {
             return Ok(group.clone());
         }
-        let Some((config, patterns)) = self.config.get(role) else {
+        let Some((config, patterns)) = self.configured.get(role) else {
             let known: Vec<_> = self.roles().iter().map(|role| format!("`{role}`")).collect();
             let message = format!("no tool group has the role `{role}`");
             return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
@@ -109,7 +113,7 @@ impl ToolGroups {
         Ok(group)
     }
 
-    /// Finds the tools of several roles, one after the other, each tool once.
+    /// Returns the tools of several roles in order, each tool once.
     ///
     /// # Errors
     /// As [`resolve`](Self::resolve).
@@ -121,8 +125,10 @@ impl ToolGroups {
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         for role in roles {
             for tool in self.resolve(role, context).await?.tools {
-                let is_there = tools.iter().any(|there| there.definition().id == tool.definition().id);
-                if !is_there {
+                let is_listed = tools
+                    .iter()
+                    .any(|listed| listed.definition().id == tool.definition().id);
+                if !is_listed {
                     tools.push(tool);
                 }
             }
@@ -150,14 +156,14 @@ impl ToolGroups {
         patterns: &[Regex],
         context: &ToolContext,
     ) -> Vec<Arc<dyn Tool>> {
-        let is_meant = |source: &&Arc<dyn ToolSource>| match &config.provider {
+        let is_provider = |source: &&Arc<dyn ToolSource>| match &config.provider {
             Some(provider) => source.name() == provider,
             None => true,
         };
-        let mut offered = Vec::new();
-        for source in self.sources.iter().filter(is_meant) {
+        let mut members = Vec::new();
+        for source in self.sources.iter().filter(is_provider) {
             match SourceTools::load(source.as_ref(), context).await {
-                Ok(shelf) => offered.extend_from_slice(shelf.tools()),
+                Ok(found) => members.extend_from_slice(found.tools()),
                 Err(error) => {
                     tracing::warn!(role, source = source.name(), %error, "a source of tools cannot be reached");
                 }
@@ -166,20 +172,20 @@ impl ToolGroups {
         for missing in config
             .tools
             .iter()
-            .filter(|name| !offered.iter().any(|tool| is_named(tool, name)))
+            .filter(|name| !members.iter().any(|tool| is_named(tool, name)))
         {
-            tracing::warn!(role, tool = %missing, "a tool of a group is not there");
+            tracing::warn!(role, tool = %missing, "a tool of a group does not exist");
         }
         let is_all = config.tools.is_empty() && patterns.is_empty();
-        offered.retain(|tool| {
+        members.retain(|tool| {
             let name = tool.definition().name();
             is_all
                 || config.tools.iter().any(|wanted| is_named(tool, wanted))
                 || patterns.iter().any(|pattern| pattern.is_match(name))
         });
-        if offered.is_empty() {
+        if members.is_empty() {
             tracing::warn!(role, "a tool group has no tools");
         }
-        offered
+        members
     }
 }

@@ -1,4 +1,4 @@
-//! Where tools come from.
+//! Sources of tools.
 
 use std::sync::Arc;
 
@@ -7,30 +7,30 @@ use async_trait::async_trait;
 use toolwit_core::Error;
 use toolwit_core::{Tool, ToolContext};
 
-/// A place that offers tools: plugins, Rust code, a server that must be connected to first.
+/// A source of tools: plugins, Rust code, or a server that needs a connection.
 ///
-/// A source is asked when its tools are first needed, with the context of whoever needs them: a server that wants the caller's
-/// token finds it there. It keeps what it may keep from one question to the next.
+/// A source is queried when its tools are first needed. It receives the caller's context, which can hold the token that a
+/// server requires. A source may cache its tools between queries.
 #[async_trait]
 pub trait ToolSource: Send + Sync {
-    /// Its name, by which a group's `provider` means it.
+    /// Returns the name of the source, to which a group's `provider` refers.
     fn name(&self) -> &str;
 
-    /// Returns what it offers.
+    /// Returns the tools of the source.
     ///
     /// # Errors
-    /// Why it cannot be reached.
+    /// If the source cannot be reached.
     async fn tools(&self, context: &ToolContext) -> Result<Vec<Arc<dyn Tool>>, Error>;
 }
 
-/// Tools that are there.
+/// A source with a fixed list of tools.
 pub struct FixedTools {
     name: String,
     tools: Vec<Arc<dyn Tool>>,
 }
 
 impl FixedTools {
-    /// Offers these tools under a name.
+    /// Creates a source from a name and its tools.
     #[must_use]
     pub fn new(name: impl Into<String>, tools: Vec<Arc<dyn Tool>>) -> Self {
         Self {

@@ -11,10 +11,10 @@ use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{NativeTool, ToolContext, ToolResult};
 
 fn tool(name: &str) -> Arc<dyn Tool> {
-    let made = NativeTool::new(name, "", json!({"type": "object"}), |_, _| async {
+    let tool = NativeTool::new(name, "", json!({"type": "object"}), |_, _| async {
         Ok(ToolResult::text(""))
     });
-    Arc::new(made.unwrap())
+    Arc::new(tool.unwrap())
 }
 
 fn fixed(name: &str, tools: &[&str]) -> FixedTools {
@@ -25,9 +25,9 @@ fn names(tools: &[Arc<dyn Tool>]) -> Vec<&str> {
     tools.iter().map(|tool| tool.definition().name()).collect()
 }
 
-/// A server that is connected to when its tools are first wanted, with the caller's token.
+/// A server that requires the caller's token.
 struct Server {
-    asked: Arc<AtomicUsize>,
+    queries: Arc<AtomicUsize>,
 }
 
 #[async_trait]
@@ -37,7 +37,7 @@ impl ToolSource for Server {
     }
 
     async fn tools(&self, context: &ToolContext) -> Result<Vec<Arc<dyn Tool>>, Error> {
-        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.queries.fetch_add(1, Ordering::Relaxed);
         match context.text("token") {
             Some("secret") => Ok(vec![tool("web_search"), tool("web_fetch"), tool("draw")]),
             _ => Err(Error::new(
@@ -71,17 +71,19 @@ fn config() -> GroupsConfig {
     .unwrap()
 }
 
-fn groups(asked: &Arc<AtomicUsize>) -> ToolGroups {
+fn groups(queries: &Arc<AtomicUsize>) -> ToolGroups {
     ToolGroups::new()
         .with_source(fixed("local", &["add", "web_local"]))
-        .with_source(Server { asked: asked.clone() })
+        .with_source(Server {
+            queries: queries.clone(),
+        })
         .with_config(config())
         .unwrap()
 }
 
 // accept: 94, accept: 95, accept: 96, accept: 98
 #[tokio::test]
-async fn a_role_is_what_the_configuration_says_and_what_is_missing_is_passed_over() {
+async fn a_role_resolves_to_its_configured_tools_and_missing_tools_are_skipped() {
     let groups = groups(&Arc::default());
     let context = ToolContext::new().with("token", "secret");
     let web = groups.resolve("web", &context).await.unwrap();
@@ -94,20 +96,20 @@ async fn a_role_is_what_the_configuration_says_and_what_is_missing_is_passed_ove
     assert_eq!(
         names(&several),
         ["add", "web_local", "web_search", "web_fetch", "draw"],
-        "chained, each once"
+        "in order, each once"
     );
 }
 
 // accept: 94, accept: 98
 #[tokio::test]
-async fn a_role_whose_source_cannot_be_reached_has_no_tools_and_no_facade() {
+async fn a_role_with_an_unreachable_source_has_no_tools_and_no_facade() {
     let groups = groups(&Arc::default());
-    let nobody = ToolContext::new();
-    assert!(groups.resolve("web", &nobody).await.unwrap().tools.is_empty());
-    assert!(groups.facade("web", &nobody).await.unwrap().is_none());
-    let math = groups.facade("math", &nobody).await.unwrap().unwrap();
+    let without_token = ToolContext::new();
+    assert!(groups.resolve("web", &without_token).await.unwrap().tools.is_empty());
+    assert!(groups.facade("web", &without_token).await.unwrap().is_none());
+    let math = groups.facade("math", &without_token).await.unwrap().unwrap();
     assert_eq!(names(math.tools()), ["add"]);
-    let error = groups.resolve("maps", &nobody).await.err().unwrap();
+    let error = groups.resolve("maps", &without_token).await.err().unwrap();
     assert!(
         error.suggestion.as_ref().unwrap().contains("`all`, `math`, `web`"),
         "{error:?}"
@@ -116,22 +118,24 @@ async fn a_role_whose_source_cannot_be_reached_has_no_tools_and_no_facade() {
 
 // accept: 99
 #[tokio::test]
-async fn nobody_is_connected_to_before_the_first_use_which_has_the_callers_token() {
-    let asked = Arc::new(AtomicUsize::new(0));
-    let groups = groups(&asked);
-    let source: Arc<dyn ToolSource> = Arc::new(Server { asked: asked.clone() });
+async fn a_source_is_queried_only_on_use_and_with_the_callers_token() {
+    let queries = Arc::new(AtomicUsize::new(0));
+    let groups = groups(&queries);
+    let source: Arc<dyn ToolSource> = Arc::new(Server {
+        queries: queries.clone(),
+    });
     let facade = SourceTools::lazy_facade("web", "Looks things up.", source)
         .build()
         .unwrap();
-    assert_eq!(asked.load(Ordering::Relaxed), 0);
+    assert_eq!(queries.load(Ordering::Relaxed), 0);
     groups
         .resolve("math", &ToolContext::new().with("token", "secret"))
         .await
         .unwrap();
-    let before = asked.load(Ordering::Relaxed);
+    let before = queries.load(Ordering::Relaxed);
     let context = ToolContext::new().with("token", "secret");
     let result = facade.call(serde_json::Map::new(), &context).await.unwrap();
-    assert_eq!(asked.load(Ordering::Relaxed), before + 1);
+    assert_eq!(queries.load(Ordering::Relaxed), before + 1);
     assert_eq!(
         names(&result.revealed_tools.unwrap().tools),
         ["web_search", "web_fetch", "draw"]
@@ -146,31 +150,31 @@ async fn nobody_is_connected_to_before_the_first_use_which_has_the_callers_token
 
 // accept: 95, accept: 96, accept: 148
 #[tokio::test]
-async fn groups_are_made_in_code_too() {
-    let made = ToolGroup::new("web", "Mine.", vec![tool("a"), tool("b")])
+async fn a_group_built_in_code_replaces_the_configured_one() {
+    let group = ToolGroup::new("web", "Mine.", vec![tool("a"), tool("b")])
         .filter_tools(|tool| tool.definition().name() != "b")
         .with_permission(GroupPermission::InternetAccess)
         .with_metadata("owner", "me");
-    let groups = groups(&Arc::default()).with(made);
+    let groups = groups(&Arc::default()).with(group);
     let web = groups.resolve("web", &ToolContext::new()).await.unwrap();
-    assert_eq!(names(&web.tools), ["a"], "in place of the configured one");
+    assert_eq!(names(&web.tools), ["a"], "it replaces the configured group");
     assert_eq!(web.metadata["owner"], "me");
 }
 
 // accept: 97, accept: 98
 #[tokio::test]
-async fn a_shelf_gives_single_tools_and_facades() {
-    let shelf = SourceTools::load(
+async fn source_tools_return_single_tools_and_facades() {
+    let tools = SourceTools::load(
         &fixed("server", &["db_query", "db_insert", "web_get"]),
         &ToolContext::new(),
     )
     .await
     .unwrap();
-    assert!(shelf.tool_by_name("db_query").is_some());
-    assert!(shelf.tool_by_name("native#db_query").is_some(), "by id too");
-    assert!(shelf.tool_by_name("nowhere").is_none());
-    let error = shelf.required_tool_by_name("nowhere").err().unwrap();
-    assert_eq!(error.message, "`server` offers no tool `nowhere`");
+    assert!(tools.tool_by_name("db_query").is_some());
+    assert!(tools.tool_by_name("native#db_query").is_some(), "by id too");
+    assert!(tools.tool_by_name("nowhere").is_none());
+    let error = tools.required_tool_by_name("nowhere").err().unwrap();
+    assert_eq!(error.message, "`server` does not have a tool `nowhere`");
     assert!(
         error
             .suggestion
@@ -179,29 +183,33 @@ async fn a_shelf_gives_single_tools_and_facades() {
             .contains("`db_query`, `db_insert`, `web_get`")
     );
     let wanted = ["web_get", "missing"].map(str::to_owned).into();
-    let by_name = shelf.facade_by_name("web", "", &wanted).unwrap();
+    let by_name = tools.facade_by_name("web", "", &wanted).unwrap();
     assert_eq!(names(by_name.tools()), ["web_get"]);
     let patterns = [Regex::new("^db_").unwrap(), Regex::new("insert").unwrap()];
-    let matching = shelf.facade_matching("db", "", &patterns).unwrap();
+    let matching = tools.facade_matching("db", "", &patterns).unwrap();
     assert_eq!(names(matching.tools()), ["db_query", "db_insert"]);
-    let passing = shelf
+    let passing = tools
         .facade_where("short", "", |tool| tool.definition().name().len() < 8)
         .unwrap();
     assert_eq!(names(passing.tools()), ["web_get"]);
     assert!(
-        shelf.facade_where("none", "", |_| false).is_none(),
-        "an empty facade is not added"
+        tools.facade_where("none", "", |_| false).is_none(),
+        "there is no facade without tools"
     );
 }
 
 // accept: 95
 #[test]
-fn a_configuration_that_makes_no_sense_is_refused() {
+fn an_invalid_configuration_is_refused() {
     let error = GroupsConfig::parse("[web]\ntool = []").err().unwrap();
     assert!(error.message.contains("line 2"), "{}", error.message);
     let pattern = GroupsConfig::parse("[web]\ninclude = ['(']").unwrap();
     let error = ToolGroups::new().with_config(pattern).err().unwrap();
-    assert!(error.message.contains("`web` has a wrong pattern"), "{}", error.message);
+    assert!(
+        error.message.contains("`web` has an invalid pattern"),
+        "{}",
+        error.message
+    );
     let provider = GroupsConfig::parse("[web]\nprovider = 'nobody'").unwrap();
     let error = ToolGroups::new()
         .with_source(fixed("local", &[]))

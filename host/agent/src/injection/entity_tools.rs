@@ -1,32 +1,34 @@
-//! Objects in a result bring their methods along.
+//! The default strategy for entities: a result's objects add their methods as tools.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::change::{DiscoveredEntity, Injection, RejectedProvider};
-use super::context::InjectionContext;
-use super::entities::{EntityBinding, EntityIdentity};
-use super::rebranded::Rebranded;
-use super::shared::ENTITIES_PER_RESULT_MAX;
-use super::strategy::InjectionStrategy;
+use super::entity::{DiscoveredEntity, ENTITIES_PER_RESULT_MAX, EntityBinding, EntityIdentity, SharedDiscovery};
+use super::reidentified::ReidentifiedTool;
+use super::strategy::{Injection, InjectionStrategy, RejectedProvider};
+use super::view::InjectionContext;
 use toolwit_core::{Rebinding, Tool, ToolId, ToolProvider};
 
-/// How many entities may lie between a tool that was there from the start and one that a result brings.
+/// The deepest nesting of entities. An entity that an initial tool returns has depth 1.
 ///
-/// Customer, order, line item is three; a chain of eight is a loop of objects that make each other.
+/// Customer, order, line item is a depth of 3. A depth of 8 indicates objects that return each other in a cycle.
 pub const ENTITY_DEPTH_MAX: u32 = 8;
 
-/// The longest id of an entity, in bytes. It is repeated to the model in each result and goes into tool names.
+/// The longest id of an entity, in bytes. The id appears in results and in tool names.
 pub const ENTITY_ID_BYTES_MAX: usize = 256;
 
-/// Adds the methods of every [`ToolProvider`] that a result holds, bound to the live object. Of a type of which one result holds
-/// more than [`ENTITIES_PER_RESULT_MAX`], all share one set of methods, which take the id.
+/// Adds the methods of every [`ToolProvider`] in a result as tools, each bound to its live object.
 ///
-/// The same entity again adds nothing: names and definitions stay, and its [`Rebinding`] says which instance runs. Methods
-/// that return objects nest by the same rule, to [`ENTITY_DEPTH_MAX`]. An object without tools is left alone; one with an
-/// empty or over-long id is rejected with the reason.
+/// If a result holds more than [`ENTITIES_PER_RESULT_MAX`] objects of one type, they share one set of tools, which take the
+/// object's id as an argument.
+///
+/// An entity that is returned again adds no tools: names and definitions stay, and its [`Rebinding`] decides which instance
+/// runs. Methods can return further entities, up to a depth of [`ENTITY_DEPTH_MAX`]. An object without methods is ignored.
+/// An object whose id is empty or too long is rejected with the reason.
+///
+/// The strategy holds no state. Entities are recorded in the conversation's [`Entities`](super::Entities).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EntityTools;
 
@@ -39,18 +41,18 @@ impl InjectionStrategy for EntityTools {
             tools: HashSet::new(),
         };
         let providers = &context.call().result.providers;
-        for crowd in crowds(providers) {
-            match crowd.as_slice() {
+        for group in groups(providers) {
+            match group.as_slice() {
                 [] => {}
-                [one] => result.take(one.as_ref()),
-                many => result.share(many),
+                [one] => result.add(one.as_ref()),
+                many => result.add_shared(many),
             }
         }
         result.injection
     }
 }
 
-/// One result while its objects are gone through.
+/// The evaluation of one result.
 struct Evaluation<'a> {
     context: &'a InjectionContext<'a>,
     injection: Injection,
@@ -59,16 +61,14 @@ struct Evaluation<'a> {
 }
 
 impl Evaluation<'_> {
-    fn take(&mut self, provider: &dyn ToolProvider) {
+    fn add(&mut self, provider: &dyn ToolProvider) {
         let key = provider
             .instance_id()
             .map(|id| EntityIdentity::new(provider.namespace(), provider.prefix(), id));
         let depth = self.depth_of(key.as_ref(), provider);
-        if let Some(reason) = fault(key.as_ref(), depth) {
-            self.injection.rejected.push(RejectedProvider {
-                prefix: provider.prefix().to_owned(),
-                reason,
-            });
+        if let Some(reason) = rejection(key.as_ref(), depth) {
+            let rejected = RejectedProvider::new(provider.prefix(), reason);
+            self.injection.rejected.push(rejected);
             return;
         }
         let methods = provider.tools();
@@ -77,12 +77,12 @@ impl Evaluation<'_> {
         }
         let tools: Vec<_> = methods
             .into_iter()
-            .map(|method| self.owned_by(key.as_ref(), method))
+            .map(|method| self.with_unique_id(key.as_ref(), method))
             .collect();
         let binding = self.binding(key.as_ref(), &tools, provider.rebinding());
         let ids: Vec<_> = tools.iter().map(|tool| tool.definition().id.clone()).collect();
         for tool in tools {
-            if binding == EntityBinding::Rebound || !self.is_there(&tool.definition().id) {
+            if binding == EntityBinding::Rebound || !self.is_present(&tool.definition().id) {
                 self.injection.add.push(tool);
             }
         }
@@ -99,22 +99,20 @@ impl Evaluation<'_> {
         });
     }
 
-    /// Gives many entities of a type one set of tools, which take the id of the one to act on.
-    fn share(&mut self, entities: &[Arc<dyn ToolProvider>]) {
-        let (fit, unfit): (Vec<_>, Vec<_>) = entities.iter().cloned().partition(|entity| {
+    /// Adds one set of tools for many entities of a type. The tools take the id of the entity on which they act.
+    fn add_shared(&mut self, entities: &[Arc<dyn ToolProvider>]) {
+        let (accepted, rejected): (Vec<_>, Vec<_>) = entities.iter().cloned().partition(|entity| {
             let key = entity.instance_id().map(|id| EntityIdentity::new("", "", id));
-            fault(key.as_ref(), self.depth_of(None, entity.as_ref())).is_none()
+            rejection(key.as_ref(), self.depth_of(None, entity.as_ref())).is_none()
         });
-        // Those that cannot be told apart or lie too deep are refused one by one.
-        unfit.iter().for_each(|entity| self.take(entity.as_ref()));
-        let Some(first) = fit.first() else { return };
-        let known = self.context.entities().shared(first.namespace(), first.prefix());
-        let shared = known.cloned().unwrap_or_default();
-        shared.extend(&fit);
+        rejected.iter().for_each(|entity| self.add(entity.as_ref()));
+        let Some(first) = accepted.first() else { return };
+        let existing = self.context.entities().shared(first.namespace(), first.prefix());
+        let shared = existing.cloned().unwrap_or_default();
         let tools = shared.tools(first.as_ref());
         let ids: Vec<_> = tools.iter().map(|tool| tool.definition().id.clone()).collect();
         let is_lost = ids.iter().any(|id| self.context.entities().is_lost(id));
-        if known.is_none() || is_lost {
+        if existing.is_none() || is_lost {
             self.injection.add.extend(tools);
         }
         self.injection.discovered.push(DiscoveredEntity {
@@ -122,17 +120,17 @@ impl Evaluation<'_> {
             prefix: first.prefix().to_owned(),
             tools: ids,
             depth: self.depth_of(None, first.as_ref()),
-            binding: if known.is_some() {
+            binding: if existing.is_some() {
                 EntityBinding::Kept
             } else {
                 EntityBinding::New
             },
-            shared: Some(shared),
             namespace: first.namespace().to_owned(),
+            shared: Some(SharedDiscovery::new(shared, accepted)),
         });
     }
 
-    /// An entity that was met before lies where it was met; a new one lies below the entity whose method returned it.
+    /// Returns the depth of an entity: the recorded depth if it was returned before, else one below its parent.
     fn depth_of(&self, key: Option<&EntityIdentity>, provider: &dyn ToolProvider) -> u32 {
         let entities = self.context.entities();
         let parent = &self.context.call().tool.definition().id;
@@ -141,13 +139,13 @@ impl Evaluation<'_> {
     }
 
     fn binding(&self, key: Option<&EntityIdentity>, methods: &[Arc<dyn Tool>], rebinding: Rebinding) -> EntityBinding {
-        let known = match key {
+        let was_returned = match key {
             Some(key) => self.context.entities().tools_of(key).is_some() || self.keys.contains(key),
-            None => methods.iter().all(|method| self.is_there(&method.definition().id)),
+            None => methods.iter().all(|method| self.is_present(&method.definition().id)),
         };
         let entities = self.context.entities();
         let is_lost = methods.iter().any(|method| entities.is_lost(&method.definition().id));
-        match (known || is_lost, rebinding) {
+        match (was_returned || is_lost, rebinding) {
             _ if is_lost => EntityBinding::Rebound,
             (false, _) => EntityBinding::New,
             (true, Rebinding::Keep) => EntityBinding::Kept,
@@ -155,55 +153,54 @@ impl Evaluation<'_> {
         }
     }
 
-    fn is_there(&self, id: &ToolId) -> bool {
+    fn is_present(&self, id: &ToolId) -> bool {
         self.context.tools().by_id(id).is_some() || self.tools.contains(id)
     }
 
-    /// Gives a method an identity of its own when the one it brings belongs to somebody else, so that no entity loses its
-    /// tools to a type that names them carelessly.
-    fn owned_by(&self, key: Option<&EntityIdentity>, method: Arc<dyn Tool>) -> Arc<dyn Tool> {
+    /// Gives a method a new id if another tool already has its id. Otherwise a type whose methods do not have unique ids
+    /// would replace the tools of another entity.
+    fn with_unique_id(&self, key: Option<&EntityIdentity>, method: Arc<dyn Tool>) -> Arc<dyn Tool> {
         let Some(key) = key else { return method };
         let id = &method.definition().id;
         let own = self.context.entities().tools_of(key).unwrap_or_default();
         let discovered_here = self.injection.discovered.iter().find(|d| d.key.as_ref() == Some(key));
         let is_own = own.contains(id) || discovered_here.is_some_and(|d| d.tools.contains(id));
-        if is_own || !self.is_there(id) || self.context.entities().is_lost(id) {
+        if is_own || !self.is_present(id) || self.context.entities().is_lost(id) {
             return method;
         }
         let owner = format!("{}/{}/{}", key.namespace, key.prefix, key.id);
-        Arc::new(Rebranded::new(id.bound_to(&owner), method))
+        Arc::new(ReidentifiedTool::new(id.bound_to(&owner), method))
     }
 }
 
-/// Groups the entities of a result: each by itself, but those of a type of which there are many together.
-fn crowds(providers: &[Arc<dyn ToolProvider>]) -> Vec<Vec<Arc<dyn ToolProvider>>> {
+/// Groups the objects of a result: objects of a type with more than [`ENTITIES_PER_RESULT_MAX`] instances form one group,
+/// every other object is a group of one.
+fn groups(providers: &[Arc<dyn ToolProvider>]) -> Vec<Vec<Arc<dyn ToolProvider>>> {
     let type_of = |entity: &Arc<dyn ToolProvider>| (entity.namespace().to_owned(), entity.prefix().to_owned());
     let mut of_type: IndexMap<_, Vec<_>> = IndexMap::new();
     for provider in providers.iter().filter(|provider| provider.instance_id().is_some()) {
         of_type.entry(type_of(provider)).or_default().push(provider.clone());
     }
     of_type.retain(|_, entities| entities.len() > ENTITIES_PER_RESULT_MAX);
-    let mut crowds = Vec::new();
+    let mut groups = Vec::new();
     for provider in providers {
         let is_one_of_many = provider.instance_id().is_some() && of_type.contains_key(&type_of(provider));
         if !is_one_of_many {
-            crowds.push(vec![provider.clone()]);
+            groups.push(vec![provider.clone()]);
         }
     }
-    crowds.extend(of_type.into_values());
-    crowds
+    groups.extend(of_type.into_values());
+    groups
 }
 
-/// Says what keeps a provider from becoming tools.
-fn fault(key: Option<&EntityIdentity>, depth: u32) -> Option<String> {
+/// Returns the reason why an object cannot become tools, if there is one.
+fn rejection(key: Option<&EntityIdentity>, depth: u32) -> Option<String> {
     match key.map(|key| key.id.len()) {
         Some(0) => Some("its id is empty".to_owned()),
-        Some(bytes) if bytes > ENTITY_ID_BYTES_MAX => Some(format!(
-            "its id has {bytes} bytes; at most {ENTITY_ID_BYTES_MAX} are taken"
-        )),
-        _ if depth > ENTITY_DEPTH_MAX => Some(format!(
-            "it is {depth} entities away from the first tool; at most {ENTITY_DEPTH_MAX} are followed"
-        )),
+        Some(bytes) if bytes > ENTITY_ID_BYTES_MAX => {
+            Some(format!("its id has {bytes} bytes; the limit is {ENTITY_ID_BYTES_MAX}"))
+        }
+        _ if depth > ENTITY_DEPTH_MAX => Some(format!("its nesting depth is {depth}; the limit is {ENTITY_DEPTH_MAX}")),
         _ => None,
     }
 }

@@ -1,56 +1,43 @@
-//! Which tools the model sees next, and which of them it may call.
+//! Injection: adding and removing tools of a conversation in response to results.
 //!
-//! After every tool result, in call order, the loop asks an [`InjectionStrategy`] what to add and what to remove; before every
-//! call it asks whether the tool may be called now. A strategy decides and the loop applies: names, limits and events are the
-//! loop's. All that a strategy knows is a [`ConversationView`], which follows from the conversation's events, so the same conversation
-//! always ends in the same tools.
+//! After every tool result, in call order, the loop evaluates an [`InjectionStrategy`], which returns the tools to add and to
+//! remove. Before every call, the strategy decides whether the tool may be called ([`CallGate`]). The strategy decides; the
+//! loop applies the changes, assigns names, enforces limits and emits events. A strategy sees the conversation as a
+//! [`ConversationView`], which follows from the conversation's events. The same conversation therefore always ends with the
+//! same tools.
 //!
-//! [`Unfolding`] and [`EntityTools`] are on by default: they bring in the tools behind a [`Facade`], and the methods of objects
-//! that a result holds. [`Chaining`] shows such methods another way. [`Playbook`] and [`StateMachine`] lock tools. Several strategies form a [`StrategyChain`].
+//! - `strategy`: the port ([`InjectionStrategy`], [`Injection`], [`CallGate`])
+//! - `view`: the conversation as strategies see it ([`ConversationView`], [`InjectionContext`], [`TurnContext`])
+//! - `entity`: live objects and their tools ([`Entities`], [`DiscoveredEntity`])
+//! - `facade`: tools that reveal further tools ([`Facade`], [`Unfolding`])
+//! - `gating`: tools that are locked until a condition holds ([`Playbook`], [`StateMachine`])
+//! - `chaining`: methods that act on the object that was returned last ([`Chaining`])
+//!
+//! [`Unfolding`] and [`EntityTools`] are enabled by default. A [`StrategyChain`] combines several strategies.
 
-mod calls;
-mod chain;
 mod chaining;
-mod change;
-mod context;
-mod current;
-mod entities;
+mod entity;
 mod entity_tools;
 mod facade;
-mod gate;
-mod lineage;
-mod playbook;
-mod rebranded;
-mod reference;
-mod shared;
-mod state_machine;
+mod gating;
+mod reidentified;
 mod strategy;
-mod turn;
-mod unfolding;
-mod unlock;
+mod strategy_chain;
 mod view;
 
-/// The name of the tool with which a model searches for tools. No other tool can have it.
+/// Name of the tool with which a model searches for tools. It is reserved: no other tool can have it.
 pub const SEARCH_TOOLS: &str = "search_tools";
 
-pub use calls::{CallLog, PastCall};
-pub use chain::StrategyChain;
 pub use chaining::Chaining;
-pub use change::{DiscoveredEntity, Injection, RejectedProvider, WithheldTool, write_entity_tool_names};
-pub use context::{CompletedCall, InjectionContext};
-pub use entities::{Entities, EntityBinding, EntityIdentity};
+pub use entity::{
+    DiscoveredEntity, ENTITIES_PER_RESULT_MAX, Entities, EntityBinding, EntityIdentity, SharedDiscovery,
+    SharedEntities, write_entity_tool_names,
+};
 pub use entity_tools::{ENTITY_DEPTH_MAX, ENTITY_ID_BYTES_MAX, EntityTools};
-pub use facade::{Facade, FacadeBuilder};
-pub use gate::CallGate;
-pub use lineage::Lineage;
-pub use playbook::Playbook;
-pub use reference::Reference;
-pub use shared::{ENTITIES_PER_RESULT_MAX, SharedEntities};
-pub use state_machine::{MachineState, StateMachine, StateMachineBuilder};
-pub use strategy::{InjectionStrategy, NoInjection};
-pub use turn::TurnContext;
-pub use unfolding::{FACADE_DEPTH_MAX, Unfolding};
-pub use unlock::Unlock;
-pub use view::ConversationView;
+pub use facade::{FACADE_DEPTH_MAX, Facade, FacadeBuilder, Reference, Unfolding};
+pub use gating::{MachineState, Playbook, StateMachine, StateMachineBuilder, Unlock};
+pub use strategy::{CallGate, Injection, InjectionStrategy, NoInjection, RejectedProvider, WithheldTool};
+pub use strategy_chain::StrategyChain;
+pub use view::{CallLog, CompletedCall, ConversationView, InjectionContext, Lineage, PastCall, TurnContext};
 
-pub(crate) use change::write_facade_tool_names;
+pub(crate) use facade::write_facade_tool_names;

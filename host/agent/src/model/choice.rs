@@ -7,15 +7,15 @@ use std::sync::Arc;
 use super::error::ModelError;
 use super::port::ChatModel;
 
-type Selector = dyn Fn(&ModelTask<'_>) -> Option<String> + Send + Sync;
+type SelectionRule = dyn Fn(&ModelTask<'_>) -> Option<String> + Send + Sync;
 
-/// What a model is chosen for.
+/// The task for which a model is chosen.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct ModelTask<'a> {
-    /// The agent or conversation, in the words that describe it.
+    /// Description of the agent or conversation.
     pub description: &'a str,
-    /// How many tools it has.
+    /// Number of its tools.
     pub tools: usize,
 }
 
@@ -27,32 +27,32 @@ impl<'a> ModelTask<'a> {
     }
 }
 
-/// Says which model it shall be.
+/// The choice of a model.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub enum ModelChoice {
-    /// The default one.
+    /// The default model.
     #[default]
     Default,
-    /// The one of this name.
+    /// The model with this name.
     Name(String),
-    /// The one that has this role: `smart`, `fast`.
+    /// The model with this role, such as `smart` or `fast`.
     Role(String),
-    /// Whichever the application's rule takes for the task, else the default one.
+    /// The model that the application's rule selects for the task, or else the default model.
     Auto,
-    /// This one.
+    /// This model.
     Model(Arc<dyn ChatModel>),
 }
 
 impl ModelChoice {
-    /// Asks for the model that has this role.
+    /// Chooses the model with this role.
     #[must_use]
     pub fn role(role: impl Into<String>) -> Self {
         Self::Role(role.into())
     }
 }
 
-/// A text is a model's name.
+/// Chooses the model with this name.
 impl From<&str> for ModelChoice {
     fn from(name: &str) -> Self {
         Self::Name(name.to_owned())
@@ -103,17 +103,17 @@ pub struct Models {
     named: BTreeMap<String, Arc<dyn ChatModel>>,
     roles: BTreeMap<String, String>,
     default: Option<String>,
-    auto: Option<Arc<Selector>>,
+    auto: Option<Arc<SelectionRule>>,
 }
 
 impl Models {
-    /// Makes an empty collection.
+    /// Creates an empty collection.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a model under a name. The first one is the default until [`with_default`](Self::with_default) says otherwise.
+    /// Adds a model under a name. The first model is the default unless [`with_default`](Self::with_default) sets another.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, model: impl ChatModel + 'static) -> Self {
         let name = name.into();
@@ -122,31 +122,31 @@ impl Models {
         self
     }
 
-    /// Gives a role to a model.
+    /// Assigns a role to a model.
     #[must_use]
     pub fn with_role(mut self, role: impl Into<String>, name: impl Into<String>) -> Self {
         self.roles.insert(role.into(), name.into());
         self
     }
 
-    /// Names the model that is taken unless somebody asks for another.
+    /// Sets the name of the default model.
     #[must_use]
     pub fn with_default(mut self, name: impl Into<String>) -> Self {
         self.default = Some(name.into());
         self
     }
 
-    /// Sets the rule that names a model for a task; for a task without one the default model is taken.
+    /// Sets the rule that selects a model by task. If it returns `None`, the default model is used.
     #[must_use]
     pub fn with_auto(mut self, rule: impl Fn(&ModelTask<'_>) -> Option<String> + Send + Sync + 'static) -> Self {
         self.auto = Some(Arc::new(rule));
         self
     }
 
-    /// Returns the model of a choice.
+    /// Returns the chosen model.
     ///
     /// # Errors
-    /// [`ModelError::Configuration`] for a name or role that nothing has; it lists those there are.
+    /// [`ModelError::Configuration`] for an unknown name or role, with the known ones, and if there is no default model.
     pub fn choose(&self, choice: &ModelChoice, task: &ModelTask<'_>) -> Result<Arc<dyn ChatModel>, ModelError> {
         match choice {
             ModelChoice::Model(model) => Ok(model.clone()),
@@ -189,14 +189,15 @@ impl fmt::Debug for Models {
     }
 }
 
-fn unknown<'a>(what: &str, wanted: &str, kind: &str, known: impl Iterator<Item = &'a String>) -> ModelError {
+fn unknown<'a>(problem: &str, name: &str, kind: &str, known: impl Iterator<Item = &'a String>) -> ModelError {
     let known: Vec<_> = known.map(|name| format!("`{name}`")).collect();
-    let suggestion = match known.is_empty() {
-        true => format!("there are no {kind}; add one to the `Models`"),
-        false => format!("the {kind} are {}", known.join(", ")),
+    let suggestion = if known.is_empty() {
+        format!("there are no {kind}; add one to the `Models`")
+    } else {
+        format!("the {kind} are {}", known.join(", "))
     };
     ModelError::Configuration {
-        message: format!("{what} `{wanted}`"),
+        message: format!("{problem} `{name}`"),
         suggestion,
     }
 }
@@ -226,7 +227,7 @@ mod tests {
 
     // accept: 141
     #[test]
-    fn a_model_is_chosen_by_name_by_role_as_the_default_or_automatically() {
+    fn a_model_is_chosen_by_name_by_role_by_default_or_by_rule() {
         assert_eq!(chosen("large", 0).unwrap(), "large-9");
         assert_eq!(chosen(ModelChoice::role("smart"), 0).unwrap(), "large-9");
         assert_eq!(chosen(ModelChoice::Default, 0).unwrap(), "small-1");
@@ -236,7 +237,7 @@ mod tests {
 
     // accept: 141
     #[test]
-    fn an_unknown_name_or_role_is_told_which_there_are() {
+    fn an_unknown_name_or_role_is_refused_with_the_known_ones() {
         let error = chosen("huge", 0).unwrap_err();
         assert_eq!(error.suggestion().unwrap(), "the models are `large`, `small`");
         let error = chosen(ModelChoice::role("cheap"), 0).unwrap_err();

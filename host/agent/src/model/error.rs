@@ -1,73 +1,71 @@
-//! Why a language model gave no answer, and what to do about it.
+//! Errors of language models.
 
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// Why a model gave no answer.
+/// The reason why an inference failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// The setting of the model is wrong: no key, no such scenario, a malformed base URL.
+    /// The model's configuration is invalid: a missing key, a missing scenario, a malformed base URL.
     #[error("{message}")]
     Configuration {
-        /// What is wrong.
+        /// The problem.
         message: String,
-        /// What to do about it.
+        /// A way to fix it.
         suggestion: String,
     },
-    /// The provider refused the request; asking again will not help.
+    /// The provider refused the request, and a retry will not help.
     #[error("the provider refused the request with status {status}: {message}")]
     Refused {
-        /// The HTTP status.
+        /// HTTP status.
         status: u16,
-        /// The provider's words, bounded.
+        /// The provider's message, truncated.
         message: String,
     },
-    /// The provider could not be reached, was too busy or failed, also after retries.
-    #[error("the provider gave no answer: {message} (attempts: {attempts})")]
+    /// The provider could not be reached, was overloaded or failed, even after retries.
+    #[error("the provider is unavailable: {message} (attempts: {attempts})")]
     Unavailable {
-        /// How often it was asked.
+        /// Number of attempts.
         attempts: u32,
-        /// What happened the last time.
+        /// Failure of the last attempt.
         message: String,
-        /// The HTTP status of the last attempt, if there was one.
+        /// HTTP status of the last attempt, if there was one.
         status: Option<u16>,
     },
-    /// The provider's answer made no sense.
-    #[error("the provider's answer is not a chat completion: {message}")]
+    /// The provider's response is not valid.
+    #[error("the provider's response is not a chat completion: {message}")]
     Malformed {
-        /// What is wrong with it.
+        /// The problem.
         message: String,
     },
-    /// A scripted model was shown something else than its scenario says.
+    /// A scripted model received a request that its script does not expect.
     #[error("{message}")]
     Script {
-        /// What was expected and what was shown.
+        /// Expected and actual request.
         message: String,
     },
-    /// The caller cancelled.
+    /// The caller cancelled the request.
     #[error("the request was cancelled")]
     Cancelled,
 }
 
 impl ModelError {
-    /// Returns what a person can do about it.
+    /// Returns a suggestion on how to fix the problem, if there is one.
     #[must_use]
     pub fn suggestion(&self) -> Option<String> {
         let text = match self {
             Self::Configuration { suggestion, .. } => suggestion,
-            Self::Refused { status: 401 | 403, .. } => "check the provider's key, and that it may use this model",
+            Self::Refused { status: 401 | 403, .. } => "check the provider's key, and that it has access to this model",
             Self::Refused { status: 404, .. } => "check the model's name and the base URL, which usually ends in `/v1`",
             Self::Refused { status: 413, .. } => "shorten the conversation or declare fewer tools",
-            Self::Refused { status: 429, .. } => "check the plan and the credit of the provider's account",
-            Self::Refused { status: 300..=399, .. } => "set the base URL to where the provider really is",
-            Self::Unavailable { status: Some(429), .. } => "wait a while, or ask less often",
-            Self::Unavailable { status: None, .. } => {
-                "check that the base URL can be reached from here, or allow more time"
-            }
+            Self::Refused { status: 429, .. } => "check the plan and credit of the account at the provider",
+            Self::Refused { status: 300..=399, .. } => "set the base URL to the provider's current address",
+            Self::Unavailable { status: Some(429), .. } => "wait, or send fewer requests",
+            Self::Unavailable { status: None, .. } => "check that the base URL is reachable, or increase the timeout",
             Self::Malformed { .. } => {
-                "check that the base URL is that of an OpenAI-compatible API; it usually ends in `/v1`"
+                "check that the base URL belongs to an OpenAI-compatible API; it usually ends in `/v1`"
             }
-            Self::Script { .. } => "change the scenario, or what it is played against",
+            Self::Script { .. } => "change the script, or the code under test",
             Self::Refused { .. } | Self::Unavailable { .. } | Self::Cancelled => return None,
         };
         Some(text.to_owned())
@@ -95,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_that_leaves_the_crate_keeps_kind_source_and_suggestion() {
+    fn a_converted_error_keeps_kind_source_and_suggestion() {
         let refused = ModelError::Refused {
             status: 401,
             message: "no such key".into(),

@@ -1,18 +1,22 @@
-//! The port to a language model, and the scripted model that tests and the demo use.
+//! The interface to language models, a scripted model, model selection and prices.
 //!
-//! [`ChatModel`] is the port: one inference over a history and the declared tools. [`ScriptedModel`] plays a script. [`Models`] holds
-//! the models of an application, and a [`Price`] converts tokens to money.
+//! [`ChatModel`] is the interface: one inference over a history and the declared tools. [`ScriptedModel`] plays a script, for
+//! tests and demonstrations. [`Models`] holds the models of an application, and a [`Price`] converts tokens to money.
 
 mod choice;
 mod error;
 mod port;
 mod price;
+mod priced_model;
+mod request;
+mod response;
 mod scripted;
 
 pub use choice::{ModelChoice, ModelTask, Models};
 pub use error::ModelError;
-pub use port::{
-    ChatModel, ChatOptions, ChatRequest, ChatResponse, DeclaredTool, Delivery, FinishReason, TokenUsage, ToolChoice,
-};
-pub use price::{Cost, Price, PricedModel};
+pub use port::ChatModel;
+pub use price::{Cost, Price};
+pub use priced_model::PricedModel;
+pub use request::{ChatOptions, ChatRequest, DeclaredTool, Delivery, ToolChoice};
+pub use response::{ChatResponse, FinishReason, TokenUsage};
 pub use scripted::{Expectation, RecordedRequest, ScriptedModel, ScriptedTurn, TextMatch};

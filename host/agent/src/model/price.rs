@@ -1,27 +1,25 @@
-//! What a model costs.
+//! Prices of tokens and costs of inferences.
 
 use std::fmt;
 
-use async_trait::async_trait;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::error::ModelError;
-use super::port::{ChatModel, ChatRequest, ChatResponse, TokenUsage};
+use super::response::TokenUsage;
 
 const NANO: f64 = 1e9;
 
-/// An amount of money in US dollars, exact to a billionth.
+/// An amount of money in US dollars, with a resolution of one billionth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cost(u64);
 
 impl Cost {
-    /// Nothing.
+    /// Zero dollars.
     pub const ZERO: Self = Self(0);
 
-    /// Makes an amount of dollars; what is no amount, such as a negative number, is nothing.
+    /// Creates an amount in dollars. A negative number or NaN becomes zero.
     #[must_use]
     pub fn usd(dollars: f64) -> Self {
-        // A float that is out of range becomes the nearest integer, and NaN zero.
+        // The cast saturates, and maps NaN to zero.
         Self((dollars * NANO).round() as u64)
     }
 
@@ -31,19 +29,19 @@ impl Cost {
         self.0 as f64 / NANO
     }
 
-    /// Adds an amount, at most up to the largest.
+    /// Adds an amount, saturating at the largest amount.
     #[must_use]
     pub fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// Takes an amount away, at most down to nothing.
+    /// Subtracts an amount, saturating at zero.
     #[must_use]
     pub fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// Tells whether it is nothing.
+    /// Returns whether the amount is zero.
     #[must_use]
     pub fn is_zero(&self) -> bool {
         self.0 == 0
@@ -62,7 +60,7 @@ impl fmt::Display for Cost {
     }
 }
 
-/// Written as a number of dollars.
+/// Serializes the amount as a number of dollars.
 impl Serialize for Cost {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_f64(self.as_usd())
@@ -75,7 +73,7 @@ impl<'de> Deserialize<'de> for Cost {
     }
 }
 
-/// What a model's tokens cost, each.
+/// The prices of a model's tokens.
 ///
 /// ```
 /// use toolwit_agent::model::{Cost, Price, TokenUsage};
@@ -86,16 +84,17 @@ impl<'de> Deserialize<'de> for Cost {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Price {
-    /// A token that the model reads.
+    /// Price of an input token.
     pub input: Cost,
-    /// A token that the model reads and that the provider had cached.
+    /// Price of an input token that the provider read from its prompt cache.
     pub cached: Cost,
-    /// A token that the model writes.
+    /// Price of an output token.
     pub output: Cost,
 }
 
 impl Price {
-    /// Takes prices in dollars for a million tokens, as providers list them. Cached tokens cost as much as others.
+    /// Creates a price from dollars per million tokens, as providers list them. Cached tokens cost as much as other input
+    /// tokens.
     #[must_use]
     pub fn per_million(input: f64, output: f64) -> Self {
         let each = |dollars: f64| Cost::usd(dollars / 1e6);
@@ -106,14 +105,14 @@ impl Price {
         }
     }
 
-    /// Sets what a million cached tokens cost, in dollars.
+    /// Sets the price of a million cached tokens, in dollars.
     #[must_use]
     pub fn with_cached(mut self, dollars_per_million: f64) -> Self {
         self.cached = Cost::usd(dollars_per_million / 1e6);
         self
     }
 
-    /// Computes what tokens cost.
+    /// Returns the cost of this token usage.
     #[must_use]
     pub fn cost(&self, usage: &TokenUsage) -> Cost {
         let cached = usage.cached_tokens.min(usage.input_tokens);
@@ -128,45 +127,12 @@ impl Price {
     }
 }
 
-/// A model with its price, which budgets of money need.
-pub struct PricedModel<M> {
-    model: M,
-    price: Price,
-}
-
-impl<M: ChatModel> PricedModel<M> {
-    /// Takes a model and what its tokens cost.
-    #[must_use]
-    pub fn new(model: M, price: Price) -> Self {
-        Self { model, price }
-    }
-}
-
-#[async_trait]
-impl<M: ChatModel> ChatModel for PricedModel<M> {
-    fn name(&self) -> &str {
-        self.model.name()
-    }
-
-    async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
-        self.model.chat(request).await
-    }
-
-    fn price(&self) -> Option<Price> {
-        Some(self.price)
-    }
-
-    fn finish(&self) -> Result<(), ModelError> {
-        self.model.finish()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn cached_tokens_have_a_price_of_their_own_and_nothing_overflows() {
+    fn cached_tokens_have_their_own_price_and_nothing_overflows() {
         let price = Price::per_million(2.0, 8.0).with_cached(0.5);
         assert_eq!(
             price.cost(&TokenUsage::new(1_000, 400, 100)),
@@ -175,7 +141,7 @@ mod tests {
         assert_eq!(
             price.cost(&TokenUsage::new(10, 20, 0)),
             Cost::usd(0.000_005),
-            "never more cached than read"
+            "cached tokens are at most the input tokens"
         );
         assert_eq!(price.cost(&TokenUsage::new(u64::MAX, 0, u64::MAX)), Cost(u64::MAX));
         assert_eq!(Cost::usd(-1.0), Cost::ZERO);

@@ -1,4 +1,4 @@
-//! Tools that act on the object that was returned last.
+//! Tools that act on the object that a result returned last.
 
 use super::*;
 use crate::injection::{Chaining, Playbook, StateMachine, Unlock};
@@ -38,7 +38,7 @@ fn user(name: &str) -> Arc<dyn ToolProvider> {
     Arc::new(users().entity(name, Arc::new(object)).unwrap())
 }
 
-/// Returns the users and orders that it is asked for.
+/// Returns the users and orders with the given names.
 fn get() -> Arc<dyn Tool> {
     tool("get", |arguments, _| {
         let names = |key: &str| {
@@ -77,7 +77,7 @@ async fn played(builder: ConversationBuilder) -> Vec<String> {
 
 // accept: 43, accept: 44, accept: 46
 #[tokio::test]
-async fn methods_are_declared_at_once_wait_for_an_object_and_follow_the_last_one() {
+async fn methods_are_declared_from_the_start_and_act_on_the_latest_object() {
     let steps = [
         greet(),
         get_users(["ada"]),
@@ -87,14 +87,18 @@ async fn methods_are_declared_at_once_wait_for_an_object_and_follow_the_last_one
         say("ok"),
     ];
     let (builder, stage) = Stage::set(steps);
-    let told = played(builder.chain_from(&users())).await;
-    assert!(told[0].contains("`user_greet` is not available yet"), "{}", told[0]);
-    assert_eq!((told[2].as_str(), told[4].as_str()), ("hi ada", "hi bob"));
+    let results = played(builder.chain_from(&users())).await;
+    assert!(
+        results[0].contains("`user_greet` is not available yet"),
+        "{}",
+        results[0]
+    );
+    assert_eq!((results[2].as_str(), results[4].as_str()), ("hi ada", "hi bob"));
     assert_eq!(stage.shown(0).names, ["get", "user_greet"]);
     assert_eq!(
         stage.shown(5).serialised,
         stage.shown(0).serialised,
-        "one set of tools, whoever it acts on"
+        "one set of tools for all objects"
     );
     assert!(stage.shown(0).serialised[1].contains("Greets. It acts on the `user` that a tool returned last."));
     let found = stage.events_named("entity_discovered");
@@ -118,17 +122,17 @@ async fn collections_and_objects_without_methods_bind_nothing() {
         say("ok"),
     ];
     let (builder, stage) = Stage::set(steps);
-    let told = played(builder.chain_from(&users()).tools([plain])).await;
+    let results = played(builder.chain_from(&users()).tools([plain])).await;
     assert!(
-        told[1].contains("not available yet") && told[3].contains("not available yet"),
-        "{told:?}"
+        results[1].contains("not available yet") && results[3].contains("not available yet"),
+        "{results:?}"
     );
     assert!(stage.events_named("tools_injected").is_empty());
 }
 
 // accept: 43
 #[tokio::test]
-async fn a_predicate_says_whose_tools_are_shown() {
+async fn a_predicate_decides_which_objects_become_current() {
     let admins = Chaining::new().with_type_where(&users(), |user, view| {
         user.role == "admin" && view.context().text("tenant") == Some("acme")
     });
@@ -143,15 +147,18 @@ async fn a_predicate_says_whose_tools_are_shown() {
     ];
     let (builder, _) = Stage::set(steps);
     let context = ToolContext::new().with("tenant", "acme");
-    let told = played(builder.chaining(admins).context(context)).await;
-    assert!(told[1].contains("not available yet"), "{}", told[1]);
-    assert_eq!(told[3], "hi root");
-    assert_eq!(told[5], "hi root", "one who does not pass changes nothing");
+    let results = played(builder.chaining(admins).context(context)).await;
+    assert!(results[1].contains("not available yet"), "{}", results[1]);
+    assert_eq!(results[3], "hi root");
+    assert_eq!(
+        results[5], "hi root",
+        "an object that the predicate refuses changes nothing"
+    );
 }
 
 // accept: 43, accept: 46
 #[tokio::test]
-async fn any_object_takes_the_place_of_the_one_before() {
+async fn an_object_of_any_type_replaces_the_current_one() {
     let get_order = || call([("get", json!({"orders": ["o-1"]}))]);
     let cancel = || call([("order_cancel", json!({}))]);
     let steps = [
@@ -166,20 +173,20 @@ async fn any_object_takes_the_place_of_the_one_before() {
         say("ok"),
     ];
     let (builder, stage) = Stage::set(steps);
-    let told = played(builder.chain_from_any()).await;
-    assert_eq!(told[1], "hi ada");
-    assert!(told[3].contains("has been removed"), "{}", told[3]);
-    assert_eq!(told[4], "o-1 is cancelled");
-    assert!(told[6].contains("has been removed"), "{}", told[6]);
-    assert_eq!(told[7], "hi bob");
+    let results = played(builder.chain_from_any()).await;
+    assert_eq!(results[1], "hi ada");
+    assert!(results[3].contains("has been removed"), "{}", results[3]);
+    assert_eq!(results[4], "o-1 is cancelled");
+    assert!(results[6].contains("has been removed"), "{}", results[6]);
+    assert_eq!(results[7], "hi bob");
     assert_eq!(stage.shown(0).names, ["get"]);
     assert_eq!(stage.shown(8).names, ["get", "user_greet", "order_cancel"]);
 }
 
 // accept: 47
 #[tokio::test]
-async fn chained_tools_are_subject_to_no_playbook_and_to_no_state() {
-    let playbook = Playbook::new().locked(echo("locked"), Unlock::by("nothing"));
+async fn playbooks_and_state_machines_do_not_lock_chained_tools() {
+    let playbook = Playbook::new().with_locked_tool(echo("locked"), Unlock::by("nothing"));
     let machine = StateMachine::builder()
         .initial("a")
         .in_state("a")
@@ -187,13 +194,13 @@ async fn chained_tools_are_subject_to_no_playbook_and_to_no_state() {
         .build()
         .unwrap();
     let (builder, _) = Stage::set([get_users(["ada"]), greet(), say("ok")]);
-    let told = played(builder.chain_from(&users()).playbook(playbook).state_machine(machine)).await;
-    assert_eq!(told[1], "hi ada");
+    let results = played(builder.chain_from(&users()).playbook(playbook).state_machine(machine)).await;
+    assert_eq!(results[1], "hi ada");
 }
 
 // accept: 45, accept: 129
 #[tokio::test]
-async fn one_response_finds_and_asks_and_other_types_stay_entities() {
+async fn one_response_can_return_and_use_an_object_and_other_types_stay_entities() {
     let steps = [
         call([
             ("get", json!({"users": ["ada"]})),
@@ -205,11 +212,11 @@ async fn one_response_finds_and_asks_and_other_types_stay_entities() {
         say("ok"),
     ];
     let (builder, stage) = Stage::set(steps);
-    let told = played(builder.chain_from(&users())).await;
+    let results = played(builder.chain_from(&users())).await;
     assert_eq!(
-        (told[1].as_str(), told[3].as_str()),
+        (results[1].as_str(), results[3].as_str()),
         ("hi ada", "hi bob"),
-        "each the one found before it"
+        "each call acts on the object returned before it"
     );
     assert_eq!(stage.shown(2).names[2..], ["order_o1_cancel", "order_o2_cancel"]);
 }

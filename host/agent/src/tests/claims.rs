@@ -1,4 +1,4 @@
-//! What whoever writes tools and strategies can rely on.
+//! Guarantees for authors of tools and strategies.
 
 use super::*;
 use crate::injection::{Injection, InjectionContext};
@@ -19,16 +19,16 @@ impl OutputSink for Screen {
 
 // accept: 16
 #[tokio::test]
-async fn an_answer_is_heard_while_it_is_produced_and_steps_have_a_cap() {
+async fn an_answer_is_streamed_and_iterations_are_limited() {
     let streamed: Step = Box::new(|request| {
         request.emit_text("It ");
         request.emit_text("is 42.");
         Ok(ChatResponse::new("It is 42.", Vec::new()))
     });
-    let beside = but(call([("look", json!({}))]), |response| {
+    let with_text = but(call([("look", json!({}))]), |response| {
         response.content = "Let me look.".to_owned()
     });
-    let (builder, _) = Stage::set([beside, streamed]);
+    let (builder, _) = Stage::set([with_text, streamed]);
     let screen = Arc::new(Screen::default());
     let builder = builder.tools([echo("look")]).output(screen.clone());
     let outcome = builder.build().unwrap().run("go").await.unwrap();
@@ -36,7 +36,7 @@ async fn an_answer_is_heard_while_it_is_produced_and_steps_have_a_cap() {
     assert_eq!(
         *screen.0.lock().unwrap(),
         ["Let me look.", "It ", "is 42."],
-        "once each, streamed or not"
+        "each text once, streamed or not"
     );
     let step = || call([("look", json!({}))]);
     let (builder, stage) = Stage::set([step(), step(), step(), step(), step()]);
@@ -63,11 +63,11 @@ async fn a_strategy_that_only_adds_is_one_function() {
     assert!(outcome.removed.is_empty());
 }
 
-/// A line of an order, an order with lines: fakes that tools return.
+/// A fake order that returns fake order lines.
 fn order(id: &'static str) -> Arc<dyn ToolProvider> {
     let line = |id: String| {
         let line = NativeEntity::new("line", Arc::new(id.clone())).with_id(&id);
-        line.method("price", "Tells the price.", |id, _: NoArguments, _| async move {
+        line.method("price", "Returns the price.", |id, _: NoArguments, _| async move {
             Ok::<_, String>(format!("{id}: 3"))
         })
         .unwrap()
@@ -85,7 +85,7 @@ fn order(id: &'static str) -> Arc<dyn ToolProvider> {
 
 // accept: 42
 #[tokio::test]
-async fn entities_are_tested_with_a_fake_that_returns_them() {
+async fn entities_can_be_tested_with_a_fake_tool_that_returns_them() {
     let find = tool("find", |_, _| {
         Ok(ToolResult::text("two")
             .with_provider(order("1"))
@@ -97,7 +97,7 @@ async fn entities_are_tested_with_a_fake_that_returns_them() {
         .iter()
         .filter_map(|provider| provider.instance_id())
         .collect();
-    assert_eq!(ids, ["1", "2"], "extraction needs no loop");
+    assert_eq!(ids, ["1", "2"], "entities are extracted without a loop");
     let bound = alone.providers[1].tools()[0]
         .call(Arguments::new(), &ToolContext::new())
         .await
@@ -105,7 +105,7 @@ async fn entities_are_tested_with_a_fake_that_returns_them() {
     assert_eq!(
         bound.providers[0].instance_id().as_deref(),
         Some("2a"),
-        "nor does a bound call"
+        "a bound method is called without a loop"
     );
     let steps = [
         call([("find", json!({}))]),
@@ -130,7 +130,7 @@ async fn entities_are_tested_with_a_fake_that_returns_them() {
 
 // accept: 82, accept: 83, accept: 147
 #[tokio::test]
-async fn a_one_shot_tool_runs_once_in_a_loop_also_when_it_is_called_twice_at_once() {
+async fn a_one_shot_tool_runs_once_per_loop_even_if_called_twice_in_one_response() {
     use toolwit_core::ToolExt;
     let skill = || ("skill", json!({}));
     let steps = [
@@ -149,9 +149,5 @@ async fn a_one_shot_tool_runs_once_in_a_loop_also_when_it_is_called_twice_at_onc
         .into_iter()
         .map(|answer| answer == "skill")
         .collect();
-    assert_eq!(
-        bodies,
-        [true, false, false, true],
-        "the loop stamps an id, and each run has its own"
-    );
+    assert_eq!(bodies, [true, false, false, true], "each run is its own loop");
 }

@@ -1,4 +1,4 @@
-//! Whatever opens, is found, locked or hidden: within a turn the declared tools only grow, at their end.
+//! A property over facades, entities, locks and evictions: within a turn, declared tools are only appended.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use super::*;
 use crate::injection::{EntityTools, Facade, Playbook, StrategyChain, Unfolding, Unlock};
 use toolwit_core::{EntityMethods, NoArguments};
 
-/// What the model calls next.
+/// A call that the model makes.
 #[derive(Clone, Debug)]
 enum Operation {
     Open(&'static str),
@@ -41,7 +41,7 @@ fn operation() -> impl Strategy<Value = Operation> {
 }
 
 impl Operation {
-    fn wanted(&self) -> (String, String) {
+    fn call(&self) -> (String, String) {
         let (name, arguments) = match self {
             Self::Open(name) | Self::Call(name) => (*name, json!({})),
             Self::OpenCategory(category) => ("files", json!({"category": category})),
@@ -69,8 +69,8 @@ fn tools() -> Vec<Arc<dyn Tool>> {
     let files = files.tools([echo("query")]).build().unwrap();
     let schema = json!({"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]});
     let cart = Facade::builder("cart", "").selectable(schema, |arguments, _| {
-        let told = format!("added to {}", arguments["id"]);
-        Ok(vec![tool("add", move |_, _| Ok(ToolResult::text(told.clone())))])
+        let text = format!("added to {}", arguments["id"]);
+        Ok(vec![tool("add", move |_, _| Ok(ToolResult::text(text.clone())))])
     });
     vec![Arc::new(db), Arc::new(files), Arc::new(cart.build().unwrap()), find()]
 }
@@ -101,13 +101,13 @@ fn limits(tools_max: usize) -> LoopLimits {
     }
 }
 
-fn described(stage_builder: ConversationBuilder, tools_max: usize) -> ConversationBuilder {
+fn configured(stage_builder: ConversationBuilder, tools_max: usize) -> ConversationBuilder {
     let strategies = StrategyChain::new()
         .then(Unfolding::new().with_refolding())
         .then(EntityTools);
     let playbook = Playbook::new()
-        .tool(echo("free"))
-        .locked(echo("locked"), Unlock::by_any(["free", "query"]));
+        .with_tool(echo("free"))
+        .with_locked_tool(echo("locked"), Unlock::by_any(["free", "query"]));
     stage_builder
         .tools(tools())
         .strategies(strategies)
@@ -120,7 +120,7 @@ proptest! {
 
     // accept: 3, accept: 40, accept: 92, accept: 132
     #[test]
-    fn what_is_declared_only_grows_within_a_turn_and_is_the_same_after_a_resume(
+    fn declared_tools_only_grow_within_a_turn_and_are_equal_after_a_resume(
         turns in prop::collection::vec(
             prop::collection::vec(prop::collection::vec(operation(), 1..4), 0..5),
             1..4,
@@ -128,27 +128,27 @@ proptest! {
         tools_max in prop::sample::select(vec![8, 12, 128]),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let respond = |response: &Vec<Operation>| raw(response.iter().map(Operation::wanted).collect());
+        let respond = |response: &Vec<Operation>| raw(response.iter().map(Operation::call).collect());
         let steps = turns.iter().flat_map(|turn| turn.iter().map(respond).chain([say("ok")]));
         let (builder, stage) = Stage::set(steps.chain([say("ok")]).collect::<Vec<_>>());
-        let mut conversation = described(builder, tools_max).build().unwrap();
+        let mut conversation = configured(builder, tools_max).build().unwrap();
         for _ in &turns {
             let outcome = runtime.block_on(conversation.run("go")).unwrap();
             assert_valid(&outcome.history);
         }
         let (builder, resumed) = Stage::set([say("ok")]);
-        let builder = described(builder, tools_max).history(conversation.history().to_vec());
-        let mut again = builder.resume(stage.events()).build().unwrap();
-        for conversation in [&mut conversation, &mut again] {
+        let builder = configured(builder, tools_max).history(conversation.history().to_vec());
+        let mut resumed_conversation = builder.resume(stage.events()).build().unwrap();
+        for conversation in [&mut conversation, &mut resumed_conversation] {
             runtime.block_on(conversation.run("on")).unwrap();
         }
         assert_grows(&stage, tools_max);
         assert_grows(&resumed, tools_max);
         let last = stage.shown(stage.times_asked() - 1);
-        prop_assert_eq!(last.serialised, resumed.shown(0).serialised, "the same is declared");
+        prop_assert_eq!(last.serialised, resumed.shown(0).serialised, "the same tools are declared");
         let names = |conversation: &Conversation| -> Vec<_> {
             conversation.tools().iter().map(|tool| tool.name.clone()).collect()
         };
-        prop_assert_eq!(names(&conversation), names(&again), "the same can be called");
+        prop_assert_eq!(names(&conversation), names(&resumed_conversation), "the same tools can be called");
     }
 }

@@ -1,4 +1,4 @@
-//! Live Rust objects whose methods become tools: the scenario of the whole project, without a plugin.
+//! Live Rust objects whose methods become tools: the main scenario of the project, without a plugin.
 
 use super::*;
 use toolwit_core::{NativeEntity, NoArguments, ToolProvider};
@@ -81,7 +81,7 @@ fn order(id: &str) -> Arc<dyn ToolProvider> {
     Arc::new(entity.unwrap())
 }
 
-/// Finds the customers whose ids it is asked for, each time anew.
+/// Returns new instances of the customers with the given ids.
 fn search() -> Arc<dyn Tool> {
     tool("search_customer", |arguments, _| {
         let ids: Vec<_> = arguments["ids"]
@@ -115,7 +115,7 @@ async fn played(steps: impl IntoIterator<Item = Step>) -> (RunOutcome, Stage) {
 
 // accept: 3, accept: 20, accept: 30, accept: 126
 #[tokio::test]
-async fn a_customer_that_was_found_answers_for_itself() {
+async fn methods_of_a_returned_customer_become_tools() {
     let (outcome, stage) = played([
         find(["c-123"]),
         call([("customer_c123_get_average_spend", json!({}))]),
@@ -145,7 +145,7 @@ async fn a_customer_that_was_found_answers_for_itself() {
 
 // accept: 29, accept: 30, accept: 37
 #[tokio::test]
-async fn customers_keep_apart_also_when_their_ids_look_alike() {
+async fn customers_with_similar_ids_have_distinct_tools() {
     let (outcome, stage) = played([find(["c-1", "c1", "c-2"]), say("ok")]).await;
     let names: Vec<_> = outcome
         .injected
@@ -169,14 +169,14 @@ async fn a_cart_keeps_its_items_when_its_customer_is_found_again() {
     let add = |item: &str| call([("customer_c1_add_item", json!({"item": item}))]);
     let (outcome, stage) = played([find(["c-1"]), add("apple"), find(["c-1"]), add("pear"), say("ok")]).await;
     assert_eq!(answers(&outcome.history)[3], r#"["apple","pear"]"#);
-    assert_eq!(outcome.injected.len(), 3, "the same entity adds nothing");
+    assert_eq!(outcome.injected.len(), 3, "the same entity adds no tools");
     assert_eq!(stage.shown(3).serialised, stage.shown(1).serialised, "byte for byte");
     assert_eq!(stage.events_named("entity_discovered")[1]["binding"], "kept");
 }
 
 // accept: 32, accept: 129
 #[tokio::test]
-async fn a_customer_is_found_and_asked_in_one_response() {
+async fn one_response_can_return_a_customer_and_call_its_methods() {
     let (outcome, _) = played([
         call([
             ("search_customer", json!({"ids": ["c-1"]})),
@@ -191,7 +191,7 @@ async fn a_customer_is_found_and_asked_in_one_response() {
 
 // accept: 33
 #[tokio::test]
-async fn parameters_have_defaults_and_a_methods_failure_is_told() {
+async fn parameters_have_defaults_and_a_methods_failure_is_returned() {
     let (outcome, stage) = played([
         find(["c-1"]),
         call([
@@ -225,7 +225,7 @@ async fn orders_of_a_customer_are_entities_too() {
 
 // accept: 40
 #[tokio::test]
-async fn many_tools_warn_and_too_many_hide_those_not_used_for_longest() {
+async fn many_tools_cause_a_warning_and_too_many_hide_the_least_recently_used() {
     let ids: Vec<_> = (0..60).map(|n| format!("c-{n}")).collect();
     let find_one = |id: &str| call([("search_customer", json!({"ids": [id]}))]);
     let mut steps: Vec<_> = ids.iter().map(|id| find_one(id)).collect();
@@ -242,17 +242,14 @@ async fn many_tools_warn_and_too_many_hide_those_not_used_for_longest() {
     let before = stage.shown(60);
     assert_eq!(before.names.len(), 128);
     assert!(!before.names.contains(&"customer_c0_get_average_spend".to_owned()));
-    assert_eq!(
-        before.names[0], "search_customer",
-        "what was there from the start stays"
-    );
+    assert_eq!(before.names[0], "search_customer", "initial tools stay declared");
     assert_eq!(answers(&outcome.history)[60], "150", "a hidden tool can be called");
     assert!(
         stage
             .shown(61)
             .names
             .contains(&"customer_c0_get_average_spend".to_owned()),
-        "and is back"
+        "and is declared again"
     );
     assert_eq!(stage.shown(61).names.len(), 128);
 }
@@ -292,7 +289,11 @@ async fn entities_live_as_long_as_the_conversation() {
     let mut conversation = builder.tools([open]).build().unwrap();
     conversation.run("open").await.unwrap();
     let outcome = conversation.run("read").await.unwrap();
-    assert_eq!(answers(&outcome.history)[1], "text", "it outlives its turn");
+    assert_eq!(
+        answers(&outcome.history)[1],
+        "text",
+        "it outlives the turn that opened it"
+    );
     assert!(Arc::strong_count(&alive) > 1);
     drop(conversation);
     assert_eq!(Arc::strong_count(&alive), 1);
@@ -300,7 +301,7 @@ async fn entities_live_as_long_as_the_conversation() {
 
 // accept: 37, accept: 39
 #[tokio::test]
-async fn a_model_is_told_the_names_that_an_entitys_tools_were_given() {
+async fn a_result_lists_the_assigned_names_of_an_entitys_tools() {
     let listed = tool("find", |_, _| {
         let guess = json!({"type": "order", "id": "o-1", "available_tools": ["order_o1_get_line_items"]});
         Ok(ToolResult::value(guess).with_provider(order("o-1")))
@@ -308,10 +309,10 @@ async fn a_model_is_told_the_names_that_an_entitys_tools_were_given() {
     let taken = echo("order_o1_get_line_items");
     let (builder, stage) = Stage::set([call([("find", json!({}))]), say("ok")]);
     let outcome = builder.tools([listed, taken]).run("go").await.unwrap();
-    let told: Value = serde_json::from_str(answers(&outcome.history)[0]).unwrap();
-    let given = outcome.injected[0].as_str();
-    assert_ne!(given, "order_o1_get_line_items", "that one is another tool's");
-    assert_eq!(told["available_tools"], json!([given]));
+    let results: Value = serde_json::from_str(answers(&outcome.history)[0]).unwrap();
+    let assigned = outcome.injected[0].as_str();
+    assert_ne!(assigned, "order_o1_get_line_items", "another tool has that name");
+    assert_eq!(results["available_tools"], json!([assigned]));
     assert_eq!(
         stage.events_named("tool_finished")[0]["content"],
         answers(&outcome.history)[0]
@@ -320,7 +321,7 @@ async fn a_model_is_told_the_names_that_an_entitys_tools_were_given() {
 
 // accept: 29, accept: 40
 #[tokio::test]
-async fn five_hundred_customers_cost_as_many_tools_as_one() {
+async fn five_hundred_customers_share_one_set_of_tools() {
     let ids: Vec<_> = (0..500).map(|n| format!("c-{n}")).collect();
     let more: Vec<_> = (490..510).map(|n| format!("c-{n}")).collect();
     let spend = |id: &str| call([("customer_get_average_spend", json!({"customer_id": id}))]);
@@ -342,7 +343,7 @@ async fn five_hundred_customers_cost_as_many_tools_as_one() {
     assert_eq!(
         outcome.injected.len(),
         3 + 3,
-        "one set for all, and one for the single one"
+        "one set for the list, and one for the single customer"
     );
     assert_eq!(
         stage.shown(1).names[1..],
@@ -352,17 +353,21 @@ async fn five_hundred_customers_cost_as_many_tools_as_one() {
             "customer_add_item"
         ]
     );
-    let told = answers(&outcome.history);
-    assert_eq!(told[1], "15000");
-    assert_eq!(told[4], r#"["pear","pear"]"#, "the live one stays");
-    assert_eq!(told[5], "2400");
+    let results = answers(&outcome.history);
+    assert_eq!(results[1], "15000");
+    assert_eq!(results[4], r#"["pear","pear"]"#, "the live instance stays");
+    assert_eq!(results[5], "2400");
     assert!(
-        told[6].contains("there is no `customer` with the id `nobody`"),
+        results[6].contains("there is no `customer` with the id `nobody`"),
         "{}",
-        told[6]
+        results[6]
     );
-    assert!(told[7].contains("`customer_id` (string, required)"), "{}", told[7]);
-    assert_eq!(told[9], "150");
+    assert!(
+        results[7].contains("`customer_id` (string, required)"),
+        "{}",
+        results[7]
+    );
+    assert_eq!(results[9], "150");
     assert!(stage.shown(1).serialised[3].contains(r#""required":["customer_id","item"]"#));
     assert_eq!(stage.events_named("iteration_started")[1]["providers"], 500);
 }

@@ -1,4 +1,4 @@
-//! What facades may not do: outlive their turn's claim, nest without end, open themselves.
+//! Limits of facades: exclusiveness ends with the turn, nesting is limited, a facade does not contain itself.
 
 use super::unfolding::{database, facade, open, played, read};
 use super::*;
@@ -6,7 +6,7 @@ use crate::injection::{EntityTools, FACADE_DEPTH_MAX, Facade, StrategyChain, Unf
 
 // accept: 55
 #[tokio::test]
-async fn an_exclusive_facade_has_the_turn_to_itself() {
+async fn an_exclusive_facade_locks_other_tools_until_the_turn_ends() {
     let exclusive = || {
         let facade = Facade::builder("mood", "Sets the mood.").tools([echo("formal")]);
         facade.exclusive().build().unwrap()
@@ -20,19 +20,22 @@ async fn an_exclusive_facade_has_the_turn_to_itself() {
     ]);
     let mut conversation = builder.tools([echo("look")]).tool(exclusive()).build().unwrap();
     let first = conversation.run("go").await.unwrap();
-    let told = answers(&first.history);
-    assert_eq!(told[0], "look", "it was not open yet");
+    let results = answers(&first.history);
+    assert_eq!(results[0], "look", "it was not open yet");
     assert!(
-        told[3].contains("`look` is set aside") && told[3].contains("`formal`"),
+        results[3].contains("`look` cannot be called now") && results[3].contains("`formal`"),
         "{}",
-        told[3]
+        results[3]
     );
-    assert_eq!(told[4], "formal");
-    assert!(told[5].contains("available_tools"), "the facade itself stays the guide");
+    assert_eq!(results[4], "formal");
+    assert!(
+        results[5].contains("available_tools"),
+        "the facade itself can be called"
+    );
     assert_eq!(
         stage.shown(2).names,
         ["look", "mood", "formal", "mood_context"],
-        "all stay declared"
+        "all tools stay declared"
     );
     let guided = &stage.events_named("call_guided")[0];
     assert_eq!(guided["name"], "look");
@@ -40,13 +43,13 @@ async fn an_exclusive_facade_has_the_turn_to_itself() {
     assert_eq!(
         *answers(&second.history).last().unwrap(),
         "look",
-        "the next turn is free"
+        "the next turn has no lock"
     );
 }
 
 // accept: 56
 #[tokio::test]
-async fn facades_nest_and_tools_stand_beside_them() {
+async fn facades_nest_next_to_tools() {
     let admin = Facade::builder("admin", "Administers.")
         .tools([echo("status")])
         .tool(facade("users", &["create_user"]))
@@ -83,17 +86,18 @@ async fn facades_nest_and_tools_stand_beside_them() {
     );
 }
 
-/// A facade that makes one more of itself, with a number.
+/// A facade that contains another facade of the same kind, one level deeper.
 fn endless(depth: usize) -> Facade {
-    let made = Facade::builder(format!("level_{depth}"), "Goes on.");
-    made.depending(move |_| Ok(vec![Arc::new(endless(depth + 1)) as Arc<dyn Tool>]))
+    let facade = Facade::builder(format!("level_{depth}"), "Opens the next level.");
+    facade
+        .depending(move |_| Ok(vec![Arc::new(endless(depth + 1)) as Arc<dyn Tool>]))
         .build()
         .unwrap()
 }
 
 // accept: 40, accept: 57
 #[tokio::test]
-async fn facades_end_at_their_depth() {
+async fn facades_end_at_the_depth_limit() {
     let steps = (0..=FACADE_DEPTH_MAX)
         .map(|depth| open(&format!("level_{depth}")))
         .chain([say("ok")]);
@@ -109,20 +113,21 @@ async fn facades_end_at_their_depth() {
 }
 
 fn circular() -> Facade {
-    let made = Facade::builder("circle", "Goes round.");
-    made.depending(|_| Ok(vec![Arc::new(circular()) as Arc<dyn Tool>, echo("way_out")]))
+    let facade = Facade::builder("circle", "Contains itself.");
+    facade
+        .depending(|_| Ok(vec![Arc::new(circular()) as Arc<dyn Tool>, echo("way_out")]))
         .build()
         .unwrap()
 }
 
 // accept: 40
 #[tokio::test]
-async fn a_facade_never_opens_inside_itself() {
+async fn a_facade_is_never_nested_in_itself() {
     let (_, stage) = played([circular()], [open("circle"), say("ok")]).await;
     assert_eq!(stage.shown(1).names, ["circle", "way_out", "circle_context"]);
     assert_eq!(
         stage.events_named("tool_withheld")[0]["reason"],
-        "it would open inside itself"
+        "it would be nested in itself"
     );
 }
 
@@ -136,16 +141,20 @@ async fn a_facade_without_tools_changes_nothing() {
 
 // accept: 57
 #[tokio::test]
-async fn what_was_not_used_folds_up_between_turns_and_opens_when_it_is_called() {
+async fn unused_tools_are_folded_between_turns_and_declared_again_when_called() {
     let (builder, stage) = Stage::set([open("db"), open("query"), say("ok"), open("insert"), say("ok")]);
     let strategies = StrategyChain::new()
         .then(Unfolding::new().with_refolding())
         .then(EntityTools);
     let mut conversation = builder.tool(database()).strategies(strategies).build().unwrap();
     conversation.run("one").await.unwrap();
-    assert_eq!(stage.shown(2).names.len(), 4, "never within a turn");
+    assert_eq!(stage.shown(2).names.len(), 4, "tools are not folded within a turn");
     let second = conversation.run("two").await.unwrap();
-    assert_eq!(stage.shown(3).names, ["db", "query"], "what the history uses stays");
+    assert_eq!(
+        stage.shown(3).names,
+        ["db", "query"],
+        "tools that the history calls stay"
+    );
     assert_eq!(*answers(&second.history).last().unwrap(), "insert");
     assert_eq!(stage.shown(4).names, ["db", "query", "insert"]);
     assert_eq!(
@@ -153,6 +162,6 @@ async fn what_was_not_used_folds_up_between_turns_and_opens_when_it_is_called() 
         json!(["insert", "db_context"])
     );
     let events = stage.events();
-    let told: Vec<_> = visible_tools(&events).iter().map(ToString::to_string).collect();
-    assert_eq!(told, stage.shown(4).names);
+    let results: Vec<_> = visible_tools(&events).iter().map(ToString::to_string).collect();
+    assert_eq!(results, stage.shown(4).names);
 }

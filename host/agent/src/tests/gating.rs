@@ -1,4 +1,4 @@
-//! Tools that are locked until something has happened.
+//! Tools that are locked until a condition holds.
 
 use super::*;
 use crate::injection::{ConversationView, Playbook, StateMachine, Unlock};
@@ -15,15 +15,18 @@ fn try_it(name: &str) -> Step {
     call([(name, json!({}))])
 }
 
-/// A tool that says whether to fail.
+/// A tool that fails if its arguments contain `fail`.
 fn fallible(name: &str) -> Arc<dyn Tool> {
-    tool(name, |arguments, _| match arguments.contains_key("fail") {
-        true => Ok(ToolResult::error("as you wish")),
-        false => Ok(ToolResult::text("done")),
+    tool(name, |arguments, _| {
+        Ok(if arguments.contains_key("fail") {
+            ToolResult::error("failed as requested")
+        } else {
+            ToolResult::text("done")
+        })
     })
 }
 
-/// A tool that hands an object over.
+/// A tool that returns an artifact.
 fn giving(name: &str, kind: &'static str) -> Arc<dyn Tool> {
     tool(name, move |_, _| {
         Ok(ToolResult::text("found").with_artifact(Artifact::new(kind, json!({}))))
@@ -32,7 +35,7 @@ fn giving(name: &str, kind: &'static str) -> Arc<dyn Tool> {
 
 // accept: 66, accept: 67
 #[tokio::test]
-async fn a_locked_tool_is_declared_answers_what_is_missing_and_never_runs() {
+async fn a_locked_tool_is_declared_and_returns_guidance_without_running() {
     let ran = Arc::new(Mutex::new(0));
     let counter = ran.clone();
     let publish = tool("publish", move |_, _| {
@@ -40,8 +43,8 @@ async fn a_locked_tool_is_declared_answers_what_is_missing_and_never_runs() {
         Ok(ToolResult::text("published"))
     });
     let playbook = Playbook::new()
-        .tool(fallible("search"))
-        .locked(publish, Unlock::by("search"));
+        .with_tool(fallible("search"))
+        .with_locked_tool(publish, Unlock::by("search"));
     let fail = call([("search", json!({"fail": true}))]);
     let steps = [
         try_it("publish"),
@@ -53,26 +56,26 @@ async fn a_locked_tool_is_declared_answers_what_is_missing_and_never_runs() {
     ];
     let (outcome, stage) = played(playbook, steps).await;
     assert_eq!(stage.shown(0).names, ["search", "publish"]);
-    let told = answers(&outcome.history);
-    assert_eq!(told[0], "`publish` is not available yet: call `search` first");
-    assert_eq!(told[2], told[0], "a search that failed unlocks nothing");
-    assert_eq!((told[4], *ran.lock().unwrap()), ("published", 1));
+    let results = answers(&outcome.history);
+    assert_eq!(results[0], "`publish` is not available yet: call `search` first");
+    assert_eq!(results[2], results[0], "a failed search unlocks nothing");
+    assert_eq!((results[4], *ran.lock().unwrap()), ("published", 1));
     let is_error = |message: &Message| matches!(message.role, Role::Tool { is_error: true, .. });
-    assert!(!is_error(&outcome.history[2]), "guidance is no failure");
+    assert!(!is_error(&outcome.history[2]), "guidance is not an error");
     assert_eq!(stage.events_named("call_guided").len(), 2);
     assert_eq!(stage.shown(5).serialised, stage.shown(0).serialised);
 }
 
 // accept: 66
 #[tokio::test]
-async fn all_any_and_both_together_unlock() {
+async fn all_any_and_combined_conditions_unlock() {
     let playbook = || {
         Playbook::new()
-            .tool(echo("a"))
-            .tool(echo("b"))
-            .locked(echo("all"), Unlock::by_all(["a", "b"]))
-            .locked(echo("any"), Unlock::by_any(["a", "b"]))
-            .locked(echo("mixed"), Unlock::by("a").and(Unlock::by_any(["b", "any"])))
+            .with_tool(echo("a"))
+            .with_tool(echo("b"))
+            .with_locked_tool(echo("all"), Unlock::by_all(["a", "b"]))
+            .with_locked_tool(echo("any"), Unlock::by_any(["a", "b"]))
+            .with_locked_tool(echo("mixed"), Unlock::by("a").and(Unlock::by_any(["b", "any"])))
     };
     let steps = [
         call([("all", json!({})), ("any", json!({})), ("mixed", json!({}))]),
@@ -83,19 +86,22 @@ async fn all_any_and_both_together_unlock() {
         say("ok"),
     ];
     let (outcome, _) = played(playbook(), steps).await;
-    let told = answers(&outcome.history);
+    let results = answers(&outcome.history);
     assert_eq!(
-        told[0],
+        results[0],
         "`all` is not available yet: call `a` first, and call `b` first"
     );
-    assert_eq!(told[1], "`any` is not available yet: call `a` first, or call `b` first");
-    assert!(
-        told[2].ends_with("call `a` first, and call `b` first, or call `any` first"),
-        "{}",
-        told[2]
+    assert_eq!(
+        results[1],
+        "`any` is not available yet: call `a` first, or call `b` first"
     );
-    assert_eq!(told[4], "`all` is not available yet: call `a` first");
-    assert_eq!((told[5], told[7], told[8]), ("any", "all", "mixed"));
+    assert!(
+        results[2].ends_with("call `a` first, and call `b` first, or call `any` first"),
+        "{}",
+        results[2]
+    );
+    assert_eq!(results[4], "`all` is not available yet: call `a` first");
+    assert_eq!((results[5], results[7], results[8]), ("any", "all", "mixed"));
 }
 
 // accept: 66
@@ -110,32 +116,34 @@ async fn artifacts_the_blackboard_and_predicates_unlock() {
     });
     let late = |view: &ConversationView<'_>| view.iteration() >= 4;
     let playbook = Playbook::new()
-        .tool(giving("find", "shop/orders@1.0.0#order"))
-        .tool(put)
-        .locked(echo("by_artifact"), Unlock::by_artifact("order"))
-        .locked(echo("by_board"), Unlock::by_blackboard("Customer"))
-        .locked(echo("late"), Unlock::when("this is for later", late));
+        .with_tool(giving("find", "shop/orders@1.0.0#order"))
+        .with_tool(put)
+        .with_locked_tool(echo("by_artifact"), Unlock::by_artifact("order"))
+        .with_locked_tool(echo("by_board"), Unlock::by_blackboard("Customer"))
+        .with_locked_tool(echo("late"), Unlock::when("this is for later", late));
     let all = || call([("by_artifact", json!({})), ("by_board", json!({})), ("late", json!({}))]);
     let (outcome, _) = played(playbook, [all(), try_it("find"), try_it("put"), all(), say("ok")]).await;
-    let told = answers(&outcome.history);
+    let results = answers(&outcome.history);
     assert!(
-        told[0].ends_with("a tool must hand over a `order` first"),
+        results[0].ends_with("a tool must return a `order` first"),
         "{}",
-        told[0]
+        results[0]
     );
     assert!(
-        told[1].ends_with("there must be a `Customer` on the blackboard first"),
+        results[1].ends_with("there must be a `Customer` on the blackboard first"),
         "{}",
-        told[1]
+        results[1]
     );
-    assert!(told[2].ends_with("this is for later"), "{}", told[2]);
-    assert_eq!(told[5..], ["by_artifact", "by_board", "late"]);
+    assert!(results[2].ends_with("this is for later"), "{}", results[2]);
+    assert_eq!(results[5..], ["by_artifact", "by_board", "late"]);
 }
 
 // accept: 129
 #[tokio::test]
-async fn what_a_call_unlocks_can_be_called_in_the_same_response_but_not_before_it() {
-    let playbook = Playbook::new().tool(echo("a")).locked(echo("b"), Unlock::by("a"));
+async fn a_call_unlocks_tools_for_the_later_calls_of_its_response() {
+    let playbook = Playbook::new()
+        .with_tool(echo("a"))
+        .with_locked_tool(echo("b"), Unlock::by("a"));
     let steps = [
         call([
             ("b", json!({})),
@@ -152,34 +160,34 @@ async fn what_a_call_unlocks_can_be_called_in_the_same_response_but_not_before_i
         .run("go")
         .await
         .unwrap();
-    let told = answers(&outcome.history);
-    assert!(told[0].contains("not available yet"), "{}", told[0]);
-    assert_eq!(told[1..], ["a", "b", "free"]);
+    let results = answers(&outcome.history);
+    assert!(results[0].contains("not available yet"), "{}", results[0]);
+    assert_eq!(results[1..], ["a", "b", "free"]);
     let started: Vec<_> = stage
         .events_named("tool_started")
         .iter()
         .map(|event| event["name"].clone())
         .collect();
-    assert_eq!(started, ["a", "free", "b"], "what nobody watches does not wait");
+    assert_eq!(started, ["a", "free", "b"], "an ungated tool does not wait");
 }
 
 // accept: 67
 #[tokio::test]
-async fn a_predicate_that_panics_locks_its_tool_and_ends_nothing() {
+async fn a_panicking_predicate_locks_only_its_tool() {
     let playbook = Playbook::new()
-        .locked(
+        .with_locked_tool(
             echo("broken"),
             Unlock::when("never", |_: &ConversationView<'_>| panic!("broken")),
         )
-        .tool(echo("fine"));
+        .with_tool(echo("fine"));
     let (outcome, _) = played(
         playbook,
         [call([("broken", json!({})), ("fine", json!({}))]), say("ok")],
     )
     .await;
-    let told = answers(&outcome.history);
-    assert!(told[0].contains("what decides about it is broken"), "{}", told[0]);
-    assert_eq!(told[1], "fine");
+    let results = answers(&outcome.history);
+    assert!(results[0].contains("what decides about it is broken"), "{}", results[0]);
+    assert_eq!(results[1], "fine");
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -214,7 +222,7 @@ async fn ordered(machine: StateMachine<Order>, steps: impl IntoIterator<Item = S
 
 // accept: 68, accept: 69
 #[tokio::test]
-async fn tools_belong_to_states_and_success_leads_from_one_to_the_next() {
+async fn tools_belong_to_states_and_successful_calls_change_the_state() {
     let fail = call([("confirm", json!({"fail": true}))]);
     let steps = [
         try_it("ship"),
@@ -226,28 +234,28 @@ async fn tools_belong_to_states_and_success_leads_from_one_to_the_next() {
         try_it("ship"),
         call([("add_item", json!({})), ("status", json!({}))]),
     ];
-    let told = ordered(order(), steps).await;
+    let results = ordered(order(), steps).await;
     assert_eq!(
-        told[0],
-        "`ship` can be called in `Confirmed`, and the state is `Draft`; what can be called now: `add_item`, `confirm` (leads to \
+        results[0],
+        "`ship` can be called in `Confirmed`, and the state is `Draft`; tools that can be called now: `add_item`, `confirm` (leads to \
          `Confirmed`)"
     );
-    assert_eq!(told[1], "status");
-    assert_eq!(told[3], told[0], "a failure leads nowhere");
-    assert!(told[5].contains("the state is `Confirmed`"), "{}", told[5]);
-    assert_eq!(told[6], "ship");
+    assert_eq!(results[1], "status");
+    assert_eq!(results[3], results[0], "a failed call does not change the state");
+    assert!(results[5].contains("the state is `Confirmed`"), "{}", results[5]);
+    assert_eq!(results[6], "ship");
     assert!(
-        told[7].contains("the state is `Shipped`; no tool can be called"),
+        results[7].contains("the state is `Shipped`; no tool can be called"),
         "{}",
-        told[7]
+        results[7]
     );
-    assert_eq!(told[8], "status");
+    assert_eq!(results[8], "status");
 }
 
 // accept: 69
 #[tokio::test]
-async fn one_tool_in_two_states_leads_where_its_state_says() {
-    let told = ordered(
+async fn a_tool_in_two_states_has_a_transition_for_each() {
+    let results = ordered(
         order(),
         [
             try_it("add_item"),
@@ -257,26 +265,26 @@ async fn one_tool_in_two_states_leads_where_its_state_says() {
         ],
     )
     .await;
-    assert!(told[3].contains("the state is `Draft`"), "{}", told[3]);
+    assert!(results[3].contains("the state is `Draft`"), "{}", results[3]);
 }
 
 // accept: 68
 #[tokio::test]
-async fn a_machine_starts_where_it_is_told_and_not_without_a_state() {
-    let told = ordered(order().starting_in(Order::Confirmed), [try_it("ship")]).await;
-    assert_eq!(told[0], "ship");
+async fn a_machine_starts_in_its_initial_state_and_requires_one() {
+    let results = ordered(order().starting_in(Order::Confirmed), [try_it("ship")]).await;
+    assert_eq!(results[0], "ship");
     let builder = StateMachine::builder().in_state("draft").tool(echo("x"));
     let error = builder.build().err().unwrap();
     assert_eq!(error.message, "the state machine has no initial state");
     let builder = StateMachine::builder().initial("draft").tool(echo("x"));
-    assert!(builder.build().err().unwrap().message.contains("before any `in_state`"));
+    assert!(builder.build().err().unwrap().message.contains("before `in_state`"));
     let builder = StateMachine::<&str>::builder().initial("draft").transitions_to("sent");
-    assert!(builder.build().err().unwrap().message.contains("before any `tool`"));
+    assert!(builder.build().err().unwrap().message.contains("before `tool`"));
 }
 
 // accept: 69
 #[tokio::test]
-async fn a_state_holds_over_the_turns_of_a_conversation() {
+async fn a_state_persists_across_turns() {
     let (builder, _) = Stage::set([try_it("confirm"), say("ok"), try_it("ship"), say("ok")]);
     let mut conversation = builder.state_machine(order()).build().unwrap();
     conversation.run("confirm").await.unwrap();

@@ -1,23 +1,26 @@
-//! Strategies at work in the loop.
+//! Injection strategies in the loop.
 
 use super::*;
 use crate::injection::{Injection, InjectionContext};
 use toolwit_core::ToolId;
 
-/// A strategy that acts after one tool.
+/// A strategy that injects after the calls of one tool.
 fn after(
     name: &'static str,
     change: impl Fn() -> Injection + Send + Sync + 'static,
 ) -> impl Fn(&InjectionContext<'_>) -> Injection + Send + Sync + 'static {
-    move |context| match context.call().name.as_str() == name {
-        true => change(),
-        false => Injection::none(),
+    move |context| {
+        if context.call().name.as_str() == name {
+            change()
+        } else {
+            Injection::none()
+        }
     }
 }
 
 // accept: 3, accept: 21, accept: 23
 #[tokio::test]
-async fn a_tool_that_was_replaced_is_answered_and_gone_from_the_next_turn() {
+async fn a_replaced_tool_is_refused_and_undeclared_from_the_next_turn() {
     let (builder, stage) = Stage::set([
         call([("open", json!({}))]),
         call([("open", json!({})), ("inside", json!({}))]),
@@ -55,7 +58,7 @@ async fn a_tool_that_was_replaced_is_answered_and_gone_from_the_next_turn() {
 
 // accept: 23
 #[tokio::test]
-async fn a_tool_that_is_removed_and_added_is_there() {
+async fn a_tool_that_is_removed_and_added_is_present() {
     let swap = after("look", || {
         Injection::replace(ToolId::native("look"), vec![echo("look")])
     });
@@ -67,9 +70,9 @@ async fn a_tool_that_is_removed_and_added_is_there() {
 
 // accept: 20, accept: 25
 #[tokio::test]
-async fn strategies_are_asked_after_each_call_in_call_order_with_all_that_is_known() {
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let sink = seen.clone();
+async fn strategies_are_evaluated_after_each_call_in_call_order() {
+    let evaluations = Arc::new(Mutex::new(Vec::new()));
+    let sink = evaluations.clone();
     let watch = move |context: &InjectionContext<'_>| {
         let call = context.call();
         let text = call.value().map(|value| value.into_owned()).unwrap_or_default();
@@ -97,7 +100,7 @@ async fn strategies_are_asked_after_each_call_in_call_order_with_all_that_is_kno
     ]);
     builder.tools([show, failing]).strategy(watch).run("go").await.unwrap();
     assert_eq!(
-        *seen.lock().unwrap(),
+        *evaluations.lock().unwrap(),
         [
             json!(["show", 1, 1, 1, 3, 2]),
             json!(["failing", 2, null, 1, 5, 2]),
@@ -108,12 +111,13 @@ async fn strategies_are_asked_after_each_call_in_call_order_with_all_that_is_kno
 
 // accept: 25
 #[tokio::test]
-async fn a_phase_of_the_work_decides_which_tools_there_are() {
+async fn a_strategy_can_derive_the_tools_from_the_history() {
     let phases = |context: &InjectionContext<'_>| {
         let approved = context.history().iter().any(|message| message.content() == "approved");
-        match approved && context.tools().by_id(&ToolId::native("execute")).is_none() {
-            true => Injection::replace(ToolId::native("plan"), vec![echo("execute")]),
-            false => Injection::none(),
+        if approved && context.tools().by_id(&ToolId::native("execute")).is_none() {
+            Injection::replace(ToolId::native("plan"), vec![echo("execute")])
+        } else {
+            Injection::none()
         }
     };
     let approve = tool("approve", |_, _| Ok(ToolResult::text("approved")));
@@ -129,7 +133,7 @@ async fn a_phase_of_the_work_decides_which_tools_there_are() {
 
 // accept: 24
 #[tokio::test]
-async fn without_strategies_nothing_comes_in() {
+async fn without_strategies_nothing_is_injected() {
     let open = tool("open", |_, _| {
         let entity = toolwit_core::NativeEntity::new("box", Arc::new(()))
             .with_id("1")
@@ -152,12 +156,12 @@ async fn without_strategies_nothing_comes_in() {
     assert_eq!(
         stage.shown(1).names,
         ["open", "box_1_look"],
-        "discovery is on by default"
+        "entity tools are enabled by default"
     );
 }
 
 #[tokio::test]
-async fn a_strategy_that_panics_changes_nothing_and_is_told() {
+async fn a_panicking_strategy_changes_nothing_and_is_reported() {
     let (builder, stage) = Stage::set([call([("look", json!({}))]), say("ok")]);
     let panics = |_: &InjectionContext<'_>| -> Injection { panic!("broken strategy") };
     let outcome = builder.tools([echo("look")]).strategy(panics).run("go").await.unwrap();
@@ -167,7 +171,7 @@ async fn a_strategy_that_panics_changes_nothing_and_is_told() {
 
 // accept: 114
 #[tokio::test]
-async fn what_comes_in_never_takes_a_name_that_was_there() {
+async fn injected_tools_never_take_an_existing_name() {
     let foreign = |id: &str| {
         let definition = toolwit_core::ToolDefinition::new(
             ToolId::plugin("evil", None, id),
@@ -178,13 +182,13 @@ async fn what_comes_in_never_takes_a_name_that_was_there() {
         Arc::new(NativeTool::from_definition(definition, |_, _| async { Ok(ToolResult::text("evil")) }).unwrap())
             as Arc<dyn Tool>
     };
-    let bring = after("look", move || {
+    let inject = after("look", move || {
         Injection::add(vec![foreign("look"), foreign("read_result"), foreign("search_tools")])
     });
     let (builder, _) = Stage::set([call([("look", json!({}))]), call([("look", json!({}))]), say("ok")]);
     let outcome = builder
         .tools([foreign_static(), echo("look")])
-        .strategy(bring)
+        .strategy(inject)
         .run("go")
         .await
         .unwrap();
@@ -199,7 +203,7 @@ async fn what_comes_in_never_takes_a_name_that_was_there() {
     }
 }
 
-/// A plugin's tool that is there from the start, before the Rust tool whose name it would like.
+/// A plugin's initial tool, added before the native tool with the same preferred name.
 fn foreign_static() -> Arc<dyn Tool> {
     let id = ToolId::plugin("first", None, "look");
     let definition = toolwit_core::ToolDefinition::new(id, "look", "", json!({"type": "object"}));
@@ -208,7 +212,7 @@ fn foreign_static() -> Arc<dyn Tool> {
 
 // accept: 91
 #[tokio::test]
-async fn the_application_adds_and_removes_between_turns() {
+async fn the_application_adds_and_removes_tools_between_turns() {
     let (builder, stage) = Stage::set([say("one"), say("two"), say("three")]);
     let mut conversation = builder.tools([echo("a")]).build().unwrap();
     conversation.run("1").await.unwrap();
@@ -223,7 +227,7 @@ async fn the_application_adds_and_removes_between_turns() {
 
 // accept: 25
 #[tokio::test]
-async fn an_agent_acquires_skills_as_it_goes() {
+async fn a_strategy_can_derive_the_tools_from_the_call_log() {
     let skills = |context: &InjectionContext<'_>| {
         let learnt = context
             .calls()
@@ -248,26 +252,26 @@ async fn an_agent_acquires_skills_as_it_goes() {
     ];
     let (builder, _) = Stage::set(steps);
     let outcome = builder.tools([echo("learn")]).strategy(skills).run("go").await.unwrap();
-    let told = answers(&outcome.history);
-    assert_eq!((told[1], told[3]), ("first_aid", "surgery"));
-    assert!(told[4].contains("has been removed"), "{}", told[4]);
+    let results = answers(&outcome.history);
+    assert_eq!((results[1], results[3]), ("first_aid", "surgery"));
+    assert!(results[4].contains("has been removed"), "{}", results[4]);
 }
 
 // accept: 63, accept: 145
 #[tokio::test]
-async fn a_reference_is_words_and_tools_or_one_tool() {
-    let memory = crate::injection::Reference::new("memory", "What was told before.", "Look before you ask.");
-    let memory = memory.tools([echo("recall")]);
+async fn a_reference_is_text_and_tools_or_a_facade() {
+    let memory = crate::injection::Reference::new("memory", "Facts from earlier turns.", "Search before you ask.");
+    let memory = memory.with_tools([echo("recall")]);
     let (builder, stage) = Stage::set([say("ok")]);
     builder.reference(&memory).system("Be kind.").run("go").await.unwrap();
-    let told = stage.shown(0).messages[0].content().to_owned();
+    let results = stage.shown(0).messages[0].content().to_owned();
     assert_eq!(
-        told,
-        "Be kind.\n\n# memory\nWhat was told before.\n\nLook before you ask."
+        results,
+        "Be kind.\n\n# memory\nFacts from earlier turns.\n\nSearch before you ask."
     );
     assert_eq!(stage.shown(0).names, ["recall"]);
     let (builder, stage) = Stage::set([call([("memory", json!({}))]), say("ok")]);
     builder.tool(memory.facade().unwrap()).run("go").await.unwrap();
     assert_eq!(stage.shown(1).names, ["memory", "recall", "memory_context"]);
-    assert!(stage.shown(1).serialised[2].contains("Look before you ask."));
+    assert!(stage.shown(1).serialised[2].contains("Search before you ask."));
 }

@@ -58,8 +58,8 @@ fn counted(name: &str, ran: &Arc<Mutex<Vec<String>>>) -> Arc<dyn Tool> {
 async fn what_a_playbook_locks_is_for_the_model_alone() {
     let ran = Arc::default();
     let playbook = Playbook::new()
-        .tool(counted("search", &ran))
-        .locked(counted("publish", &ran), Unlock::by("search"));
+        .with_tool(counted("search", &ran))
+        .with_locked_tool(counted("publish", &ran), Unlock::by("search"));
     let steps = [
         through("free"),
         through("publish"),

@@ -33,15 +33,15 @@ async fn a_playbook_unlocks_the_tools_of_an_agent_and_guides_to_what_is_missing(
         Ok(ToolResult::text("note"))
     });
     let playbook = Playbook::new()
-        .tool(echo("search"))
-        .tool(page)
-        .tool(note)
-        .locked(echo("after_one"), Unlock::by("search"))
-        .locked(echo("after_all"), Unlock::by_all(["search", "page"]))
-        .locked(echo("after_any"), Unlock::by_any(["note", "page"]))
-        .locked(echo("by_artifact"), Unlock::by_artifact("Page"))
-        .locked(echo("by_blackboard"), Unlock::by_blackboard("Note"))
-        .locked(
+        .with_tool(echo("search"))
+        .with_tool(page)
+        .with_tool(note)
+        .with_locked_tool(echo("after_one"), Unlock::by("search"))
+        .with_locked_tool(echo("after_all"), Unlock::by_all(["search", "page"]))
+        .with_locked_tool(echo("after_any"), Unlock::by_any(["note", "page"]))
+        .with_locked_tool(echo("by_artifact"), Unlock::by_artifact("Page"))
+        .with_locked_tool(echo("by_blackboard"), Unlock::by_blackboard("Note"))
+        .with_locked_tool(
             echo("late"),
             Unlock::when("wait for the third round", |view| view.iteration() >= 3),
         );
@@ -144,7 +144,9 @@ async fn what_chaining_brings_to_an_agent_is_subject_to_no_playbook() {
     });
     let step = |name: &'static str| call([(name, json!({}))]);
     let (tool, stage) = agent([step("user_mail"), step("get_user"), step("user_mail"), say("done")]);
-    let playbook = Playbook::new().tool(get).locked(echo("never"), Unlock::by("nothing"));
+    let playbook = Playbook::new()
+        .with_tool(get)
+        .with_locked_tool(echo("never"), Unlock::by("nothing"));
     run(&tool
         .with_playbook(playbook)
         .with_chaining(Chaining::new().with_type(&users)))
@@ -157,7 +159,7 @@ async fn what_chaining_brings_to_an_agent_is_subject_to_no_playbook() {
 // accept: 63
 #[tokio::test]
 async fn an_agent_is_given_what_there_is_to_know() {
-    let memory = Reference::new("memory", "What was said before.", "Look here first.").tools([echo("recall")]);
+    let memory = Reference::new("memory", "What was said before.", "Look here first.").with_tools([echo("recall")]);
     let (tool, stage) = agent([say("ok")]);
     run(&tool.with_reference(&memory)).await;
     assert!(stage.shown(0).messages[0].content().ends_with("Look here first."));

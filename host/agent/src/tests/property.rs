@@ -1,4 +1,4 @@
-//! What holds whatever tools, strategies and models do.
+//! Properties that hold for all tools, strategies and models.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,13 +8,13 @@ use super::*;
 use crate::injection::{Injection, InjectionContext};
 use toolwit_core::ToolId;
 
-/// How many tools there are to come and go.
+/// Number of tools that can be added and removed.
 const TOOLS: usize = 8;
 
-/// What a strategy does after each call, in order: tools to add, tools to remove.
+/// The injection after one call: tools to add, tools to remove.
 type Change = (Vec<usize>, Vec<usize>);
 
-/// The calls of one response: a tool's number (some of which never exist), the id, the arguments.
+/// The calls of one response: the tool's number (some do not exist), the id, the arguments.
 type Response = Vec<(usize, String, &'static str)>;
 
 fn changes() -> impl Strategy<Value = Vec<Change>> {
@@ -47,13 +47,16 @@ fn name(number: usize) -> String {
 }
 
 fn numbered(number: usize) -> Arc<dyn Tool> {
-    tool(&name(number), |arguments, _| match arguments.contains_key("fail") {
-        true => Ok(ToolResult::error("as you wish")),
-        false => Ok(ToolResult::text("done")),
+    tool(&name(number), |arguments, _| {
+        Ok(if arguments.contains_key("fail") {
+            ToolResult::error("failed as requested")
+        } else {
+            ToolResult::text("done")
+        })
     })
 }
 
-/// A strategy that makes one change after the other, whatever happens.
+/// A strategy that returns these changes in order, regardless of the conversation.
 fn scripted(changes: Vec<Change>) -> impl Fn(&InjectionContext<'_>) -> Injection + Send + Sync + 'static {
     let next = AtomicUsize::new(0);
     move |_| {
@@ -78,7 +81,7 @@ fn respond(response: Response) -> Step {
     })
 }
 
-/// Checks that what the model is shown within a turn only grows at its end, and that the events tell exactly what it is.
+/// Checks that declared tools are only appended within a turn, and that the events describe exactly the declared tools.
 pub(super) fn assert_grows(stage: &Stage, tools_max: usize) {
     let events = stage.events();
     let mut asked_before = 0;
@@ -89,14 +92,14 @@ pub(super) fn assert_grows(stage: &Stage, tools_max: usize) {
     let mut before: Option<Shown> = None;
     for (inference, (at, _)) in asked.enumerate() {
         let shown = stage.shown(inference);
-        let told: Vec<_> = visible_tools(&events[..at]).iter().map(ToString::to_string).collect();
-        assert_eq!(shown.names, told, "the events tell what is visible");
+        let results: Vec<_> = visible_tools(&events[..at]).iter().map(ToString::to_string).collect();
+        assert_eq!(shown.names, results, "the events describe the declared tools");
         assert!(shown.names.len() <= tools_max);
         let may_shrink = |event: &Event| matches!(event, Event::TurnStarted { .. } | Event::ToolsEvicted { .. });
         let shrinks = events[asked_before..at].iter().any(may_shrink);
         if let Some(before) = before.filter(|_| !shrinks) {
             let (before, now) = (before.serialised.join(","), shown.serialised.join(","));
-            assert!(now.starts_with(&before), "the prefix stays: {before} {now}");
+            assert!(now.starts_with(&before), "the prefix is unchanged: {before} {now}");
         }
         asked_before = at;
         before = Some(shown);
@@ -108,7 +111,7 @@ proptest! {
 
     // accept: 3, accept: 20, accept: 92, accept: 23, accept: 133, attack: F9
     #[test]
-    fn the_history_is_always_valid_and_what_is_declared_only_grows(
+    fn the_history_is_always_valid_and_declared_tools_only_grow(
         changes in changes(),
         turns in turns(),
         tools_max in prop::sample::select(vec![4, 128]),

@@ -58,7 +58,7 @@ fn set(steps: impl IntoIterator<Item = Step>) -> (ConversationBuilder, Stage) {
     let builder = builder
         .tools([find(), giving])
         .tool(database())
-        .playbook(Playbook::new().locked(echo("publish"), Unlock::by_artifact("Note")))
+        .playbook(Playbook::new().with_locked_tool(echo("publish"), Unlock::by_artifact("Note")))
         .state_machine(machine())
         .strategy(unlock);
     (builder, stage)

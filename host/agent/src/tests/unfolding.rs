@@ -1,10 +1,10 @@
-//! Facades: one tool that stands for others until it is called.
+//! Facades: tools that reveal further tools when called.
 
 use super::*;
 use crate::injection::{Facade, StrategyChain};
 use toolwit_core::{NativeEntity, NoArguments, ToolDefinition, ToolId, ToolProvider};
 
-/// A facade over tools that answer with their names.
+/// A facade for tools that return their names.
 pub(super) fn facade(name: &str, tools: &[&str]) -> Facade {
     let tools = tools.iter().map(|tool| echo(tool));
     let facade = Facade::builder(name, format!("Works with {name}.")).tools(tools);
@@ -36,7 +36,7 @@ pub(super) fn read(answer: &str) -> Value {
 
 // accept: 49, accept: 53, accept: 54
 #[tokio::test]
-async fn a_facade_opens_when_it_is_called_and_stays_as_the_guide() {
+async fn a_called_facade_reveals_its_tools_and_stays_declared() {
     let (outcome, stage) = played(
         [database()],
         [open("db"), open("db"), call([("query", json!({}))]), say("ok")],
@@ -52,18 +52,18 @@ async fn a_facade_opens_when_it_is_called_and_stays_as_the_guide() {
     assert_eq!(
         stage.shown(2).serialised,
         stage.shown(1).serialised,
-        "the guide adds nothing"
+        "a repeated call adds nothing"
     );
     let answers = answers(&outcome.history);
     assert_eq!(read(answers[0])["available_tools"], json!(["query", "insert"]));
-    assert_eq!(answers[1], answers[0], "called again it lists its tools");
+    assert_eq!(answers[1], answers[0], "a repeated call lists the tools");
     assert_eq!(answers[2], "query");
     assert!(outcome.removed.is_empty());
 }
 
 // accept: 54, accept: 60, accept: 148
 #[tokio::test]
-async fn the_context_tool_tells_why_and_how_once() {
+async fn the_context_tool_returns_description_and_usage_notes() {
     let facade = Facade::builder("music", "Searches music.")
         .tools([echo("vector_search"), echo("text_search")])
         .usage_notes("Try vector search first.")
@@ -73,11 +73,11 @@ async fn the_context_tool_tells_why_and_how_once() {
     let declared = stage.shown(1).serialised.concat();
     assert_eq!(declared.matches("Try vector search first.").count(), 1);
     assert!(stage.shown(1).serialised[3].contains("`vector_search`, `text_search`. Searches music."));
-    let told = read(answers(&outcome.history)[1]);
-    assert_eq!(told["about"], "Searches music.");
-    assert_eq!(told["usage_notes"], "Try vector search first.");
+    let results = read(answers(&outcome.history)[1]);
+    assert_eq!(results["about"], "Searches music.");
+    assert_eq!(results["usage_notes"], "Try vector search first.");
     assert_eq!(
-        told["tools"][1],
+        results["tools"][1],
         json!({"name": "text_search", "description": "Is text_search.", "input_schema": {"type": "object"}})
     );
 }
@@ -92,7 +92,7 @@ fn files() -> Facade {
 
 // accept: 50, accept: 51, accept: 132
 #[tokio::test]
-async fn a_category_opens_its_tools_and_another_one_adds_to_them() {
+async fn a_category_reveals_its_tools_and_another_adds_to_them() {
     let ask = |category: &str| call([("files", json!({"category": category}))]);
     let (outcome, stage) = played([files()], [ask("read"), ask("write"), ask("read"), say("ok")]).await;
     assert!(stage.shown(0).serialised[0].contains(r#""enum":["read","write"]"#));
@@ -110,7 +110,7 @@ async fn a_category_opens_its_tools_and_another_one_adds_to_them() {
 
 // accept: 50, accept: 52
 #[tokio::test]
-async fn an_unknown_category_is_refused_with_those_that_there_are_and_opens_nothing() {
+async fn an_unknown_category_is_refused_with_the_existing_ones() {
     let (outcome, stage) = played(
         [files()],
         [
@@ -132,8 +132,8 @@ async fn an_unknown_category_is_refused_with_those_that_there_are_and_opens_noth
 
 // accept: 59
 #[tokio::test]
-async fn a_tool_without_a_category_is_in_each_and_all_are_in_all() {
-    let made = |name: &str, category: &str| {
+async fn a_tool_without_a_category_is_in_each_and_all_tools_are_in_all() {
+    let categorised = |name: &str, category: &str| {
         let definition = ToolDefinition::new(ToolId::native(name), name, "", json!({"type": "object"}));
         let tool = NativeTool::from_definition(definition.with_category(category), |_, _| async {
             Ok(ToolResult::text(""))
@@ -142,7 +142,7 @@ async fn a_tool_without_a_category_is_in_each_and_all_are_in_all() {
     };
     let facade = || {
         Facade::builder("files", "")
-            .tools([made("read", "r"), made("write", "w"), echo("status")])
+            .tools([categorised("read", "r"), categorised("write", "w"), echo("status")])
             .category_parameter("kind")
             .build()
             .unwrap()
@@ -156,14 +156,14 @@ async fn a_tool_without_a_category_is_in_each_and_all_are_in_all() {
     );
 }
 
-/// A facade that makes tools for the cart that it is asked for; the two share its items.
+/// A facade that creates two tools for a cart. The tools share the cart's items.
 fn carts() -> Facade {
     let schema = json!({
         "type": "object",
         "properties": {"cart_id": {"type": "string"}},
         "required": ["cart_id"],
     });
-    let made = Facade::builder("cart", "Opens a cart.").selectable(schema, |arguments, context| {
+    let facade = Facade::builder("cart", "Opens a cart.").selectable(schema, |arguments, context| {
         let id = arguments["cart_id"].as_str().unwrap_or_default().to_owned();
         let owner = context.text("tenant").unwrap_or("nobody").to_owned();
         let items = Arc::new(Mutex::new(Vec::<String>::new()));
@@ -179,12 +179,12 @@ fn carts() -> Facade {
         });
         Ok(vec![add, view])
     });
-    made.build().unwrap()
+    facade.build().unwrap()
 }
 
 // accept: 52, accept: 61, accept: 62, accept: 132
 #[tokio::test]
-async fn tools_are_made_of_the_arguments_share_state_and_are_bound_anew() {
+async fn selected_tools_share_state_and_are_rebound_for_other_arguments() {
     let cart = |id: &str| call([("cart", json!({"cart_id": id}))]);
     let add = |item: &str| call([("add_item", json!({"item": item}))]);
     let view = || call([("view_cart", json!({}))]);
@@ -205,14 +205,14 @@ async fn tools_are_made_of_the_arguments_share_state_and_are_bound_anew() {
     let answers = answers(&outcome.history);
     assert_eq!(
         answers[3], "acme has apple in a",
-        "the same arguments again change nothing"
+        "a call with the same arguments changes nothing"
     );
     assert_eq!(answers[6], "acme has pear in b");
     assert!(answers[7].contains("/cart_id"), "{}", answers[7]);
     assert_eq!(
         stage.shown(8).serialised,
         stage.shown(1).serialised,
-        "never a second name"
+        "tools keep their names"
     );
     assert_eq!(stage.events_named("tools_rebound").len(), 1);
 }
@@ -239,20 +239,16 @@ impl ToolProvider for Workshop {
 async fn an_object_becomes_one_facade() {
     let object = NativeEntity::new("clock", Arc::new(7)).with_id("c").method(
         "now",
-        "Tells the time.",
+        "Returns the time.",
         |hour, _: NoArguments, _| async move { Ok::<_, String>(*hour) },
     );
     let object = object.unwrap();
-    let made = Facade::of_object("time", "Tells times.", &object).unwrap();
-    let (outcome, _) = played([made], [open("time"), open("clock_c_now"), say("ok")]).await;
+    let facade = Facade::of_object("time", "Returns times.", &object).unwrap();
+    let (outcome, _) = played([facade], [open("time"), open("clock_c_now"), say("ok")]).await;
     assert_eq!(answers(&outcome.history)[1], "7");
-    let made = Facade::of_object("workshop", "Has a box.", &Workshop).unwrap();
-    let (outcome, _) = played([made], [open("workshop"), open("box"), open("hammer"), say("ok")]).await;
-    assert_eq!(
-        answers(&outcome.history)[2],
-        "hammer",
-        "a facade among its members is found by itself"
-    );
+    let facade = Facade::of_object("workshop", "Has a box.", &Workshop).unwrap();
+    let (outcome, _) = played([facade], [open("workshop"), open("box"), open("hammer"), say("ok")]).await;
+    assert_eq!(answers(&outcome.history)[2], "hammer", "a nested facade opens too");
     let nothing: &dyn ToolProvider = &NativeEntity::new("nothing", Arc::new(()));
     let error = Facade::of_object("none", "", nothing).err().unwrap();
     assert!(
@@ -272,11 +268,11 @@ fn categories_and_a_selection_are_refused_together() {
     assert!(both.build().err().unwrap().to_string().contains("a selection"));
 }
 
-/// A tool around another.
-struct Wrapped(Arc<dyn Tool>);
+/// A tool that decorates another.
+struct DecoratedTool(Arc<dyn Tool>);
 
 #[async_trait]
-impl Tool for Wrapped {
+impl Tool for DecoratedTool {
     fn definition(&self) -> &ToolDefinition {
         self.0.definition()
     }
@@ -292,26 +288,26 @@ impl Tool for Wrapped {
 
 // accept: 27
 #[tokio::test]
-async fn a_decorated_facade_opens_all_the_same() {
+async fn a_decorated_facade_reveals_its_tools() {
     let exclusive = facade("outer", &[]);
     let inner = Facade::builder("mood", "")
         .tools([echo("formal")])
         .exclusive()
         .build()
         .unwrap();
-    let wrapped = Wrapped(Arc::new(Wrapped(Arc::new(inner))));
+    let wrapped = DecoratedTool(Arc::new(DecoratedTool(Arc::new(inner))));
     let (builder, stage) = Stage::set([open("mood"), open("outer"), say("ok")]);
     let outcome = builder.tool(wrapped).tool(exclusive).run("go").await.unwrap();
     assert_eq!(stage.shown(1).names, ["mood", "outer", "formal", "mood_context"]);
     assert!(
-        answers(&outcome.history)[1].contains("set aside"),
-        "its exclusiveness is seen too"
+        answers(&outcome.history)[1].contains("cannot be called now"),
+        "it is exclusive too"
     );
 }
 
 // accept: 129, accept: 132
 #[tokio::test]
-async fn two_facades_of_one_response_open_in_call_order_and_share_no_names() {
+async fn two_facades_of_one_response_open_in_call_order_and_have_distinct_names() {
     let both = [facade("prod", &["query", "status"]), facade("test", &["query"])];
     let (outcome, stage) = played(
         both,
@@ -338,9 +334,9 @@ async fn two_facades_of_one_response_open_in_call_order_and_share_no_names() {
     assert_eq!(
         read(answers[1])["available_tools"],
         json!(["prod_query", "status"]),
-        "as it is really named"
+        "the assigned name"
     );
-    assert_eq!(answers[2], "query", "which its response brought");
+    assert_eq!(answers[2], "query", "which the same response revealed");
 }
 
 // accept: 64
@@ -363,12 +359,12 @@ async fn a_hundred_tools_behind_five_facades_are_two_calls_away() {
     }
     let steps = [call([("shelf_3", json!({})), ("tool_3_5", json!({}))]), say("ok")];
     let (outcome, _) = played((0..5).map(shelf), steps).await;
-    assert_eq!(answers(&outcome.history)[1], "tool_3_5", "or one response");
+    assert_eq!(answers(&outcome.history)[1], "tool_3_5", "or within one response");
 }
 
 // accept: 19, accept: 22, accept: 24
 #[tokio::test]
-async fn unfolding_is_on_by_default_and_stands_before_the_callers_own() {
+async fn unfolding_is_enabled_by_default_and_precedes_the_callers_strategies() {
     let (builder, stage) = Stage::set([open("db"), say("ok")]);
     builder.tool(database()).without_strategies().run("go").await.unwrap();
     assert_eq!(stage.shown(1).names, ["db"]);

@@ -44,7 +44,7 @@ fn own_first_call(component: &Path, own: &Path) -> Duration {
             .store(Arc::new(SqliteStore::open(&own.join("store.db")).unwrap()));
         let host = host.build().await.unwrap();
         let tools = host.tools(&Scope::new());
-        let tool = host.find(&tools, "evaluate").unwrap();
+        let tool = Toolwit::find_tool(&tools, "evaluate").unwrap();
         let arguments = toolwit::tool::parse_arguments(EXPRESSION).unwrap().arguments;
         let started = Instant::now();
         let result = tool.call(arguments, &toolwit::ToolContext::new()).await.unwrap();

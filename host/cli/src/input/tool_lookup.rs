@@ -12,10 +12,10 @@ use toolwit::{Error, ErrorKind, Phase};
 /// Finds a tool that can be called, by its id or name.
 ///
 /// # Errors
-/// What [`Toolwit::find`] says; the reason why its package is broken, where that keeps the tool away; and
+/// What [`Toolwit::find_tool`] says; the reason why its package is broken, where that keeps the tool away; and
 /// [`ErrorKind::ToolUnavailable`] for a method of an entity.
 pub(crate) fn find_tool(host: &Toolwit, tools: &[Arc<dyn Tool>], wanted: &str) -> Result<Arc<dyn Tool>, Error> {
-    host.find(tools, wanted).map_err(|error| match error.kind {
+    Toolwit::find_tool(tools, wanted).map_err(|error| match error.kind {
         ErrorKind::UnknownTool => with_reason(error, host, wanted),
         _ => error,
     })
@@ -44,6 +44,10 @@ pub(crate) fn find_method<'a>(registry: &'a Registry, wanted: &str) -> Option<Me
 
 /// Says why a tool is not there, as far as that is known better than by its name.
 pub(crate) fn with_reason(unknown: Error, host: &Toolwit, wanted: &str) -> Error {
+    let unknown = match unknown.suggestion {
+        Some(_) => unknown,
+        None => unknown.with_suggestion("`toolwit list` shows the tools that there are"),
+    };
     let registry = host.registry();
     if let Some(method) = find_method(&registry, wanted) {
         return needs_entity(&method);

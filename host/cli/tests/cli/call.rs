@@ -135,9 +135,9 @@ fn the_operators_limits_stop_a_call() {
     exit: 4
 
     --- stderr
-    error: plain#spin: the call burnt all its fuel of 1000000
+    error: plain#spin: the call used all its fuel of 1000000
     limit: fuel_max (`--fuel`) is 1000000, used or asked for: 1000000
-    hint: ask for less at once; an operator can raise `fuel_max`
+    hint: request less in one call; an operator can raise `fuel_max`
     ");
     let cases = [
         (&["call", "spin", "--json", "--timeout", "200ms"][..], "timeout", 4),

@@ -10,7 +10,7 @@ use crate::{Arguments, Artifact, Decorator, Error, Tool, ToolContext, ToolError,
 type Filter = dyn Fn(&Artifact) -> bool + Send + Sync;
 type Transform = dyn Fn(Artifact) -> Artifact + Send + Sync;
 
-/// Which artifacts go to a sink, and in what form. The filter sees them before the transform.
+/// A sink with filters and transforms. Filters run before transforms.
 ///
 /// ```
 /// use serde_json::Value;
@@ -30,7 +30,7 @@ pub struct ArtifactCapture {
 }
 
 impl ArtifactCapture {
-    /// Takes all artifacts as they are.
+    /// Captures all artifacts unchanged.
     #[must_use]
     pub fn to(sink: impl ArtifactSink + 'static) -> Self {
         Self {
@@ -40,21 +40,21 @@ impl ArtifactCapture {
         }
     }
 
-    /// Takes only artifacts of a type, by its simple or its full name.
+    /// Captures only artifacts of a type, given by simple or full name.
     #[must_use]
     pub fn of_kind(self, kind: impl Into<String>) -> Self {
         let kind = kind.into();
         self.filter(move |artifact| artifact.is_a(&kind))
     }
 
-    /// Takes only artifacts that pass.
+    /// Captures only artifacts that pass the filter.
     #[must_use]
     pub fn filter(mut self, filter: impl Fn(&Artifact) -> bool + Send + Sync + 'static) -> Self {
         self.filters.push(Arc::new(filter));
         self
     }
 
-    /// Changes artifacts on their way to the sink. The result keeps them as they are.
+    /// Transforms artifacts for the sink. Those of the result do not change.
     #[must_use]
     pub fn transform(mut self, transform: impl Fn(Artifact) -> Artifact + Send + Sync + 'static) -> Self {
         self.transforms.push(Arc::new(transform));
@@ -73,7 +73,7 @@ impl ArtifactCapture {
     }
 }
 
-/// Hands the artifacts of results on.
+/// A decorator that passes the artifacts of results to a sink.
 pub(crate) struct Capturing(ArtifactCapture);
 
 impl Capturing {
@@ -93,10 +93,10 @@ impl Decorator for Capturing {
         let mut result = tool.call(arguments, context).await?;
         for artifact in &result.artifacts {
             if let Err(error) = self.0.take(artifact, context) {
-                tracing::warn!(tool = %tool.definition().id, %error, "an artifact was not kept");
+                tracing::warn!(tool = %tool.definition().id, %error, "an artifact was not stored");
                 result
                     .for_llm
-                    .push_str(&format!("\n[an artifact was not kept: {error}]"));
+                    .push_str(&format!("\n[an artifact was not stored: {error}]"));
             }
         }
         Ok(result)
@@ -117,7 +117,7 @@ mod tests {
 
     // accept: 80
     #[test]
-    fn artifacts_are_filtered_then_changed_then_taken_by_each_sink() {
+    fn artifacts_are_filtered_then_transformed_then_passed_to_each_sink() {
         let (first, second) = (ListSink::new(), ListSink::new());
         let refusing = |_: &Artifact| Err(Error::from(ToolError::invalid_arguments("no room")));
         let sinks = CompositeSink::new()
@@ -135,7 +135,10 @@ mod tests {
                 .take(&Artifact::new("Other", json!({"score": 9})), &context)
                 .is_ok()
         );
-        assert!(capture.take(&page(2), &context).is_err(), "a refusal is told");
+        assert!(
+            capture.take(&page(2), &context).is_err(),
+            "the error of a sink is returned"
+        );
         assert_eq!(first.artifacts(), [Artifact::new("Score", json!(2))]);
         assert_eq!(second.artifacts(), first.artifacts());
     }

@@ -1,15 +1,15 @@
-//! Where the artifacts of a tool's results go besides the result.
+//! Receivers of artifacts.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{Artifact, Error, ToolContext};
 
-/// Takes artifacts: the blackboard, a list, an event stream. A closure over an artifact is a sink.
+/// A receiver of artifacts, such as the blackboard, a list or an event stream. A closure over an artifact is a sink.
 pub trait ArtifactSink: Send + Sync {
-    /// Takes one artifact.
+    /// Receives an artifact.
     ///
     /// # Errors
-    /// Why it could not be kept; the model is told beside the result.
+    /// If the artifact could not be stored; the reason is appended to the text of the result.
     fn take(&self, artifact: &Artifact, context: &ToolContext) -> Result<(), Error>;
 }
 
@@ -19,7 +19,7 @@ impl<F: Fn(&Artifact) -> Result<(), Error> + Send + Sync> ArtifactSink for F {
     }
 }
 
-/// Puts artifacts on the blackboard of the call's process.
+/// A sink that stores artifacts on the blackboard of the process.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BlackboardSink;
 
@@ -29,20 +29,20 @@ impl ArtifactSink for BlackboardSink {
     }
 }
 
-/// Collects artifacts in a list, which all copies of it share.
+/// A sink that collects artifacts in a list. Clones share the list.
 #[derive(Clone, Debug, Default)]
 pub struct ListSink {
     taken: Arc<Mutex<Vec<Artifact>>>,
 }
 
 impl ListSink {
-    /// Makes an empty list.
+    /// Creates an empty list.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns what was taken so far, the oldest first.
+    /// Returns the artifacts, oldest first.
     #[must_use]
     pub fn artifacts(&self) -> Vec<Artifact> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -57,20 +57,20 @@ impl ArtifactSink for ListSink {
     }
 }
 
-/// Gives each artifact to several sinks, in order.
+/// A sink that passes each artifact to several sinks, in order.
 #[derive(Clone, Default)]
 pub struct CompositeSink {
     sinks: Vec<Arc<dyn ArtifactSink>>,
 }
 
 impl CompositeSink {
-    /// Makes a sink that drops everything.
+    /// Creates a sink without receivers.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Gives artifacts to one more sink.
+    /// Adds a sink.
     #[must_use]
     pub fn and(mut self, sink: impl ArtifactSink + 'static) -> Self {
         self.sinks.push(Arc::new(sink));
@@ -79,7 +79,7 @@ impl CompositeSink {
 }
 
 impl ArtifactSink for CompositeSink {
-    /// Every sink is asked, also after one that refused; the first refusal is told.
+    /// Passes the artifact to every sink, also after an error, and returns the first error.
     fn take(&self, artifact: &Artifact, context: &ToolContext) -> Result<(), Error> {
         let mut outcome = Ok(());
         for sink in &self.sinks {

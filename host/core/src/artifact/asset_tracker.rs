@@ -1,4 +1,4 @@
-//! The objects with an identity that tools handed over, for an application to show.
+//! Artifacts with an id, collected for the user interface of an application.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,23 +8,23 @@ use serde_json::Value;
 
 use crate::{Artifact, ArtifactCapture, DecoratedTool, Tool, ToolExt};
 
-/// How many assets a tracker keeps; the oldest go first. A person looks at far fewer.
+/// Assets in a tracker; the oldest are removed first. A person views far fewer.
 const ASSETS_MAX: usize = 1_000;
 
-/// An artifact that says who it is.
+/// An artifact with an id.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Asset {
-    /// The artifact's `id`.
+    /// The `id` of the artifact.
     pub id: String,
     /// The artifact.
     #[serde(flatten)]
     pub artifact: Artifact,
 }
 
-/// Keeps the assets that tools return: artifacts whose value has an `id`. All copies share what they keep.
+/// Collects the assets that tools return: artifacts whose value has an `id`. Clones share the collection.
 ///
-/// The same asset again takes the place of the one that is there, as the newest.
+/// An asset that is returned again replaces the earlier one and becomes the newest.
 ///
 /// ```
 /// use toolwit_core::{AssetTracker, Tool};
@@ -40,13 +40,13 @@ pub struct AssetTracker {
 }
 
 impl AssetTracker {
-    /// Makes an empty tracker.
+    /// Creates an empty tracker.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Keeps the assets of a tool's results that pass the filter.
+    /// Collects the assets of a tool that pass the filter.
     #[must_use]
     pub fn add_returned_assets(
         &self,
@@ -62,7 +62,7 @@ impl AssetTracker {
         }))
     }
 
-    /// Keeps the assets of several tools' results that pass the filter.
+    /// Collects the assets of several tools that pass the filter.
     #[must_use]
     pub fn add_any_returned_assets(
         &self,
@@ -80,7 +80,7 @@ impl AssetTracker {
             .collect()
     }
 
-    /// Keeps an asset.
+    /// Adds an asset.
     pub fn add(&self, asset: Asset) {
         let mut assets = self.lock();
         assets.retain(|kept| kept.id != asset.id || kept.artifact.kind != asset.artifact.kind);
@@ -90,7 +90,7 @@ impl AssetTracker {
         }
     }
 
-    /// Returns what is kept, the newest last.
+    /// Returns the assets, newest last.
     #[must_use]
     pub fn assets(&self) -> Vec<Asset> {
         self.lock().iter().cloned().collect()
@@ -101,7 +101,7 @@ impl AssetTracker {
     }
 }
 
-/// An artifact is an asset when it has an id, as text or as a number.
+/// Returns the artifact as an asset if it has an id: a string or a number.
 fn asset_of(artifact: &Artifact) -> Option<Asset> {
     let id = match artifact.value.get("id")? {
         Value::String(id) => id.clone(),
@@ -136,7 +136,7 @@ mod tests {
 
     // accept: 81
     #[tokio::test]
-    async fn assets_that_pass_the_filter_are_kept_once() {
+    async fn assets_that_pass_the_filter_are_collected_once() {
         let tracker = AssetTracker::new();
         let long = |asset: &Asset| asset.artifact.value["works"].as_u64() >= Some(3);
         let tool = tracker.add_returned_assets(compose(&[3, 1, 4]), long);
@@ -149,7 +149,7 @@ mod tests {
 
     // accept: 81
     #[tokio::test]
-    async fn several_tools_are_tracked_at_once_and_what_has_no_id_is_no_asset() {
+    async fn several_tools_are_tracked_and_artifacts_without_id_are_ignored() {
         let tracker = AssetTracker::new();
         let nameless = NativeTool::new("nameless", "", json!({"type": "object"}), |_, _| async {
             Ok(ToolResult::text("").with_artifact(Artifact::new("Note", json!("hm"))))

@@ -1,4 +1,4 @@
-//! Work that goes on after the call that began it.
+//! Background tasks: work that continues after the call that started it.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,15 +9,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Error, ErrorKind, Phase, ToolContext, ToolError, ToolResult};
 
-/// How many calls of a conversation may go on in the background at once. Each holds a task and a promise to the model.
+/// Background tasks of a conversation that may run at once. Each holds a Tokio task and a pending call.
 pub const BACKGROUND_TASKS_MAX: usize = 64;
 
-/// A call's promise to bring a result later.
+/// A handle with which a call delivers its result later.
 ///
-/// A tool takes it with [`ToolContext::background_task`], answers with [`ToolResult::background`], and delivers when it is done: from a
-/// task that it gives to [`spawn`](BackgroundTask::spawn), which ends with the conversation, or from wherever else it likes. The late
-/// result becomes a message before the next inference, or wakes the conversation. A promise that is dropped delivers an error, so
-/// that nobody waits for ever.
+/// A tool takes it from [`ToolContext::background_task`] and returns [`ToolResult::background`]. It delivers the late result from a
+/// future that it passes to [`spawn`](BackgroundTask::spawn), which ends with the conversation, or by any other means. The late
+/// result becomes a message before the next inference, or wakes the conversation. A handle that is dropped without a result
+/// delivers an error, so that no caller waits forever.
 ///
 /// ```
 /// use serde_json::json;
@@ -29,7 +29,7 @@ pub const BACKGROUND_TASKS_MAX: usize = 64;
 /// })?;
 /// # Ok::<(), toolwit_core::Error>(())
 /// ```
-#[must_use = "a promise that is dropped delivers an error"]
+#[must_use = "a background task that is dropped delivers an error"]
 pub struct BackgroundTask {
     call: String,
     context: ToolContext,
@@ -39,20 +39,20 @@ pub struct BackgroundTask {
 }
 
 impl BackgroundTask {
-    /// Returns the context for what goes on after the call: the call's own, cancelled with the conversation and not with the run.
+    /// Returns the context of the call, which is cancelled with the conversation instead of the run.
     #[must_use]
     pub fn context(&self) -> &ToolContext {
         &self.context
     }
 
-    /// Delivers the result. To nobody, when the conversation is gone or the call itself was not answered as one that goes on.
+    /// Delivers the result. It is discarded if the conversation has ended or the call did not return a pending result.
     pub fn deliver(mut self, result: ToolResult) {
         self.send(result);
     }
 
-    /// Runs the rest of the work as a task of the conversation, and delivers what comes of it.
+    /// Runs a future as a task of the conversation and delivers its result.
     ///
-    /// The task ends with the conversation, wherever it is. An error is told to the model.
+    /// The task is aborted when the conversation ends. An error is delivered as the result of a tool that failed.
     pub fn spawn(self, work: impl Future<Output = Result<ToolResult, ToolError>> + Send + 'static) {
         let tasks = self.tasks.clone();
         lock(&tasks).spawn(async move {
@@ -69,7 +69,7 @@ impl BackgroundTask {
             call: std::mem::take(&mut self.call),
             result,
         };
-        // An error means that the conversation is gone, and nobody is left to be told.
+        // Sending fails only after the conversation has ended.
         let _ = self.inbox.send(late);
     }
 }
@@ -77,25 +77,25 @@ impl BackgroundTask {
 impl Drop for BackgroundTask {
     fn drop(&mut self) {
         if !self.delivered {
-            self.send(ToolResult::error("the work in the background ended without a result"));
+            self.send(ToolResult::error("the background task ended without a result"));
         }
     }
 }
 
-/// A result that came after its call was answered.
+/// A result that a background task delivered.
 pub struct LateResult {
     /// The id of the call in the history.
     pub call: String,
-    /// What the call resulted in.
+    /// The result.
     pub result: ToolResult,
 }
 
-/// The background work of one conversation. Dropped, it ends all of it.
+/// The background tasks of one conversation. Dropping it aborts them.
 pub struct BackgroundTasks {
     inbox: mpsc::UnboundedReceiver<LateResult>,
     sender: mpsc::UnboundedSender<LateResult>,
     tasks: Arc<Mutex<Tasks>>,
-    /// The calls whose promise was taken, until it is kept.
+    /// The calls that took a handle, until they deliver.
     taken: Arc<Mutex<HashSet<String>>>,
     cancel: CancellationToken,
 }
@@ -116,7 +116,7 @@ impl Tasks {
 }
 
 impl BackgroundTasks {
-    /// Makes the place for the background work of a conversation that the given token ends.
+    /// Creates the task list of a conversation, which the token cancels.
     pub fn new(conversation: &CancellationToken) -> Self {
         let (sender, inbox) = mpsc::unbounded_channel();
         Self {
@@ -128,7 +128,7 @@ impl BackgroundTasks {
         }
     }
 
-    /// Lets a call go on in the background if it wants to.
+    /// Returns the context with which a call can start a background task.
     pub fn offer(&self, call: &str, context: &ToolContext) -> ToolContext {
         context.clone().with_extension(Offer {
             call: call.to_owned(),
@@ -139,22 +139,22 @@ impl BackgroundTasks {
         })
     }
 
-    /// Tells whether a call promised a result.
+    /// Returns whether a call has a background task that has not delivered.
     pub fn is_promised(&self, call: &str) -> bool {
         lock(&self.taken).contains(call)
     }
 
-    /// Forgets a promise: it was kept, or the call did not mean it.
+    /// Removes a call that has delivered, or whose result was not pending.
     pub fn forget(&self, call: &str) {
         lock(&self.taken).remove(call);
     }
 
-    /// Takes a result that is there.
+    /// Returns the next late result without waiting.
     pub fn try_next(&mut self) -> Option<LateResult> {
         self.inbox.try_recv().ok()
     }
 
-    /// Waits for a result.
+    /// Waits for the next late result.
     pub async fn next(&mut self) -> Option<LateResult> {
         self.inbox.recv().await
     }
@@ -169,7 +169,7 @@ impl Drop for BackgroundTasks {
     }
 }
 
-/// What a call finds in its context when it may go on in the background.
+/// The extension of a context that allows a background task.
 struct Offer {
     call: String,
     inbox: mpsc::UnboundedSender<LateResult>,
@@ -179,32 +179,32 @@ struct Offer {
 }
 
 impl ToolContext {
-    /// Returns a copy in which nothing can be promised: for a call inside another, whose caller waits for the answer.
+    /// Returns a copy without background tasks, for a nested call whose caller waits for the result.
     pub fn without_background_tasks(self) -> Self {
         self.without_extension::<Offer>()
     }
 
-    /// Promises a result that comes later, once in a call.
+    /// Starts a background task, at most one per call.
     ///
     /// # Errors
-    /// [`ToolError::Model`] outside a conversation, when the call has promised already, and when too many calls go on.
+    /// [`ToolError::Model`] outside a conversation, if the call already has a background task, or if [`BACKGROUND_TASKS_MAX`] is reached.
     pub fn background_task(&self) -> Result<BackgroundTask, ToolError> {
         let refused = |message: &str| Error::new(ErrorKind::ToolUnavailable, Phase::Execute, message);
         let Some(offer) = self.extension::<Offer>() else {
-            let error = refused("there is no conversation into which a result could come later");
+            let error = refused("a background task needs a conversation");
             return Err(ToolError::Model(
                 error.with_suggestion("call the tool in a conversation"),
             ));
         };
         let mut taken = lock(&offer.taken);
         if taken.len() >= BACKGROUND_TASKS_MAX {
-            let error = refused("too many calls go on in the background");
+            let error = refused("too many background tasks are running");
             return Err(ToolError::Model(
-                error.with_suggestion("wait until one of them is done"),
+                error.with_suggestion("wait until one of them has finished"),
             ));
         }
         if !taken.insert(offer.call.clone()) {
-            return Err(ToolError::Model(refused("the call has already promised a result")));
+            return Err(ToolError::Model(refused("the call already has a background task")));
         }
         Ok(BackgroundTask {
             call: offer.call.clone(),

@@ -1,4 +1,4 @@
-//! What the tools of a process share: objects that one puts down and another picks up.
+//! The blackboard: objects that the tools of a process share.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -9,11 +9,11 @@ use serde::de::DeserializeOwned;
 
 use crate::{Artifact, Error, ErrorKind, ExceededLimit, Phase};
 
-/// The objects of a process, in the order in which they came.
+/// The shared objects of a process, in insertion order.
 ///
-/// A conversation has one, and each of its tools reaches it through [`ToolContext::blackboard`](crate::ToolContext::blackboard).
-/// The model sees none of it unless it is given tools that show it. Objects are JSON, so that native tools and plugins share
-/// them alike, and nothing that is put down changes afterwards.
+/// A conversation has one; its tools access it through [`ToolContext::blackboard`](crate::ToolContext::blackboard).
+/// The model sees its objects only through tools. Objects are JSON, so that native tools and plugins can share them, and are
+/// immutable.
 ///
 /// ```
 /// use serde_json::json;
@@ -27,20 +27,20 @@ use crate::{Artifact, Error, ErrorKind, ExceededLimit, Phase};
 /// # Ok::<(), toolwit_core::Error>(())
 /// ```
 pub trait Blackboard: Send + Sync {
-    /// Puts an object down, under a name or without one. A name that is taken stands for the newest object from now on.
+    /// Adds an object, optionally with a name. A name refers to the newest object that has it.
     ///
     /// # Errors
-    /// [`ErrorKind::Resources`] when the board is full: nothing is given up unasked, since tools may wait for it.
+    /// [`ErrorKind::Resources`] if the board is full. No object is evicted, since tools may depend on it.
     fn place(&self, name: Option<&str>, object: Artifact) -> Result<(), Error>;
 
-    /// Returns everything, the oldest first.
+    /// Returns all entries, oldest first.
     fn entries(&self) -> Vec<BlackboardEntry>;
 
-    /// Makes the board of a nested process: it begins with what is here, and what is put there stays there until it is
-    /// [shared](BlackboardSharing::apply).
+    /// Creates the board of a nested process. It starts with the objects of this board; new objects are only visible there until
+    /// they are [shared](BlackboardSharing::apply).
     fn spawn(&self) -> Arc<dyn Blackboard>;
 
-    /// Puts an object down without a name.
+    /// Adds an object without a name.
     ///
     /// # Errors
     /// As [`place`](Blackboard::place).
@@ -48,7 +48,7 @@ pub trait Blackboard: Send + Sync {
         self.place(None, object)
     }
 
-    /// Puts an object down under a name.
+    /// Adds an object with a name.
     ///
     /// # Errors
     /// As [`place`](Blackboard::place).
@@ -56,28 +56,28 @@ pub trait Blackboard: Send + Sync {
         self.place(Some(name), object)
     }
 
-    /// Returns the newest object of this name.
+    /// Returns the newest object with this name.
     fn get(&self, name: &str) -> Option<BlackboardEntry> {
         let mut entries = self.entries();
         let at = entries.iter().rposition(|entry| entry.name() == Some(name))?;
         Some(entries.swap_remove(at))
     }
 
-    /// Returns the newest object of a type, by its simple or its full name.
+    /// Returns the newest object of a type, given by simple or full name.
     fn last(&self, kind: &str) -> Option<BlackboardEntry> {
         let mut entries = self.entries();
         let at = entries.iter().rposition(|entry| entry.is_a(kind))?;
         Some(entries.swap_remove(at))
     }
 
-    /// Returns how many objects of a type there are, by its simple or its full name.
+    /// Returns the number of objects of a type, by its simple or its full name.
     fn count(&self, kind: &str) -> usize {
         self.entries().iter().filter(|entry| entry.is_a(kind)).count()
     }
 }
 
 impl dyn Blackboard {
-    /// Returns the newest object of a Rust type that was put down with [`Artifact::of`]; none when it does not read as one.
+    /// Returns the newest object of a Rust type that was added with [`Artifact::of`], or `None` if it cannot be deserialised.
     #[must_use]
     pub fn last_of<T: DeserializeOwned>(&self) -> Option<T> {
         let entry = self.last(std::any::type_name::<T>())?;
@@ -94,7 +94,7 @@ pub struct BlackboardEntry {
 }
 
 impl BlackboardEntry {
-    /// Makes an entry, for boards that are kept elsewhere.
+    /// Creates an entry, for other implementations of [`Blackboard`].
     #[must_use]
     pub fn new(name: Option<&str>, object: Artifact) -> Self {
         Self {
@@ -104,26 +104,26 @@ impl BlackboardEntry {
         }
     }
 
-    /// Marks an entry as one that a nested process took over from the process around it.
+    /// Marks an entry as inherited from the outer process.
     #[must_use]
     pub fn inherited(mut self) -> Self {
         self.inherited = true;
         self
     }
 
-    /// Returns the name under which it was put down.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// Returns the full name of its type.
+    /// Returns the full name of the type.
     #[must_use]
     pub fn kind(&self) -> &str {
         &self.object.kind
     }
 
-    /// Returns the object itself.
+    /// Returns the object without its type.
     #[must_use]
     pub fn value(&self) -> &serde_json::Value {
         &self.object.value
@@ -135,27 +135,27 @@ impl BlackboardEntry {
         &self.object
     }
 
-    /// Tells whether it was there when the process of this board began.
+    /// Returns whether the entry is inherited from the outer process.
     #[must_use]
     pub fn is_inherited(&self) -> bool {
         self.inherited
     }
 
-    /// Tells whether it is of a type, by its simple or its full name.
+    /// Tells whether it is of a type, given by simple or full name.
     #[must_use]
     pub fn is_a(&self, kind: &str) -> bool {
         self.object.is_a(kind)
     }
 }
 
-/// A board in memory, bounded in entries and bytes.
+/// A blackboard in memory, with limits for entries and bytes.
 #[derive(Default)]
 pub struct MemoryBlackboard {
     limits: BlackboardLimits,
     content: Mutex<Content>,
 }
 
-/// How much a [`MemoryBlackboard`] holds.
+/// The limits of a [`MemoryBlackboard`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BlackboardLimits {
@@ -181,13 +181,13 @@ struct Content {
 }
 
 impl MemoryBlackboard {
-    /// Makes an empty board with the default limits.
+    /// Creates an empty board with the default limits.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Makes an empty board that holds no more than this.
+    /// Creates an empty board with these limits.
     #[must_use]
     pub fn with_limits(limits: BlackboardLimits) -> Self {
         Self {
@@ -239,7 +239,7 @@ impl Blackboard for MemoryBlackboard {
     }
 }
 
-/// The board as its size, since what lies on it may be confidential.
+/// Shows the number of entries only, since objects may be confidential.
 impl fmt::Debug for MemoryBlackboard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MemoryBlackboard")
@@ -248,24 +248,24 @@ impl fmt::Debug for MemoryBlackboard {
     }
 }
 
-/// What of a nested process's objects reaches the process around it.
+/// The objects of a nested process that are added to the outer process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BlackboardSharing {
-    /// Everything that it put down itself.
+    /// All objects that the nested process added.
     #[default]
     All,
-    /// What is of one of these types, by simple or full name.
+    /// Objects of these types, given by simple or full name.
     Kinds(Vec<String>),
-    /// Nothing.
+    /// No objects.
     Nothing,
 }
 
 impl BlackboardSharing {
-    /// Puts on `parent` what of `child`'s own objects passes the rule, in order.
+    /// Adds the objects of `child` that pass the rule to `parent`, in order. Inherited objects are skipped.
     ///
     /// # Errors
-    /// As [`Blackboard::place`], for the first object that finds no room; those before it are there.
+    /// As [`Blackboard::place`], for the first object that does not fit; those before it are added.
     pub fn apply(&self, child: &dyn Blackboard, parent: &dyn Blackboard) -> Result<(), Error> {
         let own = child.entries().into_iter().filter(|entry| !entry.is_inherited());
         for entry in own.filter(|entry| self.passes(entry)) {
@@ -287,10 +287,10 @@ fn full(limit: ExceededLimit) -> Error {
     let message = format!("the blackboard is full: `{}` is {}", limit.limit, limit.max);
     Error::new(ErrorKind::Resources, Phase::Execute, message)
         .with_limit(limit)
-        .with_suggestion("put less on the blackboard, or give the conversation a larger one")
+        .with_suggestion("add fewer or smaller objects, or set larger `BlackboardLimits`")
 }
 
-/// Counts the bytes of a value as JSON without writing them anywhere.
+/// Returns the size of a value as JSON, in bytes, without allocating.
 fn json_bytes(value: &impl Serialize) -> u64 {
     struct Count(u64);
 

@@ -1,4 +1,4 @@
-//! What of a context crosses to another system, as `_meta` of the Model Context Protocol.
+//! Exchange of context values with other systems, as `_meta` of the Model Context Protocol.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,11 +8,12 @@ use serde_json::{Map, Value};
 
 use crate::ToolContext;
 
-/// A rule that computes what crosses.
+/// A function that computes the values that pass.
 type Convert = dyn Fn(&Map<String, Value>) -> Map<String, Value> + Send + Sync;
 
-/// Decides which values of a [`ToolContext`] leave for a server, and which of those that a client sends become one. The default
-/// lets nothing through: a context holds tenants and tokens, and a server is somebody else's.
+/// A filter for the values of a [`ToolContext`] that are sent to a server, and for those that a client sends.
+///
+/// The default passes no values: a context may hold tenants and tokens, which must not reach a foreign server.
 ///
 /// ```
 /// use toolwit_core::{MetaFilter, ToolContext};
@@ -36,37 +37,37 @@ enum Rule {
 }
 
 impl MetaFilter {
-    /// Lets nothing through.
+    /// Passes no values.
     #[must_use]
     pub fn nothing() -> Self {
         Self(Rule::Nothing)
     }
 
-    /// Lets everything through: for a server that is trusted with all that the context holds.
+    /// Passes all values, for a trusted server.
     #[must_use]
     pub fn pass_through() -> Self {
         Self(Rule::Everything)
     }
 
-    /// Lets these keys through.
+    /// Passes only these keys.
     #[must_use]
     pub fn allow<K: Into<String>>(keys: impl IntoIterator<Item = K>) -> Self {
         Self(Rule::Allow(keys.into_iter().map(Into::into).collect()))
     }
 
-    /// Lets all but these keys through.
+    /// Passes all keys except these.
     #[must_use]
     pub fn deny<K: Into<String>>(keys: impl IntoIterator<Item = K>) -> Self {
         Self(Rule::Deny(keys.into_iter().map(Into::into).collect()))
     }
 
-    /// Lets through what a function makes of the values.
+    /// Passes the values that a function returns.
     #[must_use]
     pub fn custom(convert: impl Fn(&Map<String, Value>) -> Map<String, Value> + Send + Sync + 'static) -> Self {
         Self(Rule::Custom(Arc::new(convert)))
     }
 
-    /// The rule for a server of which nothing else is said: everything where it is marked as trusted, else nothing.
+    /// Returns the default for a server: all values if it is trusted, otherwise none.
     #[must_use]
     pub fn for_server(is_trusted: bool) -> Self {
         if is_trusted {
@@ -76,7 +77,7 @@ impl MetaFilter {
         }
     }
 
-    /// Returns what leaves with a call.
+    /// Returns the values to send with a call.
     #[must_use]
     pub fn outgoing(&self, context: &ToolContext) -> Map<String, Value> {
         let all = context
@@ -85,7 +86,7 @@ impl MetaFilter {
         self.filter(all.collect())
     }
 
-    /// Makes a context of what came with a call.
+    /// Creates a context from the values that a client sent.
     #[must_use]
     pub fn incoming(&self, meta: &Map<String, Value>) -> ToolContext {
         let values = self.filter(meta.clone()).into_iter();
@@ -128,7 +129,7 @@ mod tests {
 
     // accept: 90
     #[test]
-    fn nothing_leaves_for_a_server_that_is_not_trusted() {
+    fn untrusted_server_receives_no_values() {
         let context = ToolContext::new().with("tenant", "acme").with("token", "hunter2");
         assert!(MetaFilter::default().outgoing(&context).is_empty());
         assert!(MetaFilter::for_server(false).outgoing(&context).is_empty());
@@ -147,7 +148,7 @@ mod tests {
 
     // accept: 146
     #[test]
-    fn what_a_client_sends_becomes_context_where_the_rule_lets_it() {
+    fn allowed_client_values_become_context() {
         let meta = Map::from_iter([("tenant".to_owned(), json!("acme")), ("admin".to_owned(), json!(true))]);
         let context = MetaFilter::allow(["tenant"]).incoming(&meta);
         assert_eq!((context.text("tenant"), context.get("admin")), (Some("acme"), None));

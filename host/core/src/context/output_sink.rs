@@ -1,20 +1,20 @@
-//! The way from a tool to the person who waits.
+//! Output of tools and models to the user.
 
-/// Receives what a tool has to say to the user while it runs or when it is done, and the words of the model.
+/// A receiver of messages from tools, and of streamed text from the model, for the user.
 ///
-/// A service sends it to a channel, the command line prints it, a test collects it.
+/// A service sends them to a channel, the command line prints them, a test collects them.
 pub trait OutputSink: Send + Sync {
-    /// Takes a transient note about how far the work is.
+    /// Receives a progress message, which the next one replaces.
     fn progress(&self, text: &str);
 
-    /// Takes a lasting message for the user.
+    /// Receives a permanent message.
     fn communicate(&self, text: &str);
 
-    /// Takes a piece of what the model says, while it says it. The outcome of the run holds the whole. By default nothing is shown.
+    /// Receives a chunk of streamed model text. The outcome of the run has the complete text. By default, chunks are discarded.
     fn words(&self, _text: &str) {}
 }
 
-/// Drops everything: what a call without a listener uses.
+/// An output that discards everything, for calls without a receiver.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoOutput;
 

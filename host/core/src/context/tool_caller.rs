@@ -1,18 +1,18 @@
-//! Calls of tools by tools.
+//! Nested calls: tools that call tools.
 
 use async_trait::async_trait;
 
 use crate::{Arguments, Error, ErrorKind, Phase, ToolContext, ToolError, ToolResult, ToolSet};
 
-/// Calls tools on behalf of another tool: those that its conversation has.
+/// Calls the tools of a conversation on behalf of one of its tools.
 ///
-/// Whoever makes the call passes its own [`ToolContext`] on, so that cancelling, limits and output stay the same.
+/// The calling tool passes its own [`ToolContext`], so that cancellation, limits and output stay the same.
 #[async_trait]
 pub trait ToolCaller: Send + Sync {
     /// Calls a tool by its [id](crate::ToolId).
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownTool`] for an id that no tool has; else as [`Tool::call`](crate::Tool::call).
+    /// [`ErrorKind::UnknownTool`] for an unknown id; otherwise as [`Tool::call`](crate::Tool::call).
     async fn call_tool(&self, id: &str, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError>;
 }
 

@@ -1,4 +1,4 @@
-//! What travels with a call and never reaches the model.
+//! The context of a call, which the model never sees.
 
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, HashMap};
@@ -16,19 +16,19 @@ type Extensions = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 static NO_VALUES: LazyLock<Arc<Values>> = LazyLock::new(Arc::default);
 static NO_EXTENSIONS: LazyLock<Arc<Extensions>> = LazyLock::new(Arc::default);
 
-/// The key under which tools find the id of the run that calls them; the loop sets it.
+/// The key of the id of the current run, which the loop sets.
 pub const LOOP_ID: &str = "loop_id";
 
-/// The key of the channel on which the user is: mail, chat. The application sets it.
+/// The key of the user's channel, such as mail or chat, which the application sets.
 pub const CHANNEL: &str = "channel";
 
-/// The key of the chat in its channel. The application sets it.
+/// The key of the chat within the channel, which the application sets.
 pub const CHAT_ID: &str = "chat_id";
 
-/// An immutable bag that reaches every tool of a call, through every decorator: tenant, correlation id, channel.
+/// An immutable set of values that every tool and decorator of a call receives: tenant, correlation id, channel.
 ///
-/// The model never sees it. It also carries the call's cancel token and the way to the user. Values may be secret, so
-/// the debug form shows keys only.
+/// The model never sees it. It also holds the cancellation token and the output to the user. Values may be secret, so the debug
+/// form shows keys only.
 ///
 /// ```
 /// use toolwit_core::ToolContext;
@@ -63,7 +63,7 @@ impl Default for ToolContext {
 }
 
 impl ToolContext {
-    /// Makes an empty context whose output goes nowhere.
+    /// Creates an empty context without output.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -76,14 +76,14 @@ impl ToolContext {
         self
     }
 
-    /// Returns a copy with one more typed object, such as limits or a process, found by its type.
+    /// Returns a copy with one more typed object, such as limits or a process. It is looked up by its type.
     #[must_use]
     pub fn with_extension<T: Any + Send + Sync>(mut self, extension: T) -> Self {
         Arc::make_mut(&mut self.extensions).insert(TypeId::of::<T>(), Arc::new(extension));
         self
     }
 
-    /// Returns a copy whose tools share this board.
+    /// Returns a copy with this blackboard.
     #[must_use]
     pub fn with_blackboard(self, blackboard: Arc<dyn Blackboard>) -> Self {
         self.with_extension(blackboard)
@@ -98,7 +98,7 @@ impl ToolContext {
         self
     }
 
-    /// Returns a copy that is cancelled by the given token.
+    /// Returns a copy with this cancellation token.
     #[must_use]
     pub fn with_cancel(mut self, cancel: CancellationToken) -> Self {
         self.cancel = cancel;
@@ -106,21 +106,21 @@ impl ToolContext {
         self
     }
 
-    /// Returns a copy whose output goes to the given sink.
+    /// Returns a copy with this output.
     #[must_use]
     pub fn with_output(mut self, output: Arc<dyn OutputSink>) -> Self {
         self.output = Some(output);
         self
     }
 
-    /// Returns a copy with the tools that a tool may call itself.
+    /// Returns a copy with the tools that the called tool may call.
     #[must_use]
     pub fn with_tools(mut self, tools: Arc<dyn ToolCaller>) -> Self {
         self.tools = Some(tools);
         self
     }
 
-    /// Merges values, typed objects, cancelling and output; those of `call` win where it has them.
+    /// Merges two contexts. Values, typed objects, cancellation token and output of `call` take precedence.
     #[must_use]
     pub fn merged_with(&self, call: &Self) -> Self {
         let mut values = self.values.clone();
@@ -148,31 +148,31 @@ impl ToolContext {
         self.values.get(key)
     }
 
-    /// Returns a value that is text.
+    /// Returns a value if it is a string.
     #[must_use]
     pub fn text(&self, key: &str) -> Option<&str> {
         self.get(key)?.as_str()
     }
 
-    /// Returns the id of the run that makes the call; none outside a run.
+    /// Returns the id of the current run, if there is one.
     #[must_use]
     pub fn loop_id(&self) -> Option<&str> {
         self.text(LOOP_ID)
     }
 
-    /// Returns the channel on which the user is, where the application said so.
+    /// Returns the user's channel, if the application has set it.
     #[must_use]
     pub fn channel(&self) -> Option<&str> {
         self.text(CHANNEL)
     }
 
-    /// Returns the chat in its channel, where the application said so.
+    /// Returns the chat within the channel, if the application has set it.
     #[must_use]
     pub fn chat_id(&self) -> Option<&str> {
         self.text(CHAT_ID)
     }
 
-    /// Lists the keys in order.
+    /// Returns the keys in alphabetical order.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.values.keys().map(String::as_str)
     }
@@ -183,13 +183,13 @@ impl ToolContext {
         self.extensions.get(&TypeId::of::<T>())?.downcast_ref()
     }
 
-    /// Returns what the tools of this process share.
+    /// Returns the blackboard, which the tools of a process share.
     ///
     /// # Errors
-    /// [`ToolError::Model`] outside a process, as when a tool is called by itself.
+    /// [`ToolError::Model`] if there is no blackboard, as outside a conversation.
     pub fn blackboard(&self) -> Result<&Arc<dyn Blackboard>, ToolError> {
         self.extension::<Arc<dyn Blackboard>>().ok_or_else(|| {
-            let message = "there is no process whose blackboard could be used";
+            let message = "the call has no process, and therefore no blackboard";
             ToolError::Model(
                 Error::new(ErrorKind::ToolUnavailable, Phase::Execute, message)
                     .with_suggestion("call the tool in a conversation, or give its context a blackboard"),
@@ -197,26 +197,26 @@ impl ToolContext {
         })
     }
 
-    /// Returns the token that stops the call.
+    /// Returns the token that cancels the call.
     #[must_use]
     pub fn cancel(&self) -> &CancellationToken {
         &self.cancel
     }
 
-    /// Returns a copy in which no tools can be called.
+    /// Returns a copy without tools to call.
     #[must_use]
     pub fn without_tools(mut self) -> Self {
         self.tools = None;
         self
     }
 
-    /// Returns the tools that a tool may call itself, where there are some.
+    /// Returns the tools that the called tool may call.
     #[must_use]
     pub fn tools(&self) -> Option<&Arc<dyn ToolCaller>> {
         self.tools.as_ref()
     }
 
-    /// Returns the way to the user.
+    /// Returns the output to the user.
     #[must_use]
     pub fn output(&self) -> &dyn OutputSink {
         self.output.as_deref().unwrap_or(&NoOutput)
@@ -238,21 +238,21 @@ mod tests {
 
     // accept: 88
     #[test]
-    fn the_call_wins_over_the_process_key_by_key() {
+    fn call_values_override_process_values() {
         let process = ToolContext::new()
             .with("tenant", "a")
-            .with("kept", 1)
+            .with("count", 1)
             .with_extension(7_u32);
         let call = ToolContext::new().with("tenant", "b");
         let merged = process.merged_with(&call);
         assert_eq!(merged.text("tenant"), Some("b"));
-        assert_eq!(merged.get("kept"), Some(&Value::from(1)));
+        assert_eq!(merged.get("count"), Some(&Value::from(1)));
         assert_eq!(merged.extension::<u32>(), Some(&7));
         assert_eq!(process.text("tenant"), Some("a"), "merging changes neither side");
     }
 
     #[test]
-    fn a_call_without_its_own_token_is_cancelled_with_the_process() {
+    fn call_without_a_token_is_cancelled_with_the_process() {
         let token = CancellationToken::new();
         let process = ToolContext::new().with_cancel(token.clone());
         let merged = process.merged_with(&ToolContext::new());
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn the_debug_form_shows_keys_and_no_values() {
+    fn debug_form_shows_keys_only() {
         let shown = format!("{:?}", ToolContext::new().with("token", "hunter2"));
         assert!(shown.contains("token") && !shown.contains("hunter2"), "{shown}");
     }

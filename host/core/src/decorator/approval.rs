@@ -1,40 +1,40 @@
-//! Asking somebody before a tool runs.
+//! Approval of calls before they run.
 
 use async_trait::async_trait;
 
 use crate::{Arguments, Decorator, Error, ErrorKind, Phase, Tool, ToolContext, ToolError, ToolId, ToolResult};
 
-/// A call that waits for a yes.
+/// A call that waits for approval.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ApprovalRequest {
-    /// The tool.
+    /// The id of the tool.
     pub tool: ToolId,
-    /// The name that it would like best, for a person to read.
+    /// The preferred name of the tool, for display.
     pub name: String,
-    /// What it would be called with.
+    /// The arguments of the call.
     pub arguments: Arguments,
 }
 
-/// What was decided about a call.
+/// The decision about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Approval {
-    /// It may run.
+    /// The call may run.
     Approved,
-    /// It may not.
+    /// The call must not run.
     Denied {
-        /// Why, as the model is told; it may ask differently.
+        /// The reason, which the model receives.
         reason: String,
     },
 }
 
-/// Decides whether a call may run: a person at a terminal, a rule, a service. The wait ends when the call is cancelled.
+/// Decides whether a call may run: a person at a terminal, a rule, a service. Cancelling the call ends the wait.
 ///
 /// A closure over the request is an approver.
 #[async_trait]
 pub trait Approver: Send + Sync {
-    /// Decides about one call.
+    /// Decides whether a call may run.
     async fn approve(&self, request: ApprovalRequest, context: &ToolContext) -> Approval;
 }
 
@@ -45,17 +45,17 @@ impl<F: Fn(&ApprovalRequest) -> Approval + Send + Sync> Approver for F {
     }
 }
 
-/// Asks before each call.
-pub(super) struct Asking<A>(A);
+/// A decorator that requires approval of each call.
+pub(super) struct ApprovalGate<A>(A);
 
-impl<A: Approver> Asking<A> {
+impl<A: Approver> ApprovalGate<A> {
     pub(super) fn new(approver: A) -> Self {
         Self(approver)
     }
 }
 
 #[async_trait]
-impl<A: Approver> Decorator for Asking<A> {
+impl<A: Approver> Decorator for ApprovalGate<A> {
     async fn call(
         &self,
         tool: &dyn Tool,
@@ -111,17 +111,17 @@ mod tests {
         made.unwrap()
     }
 
-    struct Nobody;
+    struct SilentApprover;
 
     #[async_trait]
-    impl Approver for Nobody {
+    impl Approver for SilentApprover {
         async fn approve(&self, _: ApprovalRequest, _: &ToolContext) -> Approval {
             std::future::pending().await
         }
     }
 
     #[tokio::test]
-    async fn a_call_runs_only_when_it_is_approved() {
+    async fn call_runs_only_if_approved() {
         let runs = Arc::default();
         let pay =
             counted(&runs).with_approval(|request: &ApprovalRequest| match request.arguments["amount"].as_u64() {
@@ -145,7 +145,7 @@ mod tests {
     #[tokio::test]
     async fn cancelling_ends_the_wait_for_an_approval() {
         let runs = Arc::default();
-        let pay = counted(&runs).with_approval(Nobody);
+        let pay = counted(&runs).with_approval(SilentApprover);
         let cancel = CancellationToken::new();
         cancel.cancel();
         let context = ToolContext::new().with_cancel(cancel);

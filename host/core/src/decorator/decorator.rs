@@ -1,11 +1,11 @@
-//! Tools around tools.
+//! Decorators of tools.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::approval::Asking;
+use super::approval::ApprovalGate;
 use super::one_shot::OneShot;
 use crate::artifact::Capturing;
 use crate::{
@@ -13,9 +13,9 @@ use crate::{
     ToolDefinition, ToolError, ToolResult,
 };
 
-/// What happens around each call of a tool.
+/// Behaviour around each call of a tool.
 ///
-/// The context goes on to the tool unless the decorator says otherwise. [`ToolExt::with_decorator`] puts one around a tool.
+/// A decorator normally passes the context to the tool unchanged. [`ToolExt::with_decorator`] applies one.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -37,20 +37,20 @@ use crate::{
 /// ```
 #[async_trait]
 pub trait Decorator: Send + Sync {
-    /// Makes the call, or answers in the tool's place.
+    /// Calls the tool, or returns a result in its place.
     ///
     /// # Errors
     /// As [`Tool::call`].
     async fn call(&self, tool: &dyn Tool, arguments: Arguments, context: &ToolContext)
     -> Result<ToolResult, ToolError>;
 
-    /// The group in which calls must run one after the other, by default the tool's own.
+    /// Returns the group whose calls must run sequentially, by default that of the tool.
     fn serial_group(&self, tool: &dyn Tool) -> Option<u64> {
         tool.serial_group()
     }
 }
 
-/// A tool inside a [`Decorator`], or under another description or name. The tool itself stays what it was.
+/// A tool with a [`Decorator`], or with another description or name. The inner tool does not change.
 #[derive(Clone)]
 pub struct DecoratedTool {
     definition: ToolDefinition,
@@ -83,7 +83,7 @@ impl Tool for DecoratedTool {
     }
 }
 
-/// Puts decorators around any tool. Each gives a copy; the tool inside is reached with [`Tool::decorated_tool`].
+/// Methods that decorate any tool. [`Tool::decorated_tool`] returns the inner tool.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -97,7 +97,7 @@ impl Tool for DecoratedTool {
 /// # }
 /// ```
 pub trait ToolExt: Tool + Sized + 'static {
-    /// Puts a decorator around it.
+    /// Applies a decorator.
     fn with_decorator(self, decorator: impl Decorator + 'static) -> DecoratedTool {
         let definition = self.definition().clone();
         DecoratedTool {
@@ -107,24 +107,25 @@ pub trait ToolExt: Tool + Sized + 'static {
         }
     }
 
-    /// Describes it in other words.
+    /// Replaces the description.
     fn with_description(self, description: impl Into<String>) -> DecoratedTool {
         let mut definition = self.definition().clone();
         definition.description = description.into();
         redefined(self, definition)
     }
 
-    /// Adds a sentence after its description.
+    /// Appends a sentence to the description.
     fn with_note(self, note: impl AsRef<str>) -> DecoratedTool {
         let description = &self.definition().description;
-        let description = match description.is_empty() {
-            true => note.as_ref().to_owned(),
-            false => format!("{description} {}", note.as_ref()),
+        let description = if description.is_empty() {
+            note.as_ref().to_owned()
+        } else {
+            format!("{description} {}", note.as_ref())
         };
         self.with_description(description)
     }
 
-    /// Gives it another name. It is another tool then: both can be in one conversation.
+    /// Changes the name and the id, so that both tools can be in one conversation.
     fn with_name(self, name: impl Into<String>) -> DecoratedTool {
         let name = name.into();
         let mut definition = self.definition().clone();
@@ -133,40 +134,40 @@ pub trait ToolExt: Tool + Sized + 'static {
         redefined(self, definition)
     }
 
-    /// Makes its result the run's answer, unless it fails.
+    /// Ends the run with the result of this tool as its answer, unless it is an error.
     fn return_direct(self) -> DecoratedTool {
         self.with_decorator(ReturnDirect)
     }
 
-    /// Puts the artifacts of its results on the blackboard.
+    /// Adds the artifacts of its results to the blackboard.
     fn publish_artifacts(self) -> DecoratedTool {
         self.capture_artifacts(ArtifactCapture::to(BlackboardSink))
     }
 
-    /// Hands artifacts of its results to a sink. They stay in the results.
+    /// Passes the artifacts of its results to a sink. The results keep them.
     fn capture_artifacts(self, capture: ArtifactCapture) -> DecoratedTool {
         self.with_decorator(Capturing::new(capture))
     }
 
-    /// Runs it once in a loop; a second call is told that the result is in the history, with this advice.
+    /// Runs the tool once per loop. Later calls return a reference to the history and this advice.
     ///
-    /// For tools whose result stays in front of the model, such as one that loads instructions. A first call that failed does
-    /// not count. Outside a loop every call passes.
+    /// For tools whose result stays in the context of the model, such as one that loads instructions. Failed calls do not count.
+    /// Outside a loop, every call runs.
     fn one_shot_per_loop(self, advice: impl Into<String>) -> DecoratedTool {
         self.with_decorator(OneShot::new(advice.into()))
     }
 
-    /// Asks before each call.
+    /// Requires approval of each call.
     fn with_approval(self, approver: impl Approver + 'static) -> DecoratedTool {
-        self.with_decorator(Asking::new(approver))
+        self.with_decorator(ApprovalGate::new(approver))
     }
 
-    /// Ends a call that takes longer. It is told to stop, then dropped.
+    /// Cancels a call that takes longer, then drops it.
     fn with_timeout(self, timeout: Duration) -> DecoratedTool {
         self.with_decorator(Timeout(timeout))
     }
 
-    /// Looks at each result that is no error, and asks for another plan where `reason` gives one.
+    /// Adds the signal [`Signal::Replan`] to a successful result if `reason` returns a reason.
     fn replan_when(
         self,
         reason: impl Fn(&ToolResult, &ToolContext) -> Option<String> + Send + Sync + 'static,
@@ -217,7 +218,7 @@ impl Decorator for Timeout {
         answer.unwrap_or_else(|_| {
             context.cancel().cancel();
             let message = format!(
-                "the call took longer than {:?} and was ended; it may have taken effect",
+                "the call took longer than {:?} and was cancelled; it may have taken effect",
                 self.0
             );
             let error = Error::new(ErrorKind::Timeout, Phase::Execute, message);

@@ -1,60 +1,60 @@
-//! "The first time in this loop?"
+//! Memory of the keys that a loop has used.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::ToolContext;
 
-/// How many loops a memo remembers. One that is used longer ago counts as new, which costs a repetition.
+/// Loops in a memory. The least recently used loop is forgotten, which costs a repetition.
 const LOOPS_MAX: usize = 256;
 
-/// How many keys a memo remembers of one loop.
+/// Keys of one loop in a memory.
 const KEYS_MAX: usize = 1_024;
 
-/// Remembers what happened in a loop, by the loop's id in the context.
+/// A set of keys for each loop, identified by the loop id in the context.
 ///
-/// Outside a loop everything is the first time: nothing is ever locked away by mistake.
+/// Outside a loop, no key is stored, so that every use is the first.
 ///
 /// ```
 /// use toolwit_core::{LOOP_ID, LoopMemory, ToolContext};
 ///
-/// let memo = LoopMemory::new();
+/// let memory = LoopMemory::new();
 /// let context = ToolContext::new().with(LOOP_ID, "a");
-/// assert!(memo.first_time(&context, "rules"));
-/// assert!(!memo.first_time(&context, "rules"));
-/// assert!(memo.first_time(&ToolContext::new().with(LOOP_ID, "b"), "rules"));
+/// assert!(memory.insert(&context, "rules"));
+/// assert!(!memory.insert(&context, "rules"));
+/// assert!(memory.insert(&ToolContext::new().with(LOOP_ID, "b"), "rules"));
 /// ```
 #[derive(Debug, Default)]
 pub struct LoopMemory {
-    /// The loops, the one used longest ago first.
+    /// The loops, least recently used first.
     loops: Mutex<VecDeque<(String, HashSet<String>)>>,
 }
 
 impl LoopMemory {
-    /// Makes a memo that remembers nothing.
+    /// Creates an empty memory.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Tells whether this is the first time in the context's loop, and remembers it.
-    pub fn first_time(&self, context: &ToolContext, key: &str) -> bool {
-        let first = !self.is_known(context, key);
-        self.remember(context, key);
+    /// Adds the key in the current loop. Returns whether it was not there before.
+    pub fn insert(&self, context: &ToolContext, key: &str) -> bool {
+        let first = !self.contains(context, key);
+        self.store(context, key);
         first
     }
 
-    /// Tells whether the key was remembered in the context's loop.
+    /// Returns whether the key was added in the current loop.
     #[must_use]
-    pub fn is_known(&self, context: &ToolContext, key: &str) -> bool {
+    pub fn contains(&self, context: &ToolContext, key: &str) -> bool {
         let Some(id) = context.loop_id() else { return false };
         let loops = self.lock();
         let keys = loops.iter().find(|(known, _)| known == id);
         keys.is_some_and(|(_, keys)| keys.contains(key))
     }
 
-    /// Remembers the key in the context's loop.
-    pub fn remember(&self, context: &ToolContext, key: &str) {
+    /// Adds the key in the current loop.
+    fn store(&self, context: &ToolContext, key: &str) {
         let Some(id) = context.loop_id() else { return };
         let mut loops = self.lock();
         let at = loops.iter().position(|(known, _)| known == id);
@@ -93,9 +93,10 @@ mod tests {
         let made = NativeTool::new("skill", "", json!({"type": "object"}), move |_, _| {
             let broken = broken.load(Ordering::Relaxed);
             async move {
-                Ok(match broken {
-                    true => ToolResult::error("no such file"),
-                    false => ToolResult::text("the body"),
+                Ok(if broken {
+                    ToolResult::error("no such file")
+                } else {
+                    ToolResult::text("the body")
                 })
             }
         });
@@ -108,7 +109,7 @@ mod tests {
 
     // accept: 82
     #[tokio::test]
-    async fn the_second_call_in_a_loop_is_told_that_the_body_is_there() {
+    async fn second_call_in_a_loop_refers_to_the_history() {
         let skill = skill(Arc::default());
         assert_eq!(call(&skill, &in_loop("a")).await, "the body");
         let again = call(&skill, &in_loop("a")).await;
@@ -117,7 +118,7 @@ mod tests {
         assert_eq!(
             call(&skill, &in_loop("b")).await,
             "the body",
-            "another loop begins anew"
+            "another loop starts from scratch"
         );
         assert_eq!(call(&skill, &ToolContext::new()).await, "the body");
         assert_eq!(call(&skill, &ToolContext::new()).await, "the body", "no loop, no lock");
@@ -125,7 +126,7 @@ mod tests {
 
     // accept: 147
     #[tokio::test]
-    async fn a_first_call_that_failed_does_not_count() {
+    async fn failed_first_call_does_not_count() {
         let broken = Arc::new(AtomicBool::new(true));
         let skill = skill(broken.clone());
         assert_eq!(call(&skill, &in_loop("a")).await, "no such file");
@@ -135,15 +136,15 @@ mod tests {
 
     // accept: 83
     #[test]
-    fn a_memo_knows_each_key_of_each_loop_and_forgets_the_oldest_loop() {
-        let memo = LoopMemory::new();
-        assert!(memo.first_time(&in_loop("a"), "x") && memo.first_time(&in_loop("a"), "y"));
-        assert!(!memo.first_time(&in_loop("a"), "x"));
-        assert!(memo.first_time(&ToolContext::new(), "x") && memo.first_time(&ToolContext::new(), "x"));
+    fn memory_forgets_the_least_recently_used_loop() {
+        let memory = LoopMemory::new();
+        assert!(memory.insert(&in_loop("a"), "x") && memory.insert(&in_loop("a"), "y"));
+        assert!(!memory.insert(&in_loop("a"), "x"));
+        assert!(memory.insert(&ToolContext::new(), "x") && memory.insert(&ToolContext::new(), "x"));
         for other in 0..LOOPS_MAX {
-            memo.first_time(&in_loop(&format!("other-{other}")), "x");
+            memory.insert(&in_loop(&format!("other-{other}")), "x");
         }
-        assert!(memo.first_time(&in_loop("a"), "x"), "it was used longest ago");
-        assert_eq!(memo.lock().len(), LOOPS_MAX);
+        assert!(memory.insert(&in_loop("a"), "x"), "it was used longest ago");
+        assert_eq!(memory.lock().len(), LOOPS_MAX);
     }
 }

@@ -8,11 +8,11 @@ use super::decorator::Decorator;
 use super::loop_memory::LoopMemory;
 use crate::{Arguments, Tool, ToolContext, ToolError, ToolResult};
 
-/// Lets a tool run once in a loop.
+/// A decorator that runs a tool once per loop.
 pub(super) struct OneShot {
     advice: String,
-    memo: LoopMemory,
-    /// Two calls in one response run one after the other, so that the second knows what came of the first.
+    memory: LoopMemory,
+    /// Calls of one response run sequentially, so that the second sees the outcome of the first.
     group: u64,
 }
 
@@ -23,7 +23,7 @@ impl OneShot {
     pub(super) fn new(advice: String) -> Self {
         Self {
             advice,
-            memo: LoopMemory::new(),
+            memory: LoopMemory::new(),
             group: GROUPS.fetch_sub(1, Ordering::Relaxed),
         }
     }
@@ -39,7 +39,7 @@ impl Decorator for OneShot {
     ) -> Result<ToolResult, ToolError> {
         let definition = tool.definition();
         let key = definition.id.as_str();
-        if self.memo.is_known(context, key) {
+        if self.memory.contains(context, key) {
             return Ok(ToolResult::text(format!(
                 "ALREADY LOADED. The body of '{}' was returned earlier in this turn: read it in your conversation history \
                  above. Do not call this tool again.\n{}",
@@ -49,7 +49,7 @@ impl Decorator for OneShot {
         }
         let result = tool.call(arguments, context).await?;
         if !result.is_error() {
-            self.memo.remember(context, key);
+            self.memory.insert(context, key);
         }
         Ok(result)
     }

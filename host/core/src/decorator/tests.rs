@@ -26,7 +26,7 @@ async fn call(tool: &dyn Tool, context: &ToolContext) -> ToolResult {
 
 // accept: 78, accept: 148
 #[tokio::test]
-async fn a_description_and_a_note_give_copies_that_are_else_the_same() {
+async fn description_and_note_change_nothing_else() {
     let original: Arc<dyn Tool> = Arc::new(tool("calculator", |_| ToolResult::text("42")));
     let noted = original.clone().with_note("Use this for large numbers.");
     assert_eq!(
@@ -44,7 +44,7 @@ async fn a_description_and_a_note_give_copies_that_are_else_the_same() {
 
 // accept: 78
 #[test]
-fn a_tool_under_another_name_is_another_tool() {
+fn renamed_tool_is_another_tool() {
     let renamed = tool("add", |_| ToolResult::text("")).with_name("calc_add");
     assert_eq!(renamed.definition().name(), "calc_add");
     assert_ne!(renamed.definition().id, ToolId::native("add"));
@@ -53,7 +53,7 @@ fn a_tool_under_another_name_is_another_tool() {
 
 // accept: 27, accept: 80, accept: 87
 #[tokio::test]
-async fn decorators_are_taken_off_one_by_one_and_pass_the_context_on() {
+async fn decorators_pass_the_context_and_expose_the_inner_tool() {
     let inner: Arc<dyn Tool> = Arc::new(tool("who", |context| {
         ToolResult::text(context.text("tenant").unwrap_or("nobody"))
     }));
@@ -77,7 +77,7 @@ async fn decorators_are_taken_off_one_by_one_and_pass_the_context_on() {
 
 // accept: 147
 #[tokio::test]
-async fn replanning_looks_at_results_that_are_no_errors() {
+async fn replan_when_ignores_errors() {
     let full =
         |result: &ToolResult, _: &ToolContext| (result.for_llm == "none").then(|| "nothing was found".to_owned());
     let found = tool("find", |_| ToolResult::text("two")).replan_when(full);
@@ -91,9 +91,9 @@ async fn replanning_looks_at_results_that_are_no_errors() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_takes_too_long_is_told_to_stop_and_ended() {
-    let heard = Arc::new(Mutex::new(None));
-    let token = heard.clone();
+async fn call_over_its_timeout_is_cancelled_and_dropped() {
+    let received = Arc::new(Mutex::new(None));
+    let token = received.clone();
     let slow = NativeTool::new("slow", "", json!({"type": "object"}), move |_, context| {
         *token.lock().unwrap() = Some(context.cancel().clone());
         std::future::pending::<Result<ToolResult, ToolError>>()
@@ -103,7 +103,7 @@ async fn a_call_that_takes_too_long_is_told_to_stop_and_ended() {
     let error = slow.call(Arguments::new(), &context).await.unwrap_err();
     assert_eq!(error.report().kind, ErrorKind::Timeout);
     assert!(error.to_string().contains("may have taken effect"));
-    assert!(heard.lock().unwrap().as_ref().unwrap().is_cancelled());
+    assert!(received.lock().unwrap().as_ref().unwrap().is_cancelled());
     assert!(!context.cancel().is_cancelled(), "only this call is ended");
     let quick = tool("quick", |_| ToolResult::text("ok")).with_timeout(Duration::from_secs(5));
     assert_eq!(call(&quick, &context).await.for_llm, "ok");
@@ -111,7 +111,7 @@ async fn a_call_that_takes_too_long_is_told_to_stop_and_ended() {
 
 // accept: 80
 #[tokio::test]
-async fn publishing_puts_artifacts_on_the_blackboard_and_leaves_them_in_the_result() {
+async fn published_artifacts_are_on_the_blackboard_and_in_the_result() {
     let found = tool("find", |_| {
         ToolResult::text("found").with_artifact(Artifact::new("Page", json!({"score": 1})))
     });
@@ -124,14 +124,14 @@ async fn publishing_puts_artifacts_on_the_blackboard_and_leaves_them_in_the_resu
 
 // accept: 80
 #[tokio::test]
-async fn a_sink_that_refuses_is_told_and_the_result_stays() {
+async fn error_of_a_sink_is_appended_to_the_result() {
     let found = tool("find", |_| {
         ToolResult::text("found").with_artifact(Artifact::new("Page", json!(1)))
     });
     let result = call(&found.publish_artifacts(), &ToolContext::new()).await;
     assert!(!result.is_error());
     assert!(
-        result.for_llm.starts_with("found\n[an artifact was not kept: "),
+        result.for_llm.starts_with("found\n[an artifact was not stored: "),
         "{}",
         result.for_llm
     );

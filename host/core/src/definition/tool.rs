@@ -1,4 +1,4 @@
-//! What every tool is.
+//! The trait of all tools.
 
 use std::sync::Arc;
 
@@ -10,47 +10,46 @@ use crate::{ToolContext, ToolDefinition, ToolError, ToolFacade, ToolResult};
 /// The arguments of a call, by parameter name.
 pub type Arguments = Map<String, Value>;
 
-/// Something that a model can call: a function of a plugin, a method of a live entity, or Rust code.
+/// A callable with a definition: a function of a plugin, a method of an entity, or Rust code.
 ///
-/// A tool holds no conversation: all that belongs to a call travels in the [`ToolContext`].
+/// A tool does not belong to a conversation. Everything that belongs to one call is in its [`ToolContext`].
 #[async_trait]
 pub trait Tool: Send + Sync {
-    /// What is told about it. It never changes during the life of the tool.
+    /// Returns the definition. It is the same for the lifetime of the tool.
     fn definition(&self) -> &ToolDefinition;
 
     /// Runs the tool.
     ///
-    /// The tool itself checks the arguments against its schema. A tool that ran and failed answers with
-    /// [`ToolResult::error`]; a call that could not be made is an error.
+    /// The tool validates the arguments against its schema. A tool that ran and failed returns [`ToolResult::error`]; a call
+    /// that could not run returns a [`ToolError`].
     ///
     /// # Errors
     /// [`ToolError::Model`] when other arguments, or another tool, may help; [`ToolError::Operator`] when they cannot.
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError>;
 
-    /// The tool that this one decorates, so that strategies recognise what is behind a decorator.
+    /// Returns the tool that this one decorates, so that strategies recognise it behind its decorators.
     fn decorated_tool(&self) -> Option<&Arc<dyn Tool>> {
         None
     }
 
-    /// What the tool opens into, if it is one that stands for others. A decorator answers for what it decorates.
+    /// Returns the facade, if a call reveals further tools. A decorator returns that of the tool that it decorates.
     fn facade(&self) -> Option<&dyn ToolFacade> {
         self.decorated_tool()?.facade()
     }
 
-    /// Whether a loop of its own runs behind it, whose artifacts are a nested agent's. A decorator answers for what it decorates.
+    /// Returns whether the tool runs an agent loop of its own, so that its artifacts are those of a nested agent.
     fn is_agent(&self) -> bool {
         self.decorated_tool().is_some_and(|tool| tool.is_agent())
     }
 
-    /// Whether it may want to call other tools of the conversation. One that says so finds them in its
-    /// [context](ToolContext::tools).
+    /// Returns whether the tool may call other tools of the conversation. If so, its [context](ToolContext::tools) holds them.
     fn calls_tools(&self) -> bool {
         self.decorated_tool().is_some_and(|tool| tool.calls_tools())
     }
 
-    /// Whether calls of this tool and another of the same group must run one after the other, in call order.
+    /// Returns the group whose calls must run sequentially, in call order.
     ///
-    /// Tools that share a live instance return the same number; `None` may run beside anything.
+    /// Tools that share a live instance return the same number. Calls of a tool without a group may run concurrently with any other.
     fn serial_group(&self) -> Option<u64> {
         None
     }
@@ -88,7 +87,7 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
     }
 }
 
-/// Returns a tool and, one by one, those that it decorates, the outermost first.
+/// Iterates over a tool and the tools that it decorates, outermost first.
 pub fn decorator_chain(tool: &Arc<dyn Tool>) -> impl Iterator<Item = &Arc<dyn Tool>> {
     std::iter::successors(Some(tool), |tool| tool.decorated_tool())
 }

@@ -1,4 +1,4 @@
-//! What is told about a tool before it is called.
+//! The definition of a tool, which a model reads before it calls the tool.
 
 use std::sync::Arc;
 
@@ -10,26 +10,26 @@ use serde_json::Value;
 use crate::ToolId;
 use crate::native::schema_of;
 
-/// Describes a tool: who it is, what it is for, what goes in and what comes out.
+/// The identity, names, description and schemas of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolDefinition {
     /// The canonical identity.
     pub id: ToolId,
-    /// Names that a conversation may give it, the best one first. A [`ToolSet`](crate::ToolSet) picks one.
+    /// Candidate names, the preferred one first. A [`ToolSet`](crate::ToolSet) picks one.
     pub names: Vec<String>,
-    /// What the model reads to decide on a call.
+    /// The description, from which the model decides whether to call the tool.
     pub description: String,
-    /// The group of tools that it opens with, in a facade that sorts its tools.
+    /// The category of the tool, in a facade that reveals its tools by category.
     pub category: Option<String>,
-    /// JSON Schema of the arguments, always of an object.
+    /// JSON Schema of the arguments; its type is always `object`.
     pub input_schema: Arc<Value>,
-    /// JSON Schema of the result, where it is known.
+    /// JSON Schema of the result, if it is known.
     pub output_schema: Option<Arc<Value>>,
 }
 
 impl ToolDefinition {
-    /// Describes a tool whose result has no known shape.
+    /// Creates a definition without category and output schema.
     #[must_use]
     pub fn new(id: ToolId, name: impl Into<String>, description: impl Into<String>, input_schema: Value) -> Self {
         Self {
@@ -42,41 +42,41 @@ impl ToolDefinition {
         }
     }
 
-    /// Describes a tool that takes its arguments as a Rust type; the input schema is derived from `In`.
+    /// Creates a definition whose input schema is derived from the Rust type `In`.
     #[must_use]
     pub fn typed<In: JsonSchema>(id: ToolId, name: impl Into<String>, description: impl Into<String>) -> Self {
         Self::new(id, name, description, schema_of::<In>())
     }
 
-    /// Adds a longer name for when the ones before it are taken.
+    /// Adds a name for conversations in which the names before it are taken.
     #[must_use]
     pub fn or_named(mut self, name: impl Into<String>) -> Self {
         self.names.push(name.into());
         self
     }
 
-    /// Sets the group of tools that it opens with, in a facade that sorts its tools.
+    /// Sets the category.
     #[must_use]
     pub fn with_category(mut self, category: impl Into<String>) -> Self {
         self.category = Some(category.into());
         self
     }
 
-    /// Adds the shape of the result.
+    /// Sets the JSON Schema of the result.
     #[must_use]
     pub fn with_output_schema(mut self, schema: Value) -> Self {
         self.output_schema = Some(Arc::new(schema));
         self
     }
 
-    /// Returns the name that it would like best.
+    /// Returns the preferred name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.names.first().map_or(self.id.as_str(), String::as_str)
     }
 }
 
-/// Written as `{"id", "name", "description", "input_schema", "output_schema"}`, under the name that it would like best.
+/// Serialises as `{"id", "name", "description", "input_schema", "output_schema"}`, with the preferred name.
 impl Serialize for ToolDefinition {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct("ToolDefinition", 5)?;
@@ -89,7 +89,7 @@ impl Serialize for ToolDefinition {
     }
 }
 
-/// Read as it is written; the other names that it would take are lost.
+/// Deserialises the same form; it has only one name.
 impl<'de> Deserialize<'de> for ToolDefinition {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]

@@ -1,40 +1,40 @@
-//! Tools that open into others.
+//! Facades: tools that reveal further tools when they are called.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::{Arguments, Tool, ToolContext};
 
-/// What stands behind a tool that opens into others: a facade.
+/// A tool that reveals further tools when it is called.
 ///
-/// A call of the facade gives a result with [`RevealedTools`]; what is here lets the loop know about the inner tools before that,
-/// and make them again without a call.
+/// A call returns a result with [`RevealedTools`]. This trait gives the loop access to the inner tools before a call, and
+/// restores them without one.
 pub trait ToolFacade: Send + Sync {
-    /// Returns the tools that are inside whatever the arguments are; none where they are made for each call.
+    /// Returns the inner tools that do not depend on the arguments; empty if each call creates them.
     fn folded(&self) -> &[Arc<dyn Tool>];
 
-    /// Whether only the inner tools can be called from the moment when they are open until the turn ends.
+    /// Returns whether, once revealed, only the inner tools can be called until the turn ends.
     fn is_exclusive(&self) -> bool {
         false
     }
 
-    /// Makes the tools that a call with these arguments opened, for a conversation that goes on in another process. `None`
-    /// where only a call can make them.
+    /// Restores the tools that a call with these arguments revealed, for a conversation that continues in another process.
+    /// Returns `None` if only a call can create them.
     fn reopen(&self, arguments: &Arguments, context: &ToolContext) -> Option<RevealedTools>;
 }
 
-/// The tools into which a facade opened.
+/// The tools that a call of a facade revealed.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct RevealedTools {
-    /// The inner tools; a facade may be among them.
+    /// The inner tools, which may include facades.
     pub tools: Vec<Arc<dyn Tool>>,
-    /// How the tools go together, in the author's words.
+    /// How to combine the tools, as described by their author.
     pub usage_notes: Option<Arc<str>>,
 }
 
 impl RevealedTools {
-    /// Takes the inner tools.
+    /// Creates a list without usage notes.
     #[must_use]
     pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
         Self {
@@ -43,7 +43,7 @@ impl RevealedTools {
         }
     }
 
-    /// Adds how the tools go together.
+    /// Adds a description of how to combine the tools.
     #[must_use]
     pub fn with_usage_notes(mut self, notes: impl Into<Arc<str>>) -> Self {
         self.usage_notes = Some(notes.into());

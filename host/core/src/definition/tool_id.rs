@@ -5,16 +5,23 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Identifies a tool everywhere but in front of the model: in files, grants, traces and health.
+/// The canonical identity of a tool in files, grants, traces and health data. The model never sees it.
 ///
-/// `plugin/interface@version#func` for a plugin's function, `plugin#func` for one that its world exports directly,
-/// `native#name` for a tool written in Rust, `host#name` for one of the host's own. A method bound to a live entity ends
-/// with the entity's id in parentheses, a tool that was renamed with ` as ` and its new name. The function is written as WIT writes it: `[method]customer.get-average-spend`.
+/// | form | tool |
+/// |---|---|
+/// | `plugin/interface@version#func` | a function of a plugin's interface |
+/// | `plugin#func` | a function that the world of a plugin exports directly |
+/// | `native#name` | a tool written in Rust |
+/// | `host#name` | a tool of the host |
+/// | `…#func(id)` | a method bound to a live entity |
+/// | `… as name` | a tool under another name |
+///
+/// Functions have their WIT names: `[method]customer.get-average-spend`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ToolId(Arc<str>);
 
 impl ToolId {
-    /// Names a function of a plugin.
+    /// Returns the id of a function of a plugin.
     #[must_use]
     pub fn plugin(plugin: &str, interface: Option<&str>, function: &str) -> Self {
         match interface {
@@ -23,31 +30,31 @@ impl ToolId {
         }
     }
 
-    /// Names a tool that is written in Rust.
+    /// Returns the id of a tool that is written in Rust.
     #[must_use]
     pub fn native(name: &str) -> Self {
         Self(format!("native#{name}").into())
     }
 
-    /// Names a tool that the host itself offers.
+    /// Returns the id of a tool of the host.
     #[must_use]
     pub fn host(name: &str) -> Self {
         Self(format!("host#{name}").into())
     }
 
-    /// Names this method bound to one live entity.
+    /// Returns the id of this method bound to one live entity.
     #[must_use]
     pub fn bound_to(&self, entity: &str) -> Self {
         Self(format!("{}({entity})", self.0).into())
     }
 
-    /// Names this tool under a name that somebody gave it.
+    /// Returns the id of this tool under another name.
     #[must_use]
     pub fn named(&self, name: &str) -> Self {
         Self(format!("{} as {name}", self.0).into())
     }
 
-    /// Names the method without the entity that it is bound to.
+    /// Returns the id of the method without the entity that it is bound to.
     #[must_use]
     pub fn unbound(&self) -> Self {
         let function = self.0.find('#').unwrap_or(0);
@@ -57,7 +64,7 @@ impl ToolId {
         }
     }
 
-    /// Names this tool as one inside a facade: `native#query` in `native#db` is `native#db/query`.
+    /// Returns the id of this tool inside a facade: `native#query` in `native#db` is `native#db/query`.
     #[must_use]
     pub fn within(&self, facade: &Self) -> Self {
         let (owner, name) = self.0.split_once('#').unwrap_or(("native", &self.0));
@@ -65,38 +72,39 @@ impl ToolId {
         Self(format!("{owner}#{facade}/{name}").into())
     }
 
-    /// Names an interface of a plugin as a whole.
+    /// Returns the id of an interface of a plugin.
     #[must_use]
     pub fn interface(plugin: &str, interface: &str) -> Self {
         Self(format!("{plugin}/{interface}").into())
     }
 
-    /// Returns the interface of a plugin's function as an identity: `plugin/interface@version`; none for all others.
+    /// Returns the interface part of a plugin's function, `plugin/interface@version`, and `None` for all other tools.
     #[must_use]
     pub fn interface_of(&self) -> Option<&str> {
         let (interface, _) = self.0.split_once('#')?;
         interface.contains('/').then_some(interface)
     }
 
-    /// Returns the name of the plugin whose tool it is; `native` or `host` for a tool that is no plugin's.
+    /// Returns the name of the plugin, or `native` or `host`.
     #[must_use]
     pub fn owner(&self) -> &str {
         self.0.split(['/', '#']).next().unwrap_or(&self.0)
     }
 
-    /// Tells whether this is a tool written in Rust.
+    /// Returns whether the tool is written in Rust.
     #[must_use]
     pub fn is_native(&self) -> bool {
         self.0.starts_with("native#")
     }
 
-    /// Tells whether this is a tool of the host itself.
+    /// Returns whether the tool belongs to the host.
     #[must_use]
     pub fn is_host(&self) -> bool {
         self.0.starts_with("host#")
     }
 
-    /// Reads an identity that somebody wrote. Nothing is checked: one that no tool has is found nowhere.
+    /// Creates an id from text without validation: an invalid id matches no tool.
+    #[must_use]
     pub fn from_text(text: &str) -> Self {
         Self(text.into())
     }

@@ -10,12 +10,12 @@ use crate::text::{HASH_DIGITS, short_hash};
 /// The longest name that every provider accepts, in bytes.
 pub const NAME_BYTES_MAX: usize = 64;
 
-/// A name that any model may be shown: `^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`.
+/// A tool name that every provider accepts: `^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ToolName(Arc<str>);
 
 impl ToolName {
-    /// Takes a name as it stands, or refuses it.
+    /// Parses a name; `None` if it does not match the pattern.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         let mut bytes = name.bytes();
@@ -25,16 +25,16 @@ impl ToolName {
         fits.then(|| Self(name.into()))
     }
 
-    /// Makes a valid name of any text: other characters become `_`, a leading digit gets one before it.
+    /// Converts text to a valid name: invalid characters become `_`, and a leading digit or `-` gets `_` before it.
     ///
-    /// Returns `None` when the result would be too long, or would hold nothing of the text.
+    /// Returns `None` if the result would be too long, or if the text has no letters or digits.
     #[must_use]
     pub fn sanitised(text: &str) -> Option<Self> {
         Self::parse(&sanitise(text)?)
     }
 
-    /// Makes a name of any text that no other identity shares: cut in the middle where it is too long, and ended with
-    /// six hex digits of the identity's hash.
+    /// Converts text to a name that is unique to an identity: shortened in the middle if it is too long, with six hex digits of
+    /// the hash of the identity as suffix.
     #[must_use]
     pub fn hashed(text: &str, identity: &str) -> Self {
         let hash = short_hash(identity);
@@ -72,11 +72,11 @@ impl Serialize for ToolName {
 impl<'de> Deserialize<'de> for ToolName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Self::parse(&text).ok_or_else(|| de::Error::custom("no tool can have this name"))
+        Self::parse(&text).ok_or_else(|| de::Error::custom("invalid tool name"))
     }
 }
 
-/// Replaces what a name may not hold; the result is ASCII. `None` when nothing of the text remains.
+/// Replaces invalid characters; the result is ASCII. `None` if the text has no letters or digits.
 fn sanitise(text: &str) -> Option<String> {
     let mut clean: String = text
         .chars()
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_outside_the_pattern_are_refused() {
+    fn names_that_do_not_match_the_pattern_are_rejected() {
         assert!(ToolName::parse("search_customer").is_some());
         for bad in ["", "1st", "-x", "a b", "a.b", "é", &"x".repeat(65)] {
             assert!(ToolName::parse(bad).is_none(), "{bad:?}");
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_is_cut_in_the_middle_and_keeps_both_ends() {
+    fn long_names_are_shortened_in_the_middle() {
         let name = ToolName::hashed(&format!("begin_{}_end", "x".repeat(200)), "p/i#f");
         assert_eq!(name.as_str().len(), NAME_BYTES_MAX);
         assert!(name.as_str().starts_with("begin_"));
@@ -122,7 +122,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_text_gives_a_valid_name(text in ".{0,200}", identity in ".{0,40}") {
+        fn any_text_converts_to_a_valid_name(text in ".{0,200}", identity in ".{0,40}") {
             let name = ToolName::hashed(&text, &identity);
             prop_assert_eq!(ToolName::parse(name.as_str()), Some(name.clone()));
             if let Some(name) = ToolName::sanitised(&text) {

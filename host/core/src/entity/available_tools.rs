@@ -1,44 +1,44 @@
-//! The tools that an entity's JSON lists.
+//! The list of tools in an entity's JSON.
 
 use serde_json::{Value, json};
 
 use crate::{ToolName, ToolProvider, ToolResult};
 
-/// The property of an entity's JSON that lists its tools by name: `{"type": "customer", "id": "c-123", "available_tools": […]}`.
+/// The property of an entity's JSON that lists the names of its tools: `{"type": "customer", "id": "c-123", "available_tools": […]}`.
 pub const AVAILABLE_TOOLS: &str = "available_tools";
 
-/// Writes into a result the names under which its entities' tools can be called.
+/// Replaces the tool names that a result lists for its entities with the names that the tool set assigned.
 ///
-/// Whoever makes a result can only guess: a name may be another tool's already. So each list under [`AVAILABLE_TOOLS`] in an
-/// object whose `type` and `id` are those of a provider of the result becomes what `names_of` says about that provider, and
-/// goes when there is nothing to say. Lists in other objects stay as they are.
+/// The author of a result cannot know these names. In each object whose `type` and `id` match a provider of the result, the list
+/// under [`AVAILABLE_TOOLS`] becomes the return value of `names_of` for that provider. Empty lists are removed. Lists in other
+/// objects do not change.
 pub fn name_available_tools(result: &mut ToolResult, names_of: impl FnMut(&dyn ToolProvider) -> Vec<ToolName>) {
     if result.providers.is_empty() {
         return;
     }
     let providers = std::mem::take(&mut result.providers);
-    let mut listed = Listed::new(providers.iter().map(AsRef::as_ref), names_of);
+    let mut listed = ProviderNames::new(providers.iter().map(AsRef::as_ref), names_of);
     result.rewrite_value(|value| listed.write_into(value));
     result.providers = providers;
 }
 
-/// What is to be listed for each provider of a result.
-struct Listed(Vec<Entry>);
+/// The tool names of each provider of a result.
+struct ProviderNames(Vec<NamedProvider>);
 
-struct Entry {
+struct NamedProvider {
     prefix: String,
-    /// `None` for the form that serves every entity of its type.
+    /// `None` if the provider serves every entity of its type.
     id: Option<String>,
     names: Vec<ToolName>,
     used: bool,
 }
 
-impl Listed {
+impl ProviderNames {
     fn new<'p>(
         providers: impl Iterator<Item = &'p (dyn ToolProvider + 'p)>,
         mut names_of: impl FnMut(&dyn ToolProvider) -> Vec<ToolName>,
     ) -> Self {
-        let entries = providers.map(|provider| Entry {
+        let entries = providers.map(|provider| NamedProvider {
             prefix: provider.prefix().to_owned(),
             id: provider.instance_id(),
             names: names_of(provider),
@@ -47,7 +47,7 @@ impl Listed {
         Self(entries.collect())
     }
 
-    /// Replaces the lists in a value. Returns whether there was one to replace.
+    /// Replaces the lists in a value. Returns whether the value changed.
     fn write_into(&mut self, value: &mut Value) -> bool {
         match value {
             Value::Array(items) => items.iter_mut().fold(false, |any, item| self.write_into(item) | any),
@@ -56,9 +56,10 @@ impl Listed {
                 if fields.contains_key(AVAILABLE_TOOLS)
                     && let Some(names) = self.names_for(fields.get("type"), fields.get("id"))
                 {
-                    match names.is_empty() {
-                        true => drop(fields.shift_remove(AVAILABLE_TOOLS)),
-                        false => drop(fields.insert(AVAILABLE_TOOLS.to_owned(), json!(names))),
+                    if names.is_empty() {
+                        fields.shift_remove(AVAILABLE_TOOLS);
+                    } else {
+                        fields.insert(AVAILABLE_TOOLS.to_owned(), json!(names));
                     }
                     changed = true;
                 }
@@ -70,11 +71,12 @@ impl Listed {
         }
     }
 
-    /// Finds the provider that an object stands for. Where a plugin has two types of one name, both with this id, they are
-    /// taken in the order in which they were found.
+    /// Returns the names of the provider that an object represents. If several providers match, they are used in their order in
+    /// the result.
     fn names_for(&mut self, prefix: Option<&Value>, id: Option<&Value>) -> Option<&[ToolName]> {
         let (prefix, id) = (prefix?.as_str()?, id.and_then(Value::as_str));
-        let is_it = |entry: &&mut Entry| entry.prefix == prefix && (entry.id.is_none() || entry.id.as_deref() == id);
+        let is_it =
+            |entry: &&mut NamedProvider| entry.prefix == prefix && (entry.id.is_none() || entry.id.as_deref() == id);
         let mut fitting: Vec<_> = self.0.iter_mut().filter(is_it).collect();
         fitting.sort_by_key(|entry| (entry.used, entry.id.is_none()));
         let entry = fitting.into_iter().next()?;
@@ -101,7 +103,7 @@ mod tests {
 
     // accept: 39
     #[test]
-    fn each_entity_lists_the_names_that_its_tools_were_given() {
+    fn each_entity_lists_the_assigned_names_of_its_tools() {
         let object = |id: &str, list: Value| json!({"type": "customer", "id": id, "available_tools": list, "n": 1});
         let guessed = json!({"found": [object("a", json!(["x"])), object("b", json!(["x"]))]});
         let mut result = ToolResult::value(guessed)
@@ -118,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_tools_that_did_not_come_in_is_taken_away() {
+    fn empty_lists_are_removed() {
         let mut result = ToolResult::text(r#"{"type":"customer","id":"a","available_tools":["x"]}"#);
         result = result.with_provider(customer("a"));
         name_available_tools(&mut result, |_| Vec::new());
@@ -126,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_entity_of_the_result_stays_as_it_is() {
+    fn other_objects_do_not_change() {
         let text = r#"[{"type": "order", "id": "a", "available_tools": ["y"]}, {"available_tools": 3}, "text"]"#;
         let mut result = ToolResult::text(text).with_provider(customer("a"));
         name_available_tools(&mut result, |_| vec![name("x")]);

@@ -1,4 +1,4 @@
-//! The methods of a Rust type, known before there is an object.
+//! The methods of a Rust type, without an object.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ type Bind<T> = dyn Fn(Arc<T>, ToolId, Vec<String>) -> Result<NativeTool, Error> 
 
 /// The methods of a Rust type whose objects are entities.
 ///
-/// They are described once; [`entity`](Self::entity) binds them to an object. Where tools are to be declared before there is an
-/// object, as in chaining, this is what knows them.
+/// They are defined once, and [`entity`](Self::entity) binds them to an object. Their definitions are available before an object
+/// exists, which chaining needs.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -45,7 +45,7 @@ struct Method<T> {
 }
 
 impl<T: Send + Sync + 'static> EntityMethods<T> {
-    /// Begins a type; tool names start with `prefix`.
+    /// Creates an empty list; tool names start with `prefix`.
     #[must_use]
     pub fn new(prefix: impl Into<String>) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
         }
     }
 
-    /// Takes the methods of a type that are marked with `#[tool]`, under the type's own prefix.
+    /// Creates the list from a type with the attribute `#[tool]`, with its prefix.
     ///
     /// # Errors
     /// As [`ToolMethod::bound_to`](crate::ToolMethod::bound_to).
@@ -64,7 +64,7 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
     {
         let mut entity = Self::new(T::prefix());
         for method in T::tool_methods() {
-            let definition = entity.described(&method);
+            let definition = entity.definition_of(&method);
             InputValidator::of(&definition)?;
             entity.methods.push(Method {
                 name: method.name().to_owned(),
@@ -75,18 +75,18 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
         Ok(entity)
     }
 
-    fn described(&self, method: &ToolMethod<T>) -> ToolDefinition {
+    fn definition_of(&self, method: &ToolMethod<T>) -> ToolDefinition {
         let (id, name) = self.identity(method.name());
         method.definition(id, vec![name])
     }
 
-    /// Names a method that is bound to no object yet.
+    /// Returns the id and the name of a method that is not bound to an object.
     fn identity(&self, method: &str) -> (ToolId, String) {
         let id = ToolId::native(&format!("{}.{method}", self.prefix));
         (id, format!("{}_{method}", self.prefix))
     }
 
-    /// Adds a method; it gets the object, its own arguments and the context.
+    /// Adds a method, which receives the object, its arguments and the context.
     ///
     /// # Errors
     /// As [`NativeTool::typed`].
@@ -122,22 +122,22 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
         Ok(self)
     }
 
-    /// Returns the type's name in tool names.
+    /// Returns the prefix of tool names.
     #[must_use]
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// Returns what is told about the methods, bound to no object.
+    /// Returns the definitions of the methods, which are not bound to an object.
     #[must_use]
     pub fn definitions(&self) -> Vec<ToolDefinition> {
         self.methods.iter().map(|method| method.definition.clone()).collect()
     }
 
-    /// Makes an entity of an object: its methods, under names that hold the id.
+    /// Binds the methods to an object, with names that contain the id.
     ///
     /// # Errors
-    /// None in practice: the schemas were checked when the methods were added.
+    /// Never in practice: the schemas were validated when the methods were added.
     pub fn entity(&self, id: impl Into<String>, object: Arc<T>) -> Result<NativeEntity<T>, Error> {
         let mut entity = NativeEntity::new(&self.prefix, object.clone()).with_id(id);
         for method in &self.methods {

@@ -1,4 +1,4 @@
-//! A Rust object whose methods are tools.
+//! Entities written in Rust.
 
 use std::any::Any;
 use std::future::Future;
@@ -13,16 +13,16 @@ use crate::{Error, NativeTool, Rebinding, Tool, ToolContext, ToolId, ToolMethods
 
 use crate::text::snake_case;
 
-/// How many objects without an id are numbered in a conversation before their names take a hash.
+/// Candidate numbers for the names of objects without an id. Beyond them, names get a hash.
 const NUMBERED_MAX: usize = 16;
 
-/// Counts objects without an id, so that two of them are never taken for one.
+/// The next number for an object without an id, so that two such objects are never the same entity.
 static UNNAMED: AtomicU64 = AtomicU64::new(1);
 
-/// A live Rust object that brings its methods into the conversation when a tool returns it.
+/// A Rust object whose methods become tools of the conversation when a call returns it.
 ///
-/// The tools hold the object itself, so that what one call changes the next one sees. What the methods need besides, such as
-/// a database, the tool that makes the object puts into it.
+/// The tools share the object, so that a call sees the changes of earlier calls. Dependencies of the methods, such as a
+/// database, are fields of the object.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -49,7 +49,7 @@ pub struct NativeEntity<T> {
 }
 
 impl<T: Send + Sync + 'static> NativeEntity<T> {
-    /// Takes an object; tool names start with `prefix`.
+    /// Creates an entity without methods; tool names start with `prefix`.
     #[must_use]
     pub fn new(prefix: impl Into<String>, object: Arc<T>) -> Self {
         Self {
@@ -62,7 +62,7 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
         }
     }
 
-    /// Takes an object; tool names start with its type's name.
+    /// Creates an entity without methods; tool names start with the name of the type.
     #[must_use]
     pub fn of(object: Arc<T>) -> Self {
         let path = std::any::type_name::<T>();
@@ -71,21 +71,21 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
         Self::new(snake_case(name), object)
     }
 
-    /// Says which object of its type it is. Goes before the methods, whose names hold the id.
+    /// Sets the id. Call it before [`method`](Self::method), because tool names contain the id.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// Binds the newest object when one with this id is returned again, in place of the one that is there.
+    /// Makes the tools use the newest object after one with this id is returned again.
     #[must_use]
     pub fn latest_wins(mut self) -> Self {
         self.rebinding = Rebinding::Latest;
         self
     }
 
-    /// Adds a method; it gets the object, its own arguments and the context.
+    /// Adds a method, which receives the object, its arguments and the context.
     ///
     /// # Errors
     /// As [`NativeTool::typed`].
@@ -113,7 +113,7 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
         Ok(self)
     }
 
-    /// Takes an object whose methods are marked with `#[tool]`, under its type's prefix and its own id.
+    /// Creates an entity from an object whose type has the attribute `#[tool]`, with its prefix, id and methods.
     ///
     /// # Errors
     /// As [`ToolMethod::bound_to`](crate::ToolMethod::bound_to).
@@ -142,8 +142,8 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
         self.tools.push(tool);
     }
 
-    /// An object without an id gets the first number that is free in the conversation, so that names stay the same from
-    /// one process to the next.
+    /// Returns candidate names. An object without an id gets the first number that is free in the conversation, so that names are
+    /// the same in every process.
     pub(super) fn tool_names(&self, method: &str) -> Vec<String> {
         match &self.id {
             Some(id) => entity_tool_names(&self.prefix, id, method),
@@ -201,7 +201,7 @@ mod tests {
 
     // accept: 28
     #[test]
-    fn the_prefix_is_the_type_unless_it_is_given() {
+    fn prefix_is_the_type_name_by_default() {
         assert_eq!(NativeEntity::of(Arc::new(ShoppingCart)).prefix(), "shoppingcart");
         assert_eq!(
             NativeEntity::of(Arc::new(std::sync::Mutex::new(Some(1)))).prefix(),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_without_an_id_are_numbered_and_never_one() {
+    fn objects_without_an_id_are_numbered_and_distinct() {
         let entities: Vec<_> = (0..3)
             .map(|_| cart(NativeEntity::new("cart", Arc::new(ShoppingCart))))
             .collect();
@@ -219,7 +219,7 @@ mod tests {
 
     // accept: 30
     #[test]
-    fn ids_that_look_alike_keep_names_of_their_own() {
+    fn similar_ids_have_different_names() {
         let entities =
             ["c-1", "c1", "c.1", "c-1"].map(|id| cart(NativeEntity::new("cart", Arc::new(ShoppingCart)).with_id(id)));
         let names = names(&entities);

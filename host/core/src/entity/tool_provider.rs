@@ -1,4 +1,4 @@
-//! Objects whose methods are tools.
+//! The trait of entities: live objects whose methods are tools.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -7,65 +7,64 @@ use crate::Tool;
 
 use crate::text::short_hash;
 
-/// Which instance stays bound when the same entity is returned again.
+/// Which instance the tools use after the same entity is returned again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rebinding {
-    /// The live one stays, so that a cart keeps its items.
+    /// The first instance, so that a shopping cart keeps its items.
     #[default]
     Keep,
-    /// The newest one takes its place.
+    /// The newest instance.
     Latest,
 }
 
-/// A live object that brings its own tools into the conversation when a tool returns it.
+/// A live object whose methods become tools of the conversation when a call returns it.
 ///
-/// Plugin resources and Rust types use the same trait. Two objects of the same namespace, prefix and id are one entity.
+/// Plugin resources and Rust types implement it. Objects with the same namespace, prefix and id are one entity.
 pub trait ToolProvider: Send + Sync {
-    /// The type's name in tool names: `customer`.
+    /// Returns the prefix of tool names, such as `customer`.
     fn prefix(&self) -> &str;
 
-    /// What tells this object from others of its type; `None` makes it impossible to recognise.
+    /// Returns the id of this object among those of its type. Without an id, the object is never recognised again.
     fn instance_id(&self) -> Option<String>;
 
-    /// The object's methods as tools, bound to it, named with [`entity_tool_names`].
+    /// Returns the methods as tools that are bound to the object and named with [`entity_tool_names`].
     ///
-    /// The [`ToolId`](crate::ToolId) of each must be the same whenever this entity is returned, and no other entity's.
+    /// The [`ToolId`](crate::ToolId) of each must be the same whenever this entity is returned, and differ from those of other
+    /// entities.
     fn tools(&self) -> Vec<Arc<dyn Tool>>;
 
-    /// Which instance stays when the same entity is returned again.
+    /// Returns which instance the tools use after the entity is returned again.
     fn rebinding(&self) -> Rebinding {
         Rebinding::Keep
     }
 
-    /// The namespace of the identity, so that one plugin can never rebind another's entity.
+    /// Returns the namespace of the identity. It prevents one plugin from rebinding the entity of another.
     fn namespace(&self) -> &str {
         "native"
     }
 
-    /// The Rust object behind the methods, where there is one, for those who know its type.
+    /// Returns the Rust object, for callers that know its type.
     fn object(&self) -> Option<&(dyn Any + Send + Sync)> {
         None
     }
 
-    /// How many entities lie between this one and a tool that was there from the start.
+    /// Returns the number of entities on the path from an initial tool to this entity, itself included.
     fn depth(&self) -> u32 {
         1
     }
 }
 
-/// Writes an entity's id as part of a tool name: `c-123` becomes `c123`.
-///
-/// `None` when nothing remains, so that the caller takes a hash instead.
+/// Removes all characters except ASCII letters and digits from an id: `c-123` becomes `c123`. `None` if none remain.
 fn id_in_name(id: &str) -> Option<String> {
     let kept: String = id.chars().filter(char::is_ascii_alphanumeric).collect();
     (!kept.is_empty()).then_some(kept)
 }
 
-/// Names a method of an entity as a model may see it, the best name first: `customer_c123_get_average_spend`.
+/// Returns the candidate names of an entity's method, the preferred one first: `customer_c123_get_average_spend`.
 ///
-/// The names after the first hold six hex digits of a hash of the whole id, for when the first is another entity's (`c-123`
-/// and `c123`) or too long. A [`ToolSet`](crate::ToolSet) takes the first that fits and is free.
+/// The other names contain six hex digits of a hash of the full id, in case the first is taken by another entity (`c-123` and
+/// `c123`) or too long. A [`ToolSet`](crate::ToolSet) assigns the first name that is valid and free.
 ///
 /// ```
 /// let names = toolwit_core::entity_tool_names("customer", "c-123", "get_average_spend");
@@ -90,7 +89,7 @@ mod tests {
 
     // accept: 30
     #[test]
-    fn the_id_is_in_the_name_and_a_hash_tells_like_ids_apart() {
+    fn names_contain_the_id_and_a_hash_distinguishes_similar_ids() {
         assert_eq!(
             entity_tool_names("customer", "c-123", "get")[..2],
             [
@@ -106,7 +105,7 @@ mod tests {
 
     // accept: 30, accept: 148
     #[test]
-    fn an_id_without_letters_is_named_by_its_hash() {
+    fn id_without_letters_is_replaced_by_its_hash() {
         assert_eq!(
             entity_tool_names("", "--", "get"),
             [format!("tool_{}_get", short_hash("--"))]

@@ -1,4 +1,4 @@
-//! From the text that a model wrote as arguments to a map, with lossless repairs only.
+//! The argument text that a model wrote, parsed to a map with lossless repairs only.
 
 use serde_json::{Map, Value};
 
@@ -6,25 +6,25 @@ use crate::{Arguments, ToolError};
 
 use crate::text::{json_type, parse_json};
 
-/// The longest argument text that is read, in bytes. A model's answer is far shorter; a hostile one is not parsed.
+/// The longest argument text that is parsed, in bytes. Responses of models are far shorter.
 pub const ARGUMENT_BYTES_MAX: usize = 4 << 20;
 
-/// Arguments that could be read, and whether their text had to be repaired.
+/// Parsed arguments of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParsedArguments {
     /// The arguments.
     pub arguments: Arguments,
-    /// Whether the text was not valid JSON as it stood.
+    /// Whether the text was invalid JSON and had to be repaired.
     pub repaired: bool,
 }
 
-/// Reads the arguments that a model wrote.
+/// Parses the arguments that a model wrote.
 ///
-/// Repairs only what loses nothing: no text at all means no arguments, a code fence around the object is taken off, and
-/// a comma before a closing bracket is dropped. Everything else is refused with the place where it went wrong.
+/// Only lossless repairs are made: empty text means no arguments, and a code fence around the object or a comma before a
+/// closing bracket is removed. All other invalid text is rejected with the position of the error.
 ///
 /// # Errors
-/// [`ToolError::Model`] for text that is no JSON object, that names a key twice, or that is over-long.
+/// [`ToolError::Model`] for text that is not a JSON object, has a duplicate key, or is longer than [`ARGUMENT_BYTES_MAX`].
 pub fn parse_arguments(text: &str) -> Result<ParsedArguments, ToolError> {
     if text.len() > ARGUMENT_BYTES_MAX {
         return Err(ToolError::invalid_arguments(format!(
@@ -67,7 +67,7 @@ fn parse_object(text: &str) -> Result<Arguments, ToolError> {
     }
 }
 
-/// Takes a Markdown code fence off.
+/// Removes a Markdown code fence.
 fn without_fence(text: &str) -> &str {
     let Some(inner) = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```")) else {
         return text;
@@ -78,7 +78,7 @@ fn without_fence(text: &str) -> &str {
     }
 }
 
-/// Drops each comma that stands before a closing bracket, outside strings.
+/// Removes each comma before a closing bracket, outside strings.
 fn without_trailing_commas(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut in_string = false;
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn over_long_arguments_are_not_parsed() {
+    fn arguments_over_the_limit_are_not_parsed() {
         let text = format!("{{\"a\":\"{}\"}}", "x".repeat(ARGUMENT_BYTES_MAX));
         assert!(parse_arguments(&text).unwrap_err().report().message.contains("at most"));
     }
@@ -150,7 +150,7 @@ mod tests {
         }
 
         #[test]
-        fn valid_objects_are_taken_as_they_are(key in "[a-z]{1,5}", text in ".*", number in any::<i64>()) {
+        fn valid_objects_are_parsed_without_repair(key in "[a-z]{1,5}", text in ".*", number in any::<i64>()) {
             let object = json!({ key: [text, number, null] });
             let result = parse_arguments(&object.to_string()).unwrap();
             prop_assert!(!result.repaired);

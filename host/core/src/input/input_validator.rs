@@ -1,25 +1,25 @@
-//! Whether arguments fit a tool's schema.
+//! Validation of arguments against the input schema of a tool.
 
 use serde_json::Value;
 
 use crate::{Arguments, Error, ErrorKind, Phase, ToolDefinition, ToolError};
 
-/// How much of each is told, in characters.
-const COMPLAINT_CHARS_MAX: usize = 500;
+/// Characters of one reported violation.
+const VIOLATION_CHARS_MAX: usize = 500;
 
-/// How many complaints about one call's arguments are told; the rest repeats them.
-const COMPLAINTS_MAX: usize = 3;
+/// Reported violations of one call. More would repeat the first ones.
+const VIOLATIONS_MAX: usize = 3;
 
-/// A tool's input schema, ready to check arguments.
+/// A compiled input schema that validates arguments.
 pub struct InputValidator {
     validator: jsonschema::Validator,
 }
 
 impl InputValidator {
-    /// Reads the input schema of a definition.
+    /// Compiles the input schema of a definition.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] when it is no JSON Schema of an object.
+    /// [`ErrorKind::Configuration`] if it is not a JSON Schema of type `object`.
     pub fn of(definition: &ToolDefinition) -> Result<Self, Error> {
         let refused = |message: String| {
             Error::new(ErrorKind::Configuration, Phase::Validate, message).with_tool(definition.name())
@@ -32,31 +32,31 @@ impl InputValidator {
         Ok(Self { validator })
     }
 
-    /// Checks arguments by a schema that was read elsewhere.
+    /// Wraps a schema that is already compiled.
     pub fn with(validator: jsonschema::Validator) -> Self {
         Self { validator }
     }
 
-    /// Passes arguments that fit.
+    /// Validates arguments and returns them.
     ///
     /// # Errors
-    /// [`ToolError::Model`] with the path of what does not.
+    /// [`ToolError::Model`] with the path of each violation.
     pub fn check(&self, arguments: Arguments) -> Result<Arguments, ToolError> {
         let value = Value::Object(arguments);
-        let told: Vec<_> = self
+        let violations: Vec<_> = self
             .validator
             .iter_errors(&value)
-            .take(COMPLAINTS_MAX)
+            .take(VIOLATIONS_MAX)
             .map(|error| match error.instance_path().to_string().as_str() {
                 "" => error.to_string(),
                 path => format!("{path}: {error}"),
             })
-            // It shows the value that does not fit, whatever its size.
-            .map(|told| told.chars().take(COMPLAINT_CHARS_MAX).collect::<String>())
+            // The text quotes the invalid value, which may be large.
+            .map(|violation| violation.chars().take(VIOLATION_CHARS_MAX).collect::<String>())
             .collect();
         match value {
-            Value::Object(arguments) if told.is_empty() => Ok(arguments),
-            _ => Err(ToolError::invalid_arguments(told.join("; "))),
+            Value::Object(arguments) if violations.is_empty() => Ok(arguments),
+            _ => Err(ToolError::invalid_arguments(violations.join("; "))),
         }
     }
 }

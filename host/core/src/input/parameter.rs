@@ -1,10 +1,10 @@
-//! The parameters of a tool that is described by hand.
+//! Parameters of a tool whose schema is written by hand.
 
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, ErrorKind, Phase};
 
-/// One parameter of a tool. It is required unless [`optional`](Parameter::optional) says otherwise.
+/// A parameter of a tool: required by default, [optional](Parameter::optional) on request.
 ///
 /// ```
 /// use serde_json::json;
@@ -25,36 +25,36 @@ pub struct Parameter {
     pub name: String,
     /// The JSON Schema of its value, with the description.
     pub schema: Value,
-    /// Whether a call must have it.
+    /// Whether each call must pass the argument.
     pub required: bool,
 }
 
 impl Parameter {
-    /// A text.
+    /// Creates a parameter of type string.
     #[must_use]
     pub fn string(name: impl Into<String>, description: impl Into<String>) -> Self {
         Self::of("string", name, description)
     }
 
-    /// A whole number.
+    /// Creates a parameter of type integer.
     #[must_use]
     pub fn integer(name: impl Into<String>, description: impl Into<String>) -> Self {
         Self::of("integer", name, description)
     }
 
-    /// A number with a fraction.
+    /// Creates a parameter of type number.
     #[must_use]
     pub fn number(name: impl Into<String>, description: impl Into<String>) -> Self {
         Self::of("number", name, description)
     }
 
-    /// Yes or no.
+    /// Creates a parameter of type boolean.
     #[must_use]
     pub fn boolean(name: impl Into<String>, description: impl Into<String>) -> Self {
         Self::of("boolean", name, description)
     }
 
-    /// A value of any JSON Schema.
+    /// Creates a parameter with any JSON Schema.
     #[must_use]
     pub fn new(name: impl Into<String>, schema: Value) -> Self {
         Self {
@@ -64,14 +64,14 @@ impl Parameter {
         }
     }
 
-    /// Lets a call leave it out.
+    /// Makes the parameter optional.
     #[must_use]
     pub fn optional(mut self) -> Self {
         self.required = false;
         self
     }
 
-    /// Lists the values that are allowed.
+    /// Restricts the parameter to these values.
     #[must_use]
     pub fn one_of<V: Into<Value>>(mut self, values: impl IntoIterator<Item = V>) -> Self {
         if let Value::Object(schema) = &mut self.schema {
@@ -80,10 +80,10 @@ impl Parameter {
         self
     }
 
-    /// Writes the schema of an object that has these parameters and no others.
+    /// Builds the schema of an object with exactly these parameters.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] when two share a name.
+    /// [`ErrorKind::Configuration`] if two parameters have the same name.
     pub fn schema(parameters: impl IntoIterator<Item = Self>) -> Result<Value, Error> {
         let mut properties = Map::new();
         let mut required = Vec::new();
@@ -117,7 +117,7 @@ mod tests {
 
     // accept: 143, accept: 73
     #[tokio::test]
-    async fn parameters_may_have_allowed_values_and_a_tool_may_have_none() {
+    async fn parameters_can_be_restricted_and_a_tool_can_have_no_parameters() {
         let answer = |_: Arguments, _: ToolContext| async { Ok(ToolResult::text("")) };
         let parameters = [
             Parameter::string("unit", "Which").one_of(["C", "F"]),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_given_once() {
+    fn duplicate_parameter_names_are_rejected() {
         let twice = [Parameter::boolean("a", ""), Parameter::integer("a", "")];
         assert!(Parameter::schema(twice).unwrap_err().message.contains("`a`"));
     }

@@ -1,11 +1,11 @@
-//! Bounds of one call.
+//! Limits of one call.
 
 use std::time::Duration;
 
 use super::engine::EngineLimits;
 use crate::error::{Error, ErrorKind, Phase};
 
-/// The bounds of one call: instantiation, the guest, its host calls, `id` and `describe` share them.
+/// The limits of one call, shared by instantiation, the guest, its host calls, `id` and `describe`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallLimits {
     /// Fuel, about one unit an instruction. The default lasts about three seconds of computing.
@@ -14,7 +14,7 @@ pub struct CallLimits {
     pub wall_max: Duration,
     /// Memory of the instance, in bytes, over all its linear memories.
     pub memory_bytes_max: u64,
-    /// The stack of WebAssembly code, in bytes: the process's, the same for every call.
+    /// The stack of WebAssembly code, in bytes; the same for every call of the process.
     pub stack_bytes_max: usize,
     /// Elements over all tables of the instance.
     pub table_elements_max: u64,
@@ -22,24 +22,24 @@ pub struct CallLimits {
     pub instances_max: usize,
     /// The result as JSON, in bytes.
     pub result_bytes_max: u64,
-    /// What is kept of standard output, error and log, in bytes; more is dropped, and the call goes on.
+    /// Bytes of standard output, error and log that are stored; the rest is dropped, and the call continues.
     pub log_bytes_max: usize,
-    /// Objects that the guest hands over beside the result, as JSON, in bytes.
+    /// Artifacts that the guest returns, as JSON, in bytes.
     pub artifact_bytes_max: u64,
     /// Calls from the guest into the host.
     pub host_calls_max: u64,
     /// Bytes that one call into the host, or one result, may copy out of the guest.
     pub host_call_bytes_max: u64,
-    /// Host resources and component handles that are alive at once.
+    /// Live host resources and component handles.
     pub resources_max: usize,
-    /// Requests that the guest sends, with those of the calls that it makes.
+    /// HTTP requests of the guest, including those of nested calls.
     pub http_requests_max: u32,
-    /// Bytes of its requests and their responses, headers and bodies, with those of the calls that it makes.
+    /// Bytes of HTTP requests and responses, headers and bodies, including those of nested calls.
     pub http_bytes_max: u64,
-    /// Calls that are inside each other, the outermost included: one is a call that makes none. Each holds an instance, with
-    /// its memory, until those inside it end.
+    /// Depth of nested calls, the outermost included; 1 allows no nested call. Each holds an instance with its memory until the
+    /// calls inside it end.
     pub nested_depth_max: u32,
-    /// Calls of other tools that the guest makes, with those that they make.
+    /// Nested calls, including those that nested calls make.
     pub nested_calls_max: u32,
 }
 
@@ -66,7 +66,7 @@ impl Default for CallLimits {
     }
 }
 
-/// Bounds that somebody asks for; what is not set is left to the next in line.
+/// Requested limits; a limit that is not set falls back to the next source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LimitRequest {
     /// See [`CallLimits::fuel_max`].
@@ -81,80 +81,80 @@ pub struct LimitRequest {
     pub log_bytes_max: Option<usize>,
     /// See [`CallLimits::host_calls_max`].
     pub host_calls_max: Option<u64>,
-    /// See [`CallLimits::http_requests_max`]. Zero means none.
+    /// See [`CallLimits::http_requests_max`]. Zero allows none.
     pub http_requests_max: Option<u32>,
     /// See [`CallLimits::http_bytes_max`].
     pub http_bytes_max: Option<u64>,
     /// See [`CallLimits::nested_depth_max`].
     pub nested_depth_max: Option<u32>,
-    /// See [`CallLimits::nested_calls_max`]. Zero means none.
+    /// See [`CallLimits::nested_calls_max`]. Zero allows none.
     pub nested_calls_max: Option<u32>,
 }
 
 impl LimitRequest {
-    /// Asks for nothing.
+    /// Creates a request without limits.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Asks for a bound of fuel.
+    /// Requests a fuel limit.
     #[must_use]
     pub fn fuel(mut self, fuel_max: u64) -> Self {
         self.fuel_max = Some(fuel_max);
         self
     }
 
-    /// Asks for a bound of wall-clock time.
+    /// Requests a limit of wall-clock time.
     #[must_use]
     pub fn wall(mut self, wall_max: Duration) -> Self {
         self.wall_max = Some(wall_max);
         self
     }
 
-    /// Asks for a bound of memory, in bytes.
+    /// Requests a memory limit, in bytes.
     #[must_use]
     pub fn memory_bytes(mut self, memory_bytes_max: u64) -> Self {
         self.memory_bytes_max = Some(memory_bytes_max);
         self
     }
 
-    /// Asks for a bound of the result, in bytes.
+    /// Requests a limit of the result, in bytes.
     #[must_use]
     pub fn result_bytes(mut self, result_bytes_max: u64) -> Self {
         self.result_bytes_max = Some(result_bytes_max);
         self
     }
 
-    /// Asks for a bound of requests.
+    /// Requests a limit of HTTP requests.
     #[must_use]
     pub fn http_requests(mut self, http_requests_max: u32) -> Self {
         self.http_requests_max = Some(http_requests_max);
         self
     }
 
-    /// Asks for a bound of what requests and their responses weigh, in bytes.
+    /// Requests a limit of HTTP traffic, in bytes.
     #[must_use]
     pub fn http_bytes(mut self, http_bytes_max: u64) -> Self {
         self.http_bytes_max = Some(http_bytes_max);
         self
     }
 
-    /// Asks for a bound of calls inside each other, the outermost included.
+    /// Requests a limit of the depth of nested calls, the outermost included.
     #[must_use]
     pub fn nested_depth(mut self, nested_depth_max: u32) -> Self {
         self.nested_depth_max = Some(nested_depth_max);
         self
     }
 
-    /// Asks for a bound of the calls that a call makes.
+    /// Requests a limit of nested calls.
     #[must_use]
     pub fn nested_calls(mut self, nested_calls_max: u32) -> Self {
         self.nested_calls_max = Some(nested_calls_max);
         self
     }
 
-    /// Takes each bound from `self`, else from `other`.
+    /// Returns each limit from `self`, or else from `other`.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         Self {
@@ -171,10 +171,10 @@ impl LimitRequest {
         }
     }
 
-    /// Refuses bounds under which nothing could run.
+    /// Rejects limits of zero with which no call could run.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for a bound of zero.
+    /// [`ErrorKind::Configuration`] for a limit of zero.
     pub fn check(&self) -> Result<(), Error> {
         let zeros = [
             ("fuel_max", self.fuel_max == Some(0)),
@@ -191,15 +191,15 @@ impl LimitRequest {
                 Phase::Registry,
                 format!("the limit `{name}` is zero, so that no call could run"),
             )
-            .with_suggestion("leave it out for the default, or give a positive bound")),
+            .with_suggestion("omit it for the default, or set a positive limit")),
             None => Ok(()),
         }
     }
 }
 
-/// Computes a call's bounds: the smallest of the process's ceiling, what the operator allows, and what was asked for.
+/// Computes the limits of a call: the minimum of the limits of the process, of the operator and of the request.
 ///
-/// What the operator left open is at its default, so that a plugin can lower its bounds and never raise them.
+/// A limit that the operator does not set has its default, so that a plugin can lower its limits but never raise them.
 #[must_use]
 pub fn effective(engine: &EngineLimits, operator: &LimitRequest, request: &LimitRequest) -> CallLimits {
     let defaults = CallLimits::default();
@@ -244,7 +244,7 @@ pub fn effective(engine: &EngineLimits, operator: &LimitRequest, request: &Limit
 fn smallest<T: Ord>(operator: Option<T>, default: T, request: Option<T>) -> T {
     let allowed = operator.unwrap_or(default);
     match request {
-        Some(asked) => asked.min(allowed),
+        Some(requested) => requested.min(allowed),
         None => allowed,
     }
 }
@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_lowers_a_bound_and_never_raises_it() {
+    fn request_lowers_a_limit_but_never_raises_it() {
         let engine = EngineLimits::default();
         let operator = LimitRequest::none().fuel(1_000).wall(Duration::from_secs(60));
         let lower = effective(
@@ -273,12 +273,12 @@ mod tests {
         assert_eq!(
             unset,
             CallLimits::default(),
-            "without an operator's word the default is the bound"
+            "the default applies if the operator sets no limit"
         );
     }
 
     #[test]
-    fn the_ceiling_binds_the_operator_too() {
+    fn operator_cannot_exceed_the_limits_of_the_process() {
         let engine = EngineLimits::default();
         let operator = LimitRequest::none()
             .memory_bytes(u64::MAX)
@@ -302,12 +302,12 @@ mod tests {
         ] {
             assert!(zero.check().is_err(), "{zero:?}");
         }
-        for sound in [
+        for valid in [
             LimitRequest::none().fuel(u64::MAX),
             LimitRequest::none().http_requests(0),
             LimitRequest::none().nested_calls(0),
         ] {
-            assert!(sound.check().is_ok(), "{sound:?}");
+            assert!(valid.check().is_ok(), "{valid:?}");
         }
     }
 }

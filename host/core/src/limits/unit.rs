@@ -1,12 +1,12 @@
-//! Amounts as people write them: `64MiB`, `5s`.
+//! Amounts with units, such as `64MiB` and `5s`.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Text that is no amount.
+/// The error for text that is not an amount.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no {what}; write {example}")]
+#[error("`{text}` is not a {what}; write {example}")]
 pub struct UnitError {
     text: String,
     what: &'static str,
@@ -60,7 +60,7 @@ impl FromStr for Span {
     }
 }
 
-/// Reads digits and a unit; no sign, no fraction, no overflow.
+/// Parses digits and a unit. Signs, fractions and overflow are invalid.
 fn parse(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let text = text.trim();
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
@@ -99,7 +99,7 @@ mod tests {
 
     // attack: D4
     #[test]
-    fn amounts_need_a_known_unit_and_fit() {
+    fn amounts_need_a_valid_unit_and_must_not_overflow() {
         assert_eq!("64MiB".parse(), Ok(ByteCount(64 << 20)));
         assert_eq!("10 MB".parse(), Ok(ByteCount(10_000_000)));
         assert_eq!("65536".parse(), Ok(ByteCount(65_536)));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_shown_as_they_are_written() {
+    fn amounts_display_with_their_unit() {
         assert_eq!(ByteCount(64 << 20).to_string(), "64 MiB");
         assert_eq!(ByteCount(1_000).to_string(), "1000 bytes");
         assert_eq!(Span(Duration::from_secs(5)).to_string(), "5 s");

@@ -1,4 +1,4 @@
-//! Tools written in Rust: a closure over JSON, or a typed function.
+//! Tools written in Rust: closures over JSON and typed functions.
 
 use std::any::Any;
 use std::future::Future;
@@ -16,14 +16,14 @@ use crate::{
     ToolError, ToolId, ToolResult,
 };
 
-/// What the model reads of a tool that returns nothing.
+/// The text of the result of a function that returns `()`.
 const DONE: &str = "done";
 
 type Body = dyn Fn(Arguments, ToolContext) -> BoxFuture<'static, Result<ToolResult, ToolError>> + Send + Sync;
 
-/// A tool that is Rust code.
+/// A tool written in Rust.
 ///
-/// Arguments are checked against the schema before the code runs.
+/// Arguments are validated against the schema before the code runs.
 ///
 /// ```
 /// use schemars::JsonSchema;
@@ -50,10 +50,10 @@ pub struct NativeTool {
 }
 
 impl NativeTool {
-    /// Makes a tool of a closure over JSON.
+    /// Creates a tool from a closure over JSON.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] when `input_schema` is no JSON Schema of an object.
+    /// [`ErrorKind::Configuration`] when `input_schema` is not a JSON Schema of type `object`.
     pub fn new<F, Fut>(name: &str, description: impl Into<String>, input_schema: Value, body: F) -> Result<Self, Error>
     where
         F: Fn(Arguments, ToolContext) -> Fut + Send + Sync + 'static,
@@ -65,7 +65,7 @@ impl NativeTool {
         )
     }
 
-    /// Makes a tool of a closure that takes these parameters.
+    /// Creates a tool from a closure with these parameters.
     ///
     /// ```
     /// use toolwit_core::{NativeTool, Parameter, ToolResult};
@@ -83,7 +83,7 @@ impl NativeTool {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] when two parameters share a name.
+    /// [`ErrorKind::Configuration`] if two parameters have the same name.
     pub fn with_parameters<F, Fut>(
         name: &str,
         description: impl Into<String>,
@@ -97,10 +97,10 @@ impl NativeTool {
         Self::new(name, description, Parameter::schema(parameters)?, body)
     }
 
-    /// Makes a tool of a full definition and a closure over JSON.
+    /// Creates a tool from a full definition and a closure over JSON.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] when the input schema is no JSON Schema of an object.
+    /// [`ErrorKind::Configuration`] when the input schema is not a JSON Schema of type `object`.
     pub fn from_definition<F, Fut>(definition: ToolDefinition, body: F) -> Result<Self, Error>
     where
         F: Fn(Arguments, ToolContext) -> Fut + Send + Sync + 'static,
@@ -114,13 +114,13 @@ impl NativeTool {
         })
     }
 
-    /// Makes a tool of a function from a type to a type.
+    /// Creates a tool from a typed function.
     ///
-    /// The schema comes from `In`. `Out` is given to the model as JSON, a string as it stands, a [`ToolResult`] as it is. Nothing
-    /// (`()`) is told as done. An error is the tool's failure, except a [`ToolError`] or a [`Signal`], which stay what they are.
+    /// The input schema is derived from `In`. The model receives `Out` as JSON; strings, [`ToolResult`] and `()` (as `done`) are
+    /// returned without quoting. An error becomes [`ToolResult::error`], except a [`ToolError`] or a [`Signal`], which are kept.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] when `In` is no object.
+    /// [`ErrorKind::Configuration`] if the schema of `In` is not of type `object`.
     pub fn typed<In, Out, E, F, Fut>(name: &str, description: impl Into<String>, function: F) -> Result<Self, Error>
     where
         In: DeserializeOwned + JsonSchema,
@@ -132,7 +132,7 @@ impl NativeTool {
         Self::typed_as(ToolId::native(name), vec![name.to_owned()], description, function)
     }
 
-    /// Makes a tool of a function from a type to a type, with an identity and candidate names of the caller's choice.
+    /// Creates a tool from a typed function, with an id and candidate names.
     ///
     /// # Errors
     /// As [`typed`](Self::typed).
@@ -179,7 +179,7 @@ impl Tool for NativeTool {
 #[serde(deny_unknown_fields)]
 pub struct NoArguments {}
 
-/// Derives the schema of a tool's input, without what only schema tools read.
+/// Derives the input schema of a tool, without `$schema` and `title`.
 pub(crate) fn schema_of<In: JsonSchema>() -> Value {
     let mut schema = schemars::schema_for!(In).to_value();
     if let Value::Object(fields) = &mut schema {
@@ -192,19 +192,19 @@ pub(crate) fn schema_of<In: JsonSchema>() -> Value {
     schema
 }
 
-/// Reads arguments as a type.
+/// Deserialises arguments.
 pub(super) fn read_input<In: DeserializeOwned>(arguments: Arguments) -> Result<In, ToolError> {
     serde_json::from_value(Value::Object(arguments)).map_err(|error| ToolError::invalid_arguments(error.to_string()))
 }
 
-/// Makes a tool's answer of what a function returned.
+/// Converts the return value of a function to the result of a call.
 pub(super) fn tool_result<Out, E>(outcome: Result<Out, E>) -> Result<ToolResult, ToolError>
 where
     Out: Serialize + 'static,
     E: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let error = match outcome {
-        Ok(output) => return answered(&output),
+        Ok(output) => return success(&output),
         Err(error) => error.into(),
     };
     let error = match error.downcast::<ToolError>() {
@@ -217,7 +217,7 @@ where
     })
 }
 
-fn answered<Out: Serialize + 'static>(output: &Out) -> Result<ToolResult, ToolError> {
+fn success<Out: Serialize + 'static>(output: &Out) -> Result<ToolResult, ToolError> {
     let any = output as &dyn Any;
     if let Some(result) = any.downcast_ref::<ToolResult>() {
         return Ok(result.clone());
@@ -226,7 +226,12 @@ fn answered<Out: Serialize + 'static>(output: &Out) -> Result<ToolResult, ToolEr
         return Ok(ToolResult::text(DONE));
     }
     serde_json::to_value(output).map(ToolResult::value).map_err(|error| {
-        let error = Error::new(ErrorKind::Internal, Phase::Execute, "the tool's output is no JSON").with_source(error);
+        let error = Error::new(
+            ErrorKind::Internal,
+            Phase::Execute,
+            "the output of the tool cannot be serialised as JSON",
+        )
+        .with_source(error);
         ToolError::Operator(error)
     })
 }
@@ -270,7 +275,7 @@ mod tests {
 
     // accept: 76, accept: 89
     #[tokio::test]
-    async fn a_typed_function_is_a_tool() {
+    async fn typed_function_is_a_tool() {
         let context = ToolContext::new().with("salute", "hello");
         let result = greet()
             .call(arguments(json!({"name": "Ada", "times": 2})), &context)
@@ -288,7 +293,7 @@ mod tests {
 
     // accept: 15
     #[tokio::test]
-    async fn arguments_that_do_not_fit_are_refused_with_their_path() {
+    async fn invalid_arguments_are_rejected_with_their_path() {
         for bad in [
             json!({}),
             json!({"name": 3}),
@@ -309,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_is_no_object_is_refused() {
+    fn schema_that_is_not_an_object_is_rejected() {
         let made = NativeTool::new("x", "", json!({"type": "string"}), |_, _| async {
             Ok(ToolResult::text(""))
         });

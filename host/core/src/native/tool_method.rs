@@ -15,9 +15,9 @@ use crate::{Arguments, Error, ToolContext, ToolDefinition, ToolError, ToolId, To
 type Body<T> =
     dyn Fn(Arc<T>, Arguments, ToolContext) -> BoxFuture<'static, Result<ToolResult, ToolError>> + Send + Sync;
 
-/// One function or method on its way to be a tool: all but the object, the identity and the names under which it is known.
+/// A function or method that becomes a tool when it is bound to an object, an id and names.
 ///
-/// The attribute `#[tool]` makes them; by hand it goes like this:
+/// The attribute `#[tool]` generates these. By hand:
 ///
 /// ```
 /// use toolwit_core::{NoArguments, ToolMethod};
@@ -49,7 +49,7 @@ impl<T> Clone for ToolMethod<T> {
 }
 
 impl ToolMethod {
-    /// Takes a function from a type to a type, as [`NativeTool::typed`] does.
+    /// Wraps a typed function, like [`NativeTool::typed`].
     #[must_use]
     pub fn function<In, Out, E, F, Fut>(name: impl Into<String>, description: impl Into<String>, function: F) -> Self
     where
@@ -62,10 +62,10 @@ impl ToolMethod {
         Self::new(name, description, move |_, input, context| function(input, context))
     }
 
-    /// Makes the tool under the function's own name.
+    /// Creates a tool with the name of the function.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] when the schema of a parameter's type is not valid.
+    /// [`ErrorKind::Configuration`] if the schema of a parameter is invalid.
     pub fn into_tool(self) -> Result<NativeTool, Error> {
         let names = vec![self.name.clone()];
         self.bound_to(Arc::new(()), ToolId::native(&self.name), names)
@@ -73,7 +73,7 @@ impl ToolMethod {
 }
 
 impl<T: Send + Sync + 'static> ToolMethod<T> {
-    /// Takes a function of an object and a type to a type.
+    /// Wraps a typed method: a function that also receives the object.
     #[must_use]
     pub fn new<In, Out, E, F, Fut>(name: impl Into<String>, description: impl Into<String>, function: F) -> Self
     where
@@ -100,27 +100,27 @@ impl<T: Send + Sync + 'static> ToolMethod<T> {
         }
     }
 
-    /// Names the category under which a facade shows it.
+    /// Sets the category, by which facades group tools.
     #[must_use]
     pub fn with_category(mut self, category: impl Into<String>) -> Self {
         self.category = Some(category.into());
         self
     }
 
-    /// Makes its result the run's answer, unless it fails.
+    /// Ends the run with the result of this tool as its answer, unless it is an error.
     #[must_use]
     pub fn return_direct(mut self) -> Self {
         self.return_direct = true;
         self
     }
 
-    /// Returns the method's own name.
+    /// Returns the name of the method.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns what it does.
+    /// Returns the description.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.description
@@ -132,7 +132,7 @@ impl<T: Send + Sync + 'static> ToolMethod<T> {
         self.category.as_deref()
     }
 
-    /// Describes the tool under an identity and names of the caller's choice, the best name first.
+    /// Returns the definition with an id and candidate names, the preferred one first.
     #[must_use]
     pub fn definition(&self, id: ToolId, names: Vec<String>) -> ToolDefinition {
         let mut definition = ToolDefinition::new(id, "", self.description.clone(), self.input_schema.clone());
@@ -141,7 +141,7 @@ impl<T: Send + Sync + 'static> ToolMethod<T> {
         definition
     }
 
-    /// Makes the tool of an object, under an identity and names of the caller's choice, the best name first.
+    /// Binds the method to an object, with an id and candidate names, the preferred one first.
     ///
     /// # Errors
     /// As [`into_tool`](ToolMethod::into_tool).

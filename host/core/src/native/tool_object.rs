@@ -1,4 +1,4 @@
-//! Rust objects whose methods are tools.
+//! Objects whose methods are tools.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use super::tool_method::ToolMethod;
 use crate::text::snake_case;
 use crate::{Error, ErrorKind, NativeTool, Phase, Tool, ToolId};
 
-/// A type some of whose methods are tools. The attribute `#[tool]` on an `impl` block writes it.
+/// A type with methods that are tools. The attribute `#[tool]` on an `impl` block implements it.
 pub trait ToolMethods: Sized + Send + Sync + 'static {
     /// Returns the methods that are tools.
     fn tool_methods() -> Vec<ToolMethod<Self>>;
 
-    /// Returns the type's name in tool names: by default its own in lower case, without what it is generic over.
+    /// Returns the prefix of tool names, by default the name of the type in lower case without type parameters.
     #[must_use]
     fn prefix() -> String {
         let path = std::any::type_name::<Self>();
@@ -19,13 +19,13 @@ pub trait ToolMethods: Sized + Send + Sync + 'static {
         snake_case(plain.rsplit("::").next().unwrap_or("tool"))
     }
 
-    /// Tells this object from others of its type; none by default.
+    /// Returns the id of this object among those of its type, by default `None`.
     fn instance_id(&self) -> Option<String> {
         None
     }
 }
 
-/// An object that is given as tools, with a rule for their names and a filter over its methods.
+/// An object whose methods are offered as tools, with a naming rule and a filter.
 ///
 /// ```
 /// use toolwit_core::{NoArguments, ToolMethod, ToolMethods, ToolObject};
@@ -47,12 +47,12 @@ pub trait ToolMethods: Sized + Send + Sync + 'static {
 /// ```
 pub struct ToolObject {
     prefix: String,
-    methods: Vec<Bound>,
+    methods: Vec<BoundMethod>,
     naming: Box<dyn Fn(&str) -> String + Send + Sync>,
 }
 
-/// A method of the object.
-struct Bound {
+/// A method of the wrapped object.
+struct BoundMethod {
     name: String,
     make: Box<Make>,
 }
@@ -60,18 +60,18 @@ struct Bound {
 type Make = dyn Fn(ToolId, Vec<String>) -> Result<NativeTool, Error> + Send + Sync;
 
 impl ToolObject {
-    /// Takes an object. Its tools have the names of its methods.
+    /// Wraps an object. Its tools have the names of its methods.
     #[must_use]
     pub fn new<T: ToolMethods>(object: T) -> Self {
         Self::shared(Arc::new(object))
     }
 
-    /// Takes an object that others hold too.
+    /// Wraps a shared object.
     #[must_use]
     pub fn shared<T: ToolMethods>(object: Arc<T>) -> Self {
         let methods = T::tool_methods().into_iter().map(|method| {
             let object = object.clone();
-            Bound {
+            BoundMethod {
                 name: method.name().to_owned(),
                 make: Box::new(move |id, names| method.bound_to(object.clone(), id, names)),
             }
@@ -83,37 +83,37 @@ impl ToolObject {
         }
     }
 
-    /// Names each tool by its method.
+    /// Sets the rule that derives the name of a tool from that of its method.
     #[must_use]
     pub fn with_names(mut self, naming: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
         self.naming = Box::new(naming);
         self
     }
 
-    /// Takes only the methods whose names pass.
+    /// Keeps only the methods whose names pass the filter.
     #[must_use]
     pub fn with_filter(mut self, filter: impl Fn(&str) -> bool) -> Self {
         self.methods.retain(|method| filter(&method.name));
         self
     }
 
-    /// Makes the tools.
+    /// Creates the tools.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] when there are none, or when the schema of a parameter's type is not valid.
+    /// [`ErrorKind::Configuration`] if there are no tools, or if the schema of a parameter is invalid.
     pub fn tools(&self) -> Result<Vec<Arc<dyn Tool>>, Error> {
         if self.methods.is_empty() {
             let message = format!("the object of type `{}` has no methods that are tools", self.prefix);
             let error = Error::new(ErrorKind::Configuration, Phase::Validate, message);
-            return Err(error.with_suggestion("write `#[tool]` on its methods, or let the filter pass some"));
+            return Err(error.with_suggestion("write `#[tool]` on its methods, or relax the filter"));
         }
         self.tools_if_any()
     }
 
-    /// Makes the tools, perhaps none. Each has the category of its method, by which a facade sorts them.
+    /// Creates the tools; the list may be empty.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] when the schema of a parameter's type is not valid.
+    /// [`ErrorKind::Configuration`] if the schema of a parameter is invalid.
     pub fn tools_if_any(&self) -> Result<Vec<Arc<dyn Tool>>, Error> {
         let made = self.methods.iter().map(|method| {
             let name = (self.naming)(&method.name);
@@ -124,7 +124,7 @@ impl ToolObject {
     }
 }
 
-/// An object is given as it is.
+/// Wraps an object without naming rule or filter.
 impl<T: ToolMethods> From<T> for ToolObject {
     fn from(object: T) -> Self {
         Self::new(object)

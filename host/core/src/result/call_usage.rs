@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-/// What a call cost.
+/// The resources that a call used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallUsage {
-    /// Fuel that the guest burnt.
+    /// Fuel that the guest consumed.
     pub fuel: u64,
-    /// From the start of the instance to the end of the call.
+    /// Time from the start of instantiation to the end of the call.
     pub wall: Duration,
-    /// Waiting for a free place before that.
+    /// Time in the queue before that.
     pub queued: Duration,
-    /// The most memory that the instance held, in bytes.
+    /// Peak memory of the instance, in bytes.
     pub memory_bytes: u64,
 }

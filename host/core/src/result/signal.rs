@@ -1,14 +1,14 @@
-//! What a tool asks of the run that called it.
+//! Requests of a tool to the run that called it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ToolResult;
 
-/// A tool's wish that the run ends here, for a reason that is no failure.
+/// A request to end the run for a reason other than a failure.
 ///
-/// A result carries it in [`ToolResult::signal`]; a typed function may also return it as its error. It passes every decorator and
-/// every nested loop on its way up. Each run that it passes answers the calls of the response, stops with a
-/// stop reason of its own, and leaves a history that can be continued.
+/// A result carries it in [`ToolResult::signal`]; a typed function can also return it as its error. It passes through decorators
+/// and nested loops. Each run that receives it completes the calls of the current response, ends with a stop reason of its own,
+/// and leaves a history that can be continued.
 ///
 /// ```
 /// use toolwit_core::{NativeTool, NoArguments, Signal};
@@ -22,34 +22,34 @@ use crate::ToolResult;
 #[serde(tag = "signal", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Signal {
-    /// What is known now calls for another plan; whoever began the run makes it.
+    /// The plan must change; the caller of the run makes a new one.
     #[error("a new plan is needed: {reason}")]
     Replan {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Nothing more can be done before the user has answered.
+    /// The user must answer before the run can continue.
     #[error("the user must answer first: {question}")]
     AskUser {
-        /// What to ask.
+        /// The question.
         question: String,
     },
-    /// There is nothing more to do.
+    /// The work is done.
     #[error("the run ends here: {reason}")]
     Terminate {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
 impl Signal {
-    /// Asks whoever began the run for another plan.
+    /// Requests a new plan from the caller of the run.
     #[must_use]
     pub fn replan(reason: impl Into<String>) -> Self {
         Self::Replan { reason: reason.into() }
     }
 
-    /// Asks the user something that only the user can answer.
+    /// Requests an answer from the user.
     #[must_use]
     pub fn ask_user(question: impl Into<String>) -> Self {
         Self::AskUser {
@@ -64,8 +64,8 @@ impl Signal {
     }
 }
 
-/// The model reads the signal as the answer to its call. A question or a new plan in place of an answer means that the tool has
-/// not done its work: the call does not count as one that succeeded.
+/// The model reads the signal as the result of its call. A replan or a question means that the tool has not done its work, so the
+/// result is an error.
 impl From<Signal> for ToolResult {
     fn from(signal: Signal) -> Self {
         let text = signal.to_string();

@@ -1,26 +1,26 @@
-//! A call that could not be made, told to whom it concerns.
+//! Errors of calls that could not run.
 
 use crate::error::{Error, ErrorKind, Phase};
 
-/// A call that failed outside the tool's own answer. The variant says who must hear it.
+/// The error of a call that could not run. The variant determines who receives it.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ToolError {
-    /// The model can do something about it: other arguments, another tool, or telling the user.
+    /// The model can react: with other arguments, another tool, or a message to the user.
     #[error(transparent)]
     Model(Error),
-    /// Only the operator can; the run stops.
+    /// Only the operator can fix it; the run stops.
     #[error(transparent)]
     Operator(Error),
 }
 
 impl ToolError {
-    /// Refuses arguments; the model may try others.
+    /// Creates an error for invalid arguments.
     #[must_use]
     pub fn invalid_arguments(message: impl Into<String>) -> Self {
         Self::Model(Error::new(ErrorKind::InvalidArguments, Phase::Validate, message))
     }
 
-    /// Returns what went wrong, whoever must hear it.
+    /// Returns the error, independent of its receiver.
     #[must_use]
     pub fn report(&self) -> &Error {
         match self {
@@ -28,7 +28,7 @@ impl ToolError {
         }
     }
 
-    /// Changes what is told, and leaves who must hear it.
+    /// Changes the error and keeps its receiver.
     #[must_use]
     pub fn map(self, change: impl FnOnce(Error) -> Error) -> Self {
         match self {

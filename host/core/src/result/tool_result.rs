@@ -1,4 +1,4 @@
-//! What a tool answers.
+//! The result of a call.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -100,17 +100,17 @@ impl Serialize for ToolResult {
     }
 }
 
-/// A call of another function of the same plugin, made when this one is answered.
+/// A call of another function of the same plugin, which continues the work after this call has returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FollowUpCall {
-    /// The function's name or id.
+    /// The name or id of the function.
     pub tool: String,
-    /// A JSON object.
+    /// The arguments: a JSON object as text.
     pub arguments: String,
 }
 
 impl ToolResult {
-    /// Text for the model.
+    /// Creates a result with text for the model.
     #[must_use]
     pub fn text(for_llm: impl Into<String>) -> Self {
         Self {
@@ -119,12 +119,12 @@ impl ToolResult {
         }
     }
 
-    /// A value; the model reads it as JSON, and a string as it stands.
+    /// Creates a result with a value. The model reads it as JSON, a string without quotes.
     #[must_use]
     pub fn value(value: Value) -> Self {
         let for_llm = match &value {
             Value::String(text) => text.clone(),
-            // Straight to bytes, which the formatter would take a piece at a time.
+            // Faster than `to_string`, which formats piece by piece.
             other => serde_json::to_string(other).unwrap_or_default(),
         };
         Self {
@@ -134,7 +134,7 @@ impl ToolResult {
         }
     }
 
-    /// The same text for the model and the user.
+    /// Creates a result with the same text for the model and the user.
     #[must_use]
     pub fn user(text: impl Into<String>) -> Self {
         let text = text.into();
@@ -145,7 +145,7 @@ impl ToolResult {
         }
     }
 
-    /// Text for the model that the user never sees.
+    /// Creates a result with text for the model only.
     #[must_use]
     pub fn silent(for_llm: impl Into<String>) -> Self {
         Self {
@@ -154,7 +154,7 @@ impl ToolResult {
         }
     }
 
-    /// The tool's own failure.
+    /// Creates the result of a tool that ran and failed.
     #[must_use]
     pub fn error(message: impl Into<String>) -> Self {
         Self {
@@ -163,7 +163,7 @@ impl ToolResult {
         }
     }
 
-    /// Work that was started and goes on.
+    /// Creates the result of a call that started a background task.
     #[must_use]
     pub fn background(for_llm: impl Into<String>) -> Self {
         Self {
@@ -172,7 +172,7 @@ impl ToolResult {
         }
     }
 
-    /// Adds an object.
+    /// Adds an artifact.
     #[must_use]
     pub fn with_artifact(mut self, artifact: Artifact) -> Self {
         self.artifacts.push(artifact);
@@ -186,36 +186,37 @@ impl ToolResult {
         self
     }
 
-    /// Gives the user a text of their own.
+    /// Sets the text for the user.
     #[must_use]
     pub fn with_user_text(mut self, text: impl Into<String>) -> Self {
         self.for_user = Some(text.into());
         self
     }
 
-    /// Makes this result the run's answer, unless it is an error.
+    /// Ends the run with this result as its answer, unless it is an error.
     #[must_use]
     pub fn as_answer(mut self) -> Self {
         self.disposition = Disposition::ReturnDirect;
         self
     }
 
-    /// Asks something of the run, beside the answer.
+    /// Adds a signal to the run.
     #[must_use]
     pub fn with_signal(mut self, signal: Signal) -> Self {
         self.signal = Some(signal);
         self
     }
 
-    /// Keeps the cause for the log.
+    /// Adds the cause, for the log.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.source = Some(Arc::from(source.into()));
         self
     }
 
-    /// Changes the value, and the text with it where that is the value as JSON. `change` says whether it changed anything;
-    /// what it did not change stays byte for byte.
+    /// Changes the value, and also the text if it is the JSON form of the value.
+    ///
+    /// `change` returns whether it changed the value. If not, the text stays identical byte for byte.
     pub fn rewrite_value(&mut self, change: impl FnOnce(&mut Value) -> bool) {
         let (mut value, is_text) = match &self.value {
             Some(value) => {
@@ -268,7 +269,7 @@ impl ToolResult {
         self.for_user.as_deref().filter(|_| !self.is_silent())
     }
 
-    /// Returns what the model reads: the text, or the cause when there is no text.
+    /// Returns the text for the model, or the cause if the text is empty.
     #[must_use]
     pub fn content(&self) -> String {
         match &self.source {

@@ -1,49 +1,49 @@
-//! What is said in a conversation.
+//! Messages of a conversation.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-/// One entry of a conversation's history.
+/// A message in the history of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Message {
-    /// Who says it, and what.
+    /// The role and content.
     #[serde(flatten)]
     pub role: Role,
-    /// When, in milliseconds since 1970 UTC.
+    /// Creation time, in milliseconds since the Unix epoch.
     pub timestamp_ms: u64,
 }
 
-/// Who speaks, and what is said.
+/// The role and content of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Role {
-    /// Instructions by the application.
+    /// Instructions of the application.
     System {
         /// The text.
         content: String,
     },
-    /// The person.
+    /// The user.
     User {
         /// The text.
         content: String,
     },
     /// The model.
     Assistant {
-        /// The text, also when calls accompany it; may be empty.
+        /// The text; may be empty if there are tool calls.
         content: String,
-        /// The tools that it wants called.
+        /// The requested tool calls.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<ToolCall>,
     },
-    /// The answer to one call.
+    /// The result of one call.
     Tool {
-        /// Which call is answered.
+        /// The id of the call.
         tool_call_id: String,
-        /// The tool's name.
+        /// The name of the tool.
         name: String,
-        /// What the model reads.
+        /// The text that the model reads.
         content: String,
         /// Whether the call failed.
         #[serde(default)]
@@ -51,19 +51,19 @@ pub enum Role {
     },
 }
 
-/// A model's wish to call a tool.
+/// A request of a model to call a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// Tells this call from the others of the conversation.
+    /// The id, unique in the conversation.
     pub id: String,
-    /// The tool's name as the model wrote it.
+    /// The name of the tool, as the model wrote it.
     pub name: String,
     /// The arguments as JSON text.
     pub arguments: String,
 }
 
 impl Message {
-    /// Makes a message of the given role, now.
+    /// Creates a message with the current time.
     #[must_use]
     pub fn new(role: Role) -> Self {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -73,7 +73,7 @@ impl Message {
         }
     }
 
-    /// Instructions by the application.
+    /// Creates a system message.
     #[must_use]
     pub fn system(content: impl Into<String>) -> Self {
         Self::new(Role::System {
@@ -81,7 +81,7 @@ impl Message {
         })
     }
 
-    /// Words of the person.
+    /// Creates a user message.
     #[must_use]
     pub fn user(content: impl Into<String>) -> Self {
         Self::new(Role::User {
@@ -89,7 +89,7 @@ impl Message {
         })
     }
 
-    /// Words and calls of the model.
+    /// Creates a message of the model.
     #[must_use]
     pub fn assistant(content: impl Into<String>, tool_calls: Vec<ToolCall>) -> Self {
         Self::new(Role::Assistant {
@@ -98,7 +98,7 @@ impl Message {
         })
     }
 
-    /// The answer to a call.
+    /// Creates the result of a call.
     #[must_use]
     pub fn tool(call: &ToolCall, content: impl Into<String>, is_error: bool) -> Self {
         Self::new(Role::Tool {
@@ -120,7 +120,7 @@ impl Message {
         }
     }
 
-    /// Returns the calls of an assistant's message; none for the others.
+    /// Returns the tool calls of an assistant message; empty for other roles.
     #[must_use]
     pub fn tool_calls(&self) -> &[ToolCall] {
         match &self.role {

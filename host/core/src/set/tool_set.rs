@@ -1,4 +1,4 @@
-//! The live tools of a conversation.
+//! The tools of a conversation.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -7,31 +7,31 @@ use indexmap::IndexMap;
 
 use crate::{Tool, ToolDefinition, ToolId, ToolName};
 
-/// How similar a name must be to be suggested for an unknown one (Jaro–Winkler, 0 to 1).
+/// The Jaro–Winkler similarity (0 to 1) from which a name is suggested for an unknown one.
 const SIMILARITY_MIN: f64 = 0.7;
 
-/// A tool as a conversation knows it: under one name that never changes.
+/// A tool of a conversation with its name, which never changes.
 #[derive(Clone)]
 pub struct NamedTool {
     /// The name that the model sees.
     pub name: ToolName,
-    /// What the model was told; it stays byte for byte when another instance is bound.
+    /// The definition that the model received. It does not change when another instance is bound.
     pub definition: Arc<ToolDefinition>,
-    /// What runs.
+    /// The tool that runs.
     pub tool: Arc<dyn Tool>,
 }
 
-/// What adding a tool did.
+/// The outcome of adding a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AddOutcome {
-    /// The tool is new, or back, under this name.
+    /// The tool was added, or added again after it was removed.
     New(ToolName),
-    /// The identity was there; the name and the definition stay, the new tool runs from now on.
+    /// A tool with this id existed. Its name and definition stay, and calls run the new tool.
     Rebound(ToolName),
 }
 
 impl AddOutcome {
-    /// Returns the tool's name.
+    /// Returns the name of the tool.
     #[must_use]
     pub fn name(&self) -> &ToolName {
         match self {
@@ -40,22 +40,22 @@ impl AddOutcome {
     }
 }
 
-/// What a name stands for.
+/// The outcome of looking up a name.
 #[derive(Clone)]
 pub enum ToolLookup {
     /// A tool that can be called.
     Found(NamedTool),
-    /// A tool that was removed from this conversation.
+    /// The tool was removed from the conversation.
     Removed(ToolId),
-    /// Nothing; these names are the nearest, the best one first.
+    /// The name is unknown. These are the most similar names, best first.
     Unknown(Vec<ToolName>),
 }
 
-/// The tools of one conversation, in the order in which they came, each under a name of its own.
+/// The tools of one conversation in insertion order, each with a unique name.
 ///
-/// A name is given when a tool is first added: the first of its candidates that is free, else one with a hash of its
-/// identity. It belongs to that identity for the rest of the conversation, also after the tool was removed, so that what
-/// the history says stays true.
+/// A tool gets its name when it is first added: the first of its candidate names that is free, otherwise one with a hash of its
+/// id. The name stays reserved for this id for the rest of the conversation, also after the tool is removed, so that names in the
+/// history remain unambiguous.
 #[derive(Clone, Default)]
 pub struct ToolSet {
     tools: IndexMap<ToolName, NamedTool>,
@@ -76,18 +76,18 @@ impl FromIterator<Arc<dyn Tool>> for ToolSet {
 }
 
 impl ToolSet {
-    /// Makes an empty set.
+    /// Creates an empty set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Keeps a name from ever being given to a tool, except to `host#name` itself.
+    /// Reserves a name for the tool `host#name`.
     pub fn reserve(&mut self, name: ToolName) {
         self.reserved.insert(name);
     }
 
-    /// Adds a tool. The same identity again keeps name and definition, and runs the new tool from now on.
+    /// Adds a tool. If a tool with this id exists, its name and definition stay, and calls run the new tool.
     pub fn add(&mut self, tool: Arc<dyn Tool>) -> AddOutcome {
         let name = self.assign(tool.definition());
         if let Some(there) = self.tools.get_mut(&name) {
@@ -106,7 +106,8 @@ impl ToolSet {
         AddOutcome::New(name)
     }
 
-    /// Takes a tool back under the name and with the definition that it had in an earlier process, unless something is there.
+    /// Restores a tool with the name and definition that it had in an earlier process. Returns whether it was added: not if the
+    /// name or the id is taken.
     pub fn adopt(&mut self, name: ToolName, definition: ToolDefinition, tool: Arc<dyn Tool>) -> bool {
         let id = definition.id.clone();
         let is_anothers = self.owners.get(&name).is_some_and(|owner| *owner != id);
@@ -126,13 +127,13 @@ impl ToolSet {
         true
     }
 
-    /// Removes a tool; its name stays its own. Returns the name when the tool was there.
+    /// Removes a tool and returns its name, which stays reserved.
     pub fn remove(&mut self, id: &ToolId) -> Option<ToolName> {
         let name = self.names.get(id)?;
         self.tools.shift_remove(name).map(|tool| tool.name)
     }
 
-    /// Says what a name stands for.
+    /// Looks up a name.
     #[must_use]
     pub fn look_up(&self, name: &str) -> ToolLookup {
         let Some(parsed) = ToolName::parse(name) else {
@@ -145,36 +146,36 @@ impl ToolSet {
         }
     }
 
-    /// Tells whether a tool of this identity is or was there.
+    /// Returns whether a tool with this id is or was in the set.
     #[must_use]
     pub fn was_ever(&self, id: &ToolId) -> bool {
         self.names.contains_key(id)
     }
 
-    /// Returns the tool with this identity.
+    /// Returns the tool with this id.
     #[must_use]
     pub fn by_id(&self, id: &ToolId) -> Option<&NamedTool> {
         self.tools.get(self.names.get(id)?)
     }
 
-    /// Returns the tools in the order in which they were added.
+    /// Returns the tools in insertion order.
     pub fn iter(&self) -> impl Iterator<Item = &NamedTool> {
         self.tools.values()
     }
 
-    /// Returns how many tools there are.
+    /// Returns the number of tools.
     #[must_use]
     pub fn len(&self) -> usize {
         self.tools.len()
     }
 
-    /// Tells whether there is no tool.
+    /// Returns whether the set has no tools.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tools.is_empty()
     }
 
-    /// Returns a line for each tool: ``- `name` - description``.
+    /// Returns a summary of each tool: ``- `name` - description``.
     #[must_use]
     pub fn summaries(&self) -> Vec<String> {
         self.iter()
@@ -182,7 +183,7 @@ impl ToolSet {
             .collect()
     }
 
-    /// Returns the names most like this one, at most three, the best one first.
+    /// Returns the most similar names, at most three, best first.
     #[must_use]
     pub fn nearest(&self, name: &str) -> Vec<ToolName> {
         let shortened: String = name.chars().take(crate::NAME_BYTES_MAX * 2).collect();
@@ -196,7 +197,7 @@ impl ToolSet {
         scored.into_iter().take(3).map(|(_, name)| name.clone()).collect()
     }
 
-    /// Returns the name that belongs to an identity, and gives one when there is none.
+    /// Returns the name of a tool, and assigns one on first use.
     fn assign(&mut self, definition: &ToolDefinition) -> ToolName {
         if let Some(name) = self.names.get(&definition.id) {
             return name.clone();
@@ -218,7 +219,7 @@ impl ToolSet {
         !reserved && !self.owners.contains_key(name)
     }
 
-    /// Makes a name from the hash of the identity; hashes again in the unlikely case that even this one is taken.
+    /// Returns a name with a hash of the id. Hashes again in the unlikely case that this name is taken.
     fn hashed(&self, definition: &ToolDefinition) -> ToolName {
         let mut identity = definition.id.as_str().to_owned();
         loop {
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stays_with_its_identity_after_removal() {
+    fn name_stays_reserved_after_removal() {
         let mut set = ToolSet::new();
         set.add(tool("x", &["look"]));
         set.remove(&ToolId::native("x"));
@@ -286,7 +287,7 @@ mod tests {
 
     // accept: 114
     #[test]
-    fn a_reserved_name_is_given_to_the_host_only() {
+    fn reserved_name_is_assigned_to_the_host_only() {
         let mut set = ToolSet::new();
         set.reserve(ToolName::parse("search_tools").unwrap());
         assert_ne!(
@@ -297,7 +298,7 @@ mod tests {
 
     // accept: 8, attack: E7
     #[test]
-    fn an_unknown_name_brings_the_nearest_ones() {
+    fn unknown_name_returns_similar_ones() {
         let mut set = ToolSet::new();
         set.add(tool("a", &["search_customer"]));
         set.add(tool("b", &["evaluate"]));

@@ -1,4 +1,4 @@
-//! Where a provider listens, checked before a key goes there.
+//! The address of a provider, checked before a key is sent there.
 
 use std::net::IpAddr;
 
@@ -6,13 +6,13 @@ use reqwest::Url;
 
 use toolwit_agent::model::ModelError;
 
-/// Whether a key may travel over plain HTTP.
+/// Whether a key may be sent over plain HTTP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PlainHttp {
-    /// Only to this machine.
+    /// Only to a loopback address.
     #[default]
     LoopbackOnly,
-    /// To any host: everybody on the way can read the key and the conversation.
+    /// To any host. Anyone on the network path can read the key and the conversation.
     AnyHost,
 }
 
@@ -21,29 +21,30 @@ pub enum PlainHttp {
 pub(crate) struct EndpointAddress(Url);
 
 impl EndpointAddress {
-    /// Takes a base URL and the path of an endpoint below it, which may be part of the base already.
+    /// Appends the path of an endpoint to a base URL, unless the URL already ends with it.
     pub(crate) fn below(base_url: &str, path: &[&str]) -> Result<Self, ModelError> {
-        let mut url = Url::parse(base_url.trim()).map_err(|error| wrong(&format!("is no URL: {error}")))?;
+        let mut url = Url::parse(base_url.trim()).map_err(|error| invalid(&format!("is not a URL: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(wrong(&format!(
+            return Err(invalid(&format!(
                 "has the scheme `{}`, not `https` or `http`",
                 url.scheme()
             )));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(wrong(
-                "holds a user name or a password, which logs would show: give the key apart",
+            return Err(invalid(
+                "contains a user name or a password, which logs would show: set the key separately",
             ));
         }
         if url.fragment().is_some() {
-            return Err(wrong("ends with a fragment (`#…`)"));
+            return Err(invalid("ends with a fragment (`#…`)"));
         }
         let trimmed = url.path().trim_end_matches('/').to_owned();
-        let complete = match trimmed.ends_with(&format!("/{}", path.join("/"))) {
-            true => trimmed,
-            false => format!("{trimmed}/{}", path.join("/")),
-        };
-        url.set_path(&complete);
+        let suffix = format!("/{}", path.join("/"));
+        if trimmed.ends_with(&suffix) {
+            url.set_path(&trimmed);
+        } else {
+            url.set_path(&format!("{trimmed}{suffix}"));
+        }
         Ok(Self(url))
     }
 
@@ -55,13 +56,13 @@ impl EndpointAddress {
         self.0.scheme() == "https"
     }
 
-    /// Returns the host, for errors.
+    /// Returns the host, for error messages.
     pub(crate) fn host(&self) -> &str {
         self.0.host_str().unwrap_or_default()
     }
 
-    /// Whether the provider runs on this machine.
-    pub(crate) fn is_this_machine(&self) -> bool {
+    /// Returns whether the host is this machine.
+    pub(crate) fn is_loopback(&self) -> bool {
         let host = self.host();
         match host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
             Ok(address) => address.to_canonical().is_loopback(),
@@ -69,25 +70,25 @@ impl EndpointAddress {
         }
     }
 
-    /// Refuses to send a key where it could be read on the way.
+    /// Refuses to send a key over a connection that others can read.
     pub(super) fn check_key(&self, plain: PlainHttp) -> Result<(), ModelError> {
-        if self.is_encrypted() || self.is_this_machine() || plain == PlainHttp::AnyHost {
+        if self.is_encrypted() || self.is_loopback() || plain == PlainHttp::AnyHost {
             return Ok(());
         }
         Err(ModelError::Configuration {
             message: format!(
-                "the key would go to `{}` over plain HTTP, where others can read it",
+                "the key would be sent to `{}` over plain HTTP, where others can read it",
                 self.host()
             ),
-            suggestion: "use an `https` base URL, or no key".to_owned(),
+            suggestion: "use an `https` base URL, or remove the key".to_owned(),
         })
     }
 }
 
-fn wrong(why: &str) -> ModelError {
+fn invalid(why: &str) -> ModelError {
     ModelError::Configuration {
         message: format!("the base URL {why}"),
-        suggestion: "write it like `https://api.openai.com/v1` or `http://127.0.0.1:8080/v1`".to_owned(),
+        suggestion: "use a URL such as `https://api.openai.com/v1` or `http://127.0.0.1:8080/v1`".to_owned(),
     }
 }
 
@@ -99,7 +100,7 @@ mod tests {
     const PATH: &[&str] = &["chat", "completions"];
 
     #[test]
-    fn the_path_is_added_once_and_a_query_stays() {
+    fn the_path_is_appended_once_and_a_query_is_kept() {
         let complete = |base: &str| EndpointAddress::below(base, PATH).unwrap().url().to_string();
         assert_eq!(complete("https://h/v1"), "https://h/v1/chat/completions");
         assert_eq!(complete(" http://h:81/ "), "http://h:81/chat/completions");
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_base_url_that_is_none_or_holds_a_password_is_refused_without_showing_it() {
+    fn an_invalid_base_url_or_one_with_a_password_is_refused_without_showing_it() {
         for base in [
             "",
             "h/v1",
@@ -134,9 +135,9 @@ mod tests {
     }
 
     #[test]
-    fn a_key_leaves_this_machine_only_encrypted() {
+    fn a_key_is_sent_to_other_machines_only_over_https() {
         let check = |base: &str, plain| EndpointAddress::below(base, PATH).unwrap().check_key(plain);
-        let fine = [
+        let allowed = [
             "https://h",
             "http://localhost:1",
             "http://127.0.0.2",
@@ -144,7 +145,7 @@ mod tests {
             "http://[::ffff:127.0.0.1]",
             "http://a.localhost",
         ];
-        for base in fine {
+        for base in allowed {
             assert_eq!(check(base, PlainHttp::LoopbackOnly), Ok(()), "{base}");
         }
         for base in [

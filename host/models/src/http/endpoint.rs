@@ -1,4 +1,4 @@
-//! One endpoint of a provider, and how it is asked.
+//! One endpoint of a provider.
 
 use std::time::{Duration, SystemTime};
 
@@ -15,13 +15,13 @@ use super::secret::Secret;
 use super::tls;
 use toolwit_agent::model::ModelError;
 
-/// How much of an error's body is read, in bytes. What explains an error is far shorter.
+/// The most bytes read from the body of an error response. Explanations of errors are far shorter.
 const ERROR_BYTES_MAX: usize = 64 << 10;
 
-/// How much room an announced length is given before the bytes are there.
-const ROOM_BYTES_MAX: u64 = 64 << 10;
+/// The most bytes allocated for an announced length before any bytes arrive.
+const INITIAL_CAPACITY_BYTES_MAX: u64 = 64 << 10;
 
-/// What a request may cost, in time and bytes.
+/// Limits of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestLimits {
     pub(crate) request_timeout: Duration,
@@ -30,7 +30,7 @@ pub(crate) struct RequestLimits {
     pub(crate) retry: RetryPolicy,
 }
 
-/// An endpoint that takes JSON by POST.
+/// An endpoint that accepts JSON by POST.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
     client: Client,
@@ -39,20 +39,20 @@ pub(crate) struct Endpoint {
     limits: RequestLimits,
 }
 
-/// A body that came with a status of success.
+/// The body of a successful response.
 pub(crate) struct HttpReply {
     pub(crate) body: Vec<u8>,
     pub(crate) content_type: String,
 }
 
-/// What happens to a body that is larger than allowed.
+/// The treatment of a body that exceeds its limit.
 enum OversizedBody {
     Refuse,
-    Cut,
+    Truncate,
 }
 
 impl Endpoint {
-    /// Prepares an endpoint. No proxy of the environment is used, no redirect is followed, nothing is decompressed.
+    /// Creates an endpoint. It does not use proxies from the environment, follow redirects or decompress bodies.
     pub(crate) fn new(
         address: EndpointAddress,
         key: Option<Secret>,
@@ -67,9 +67,10 @@ impl Endpoint {
             address.check_key(plain)?;
             headers.insert(AUTHORIZATION, bearer(key)?);
         }
-        let tls = match address.is_encrypted() {
-            true => tls::platform_roots()?,
-            false => tls::no_roots()?,
+        let tls = if address.is_encrypted() {
+            tls::platform_roots()?
+        } else {
+            tls::no_roots()?
         };
         let client = Client::builder()
             .tls_backend_preconfigured(tls)
@@ -84,8 +85,8 @@ impl Endpoint {
             .timeout(limits.request_timeout)
             .build()
             .map_err(|error| ModelError::Configuration {
-                message: format!("the HTTP client cannot be set up: {error}"),
-                suggestion: "check the machine's TLS set-up".to_owned(),
+                message: format!("the HTTP client cannot be created: {error}"),
+                suggestion: "check the TLS configuration of the machine".to_owned(),
             })?;
         Ok(Self {
             client,
@@ -95,9 +96,9 @@ impl Endpoint {
         })
     }
 
-    /// Sends a request until `read` takes a reply, or no further attempt may help.
+    /// Sends a request, and retries it until `read` accepts a response or a retry cannot help.
     ///
-    /// Cancelling ends it at once, in whatever it waits for.
+    /// Cancellation ends it immediately, also while it waits.
     pub(crate) async fn post<T>(
         &self,
         request: &impl Serialize,
@@ -105,13 +106,13 @@ impl Endpoint {
         read: impl Fn(&HttpReply) -> Result<T, AttemptFailure>,
     ) -> Result<T, ModelError> {
         let body = serde_json::to_vec(request).map_err(|error| ModelError::Configuration {
-            message: format!("the request cannot be written as JSON: {error}"),
+            message: format!("the request cannot be serialized as JSON: {error}"),
             suggestion: "check the options of the model".to_owned(),
         })?;
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(ModelError::Cancelled),
-            answer = self.attempts(&body, read) => answer,
+            response = self.attempts(&body, read) => response,
         }
     }
 
@@ -125,12 +126,12 @@ impl Endpoint {
         loop {
             attempts += 1;
             let failure = match self.attempt(body).await.and_then(|reply| read(&reply)) {
-                Ok(answer) => return Ok(answer),
+                Ok(response) => return Ok(response),
                 Err(failure) => failure.cleaned(|text| self.redact(text)),
             };
             let wait = match &failure {
-                AttemptFailure::Passing { retry_after, .. } => waits.next(*retry_after),
-                AttemptFailure::TimedOut { .. } | AttemptFailure::Lasting(_) => None,
+                AttemptFailure::Transient { retry_after, .. } => waits.next(*retry_after),
+                AttemptFailure::TimedOut { .. } | AttemptFailure::Permanent(_) => None,
             };
             let Some(wait) = wait else {
                 return Err(failure.after(attempts));
@@ -140,7 +141,7 @@ impl Endpoint {
                 attempts,
                 ?wait,
                 ?failure,
-                "the provider is asked again"
+                "retrying the request to the provider"
             );
             tokio::time::sleep(wait).await;
         }
@@ -156,9 +157,9 @@ impl Endpoint {
         }
         if !status.is_success() {
             let wait = retry_after(response.headers(), SystemTime::now());
-            // An error counts by its status, also when its explanation does not arrive.
+            // The status decides, even if the explanation does not arrive.
             let body = self
-                .read(response, ERROR_BYTES_MAX, OversizedBody::Cut)
+                .read(response, ERROR_BYTES_MAX, OversizedBody::Truncate)
                 .await
                 .unwrap_or_default();
             return Err(ProviderError::in_error_body(&body).failure(status.as_u16(), wait));
@@ -171,7 +172,7 @@ impl Endpoint {
         };
         if let Some(encoding) = header(CONTENT_ENCODING).filter(|encoding| encoding != "identity") {
             return Err(AttemptFailure::malformed(format!(
-                "it is compressed (`{encoding}`), which was not asked for"
+                "it is compressed (`{encoding}`), which was not requested"
             )));
         }
         let content_type = header(CONTENT_TYPE).unwrap_or_default();
@@ -181,21 +182,24 @@ impl Endpoint {
         Ok(HttpReply { body, content_type })
     }
 
-    /// Reads a body piece by piece, so that its length is known before it is held.
+    /// Reads a body in pieces, so that its limit is enforced before it is buffered.
     async fn read(
         &self,
         mut response: Response,
         bytes_max: usize,
         excess: OversizedBody,
     ) -> Result<Vec<u8>, AttemptFailure> {
-        let room = response.content_length().unwrap_or_default().min(ROOM_BYTES_MAX);
-        let mut body = Vec::with_capacity(usize::try_from(room).unwrap_or_default());
+        let capacity = response
+            .content_length()
+            .unwrap_or_default()
+            .min(INITIAL_CAPACITY_BYTES_MAX);
+        let mut body = Vec::with_capacity(usize::try_from(capacity).unwrap_or_default());
         while let Some(piece) = response.chunk().await.map_err(|error| self.in_transport(error))? {
             let fitting = piece.len().min(bytes_max - body.len());
             body.extend_from_slice(&piece[..fitting]);
             match excess {
                 _ if fitting == piece.len() => {}
-                OversizedBody::Cut => break,
+                OversizedBody::Truncate => break,
                 OversizedBody::Refuse => {
                     return Err(AttemptFailure::malformed(format!("it has more than {bytes_max} bytes")));
                 }
@@ -216,14 +220,14 @@ impl Endpoint {
     }
 }
 
-/// A redirect is never followed: the key and the conversation would go wherever it points.
+/// Describes a redirect. Redirects are not followed, since the key and the conversation would be sent to another host.
 fn redirected(response: &Response) -> AttemptFailure {
     let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
     let target = location.and_then(|location| response.url().join(location).ok());
-    let place = target.as_ref().and_then(Url::host_str).unwrap_or("nowhere");
-    AttemptFailure::Lasting(ModelError::Refused {
+    let host = target.as_ref().and_then(Url::host_str).unwrap_or("an unknown host");
+    AttemptFailure::Permanent(ModelError::Refused {
         status: response.status().as_u16(),
-        message: format!("it redirects to `{place}`, and a redirect is never followed"),
+        message: format!("it redirects to `{host}`, and redirects are not followed"),
     })
 }
 
@@ -231,8 +235,8 @@ fn bearer(key: &Secret) -> Result<HeaderValue, ModelError> {
     let text = Some(key.expose()).filter(|key| !key.is_empty());
     let value = text.and_then(|key| HeaderValue::from_str(&format!("Bearer {key}")).ok());
     let mut value = value.ok_or_else(|| ModelError::Configuration {
-        message: "the key is empty, or has characters that no HTTP header can carry".to_owned(),
-        suggestion: "copy the key again: it is one line of visible characters".to_owned(),
+        message: "the key is empty, or has characters that are not allowed in an HTTP header".to_owned(),
+        suggestion: "copy the key again: it is a single line of printable characters".to_owned(),
     })?;
     value.set_sensitive(true);
     Ok(value)

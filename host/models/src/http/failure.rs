@@ -1,4 +1,4 @@
-//! Why an attempt failed, and whether another one may help.
+//! Failures of an attempt, and whether a retry may help.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use toolwit_agent::model::ModelError;
 
-/// How much of a provider's words an error keeps, in characters.
+/// The longest provider message in an error, in characters.
 const MESSAGE_CHARS_MAX: usize = 2_000;
 
-/// What providers call errors that pass by themselves, where they send them with status 200.
-const PASSING: [&str; 8] = [
+/// Error codes of transient failures, for providers that send errors with status 200.
+const TRANSIENT_CODES: [&str; 8] = [
     "api_error",
     "internal_server_error",
     "overloaded",
@@ -22,36 +22,36 @@ const PASSING: [&str; 8] = [
     "service_unavailable",
 ];
 
-/// What providers send with status 429 and waiting does not mend.
-const LASTING: [&str; 2] = ["billing_hard_limit_reached", "insufficient_quota"];
+/// Error codes of permanent failures, for providers that send them with status 429.
+const PERMANENT_CODES: [&str; 2] = ["billing_hard_limit_reached", "insufficient_quota"];
 
-/// Why one attempt failed.
+/// The reason why one attempt failed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum AttemptFailure {
-    /// Another attempt may help.
-    Passing {
+    /// A retry may help.
+    Transient {
         status: Option<u16>,
         message: String,
         retry_after: Option<Duration>,
     },
-    /// The time is up; another attempt would take as long, and the provider may bill both.
+    /// The request timed out. A retry would take as long, and the provider may bill both.
     TimedOut { message: String },
-    /// Another attempt would fail as well.
-    Lasting(ModelError),
+    /// A retry would fail too.
+    Permanent(ModelError),
 }
 
 impl AttemptFailure {
     pub(crate) fn malformed(message: impl Into<String>) -> Self {
-        Self::Lasting(ModelError::Malformed {
+        Self::Permanent(ModelError::Malformed {
             message: message.into(),
         })
     }
 
-    /// Tells apart what happened on the way. The URL is left out: it may carry a key.
+    /// Classifies a transport error. The URL is removed, since it may contain a key.
     pub(super) fn in_transport(error: reqwest::Error, timeout: Duration) -> Self {
         if error.is_timeout() && !error.is_connect() {
             return Self::TimedOut {
-                message: format!("no whole answer within {} ms", timeout.as_millis()),
+                message: format!("no complete response within {} ms", timeout.as_millis()),
             };
         }
         let error = error.without_url();
@@ -61,17 +61,17 @@ impl AttemptFailure {
             message = format!("{message}: {cause}");
             source = cause.source();
         }
-        Self::Passing {
+        Self::Transient {
             status: None,
             message,
             retry_after: None,
         }
     }
 
-    /// Ends the request with this failure of its last attempt.
+    /// Converts the failure of the last attempt to the error of the request.
     pub(super) fn after(self, attempts: u32) -> ModelError {
         match self {
-            Self::Passing { status, message, .. } => ModelError::Unavailable {
+            Self::Transient { status, message, .. } => ModelError::Unavailable {
                 attempts,
                 message,
                 status,
@@ -81,16 +81,16 @@ impl AttemptFailure {
                 message,
                 status: None,
             },
-            Self::Lasting(error) => error,
+            Self::Permanent(error) => error,
         }
     }
 
-    /// Makes the provider's words fit to be shown: without the key, without control characters, and not too long.
+    /// Redacts the key in the provider's message, replaces control characters and truncates it.
     pub(super) fn cleaned(mut self, redact: impl Fn(&str) -> String) -> Self {
         let text = match &mut self {
-            Self::Passing { message, .. } | Self::TimedOut { message } => message,
-            Self::Lasting(ModelError::Refused { message, .. } | ModelError::Malformed { message }) => message,
-            Self::Lasting(_) => return self,
+            Self::Transient { message, .. } | Self::TimedOut { message } => message,
+            Self::Permanent(ModelError::Refused { message, .. } | ModelError::Malformed { message }) => message,
+            Self::Permanent(_) => return self,
         };
         let printable = redact(text).replace(char::is_control, " ");
         *text = match printable.char_indices().nth(MESSAGE_CHARS_MAX) {
@@ -101,18 +101,18 @@ impl AttemptFailure {
     }
 }
 
-/// An error in a provider's own words.
+/// An error as the provider describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ProviderError {
     message: String,
-    /// What kind of error it is, in the words of `code` and `type`.
-    words: Vec<String>,
-    /// The status that the body tells, which some send with HTTP status 200.
+    /// The values of `code` and `type`.
+    codes: Vec<String>,
+    /// The status in the body, which some providers send with HTTP status 200.
     status: Option<u16>,
 }
 
 impl ProviderError {
-    /// Reads the body of an answer that has an error's status: `{"error": …}`, `{"message"}`, `{"detail"}` or no JSON.
+    /// Parses the body of an error response: `{"error": …}`, `{"message"}`, `{"detail"}` or text.
     pub(super) fn in_error_body(body: &[u8]) -> Self {
         let json = serde_json::from_slice::<Value>(body).ok();
         let error = json.as_ref().and_then(|json| match json.get("error") {
@@ -124,15 +124,15 @@ impl ProviderError {
         });
         match (error, body.trim_ascii()) {
             (Some(error), _) => Self::of(error),
-            (None, []) => Self::saying("it sent no explanation"),
-            (None, text) => Self::saying(String::from_utf8_lossy(text)),
+            (None, []) => Self::from_text("it sent no explanation"),
+            (None, text) => Self::from_text(String::from_utf8_lossy(text)),
         }
     }
 
-    /// Reads an error: `{"message", "type", "code"}` or a text.
+    /// Parses an error: `{"message", "type", "code"}` or a text.
     pub(crate) fn of(error: &Value) -> Self {
         if let Value::String(message) = error {
-            return Self::saying(message);
+            return Self::from_text(message);
         }
         let text = |key: &str| match error.get(key) {
             Some(Value::String(text)) => Some(text.clone()),
@@ -147,46 +147,47 @@ impl ProviderError {
             message: text("message")
                 .or_else(|| text("detail"))
                 .unwrap_or_else(|| error.to_string()),
-            words: ["code", "type"].into_iter().filter_map(text).collect(),
+            codes: ["code", "type"].into_iter().filter_map(text).collect(),
             status: number
                 .and_then(|code| u16::try_from(code).ok())
                 .filter(|status| (400..600).contains(status)),
         }
     }
 
-    fn saying(message: impl Into<String>) -> Self {
+    fn from_text(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
-            words: Vec::new(),
+            codes: Vec::new(),
             status: None,
         }
     }
 
-    /// Decides what follows from an error that came with this HTTP status.
+    /// Classifies the error of a response with this HTTP status.
     pub(crate) fn failure(self, status: u16, retry_after: Option<Duration>) -> AttemptFailure {
-        let is = |list: &[&str]| self.words.iter().any(|word| list.contains(&word.as_str()));
-        let told = match status {
+        let has_code = |list: &[&str]| self.codes.iter().any(|code| list.contains(&code.as_str()));
+        let status = match status {
             200..300 => self.status.unwrap_or(status),
             status => status,
         };
-        let passes = (passes(told) || (told < 300 && is(&PASSING))) && !is(&LASTING);
-        match passes {
-            true => AttemptFailure::Passing {
-                status: Some(told),
-                message: format!("status {told}: {}", self.message),
+        let by_code = status < 300 && has_code(&TRANSIENT_CODES);
+        if (is_transient(status) || by_code) && !has_code(&PERMANENT_CODES) {
+            AttemptFailure::Transient {
+                status: Some(status),
+                message: format!("status {status}: {}", self.message),
                 retry_after,
-            },
-            false => AttemptFailure::Lasting(ModelError::Refused {
-                status: told,
+            }
+        } else {
+            AttemptFailure::Permanent(ModelError::Refused {
+                status,
                 message: self.message,
-            }),
+            })
         }
     }
 }
 
-/// Whether an error with this status may pass by itself: a request that met another one, too many of them, or a failure
-/// of the provider's that is not "never".
-fn passes(status: u16) -> bool {
+/// Returns whether an error with this status may be temporary: a conflict, a rate limit, or a failure of the provider other
+/// than 501 and 505.
+fn is_transient(status: u16) -> bool {
     matches!(status, 408 | 409 | 425 | 429 | 500 | 502..=504 | 506..=599)
 }
 
@@ -199,15 +200,15 @@ mod tests {
     fn outcome(status: u16, body: &Value) -> (bool, Option<u16>, String) {
         let error = ProviderError::in_error_body(body.to_string().as_bytes());
         match error.failure(status, None) {
-            AttemptFailure::Passing { status, message, .. } => (true, status, message),
-            AttemptFailure::Lasting(ModelError::Refused { status, message }) => (false, Some(status), message),
+            AttemptFailure::Transient { status, message, .. } => (true, status, message),
+            AttemptFailure::Permanent(ModelError::Refused { status, message }) => (false, Some(status), message),
             _ => (false, None, String::new()),
         }
     }
 
     // attack: F5
     #[test]
-    fn only_what_may_pass_is_tried_again() {
+    fn only_transient_failures_are_retried() {
         let body = json!({"error": {"message": "why"}});
         for status in [408, 409, 425, 429, 500, 502, 503, 504, 529] {
             assert_eq!(
@@ -224,16 +225,16 @@ mod tests {
 
     // attack: F5
     #[test]
-    fn an_error_with_status_200_is_judged_by_its_code() {
-        let told = |code: Value| outcome(200, &json!({"error": {"message": "why", "code": code}}));
-        assert!(told(json!(429)).0 && told(json!("503")).0 && told(json!("rate_limit_exceeded")).0);
-        assert_eq!(told(json!(401)), (false, Some(401), "why".to_owned()));
-        assert_eq!(told(json!("invalid_api_key")), (false, Some(200), "why".to_owned()));
-        assert_eq!(told(json!(7)).1, Some(200));
+    fn an_error_with_status_200_is_classified_by_its_code() {
+        let coded = |code: Value| outcome(200, &json!({"error": {"message": "why", "code": code}}));
+        assert!(coded(json!(429)).0 && coded(json!("503")).0 && coded(json!("rate_limit_exceeded")).0);
+        assert_eq!(coded(json!(401)), (false, Some(401), "why".to_owned()));
+        assert_eq!(coded(json!("invalid_api_key")), (false, Some(200), "why".to_owned()));
+        assert_eq!(coded(json!(7)).1, Some(200));
     }
 
     #[test]
-    fn errors_are_read_in_every_shape_that_servers_send() {
+    fn errors_are_parsed_in_every_format_that_servers_send() {
         let message = |body: &str| ProviderError::in_error_body(body.as_bytes()).message;
         assert_eq!(
             message(r#"{"error": {"message": "a", "type": "x", "param": null}}"#),
@@ -251,11 +252,11 @@ mod tests {
     }
 
     #[test]
-    fn words_are_cleaned_before_they_are_shown() {
+    fn provider_messages_are_redacted_and_truncated() {
         let long = format!("key sk-1 \u{1b}[31m{}", "x".repeat(3_000));
         let cleaned = AttemptFailure::malformed(long).cleaned(|text| text.replace("sk-1", "[redacted]"));
-        let AttemptFailure::Lasting(ModelError::Malformed { message }) = cleaned else {
-            unreachable!("the kind stays");
+        let AttemptFailure::Permanent(ModelError::Malformed { message }) = cleaned else {
+            unreachable!("the kind is unchanged");
         };
         assert!(message.starts_with("key [redacted]  [31mxx") && message.ends_with("x…"));
         assert_eq!(message.chars().count(), MESSAGE_CHARS_MAX + 1);

@@ -1,6 +1,6 @@
-//! Asking a provider over HTTP: one POST, bounded in time and bytes, repeated where that may help.
+//! Requests to a provider over HTTP: one POST, limited in time and bytes, with retries.
 //!
-//! What every provider's adapter shares; the adapters add only what their bodies look like.
+//! All clients share this module; a client adds only the formats of its requests and responses.
 
 mod address;
 mod endpoint;

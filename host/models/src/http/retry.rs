@@ -1,25 +1,25 @@
-//! How often, and after which waits, a request is repeated.
+//! The retry policy of requests.
 
 use std::time::{Duration, SystemTime};
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use reqwest::header::HeaderMap;
 
-/// Says how a request is repeated that a provider was too busy for, or that did not reach it.
+/// The policy for retries of requests that failed because the provider was overloaded or not reachable.
 ///
-/// Waits double from `wait_ms_first` to `wait_ms_max`, each with up to as much again by chance, so that many clients do
-/// not return at once. A provider's `retry-after` takes the place of a wait. All waits together stay within
-/// `wait_ms_total`: a request that the provider does not want before that fails at once.
+/// Waits double from `wait_ms_first` to `wait_ms_max`. Each wait is extended by a random amount of up to its own length, so
+/// that many clients do not retry at the same time. A `retry-after` header of the provider replaces a wait. The sum of all
+/// waits stays within `wait_ms_total`: if the provider asks for a longer wait, the request fails immediately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryPolicy {
-    /// How often a request is repeated after it failed. Default 3: what lasts longer is an outage.
+    /// The most retries of a request. The default is 3; a failure that persists longer is an outage.
     pub retries_max: u32,
-    /// The first wait. Default 500 ms.
+    /// The first wait. The default is 500 ms.
     pub wait_ms_first: u64,
-    /// The longest wait that is not asked for by the provider. Default 8 s.
+    /// The longest wait that the provider did not request. The default is 8 s.
     pub wait_ms_max: u64,
-    /// All waits together. Default 60 s: rate limits are counted by the minute.
+    /// The sum of all waits. The default is 60 s, since rate limits usually apply per minute.
     pub wait_ms_total: u64,
 }
 
@@ -35,7 +35,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Never repeats a request.
+    /// Creates a policy without retries.
     #[must_use]
     pub fn never() -> Self {
         Self {
@@ -52,7 +52,7 @@ impl RetryPolicy {
             .with_jitter();
         Waits {
             backoff: backoff.build(),
-            left: Duration::from_millis(self.wait_ms_total),
+            remaining: Duration::from_millis(self.wait_ms_total),
         }
     }
 }
@@ -60,20 +60,20 @@ impl RetryPolicy {
 /// The waits of one request.
 pub(super) struct Waits {
     backoff: ExponentialBackoff,
-    left: Duration,
+    remaining: Duration,
 }
 
 impl Waits {
-    /// Returns how long to wait before the request is repeated, or nothing when it is not.
+    /// Returns the wait before the next retry, or `None` if there is no further retry.
     pub(super) fn next(&mut self, retry_after: Option<Duration>) -> Option<Duration> {
         let wait = self.backoff.next()?;
         let wait = retry_after.unwrap_or(wait);
-        self.left = self.left.checked_sub(wait)?;
+        self.remaining = self.remaining.checked_sub(wait)?;
         Some(wait)
     }
 }
 
-/// Reads how long the provider asks to wait: seconds or a date, or milliseconds as some send; junk counts as nothing.
+/// Parses the wait that the provider requests: seconds, a date, or milliseconds. Invalid values are ignored.
 pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let millis = text("retry-after-ms").and_then(|text| text.parse().ok());
@@ -101,7 +101,7 @@ mod tests {
 
     // attack: F5
     #[test]
-    fn seconds_and_dates_are_read_and_junk_is_ignored() {
+    fn seconds_and_dates_are_parsed_and_invalid_values_are_ignored() {
         let seconds = |seconds| Some(Duration::from_secs(seconds));
         assert_eq!(after("retry-after", "7"), seconds(7));
         assert_eq!(after("retry-after", " 0.5 "), Some(Duration::from_millis(500)));
@@ -109,15 +109,15 @@ mod tests {
         assert_eq!(after("retry-after", "Sun, 06 Nov 1994 08:49:57 GMT"), seconds(20));
         assert_eq!(after("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT"), seconds(0));
         assert_eq!(after("retry-after-ms", "250"), Some(Duration::from_millis(250)));
-        for junk in ["-1", "soon", "", "NaN", "inf", "1e300", "Sun, 99 Nov 1994"] {
-            assert_eq!(after("retry-after", junk), None, "{junk}");
+        for invalid in ["-1", "soon", "", "NaN", "inf", "1e300", "Sun, 99 Nov 1994"] {
+            assert_eq!(after("retry-after", invalid), None, "{invalid}");
         }
         assert_eq!(after("retry-after-ms", "-1"), None);
     }
 
     // attack: F5
     #[test]
-    fn waits_are_bounded_in_number_and_in_sum() {
+    fn waits_are_limited_in_number_and_in_sum() {
         let policy = RetryPolicy::default();
         let mut waits = policy.waits();
         let all: Vec<_> = std::iter::from_fn(|| waits.next(None)).collect();
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(policy.waits().next(Some(Duration::from_secs(86_400))), None);
         let mut waits = policy.waits();
         assert!(waits.next(Some(minute / 2)).is_some());
-        assert_eq!(waits.next(Some(minute)), None, "the sum counts");
+        assert_eq!(waits.next(Some(minute)), None, "the sum is limited");
         assert_eq!(RetryPolicy::never().waits().next(Some(Duration::ZERO)), None);
     }
 }

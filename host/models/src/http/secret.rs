@@ -1,11 +1,11 @@
-//! A key that no log shows.
+//! A key that logs do not show.
 
 use std::fmt;
 use std::sync::Arc;
 
 const REDACTED: &str = "[redacted]";
 
-/// Holds a provider's key and shows it to nobody: not in `Debug`, a log or an error.
+/// A provider's key. It does not appear in `Debug` output, logs or errors.
 ///
 /// ```
 /// use toolwit_models::Secret;
@@ -16,7 +16,7 @@ const REDACTED: &str = "[redacted]";
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// Takes a key; white space around it, as files have it, is dropped.
+    /// Creates a secret from a key, without surrounding white space.
     #[must_use]
     pub fn new(key: impl AsRef<str>) -> Self {
         Self(key.as_ref().trim().into())
@@ -27,12 +27,12 @@ impl Secret {
         &self.0
     }
 
-    /// Replaces the key wherever it stands in a text.
+    /// Replaces every occurrence of the key in a text.
     pub(super) fn redact(&self, text: &str) -> String {
-        match self.0.is_empty() {
-            true => text.to_owned(),
-            false => text.replace(&*self.0, REDACTED),
+        if self.0.is_empty() {
+            return text.to_owned();
         }
+        text.replace(&*self.0, REDACTED)
     }
 }
 

@@ -1,4 +1,4 @@
-//! How a provider's certificate is checked.
+//! TLS configurations.
 
 use std::sync::Arc;
 
@@ -7,22 +7,24 @@ use rustls_platform_verifier::BuilderVerifierExt;
 
 use toolwit_agent::model::ModelError;
 
-/// Trusts what the machine trusts. The crypto provider is our own: an embedder's process-wide choice stays untouched.
+/// Returns a configuration that trusts the root certificates of the platform. It uses its own crypto provider and leaves an
+/// embedder's process-wide provider unchanged.
 pub(super) fn platform_roots() -> Result<ClientConfig, ModelError> {
     let config = builder()
         .and_then(|builder| builder.with_platform_verifier())
         .map_err(unusable)?
         .with_no_client_auth();
-    Ok(negotiating(config))
+    Ok(with_alpn(config))
 }
 
-/// Trusts nobody, for an endpoint without TLS: the machine's certificates are not read, and may be missing.
+/// Returns a configuration without root certificates, for an endpoint without TLS. The platform's certificates are not read
+/// and may be missing.
 pub(super) fn no_roots() -> Result<ClientConfig, ModelError> {
     let config = builder()
         .map_err(unusable)?
         .with_root_certificates(RootCertStore::empty())
         .with_no_client_auth();
-    Ok(negotiating(config))
+    Ok(with_alpn(config))
 }
 
 fn builder() -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier>, rustls::Error> {
@@ -30,14 +32,14 @@ fn builder() -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier
         .with_safe_default_protocol_versions()
 }
 
-fn negotiating(mut config: ClientConfig) -> ClientConfig {
+fn with_alpn(mut config: ClientConfig) -> ClientConfig {
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     config
 }
 
 fn unusable(error: rustls::Error) -> ModelError {
     ModelError::Configuration {
-        message: format!("TLS cannot be set up: {error}"),
+        message: format!("TLS cannot be configured: {error}"),
         suggestion: "install the system's root certificates (the package `ca-certificates`)".to_owned(),
     }
 }

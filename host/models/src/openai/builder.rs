@@ -1,12 +1,14 @@
-//! Setting up a client of the chat-completions API.
+//! Builds clients of the chat-completions API.
 
 use std::time::Duration;
 
 use super::client::OpenAi;
+use super::max_tokens::MaxTokensField;
+use crate::environment;
 use crate::http::{Endpoint, EndpointAddress, PlainHttp, RequestLimits, RetryPolicy, Secret};
 use toolwit_agent::model::ModelError;
 
-/// Where the API is that the others are like.
+/// The base URL of OpenAI's own API.
 const BASE_URL_DEFAULT: &str = "https://api.openai.com/v1";
 
 /// The host of that API.
@@ -15,22 +17,13 @@ const HOST_DEFAULT: &str = "api.openai.com";
 /// The variable that holds the key.
 const KEY_VARIABLE: &str = "OPENAI_API_KEY";
 
-/// The variable that holds a base URL, for those who use another provider.
+/// The variable that holds the base URL of another provider.
 const BASE_URL_VARIABLE: &str = "OPENAI_BASE_URL";
 
-/// The field that bounds the tokens of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MaxTokensField {
-    /// `max_tokens`, which servers other than OpenAI's know.
-    MaxTokens,
-    /// `max_completion_tokens`, which OpenAI's newer models insist on.
-    MaxCompletionTokens,
-}
-
-/// Sets up an [`OpenAi`] client.
+/// Builds an [`OpenAi`] client.
 ///
-/// By default: OpenAI's own API; no key; a whole request within 300 s, since a model that reasons is silent for minutes; a
-/// connection within 10 s; answers of at most 16 MiB; three retries ([`RetryPolicy`]).
+/// Defaults: OpenAI's own API, no key, a request timeout of 300 s (reasoning models may send nothing for minutes), a
+/// connection timeout of 10 s, responses of at most 16 MiB, and three retries ([`RetryPolicy`]).
 ///
 /// ```
 /// use toolwit_models::{OpenAi, Secret};
@@ -42,7 +35,7 @@ pub enum MaxTokensField {
 ///     .request_timeout_ms(60_000)
 ///     .build();
 /// # let _ = (local, hosted);
-/// # Ok::<(), toolwit_models::ModelError>(())
+/// # Ok::<(), toolwit_agent::model::ModelError>(())
 /// ```
 #[derive(Clone, Debug)]
 #[must_use]
@@ -55,8 +48,23 @@ pub struct OpenAiBuilder {
     limits: RequestLimits,
 }
 
+impl OpenAi {
+    /// Creates a client with the key in `OPENAI_API_KEY`, and with the base URL in `OPENAI_BASE_URL` if that is set.
+    ///
+    /// # Errors
+    /// [`ModelError::Configuration`] as [`OpenAiBuilder::build`], and if the key is missing for an `https` base URL.
+    pub fn from_env(model: impl AsRef<str>) -> Result<Self, ModelError> {
+        OpenAiBuilder::from_variables(model.as_ref(), None, environment::variable)?.build()
+    }
+
+    /// Starts building a client.
+    pub fn builder(model: impl Into<String>) -> OpenAiBuilder {
+        OpenAiBuilder::new(model)
+    }
+}
+
 impl OpenAiBuilder {
-    pub(super) fn new(model: impl Into<String>) -> Self {
+    fn new(model: impl Into<String>) -> Self {
         Self {
             model: model.into(),
             base_url: BASE_URL_DEFAULT.to_owned(),
@@ -72,7 +80,7 @@ impl OpenAiBuilder {
         }
     }
 
-    /// Takes key and base URL from `OPENAI_API_KEY` and `OPENAI_BASE_URL`; a base URL that is given wins.
+    /// Reads key and base URL from `OPENAI_API_KEY` and `OPENAI_BASE_URL`. An explicit base URL takes precedence.
     pub(crate) fn from_variables(
         model: &str,
         base_url: Option<&str>,
@@ -84,75 +92,78 @@ impl OpenAiBuilder {
         }
         match variable(KEY_VARIABLE) {
             Some(key) => Ok(builder.key(Secret::new(key))),
-            // A key could not be sent there, or need not be.
+            // Over plain HTTP a key is optional, since it may not be sent.
             None if !builder.address()?.is_encrypted() => Ok(builder),
             None => Err(no_key(builder.address()?.host())),
         }
     }
 
-    /// Asks another provider: the URL below which `chat/completions` is.
+    /// Sets the base URL of another provider, to which `chat/completions` is appended.
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
         self.base_url = url.into();
         self
     }
 
-    /// Sends this key. A server on this machine usually needs none.
+    /// Sets the key. A local server usually does not need one.
     pub fn key(mut self, key: Secret) -> Self {
         self.key = Some(key);
         self
     }
 
-    /// Lets the key travel over plain HTTP.
+    /// Sets whether the key may be sent over plain HTTP.
     pub fn plain_http(mut self, plain: PlainHttp) -> Self {
         self.plain_http = plain;
         self
     }
 
-    /// RequestLimits one request, from the connection to the last byte, in milliseconds.
+    /// Sets the timeout of a request, from the connection to the last byte, in milliseconds.
     pub fn request_timeout_ms(mut self, millis: u64) -> Self {
         self.limits.request_timeout = Duration::from_millis(millis);
         self
     }
 
-    /// RequestLimits the making of a connection, in milliseconds.
+    /// Sets the timeout of a connection attempt, in milliseconds.
     pub fn connect_timeout_ms(mut self, millis: u64) -> Self {
         self.limits.connect_timeout = Duration::from_millis(millis);
         self
     }
 
-    /// RequestLimits an answer, in bytes.
+    /// Sets the largest response, in bytes.
     pub fn response_bytes_max(mut self, bytes: usize) -> Self {
         self.limits.response_bytes_max = bytes;
         self
     }
 
-    /// Says how requests are repeated.
+    /// Sets the retry policy.
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.limits.retry = policy;
         self
     }
 
-    /// Says which field bounds the tokens of an answer. By default the host decides: the newer one for OpenAI's own.
+    /// Sets the field that limits the tokens of a response. The default is `max_completion_tokens` for OpenAI's own API and
+    /// `max_tokens` for others.
     pub fn max_tokens_field(mut self, field: MaxTokensField) -> Self {
         self.max_tokens_field = Some(field);
         self
     }
 
-    /// Makes the client. Nothing is sent.
+    /// Creates the client. No request is sent.
     ///
     /// # Errors
-    /// [`ModelError::Configuration`] for a base URL that is none, a key that is missing for OpenAI's own API, cannot be
-    /// sent, or would go to another machine over plain HTTP, and for a machine without root certificates.
+    /// [`ModelError::Configuration`] if the base URL is invalid, if OpenAI's own API is used without a key, if the key is not a
+    /// valid header value or would be sent to another machine over plain HTTP, or if the machine has no root certificates.
     pub fn build(self) -> Result<OpenAi, ModelError> {
         let address = self.address()?;
-        let openai = address.host() == HOST_DEFAULT;
-        if openai && self.key.is_none() {
+        let is_openai = address.host() == HOST_DEFAULT;
+        if is_openai && self.key.is_none() {
             return Err(no_key(HOST_DEFAULT));
         }
-        let field = self.max_tokens_field.unwrap_or(match openai {
-            true => MaxTokensField::MaxCompletionTokens,
-            false => MaxTokensField::MaxTokens,
-        });
+        let default_field = if is_openai {
+            MaxTokensField::MaxCompletionTokens
+        } else {
+            MaxTokensField::MaxTokens
+        };
+        let field = self.max_tokens_field.unwrap_or(default_field);
         let endpoint = Endpoint::new(address, self.key, self.plain_http, self.limits)?;
         Ok(OpenAi::new(self.model, endpoint, field))
     }
@@ -165,7 +176,7 @@ impl OpenAiBuilder {
 fn no_key(host: &str) -> ModelError {
     ModelError::Configuration {
         message: format!("there is no key for `{host}`"),
-        suggestion: format!("set the variable `{KEY_VARIABLE}`, or ask a model on this machine: `ollama:NAME`"),
+        suggestion: format!("set the variable `{KEY_VARIABLE}`, or use a local model such as `ollama:NAME`"),
     }
 }
 
@@ -182,9 +193,9 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_key_names_its_variable_except_where_none_is_needed() {
-        let needing = [None, Some("https://api.mistral.ai/v1")];
-        for base_url in needing {
+    fn a_missing_key_is_refused_with_its_variable_unless_it_is_optional() {
+        let needs_key = [None, Some("https://api.mistral.ai/v1")];
+        for base_url in needs_key {
             let error = from(base_url, &[]).unwrap_err();
             assert!(error.suggestion().unwrap().contains("`OPENAI_API_KEY`"), "{error}");
         }
@@ -213,11 +224,11 @@ mod tests {
         let allowed = builder.plain_http(PlainHttp::AnyHost).build().unwrap();
         assert!(!format!("{allowed:?}").contains("sk-secret"));
         let local = from(Some("http://localhost:1/v1"), &variables).unwrap();
-        assert!(local.build().is_ok(), "a base URL that is given wins");
+        assert!(local.build().is_ok(), "an explicit base URL takes precedence");
     }
 
     #[test]
-    fn a_key_that_no_header_carries_is_refused_without_showing_it() {
+    fn a_key_that_is_not_a_valid_header_value_is_refused_without_showing_it() {
         for key in ["", "  ", "sk-\u{7f}secret", "sk-\nsecret"] {
             let local = OpenAi::builder("m").base_url("http://127.0.0.1:1/v1");
             let error = local.key(Secret::new(key)).build().unwrap_err();

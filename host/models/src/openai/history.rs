@@ -1,4 +1,4 @@
-//! A conversation's history as the chat-completions API writes it.
+//! The history format of the chat-completions API.
 
 use std::collections::HashMap;
 
@@ -8,11 +8,11 @@ use serde_json::Value;
 use toolwit_agent::model::ModelError;
 use toolwit_core::{Message, Role, ToolCall};
 
-/// A history in the format of the chat-completions API, to be written and read as JSON.
+/// A history in the format of the chat-completions API, which can be serialized and deserialized as JSON.
 ///
-/// Nothing that the format has is lost on the way there and back: who spoke, the words, the calls with their ids, names
-/// and argument text, and which call a result answers. It has no place for the time of a message and for whether a
-/// result is an error; those are now and `false` after reading. Pictures and sound in a history from elsewhere are left out.
+/// Roles, texts, calls with their ids, names and argument texts, and the call ids of results are preserved. The format has
+/// no field for the time of a message or for whether a result is an error: after deserialization these are the current time
+/// and `false`. Images and audio in a history of another client are dropped.
 ///
 /// ```
 /// use toolwit_core::Message;
@@ -41,7 +41,7 @@ enum WireMessage {
         content: String,
     },
     Assistant {
-        /// `null` where calls stand without words: the API wants a text where there are no calls.
+        /// `null` for calls without text. The API requires a text if there are no calls.
         #[serde(default, deserialize_with = "some_content")]
         content: Option<String>,
         #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
@@ -49,7 +49,7 @@ enum WireMessage {
     },
     Tool {
         tool_call_id: String,
-        /// Read where other clients wrote it, never written: the call has it.
+        /// Other clients may write it. It is never serialized, since the call has the name.
         #[serde(default, skip_serializing)]
         name: Option<String>,
         #[serde(deserialize_with = "content")]
@@ -57,7 +57,7 @@ enum WireMessage {
     },
 }
 
-/// A call as both sides write it.
+/// A call, in requests and responses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct WireCall {
     #[serde(default, deserialize_with = "null_as_default")]
@@ -67,7 +67,7 @@ pub(super) struct WireCall {
     pub(super) function: WireFunction,
 }
 
-/// What may be called. Only functions are ever declared.
+/// The kind of a call. Only functions are declared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum CallKind {
@@ -93,7 +93,7 @@ impl OpenAiHistory {
     /// Returns the messages.
     ///
     /// # Errors
-    /// [`ModelError::Configuration`] for a result that names no tool and answers no earlier call.
+    /// [`ModelError::Configuration`] for a result without a tool name and without an earlier call.
     pub fn into_messages(self) -> Result<Vec<Message>, ModelError> {
         let mut names: HashMap<String, String> = HashMap::new();
         let mut messages = Vec::with_capacity(self.0.len());
@@ -175,7 +175,7 @@ impl From<WireCall> for ToolCall {
     }
 }
 
-/// Reads a text, nothing, or a list of parts, of which the texts are put together.
+/// Deserializes a text, `null`, or a list of parts, whose texts are concatenated.
 pub(super) fn content<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -219,7 +219,7 @@ where
 fn orphan(id: &str) -> ModelError {
     ModelError::Configuration {
         message: format!("the history has a result for `{id}`, but no call with this id before it"),
-        suggestion: "cut the history before a call, not between a call and its result".to_owned(),
+        suggestion: "truncate the history before a call, not between a call and its result".to_owned(),
     }
 }
 
@@ -239,7 +239,7 @@ mod tests {
             .unwrap()
     }
 
-    /// Who speaks, the words, and calls with name, arguments and result.
+    /// A role, a text, and calls with name, arguments and result.
     type Exchange = (u8, String, Vec<(String, String, String)>);
 
     fn exchange() -> impl Strategy<Value = Exchange> {
@@ -273,7 +273,7 @@ mod tests {
 
     // accept: 9
     #[test]
-    fn histories_are_written_as_the_api_wants_them() {
+    fn histories_are_serialized_in_the_format_of_the_api() {
         let call = ToolCall {
             id: "call_1".into(),
             name: "search".into(),
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn histories_of_other_clients_are_read() {
+    fn histories_of_other_clients_are_deserialized() {
         let messages = read(json!([
             {"role": "developer", "content": "be brief"},
             {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "image_url"}, {"type": "text", "text": "b"}]},
@@ -328,7 +328,7 @@ mod tests {
     proptest! {
         // accept: 9, accept: 10
         #[test]
-        fn histories_survive_the_way_there_and_back(exchanges in vec(exchange(), 0..6)) {
+        fn histories_survive_a_round_trip(exchanges in vec(exchange(), 0..6)) {
             let messages = history(exchanges);
             let json = serde_json::to_string(&OpenAiHistory::from(messages.as_slice())).unwrap();
             let back = serde_json::from_str::<OpenAiHistory>(&json).unwrap().into_messages().unwrap();

@@ -1,4 +1,4 @@
-//! An answer as the chat-completions API writes it, and as servers that are like it do.
+//! The response format of the chat-completions API, with the variations of compatible servers.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use crate::http::{AttemptFailure, HttpReply, ProviderError};
 use toolwit_agent::model::{ChatResponse, FinishReason, TokenUsage};
 use toolwit_core::{Message, ToolCall};
 
-/// What a provider sends; what is not known is ignored.
+/// The response of a provider. Unknown fields are ignored.
 #[derive(Deserialize)]
 struct WireReply {
     #[serde(default, deserialize_with = "null_as_default")]
@@ -23,14 +23,14 @@ struct WireReply {
 
 #[derive(Deserialize)]
 struct WireChoice {
-    message: Option<WireAnswer>,
+    message: Option<WireMessage>,
     finish_reason: Option<String>,
     #[serde(default)]
     error: Value,
 }
 
 #[derive(Deserialize)]
-struct WireAnswer {
+struct WireMessage {
     #[serde(default, deserialize_with = "content")]
     content: String,
     #[serde(default)]
@@ -39,10 +39,10 @@ struct WireAnswer {
     tool_calls: Vec<WireCall>,
 }
 
-/// Reads an answer to a request with this history.
+/// Parses the response to a request with this history.
 ///
-/// Calls get what they lack: `{}` for arguments that are blank, and an id of their own where it is missing, or is one
-/// that this answer or the history has already (some servers count from nought each time).
+/// Missing parts of calls are completed: blank arguments become `{}`, and a call gets a new id if it has none or if its id
+/// is already used in this response or in the history (some servers restart their numbering with each response).
 pub(super) fn read(reply: &HttpReply, history: &[Message]) -> Result<ChatResponse, AttemptFailure> {
     let wire: WireReply = serde_json::from_slice(&reply.body).map_err(|error| {
         let kind = match reply.content_type.as_str() {
@@ -57,14 +57,14 @@ pub(super) fn read(reply: &HttpReply, history: &[Message]) -> Result<ChatRespons
         None if wire.error.is_null() => return Err(AttemptFailure::malformed("it has no choices")),
         None => return Err(ProviderError::of(&wire.error).failure(200, None)),
     };
-    let answer = choice
+    let message = choice
         .message
         .ok_or_else(|| AttemptFailure::malformed("its choice has no message"))?;
-    let text = match answer.refusal {
-        Some(refusal) if answer.content.is_empty() => refusal,
-        _ => answer.content,
+    let text = match message.refusal {
+        Some(refusal) if message.content.is_empty() => refusal,
+        _ => message.content,
     };
-    let mut response = ChatResponse::new(text, calls(answer.tool_calls, history));
+    let mut response = ChatResponse::new(text, calls(message.tool_calls, history));
     response.finish = finish(choice.finish_reason.as_deref(), response.finish);
     response.usage = usage(&wire.usage);
     Ok(response)
@@ -95,17 +95,17 @@ fn calls(wire: Vec<WireCall>, history: &[Message]) -> Vec<ToolCall> {
     calls
 }
 
-/// Maps the reason. A server that says "stop" beside calls, or "tool_calls" without any, means what it sent.
-fn finish(word: Option<&str>, sent: FinishReason) -> FinishReason {
-    match word {
-        None | Some("" | "stop" | "eos" | "end_turn" | "tool_calls" | "function_call") => sent,
+/// Maps the finish reason. The content takes precedence over "stop" with calls and "tool_calls" without calls.
+fn finish(reason: Option<&str>, from_content: FinishReason) -> FinishReason {
+    match reason {
+        None | Some("" | "stop" | "eos" | "end_turn" | "tool_calls" | "function_call") => from_content,
         Some("length" | "max_tokens") => FinishReason::Length,
         Some("content_filter") => FinishReason::ContentFilter,
         Some(other) => FinishReason::Other(other.to_owned()),
     }
 }
 
-/// Reads the token counts that are there; a count that is none is nought, and never costs the answer.
+/// Parses the token counts. Missing and invalid counts are treated as 0, so that they never fail the response.
 fn usage(usage: &Value) -> TokenUsage {
     let count = |pointer: &str| usage.pointer(pointer).and_then(Value::as_u64);
     TokenUsage::new(

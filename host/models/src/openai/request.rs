@@ -1,10 +1,10 @@
-//! A request as the chat-completions API reads it.
+//! The request format of the chat-completions API.
 
 use serde::Serialize;
 use serde_json::Value;
 
-use super::builder::MaxTokensField;
 use super::history::OpenAiHistory;
+use super::max_tokens::MaxTokensField;
 use toolwit_agent::model::{ChatRequest, DeclaredTool, ToolChoice};
 
 #[derive(Serialize)]
@@ -49,7 +49,7 @@ impl<'a> WireRequest<'a> {
             model,
             messages: OpenAiHistory::from(request.messages),
             tools: request.tools.iter().map(WireTool::from).collect(),
-            // Without tools the API refuses a choice, and left to the model is its default.
+            // The API refuses a tool choice without tools. `auto` is its default.
             tool_choice: match options.tool_choice {
                 _ if request.tools.is_empty() => None,
                 ToolChoice::Auto => None,
@@ -91,7 +91,7 @@ mod tests {
 
     // accept: 10
     #[test]
-    fn requests_hold_what_was_set_and_nothing_else() {
+    fn requests_contain_only_the_options_that_are_set() {
         let tool = DeclaredTool {
             name: ToolName::parse("add").unwrap(),
             definition: Arc::new(ToolDefinition::new(
@@ -133,6 +133,6 @@ mod tests {
             .unwrap()
             .keys()
             .collect();
-        assert_eq!(order, ["b", "a"], "properties keep the order of their declaration");
+        assert_eq!(order, ["b", "a"], "properties keep their declared order");
     }
 }

@@ -1,68 +1,107 @@
 //! A command-line program as a tool: arguments and standard input in, output and exit status out.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 use wasmtime::component::Val;
 
-use super::answer::result_too_large;
-use super::instance::{CallClock, Instance};
-use super::tool::invalid;
+use super::function::invalid_arguments;
+use super::guarded::{GuardedCall, GuestWork, RunningCall};
+use super::instance::Instance;
+use super::tool_result::result_too_large;
 use crate::grants::authority::Authority;
-use crate::link::log::LogBuffer;
+use crate::link::log_buffer::LogBuffer;
 use crate::link::wasi::Stdio;
-use crate::plugin::Plugin;
 use crate::values::decode::DecodeError;
 use toolwit_core::Error;
 use toolwit_core::limits::CallLimits;
-use toolwit_core::{Arguments, ToolContext, ToolResult, ToolStatus};
+use toolwit_core::{Arguments, ToolResult, ToolStatus};
 
-/// Runs `wasi:cli/run` in a fresh instance. Its own name is its first argument, as programs expect.
-pub(crate) async fn run(
-    plugin: &Arc<Plugin>,
-    function: usize,
+/// Runs `wasi:cli/run` in a fresh instance.
+pub(crate) struct CommandCall {
+    /// The index of the function in the shape.
+    index: usize,
     arguments: Arguments,
-    context: &ToolContext,
-    authority: &Authority,
-) -> Result<ToolResult, Error> {
-    let (args, stdin) = decode(arguments, plugin.name()).map_err(invalid)?;
-    let limits = plugin.limits_for(context)?;
-    let linked = plugin.linked(context).await?;
-    let place = plugin.place(context, &limits).await?;
-    let _running = plugin.runtime().engines.ticker.run();
-    let clock = CallClock::start(&limits, context);
-    // One byte over the bound shows that there was more.
-    let output = || {
-        LogBuffer::new(
-            usize::try_from(limits.result_bytes_max)
-                .unwrap_or(usize::MAX)
-                .saturating_add(1),
-        )
-    };
-    let (stdout, stderr) = (output(), LogBuffer::new(limits.log_bytes_max));
-    let stdio = Stdio::Program {
-        args,
-        stdin,
-        stdout: stdout.clone(),
-        stderr: stderr.clone(),
-    };
-    let mut instance = Instance::new(&linked, &clock, stdio, authority, &plugin.runtime().network).await?;
-    let status = match instance.call(&linked, function, &[], &clock).await {
-        Ok(Some(Val::Result(Err(_)))) => 1,
-        Ok(_) => 0,
-        // A program that ends itself is no failure of the host's.
-        Err(error) => match instance.exit_status() {
-            Some(status) => status,
-            None => return Err(error),
-        },
-    };
-    let mut usage = instance.usage(&clock);
-    usage.queued = place.queued;
-    let mut result = answer(status, &stdout, &stderr, &limits)?;
-    result.usage = Some(usage);
-    Ok(result)
+    args: Vec<String>,
+    stdin: Vec<u8>,
+    output: Option<CommandOutput>,
 }
 
+/// The output streams of a program.
+struct CommandOutput {
+    stdout: LogBuffer,
+    stderr: LogBuffer,
+}
+
+impl CommandCall {
+    pub(crate) fn new(index: usize, arguments: Arguments) -> Self {
+        Self {
+            index,
+            arguments,
+            args: Vec::new(),
+            stdin: Vec::new(),
+            output: None,
+        }
+    }
+}
+
+impl GuestWork for CommandCall {
+    fn check(&mut self, call: &GuardedCall<'_>, _authority: &Authority) -> Result<(), Error> {
+        let arguments = std::mem::take(&mut self.arguments);
+        // By convention the name of a program is its first argument.
+        (self.args, self.stdin) = decode(arguments, call.plugin.name()).map_err(invalid_arguments)?;
+        Ok(())
+    }
+
+    async fn instance(&mut self, call: &RunningCall<'_>) -> Result<Instance, Error> {
+        // With room for one byte over the limit, a longer output is detected.
+        let stdout_bytes_max = usize::try_from(call.clock.limits.result_bytes_max)
+            .unwrap_or(usize::MAX)
+            .saturating_add(1);
+        let output = self.output.insert(CommandOutput {
+            stdout: LogBuffer::new(stdout_bytes_max),
+            stderr: LogBuffer::new(call.clock.limits.log_bytes_max),
+        });
+        let stdio = Stdio::Program {
+            args: std::mem::take(&mut self.args),
+            stdin: std::mem::take(&mut self.stdin),
+            stdout: output.stdout.clone(),
+            stderr: output.stderr.clone(),
+        };
+        call.fresh_instance(stdio).await
+    }
+
+    async fn run(&mut self, instance: &mut Instance, call: &RunningCall<'_>) -> Result<ToolResult, Error> {
+        let status = match instance.call(call.linked, self.index, &[], &call.clock).await {
+            Ok(Some(Val::Result(Err(_)))) => 1,
+            Ok(_) => 0,
+            // `exit` ends the guest by an error, and is a regular end of a program.
+            Err(error) => instance.exit_status().ok_or(error)?,
+        };
+        match self.output.take() {
+            Some(output) => output.into_result(status, call.clock.limits),
+            None => Ok(ToolResult::value(Value::Null)),
+        }
+    }
+}
+
+impl CommandOutput {
+    fn into_result(self, status: i32, limits: &CallLimits) -> Result<ToolResult, Error> {
+        if self.stdout.written() > limits.result_bytes_max {
+            return Err(result_too_large(self.stdout.written(), limits));
+        }
+        let value = json!({
+            "exit_status": status,
+            "stdout": String::from_utf8_lossy(&self.stdout.take_bytes()),
+            "stderr": self.stderr.take_text().as_deref().unwrap_or_default(),
+        });
+        let mut result = ToolResult::value(value);
+        if status != 0 {
+            result.status = ToolStatus::Error;
+        }
+        Ok(result)
+    }
+}
+
+/// Reads the arguments and the standard input of a program from those of a tool.
 fn decode(mut arguments: Arguments, program: &str) -> Result<(Vec<String>, Vec<u8>), DecodeError> {
     let mut args = vec![program.to_owned()];
     match arguments.remove("args") {
@@ -88,20 +127,4 @@ fn decode(mut arguments: Arguments, program: &str) -> Result<(Vec<String>, Vec<u
             "there is no property `{extra}`; known are `args`, `stdin`"
         ))),
     }
-}
-
-fn answer(status: i32, stdout: &LogBuffer, stderr: &LogBuffer, limits: &CallLimits) -> Result<ToolResult, Error> {
-    if stdout.written() > limits.result_bytes_max {
-        return Err(result_too_large(stdout.written(), limits));
-    }
-    let value = json!({
-        "exit_status": status,
-        "stdout": String::from_utf8_lossy(&stdout.take_bytes()),
-        "stderr": stderr.take_text().as_deref().unwrap_or_default(),
-    });
-    let mut result = ToolResult::value(value);
-    if status != 0 {
-        result.status = ToolStatus::Error;
-    }
-    Ok(result)
 }

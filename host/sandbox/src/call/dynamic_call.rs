@@ -1,4 +1,4 @@
-//! A call of a dynamic tool: into the interface's one function, and back.
+//! A call of a dynamic tool: conversion of its arguments and its error.
 
 use std::sync::OnceLock;
 
@@ -9,18 +9,18 @@ use toolwit_core::text::printable;
 use toolwit_core::{Arguments, InputValidator, ToolDefinition, ToolError, ToolResult};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// How much of a failed tool's own words is told, in characters. They are an error's message, not a result that can be read on.
+/// The longest message of a guest's error, in characters. Unlike a result, an error cannot be read in parts.
 const REASON_CHARS_MAX: usize = 2_000;
 
-/// How a dynamic tool is called.
+/// The arguments of a dynamic tool, validated against its schema.
 #[derive(Default)]
 pub(crate) struct DynamicCall {
-    /// Made with the first call: most tools are never called.
+    /// Compiled by the first call: most tools are never called.
     check: OnceLock<Result<InputValidator, Error>>,
 }
 
 impl DynamicCall {
-    /// Checks arguments against the schema that the guest told, and makes those of `dynamic.call` of them.
+    /// Validates arguments against the schema of the tool, and converts them to those of `dynamic.call`.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArguments`].
@@ -30,7 +30,7 @@ impl DynamicCall {
         let arguments = Value::Object(checked.map_err(|error| match error {
             ToolError::Model(error) | ToolError::Operator(error) => error,
         })?);
-        // The host made the id, and no name holds the sign that ends it.
+        // The host created the id, and a name cannot contain `#`.
         let name = definition.id.as_str().rsplit('#').next().unwrap_or_default();
         Ok(Arguments::from_iter([
             ("name".to_owned(), name.into()),
@@ -39,11 +39,11 @@ impl DynamicCall {
     }
 }
 
-/// Takes a `tool-error` for what it says. What ran and failed is an answer, as it is of any tool.
+/// Converts a `tool-error` in a result. The case `failed` stays a result, as the failure of any tool does.
 ///
 /// # Errors
-/// The kind that the guest named.
-pub(crate) fn answered(result: ToolResult) -> Result<ToolResult, Error> {
+/// The kind of every other case.
+pub(super) fn convert_tool_error(result: ToolResult) -> Result<ToolResult, Error> {
     let Some((case, text)) = result.value.as_ref().filter(|_| result.is_error()).and_then(case_of) else {
         return Ok(result);
     };
@@ -61,13 +61,13 @@ pub(crate) fn answered(result: ToolResult) -> Result<ToolResult, Error> {
     };
     let message: String = printable(text).chars().take(REASON_CHARS_MAX).collect();
     let message = match message {
-        text if text.trim().is_empty() => "the tool says no more than that".to_owned(),
+        text if text.trim().is_empty() => "the tool gave no reason".to_owned(),
         text => text,
     };
     Err(Error::new(kind, Phase::Execute, message))
 }
 
-/// Reads a variant from its JSON.
+/// Reads the case and the text of a variant from its JSON.
 fn case_of(value: &Value) -> Option<(&str, &str)> {
     let (case, text) = value.as_object()?.iter().next()?;
     Some((case, text.as_str()?))

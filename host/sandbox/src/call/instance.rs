@@ -1,68 +1,42 @@
-//! One instance: a store with its guest, and the guarded ways into it.
+//! One instance: a store with its guest, and the guarded entries into it.
 
 use std::pin::pin;
 use std::sync::Arc;
 
-use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 use wasmtime::Store;
 use wasmtime::component::{self, Func, ResourceAny, Val};
 use wasmtime_wasi::I32Exit;
 
-use super::fault;
-use super::state::HostState;
-use super::stop::{Abandoned, StopFlag, run_guest};
+use super::guest_error;
+use super::stop::{Abandoned, run_guest};
 use crate::grants::authority::Authority;
+use crate::link::call_clock::CallClock;
 use crate::link::host_api::FuelMeter;
+use crate::link::host_state::HostState;
 use crate::link::http::Network;
-use crate::link::linked::Linked;
+use crate::link::linked_component::LinkedComponent;
+use crate::link::stop_flag::StopFlag;
 use crate::link::wasi::Stdio;
-use toolwit_core::limits::CallLimits;
-use toolwit_core::{Artifact, CallUsage, ToolContext};
-use toolwit_core::{Error, Phase};
+use toolwit_core::{Artifact, CallUsage};
+use toolwit_core::{Error, ErrorKind, Phase};
 
-/// What bounds a call in time, from its instantiation to its last host call.
-pub(crate) struct CallClock<'a> {
-    pub(crate) limits: &'a CallLimits,
-    pub(crate) started: Instant,
-    pub(crate) context: &'a ToolContext,
-}
-
-impl<'a> CallClock<'a> {
-    pub(crate) fn start(limits: &'a CallLimits, context: &'a ToolContext) -> Self {
-        Self {
-            limits,
-            started: Instant::now(),
-            context,
-        }
-    }
-
-    pub(crate) fn cancel(&self) -> &'a CancellationToken {
-        self.context.cancel()
-    }
-
-    pub(crate) fn deadline(&self) -> Instant {
-        self.started + self.limits.wall_max
-    }
-}
-
-/// A running guest. After an error it is never entered again: whoever owns it drops it.
+/// A running guest. After an error its owner must drop it: the store is never entered again.
 pub(crate) struct Instance {
     store: Store<HostState>,
     exports: component::Instance,
     stop: StopFlag,
     /// Fuel at the start of the call.
     fuel: u64,
-    /// Where the fuel of a call that is part of another one is counted.
+    /// The meter of the surrounding call, for a nested call.
     fuel_meter: Option<FuelMeter>,
-    /// The status with which the guest ended itself.
+    /// The status with which the guest exited.
     exit_status: Option<i32>,
 }
 
 impl Instance {
-    /// Makes an instance. Start functions and constructors of the guest run under the call's bounds.
+    /// Creates an instance. Start functions of the guest run under the limits of the call.
     pub(crate) async fn new(
-        linked: &Linked,
+        linked: &LinkedComponent,
         clock: &CallClock<'_>,
         stdio: Stdio,
         authority: &Authority,
@@ -71,11 +45,11 @@ impl Instance {
         let limits = clock.limits;
         let (mut store, stop) = make_store(linked, clock, stdio, authority, network)?;
         let fuel_meter = FuelMeter::of(clock.context);
-        let made = {
-            let made = pin!(linked.instantiate(&mut store));
-            run_guest(&stop, clock.deadline(), clock.cancel(), made).await
+        let outcome = {
+            let instantiation = pin!(linked.instantiate(&mut store));
+            run_guest(&stop, clock.deadline(), clock.cancel(), instantiation).await
         };
-        let failure = match made {
+        let failure = match outcome {
             Ok(Ok(exports)) => {
                 return Ok(Self {
                     store,
@@ -86,10 +60,10 @@ impl Instance {
                     exit_status: None,
                 });
             }
-            Ok(Err(error)) => fault::explain(&error, store.data(), clock, Phase::Instantiate),
+            Ok(Err(error)) => guest_error::guest_error(&error, store.data(), clock, Phase::Instantiate),
             Err(Abandoned(cause)) => {
                 let host_calls = store.data().meter.host_calls();
-                fault::stopped(cause, clock, Phase::Instantiate, host_calls)
+                guest_error::stopped(cause, clock, Phase::Instantiate, host_calls)
             }
         };
         if let Some(meter) = fuel_meter {
@@ -98,12 +72,12 @@ impl Instance {
         Err(failure)
     }
 
-    /// Says to which session it belongs.
-    pub(crate) fn belong_to(&mut self, session: u64) {
-        self.store.data_mut().belong_to(session);
+    /// Sets the session that the instance belongs to.
+    pub(super) fn set_session(&mut self, session: u64) {
+        self.store.data_mut().set_session(session);
     }
 
-    /// Gives an instance that lives on the full bounds of another call, and its authority.
+    /// Gives an instance that is reused the limits and the authority of another call.
     pub(crate) fn start_call(&mut self, clock: &CallClock<'_>, authority: &Authority) -> Result<(), Error> {
         let limits = clock.limits;
         let state = self.store.data_mut();
@@ -114,20 +88,15 @@ impl Instance {
         self.fuel = limits.fuel_max;
         self.fuel_meter = FuelMeter::of(clock.context);
         self.store.set_epoch_deadline(1);
-        self.store.set_fuel(limits.fuel_max).map_err(|error| {
-            Error::new(
-                toolwit_core::ErrorKind::Internal,
-                Phase::Execute,
-                "the store has no fuel",
-            )
-            .with_source(format!("{error:#}"))
-        })
+        self.store
+            .set_fuel(limits.fuel_max)
+            .map_err(|error| no_fuel(&error, Phase::Execute))
     }
 
-    /// Calls an export. `None` stands for a function without a result.
+    /// Calls an export. Returns `None` for a function without a result.
     pub(crate) async fn call(
         &mut self,
-        linked: &Linked,
+        linked: &LinkedComponent,
         function: usize,
         params: &[Val],
         clock: &CallClock<'_>,
@@ -140,45 +109,46 @@ impl Instance {
             &mut []
         };
         let outcome = {
-            let called = pin!(func.call_async(&mut self.store, params, &mut *results));
-            run_guest(&self.stop, clock.deadline(), clock.cancel(), called).await
+            let call = pin!(func.call_async(&mut self.store, params, &mut *results));
+            run_guest(&self.stop, clock.deadline(), clock.cancel(), call).await
         };
         if let Ok(Err(error)) = &outcome {
             self.exit_status = error.downcast_ref::<I32Exit>().map(|exit| exit.0);
         }
-        self.explain(outcome, clock)?;
+        self.check(outcome, clock)?;
         Ok(results
             .first_mut()
             .map(|result| std::mem::replace(result, Val::Bool(false))))
     }
 
-    /// Gives a handle back to the guest, which runs its destructor.
+    /// Returns a handle to the guest, which runs its destructor.
     pub(crate) async fn drop_handle(&mut self, handle: ResourceAny, clock: &CallClock<'_>) -> Result<(), Error> {
         let outcome = {
-            let dropped = pin!(handle.resource_drop_async(&mut self.store));
-            run_guest(&self.stop, clock.deadline(), clock.cancel(), dropped).await
+            let destructor = pin!(handle.resource_drop_async(&mut self.store));
+            run_guest(&self.stop, clock.deadline(), clock.cancel(), destructor).await
         };
-        self.explain(outcome, clock)
+        self.check(outcome, clock)
     }
 
-    fn explain(&self, outcome: Result<wasmtime::Result<()>, Abandoned>, clock: &CallClock<'_>) -> Result<(), Error> {
+    /// Maps the failure of guest code to an error.
+    fn check(&self, outcome: Result<wasmtime::Result<()>, Abandoned>, clock: &CallClock<'_>) -> Result<(), Error> {
         let state = self.store.data();
         match outcome {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(fault::explain(&error, state, clock, Phase::Execute)),
+            Ok(Err(error)) => Err(guest_error::guest_error(&error, state, clock, Phase::Execute)),
             Err(Abandoned(cause)) => {
                 let host_calls = state.meter.host_calls();
-                Err(fault::stopped(cause, clock, Phase::Execute, host_calls))
+                Err(guest_error::stopped(cause, clock, Phase::Execute, host_calls))
             }
         }
     }
 
-    /// The status with which the guest ended itself, as a program may.
+    /// Returns the status with which the guest exited, if it called `exit`.
     pub(crate) fn exit_status(&self) -> Option<i32> {
         self.exit_status
     }
 
-    /// What the call cost so far.
+    /// Returns the resources that the call has used so far.
     pub(crate) fn usage(&self, clock: &CallClock<'_>) -> CallUsage {
         let mut usage = CallUsage::default();
         usage.fuel = self.fuel.saturating_sub(self.store.get_fuel().unwrap_or(0));
@@ -187,33 +157,33 @@ impl Instance {
         usage
     }
 
-    /// The objects that the guest handed over during the call.
+    /// Takes the artifacts that the guest attached during the call.
     pub(crate) fn take_artifacts(&mut self) -> Vec<Artifact> {
         self.store.data_mut().take_artifacts()
     }
 
-    /// Ends the call: what it held of its conversation is let go.
+    /// Ends the call: counts its fuel and drops its conversation.
     pub(crate) fn end_call(&mut self) {
         self.settle();
         self.store.data_mut().end_call();
     }
 
-    /// Counts the fuel of the call where the call that it is part of sees it. Only the first time counts.
-    pub(crate) fn settle(&mut self) {
+    /// Adds the fuel of the call to the meter of the surrounding call, once.
+    fn settle(&mut self) {
         if let Some(meter) = self.fuel_meter.take() {
             meter.add(self.fuel.saturating_sub(self.store.get_fuel().unwrap_or(0)));
         }
     }
 
-    /// What the guest wrote since the last time.
+    /// Takes the output that the guest wrote since the last call of this function.
     pub(crate) fn take_log(&self) -> Option<Arc<str>> {
         self.store.data().log.take_text()
     }
 }
 
-/// Makes the store of an instance. Apart from what waits, so that no future carries a whole world around.
+/// Creates the store of an instance. A function of its own, so that its locals do not enlarge the future of the caller.
 fn make_store(
-    linked: &Linked,
+    linked: &LinkedComponent,
     clock: &CallClock<'_>,
     stdio: Stdio,
     authority: &Authority,
@@ -222,15 +192,17 @@ fn make_store(
     let mut state = HostState::new(linked, clock.limits, stdio, authority, network);
     state.begin_call(authority, clock);
     let stop = state.meter.stop.clone();
-    let fuel_unset = |error: wasmtime::Error| {
-        let message = "the store has no fuel";
-        Error::new(toolwit_core::ErrorKind::Internal, Phase::Instantiate, message).with_source(format!("{error:#}"))
-    };
-    let store = state.into_store(linked.engine(), clock.limits).map_err(fuel_unset)?;
+    let store = state
+        .into_store(linked.engine(), clock.limits)
+        .map_err(|error| no_fuel(&error, Phase::Instantiate))?;
     Ok((store, stop))
 }
 
-/// However a call ends, what it burnt is counted.
+fn no_fuel(error: &wasmtime::Error, phase: Phase) -> Error {
+    Error::new(ErrorKind::Internal, phase, "the store has no fuel").with_source(format!("{error:#}"))
+}
+
+/// Fuel is counted however a call ends.
 impl Drop for Instance {
     fn drop(&mut self) {
         self.settle();

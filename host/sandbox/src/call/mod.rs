@@ -1,15 +1,19 @@
-//! One call of a guest: its instance, its limits, its session and its result.
+//! Calls of guests: one guarded path, with its instances, sessions, limits and results.
 
-pub(crate) mod answer;
+pub(crate) mod call_permits;
 pub(crate) mod command;
 pub(crate) mod dynamic_call;
-pub(crate) mod fault;
+pub(crate) mod entity_table;
+pub(crate) mod function;
+pub(crate) mod guarded;
+pub(crate) mod guest_error;
 pub(crate) mod instance;
-pub(crate) mod limiter;
+pub(crate) mod plugin;
+pub(crate) mod runtime;
 pub(crate) mod scope;
 pub(crate) mod session;
+pub(crate) mod session_call;
 pub(crate) mod session_registry;
-pub(crate) mod state;
 pub(crate) mod stop;
-pub(crate) mod tally;
 pub(crate) mod tool;
+pub(crate) mod tool_result;

@@ -1,75 +1,76 @@
-//! What plugins keep for one conversation.
+//! The state of plugins in one conversation.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::plugin::Plugin;
 use super::session::Session;
+use super::session_call::ResourceGatherer;
 use crate::grants::authority::ConversationNumber;
-use crate::plugin::Plugin;
 use toolwit_core::ToolId;
 
-/// The session instances of one conversation. When the conversation drops it and its tools, they are gone.
+/// The session instances of one conversation. They are dropped with it and with the tools that were created from it.
 #[derive(Default)]
 pub struct Scope {
-    confines: Confines,
+    policy: ConversationPolicy,
     sessions: Mutex<HashMap<String, Arc<Session>>>,
 }
 
-/// Whose a tool is, and what else that conversation may use.
+/// The conversation of a tool, and the tools that it may use.
 #[derive(Clone, Default)]
-pub(crate) struct Confines {
+pub(crate) struct ConversationPolicy {
     conversation: ConversationNumber,
-    /// `None` for all tools.
+    /// `None` permits all tools.
     may_use: Option<Arc<MayUse>>,
 }
 
 type MayUse = dyn Fn(&str) -> bool + Send + Sync;
 
-impl Confines {
+impl ConversationPolicy {
     pub(crate) fn conversation(&self) -> ConversationNumber {
         self.conversation
     }
 
-    /// Tells whether the conversation may use a tool. A method of an entity has one id, whichever instance it acts on.
+    /// Returns whether the conversation may use a tool. A method has one id for all entities of its type.
     pub(crate) fn may_use(&self, tool: impl FnOnce() -> ToolId) -> bool {
         self.may_use.as_ref().is_none_or(|may_use| may_use(tool().as_str()))
     }
 }
 
 impl Scope {
-    /// Makes the scope of a new conversation.
+    /// Creates the scope of a new conversation.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Leaves out the methods of entities whose id `may_use` refuses, such as `crm/shop:crm/customers#[method]customer.delete`,
-    /// and lets no tool hand work over to one that it refuses. Which tools there are from the start is said where they are
-    /// listed.
+    /// Restricts the conversation to tools whose id `may_use` accepts, such as
+    /// `crm/shop:crm/customers#[method]customer.delete`. It filters the methods of entities and the tools of follow-up calls.
+    /// The tools from the start are filtered where they are listed.
     #[must_use]
     pub fn restricted_to(mut self, may_use: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
-        self.confines.may_use = Some(match self.confines.may_use.take() {
+        self.policy.may_use = Some(match self.policy.may_use.take() {
             Some(earlier) => Arc::new(move |tool: &str| earlier(tool) && may_use(tool)),
             None => Arc::new(may_use),
         });
         self
     }
 
-    pub(crate) fn confines(&self) -> &Confines {
-        &self.confines
+    pub(crate) fn policy(&self) -> &ConversationPolicy {
+        &self.policy
     }
 
-    /// Returns the session of a plugin; all its tools in this conversation share it.
-    pub(crate) fn session(&self, plugin: &Arc<Plugin>) -> Arc<Session> {
+    /// Returns the session of a plugin, which all its tools in this conversation share.
+    pub(crate) fn session(&self, plugin: &Arc<Plugin>, gatherer: &'static dyn ResourceGatherer) -> Arc<Session> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        // Of a plugin that was replaced, the earlier session lives as long as the entities that hold it.
-        let known = sessions
+        // The session of a plugin that was replaced lives as long as the entities that hold it.
+        let existing = sessions
             .get(plugin.name())
-            .filter(|known| Arc::ptr_eq(known.plugin(), plugin));
-        if let Some(session) = known {
+            .filter(|existing| Arc::ptr_eq(existing.plugin(), plugin));
+        if let Some(session) = existing {
             return session.clone();
         }
-        let session = Arc::new(Session::new(plugin.clone(), self.confines.clone()));
+        let session = Arc::new(Session::new(plugin.clone(), self.policy.clone(), gatherer));
         sessions.insert(plugin.name().to_owned(), session.clone());
         session
     }

@@ -1,11 +1,11 @@
-//! The session instances that are alive, and which of them has to go when there are too many.
+//! The session instances that are alive, and the eviction of the least recently used.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::session::Session;
 use toolwit_core::limits::EngineLimits;
 
-/// Bounds the live session instances of a conversation and of the process. The one used longest ago goes first.
+/// Limits the live session instances of a conversation and of the process. The least recently used is evicted first.
 pub(crate) struct SessionRegistry {
     sessions: Mutex<Vec<Weak<Session>>>,
     per_conversation_max: usize,
@@ -21,7 +21,7 @@ impl SessionRegistry {
         }
     }
 
-    /// Makes room for one more live instance, and knows the session from now on.
+    /// Registers a session that is about to create its instance, and evicts others over the limits.
     pub(crate) fn admit(&self, session: &Arc<Session>) {
         let mut live = self.others_alive(session);
         live.sort_by_key(|other| other.last_used());
@@ -33,25 +33,25 @@ impl SessionRegistry {
         let mut too_many = (live.len() + 1).saturating_sub(self.process_max);
         for other in live {
             let is_here = other.conversation() == session.conversation();
-            let must_go = too_many > 0 || (too_many_here > 0 && is_here);
-            // A session that is in a call is in use, whatever its stamp says.
-            if must_go && other.evict() {
+            let is_over_limit = too_many > 0 || (too_many_here > 0 && is_here);
+            // A session in a call is not evicted.
+            if is_over_limit && other.evict() {
                 too_many = too_many.saturating_sub(1);
                 too_many_here = too_many_here.saturating_sub(usize::from(is_here));
             }
         }
     }
 
-    /// Lists the other sessions that have an instance, forgets those that are gone, and remembers this one.
+    /// Returns the other sessions that have an instance. Registers this one and removes those that were dropped.
     fn others_alive(&self, session: &Arc<Session>) -> Vec<Arc<Session>> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.retain(|known| known.strong_count() > 0);
+        sessions.retain(|other| other.strong_count() > 0);
         let all: Vec<_> = sessions.iter().filter_map(Weak::upgrade).collect();
-        if !all.iter().any(|known| Arc::ptr_eq(known, session)) {
+        if !all.iter().any(|other| Arc::ptr_eq(other, session)) {
             sessions.push(Arc::downgrade(session));
         }
         all.into_iter()
-            .filter(|known| !Arc::ptr_eq(known, session) && known.is_alive())
+            .filter(|other| !Arc::ptr_eq(other, session) && other.is_alive())
             .collect()
     }
 }

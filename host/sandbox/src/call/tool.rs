@@ -1,20 +1,19 @@
-//! A function of a plugin as a tool.
+//! The functions of a plugin as tools.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::answer::{answer, bounded_artifacts};
-use super::command;
-use super::dynamic_call::{DynamicCall, answered};
-use super::instance::{CallClock, Instance};
-use super::scope::Confines;
-use super::session::{Session, Target};
+use super::command::CommandCall;
+use super::dynamic_call::{DynamicCall, convert_tool_error};
+use super::function::FunctionCall;
+use super::guarded::GuardedCall;
+use super::plugin::Plugin;
+use super::scope::ConversationPolicy;
+use super::session::Session;
+use super::session_call::{EntityTarget, SessionCall};
+
 use crate::grants::Capability;
-use crate::grants::authority::Authority;
-use crate::link::wasi::Stdio;
-use crate::plugin::Plugin;
-use crate::values::decode::{DecodeError, NoHandles, decode_arguments};
 use crate::values::types::{Function, FunctionKind};
 use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolResult, ToolStatus, parse_arguments};
 use toolwit_core::{Error, ErrorKind, Phase};
@@ -22,46 +21,46 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// A function of a plugin, or a method of one of its entities.
 pub(crate) struct PluginTool {
     plugin: Arc<Plugin>,
-    confines: Confines,
-    /// The instance that a conversation's calls share; `None` for a plugin without resources.
+    policy: ConversationPolicy,
+    /// The instance that the calls of a conversation share; `None` for a plugin without resources.
     session: Option<Arc<Session>>,
     function: usize,
-    target: Target,
+    target: EntityTarget,
     definition: ToolDefinition,
-    /// How it is called, if it is one that the component told.
+    /// Used only if the component listed the tool at run time.
     dynamic: DynamicCall,
 }
 
 impl PluginTool {
-    /// A function that needs no entity of its own.
+    /// Creates the tool of a function that is not a method of one entity.
     pub(crate) fn free(
         plugin: Arc<Plugin>,
-        confines: Confines,
+        policy: ConversationPolicy,
         session: Option<Arc<Session>>,
         function: usize,
         definition: ToolDefinition,
     ) -> Arc<Self> {
         Arc::new(Self {
             plugin,
-            confines,
+            policy,
             session,
             function,
-            target: Target::None,
+            target: EntityTarget::None,
             definition,
             dynamic: DynamicCall::default(),
         })
     }
 
-    /// A method of an entity.
+    /// Creates the tool of a method.
     pub(crate) fn method(
         session: Arc<Session>,
         function: usize,
-        target: Target,
+        target: EntityTarget,
         definition: ToolDefinition,
     ) -> Arc<Self> {
         Arc::new(Self {
             plugin: session.plugin().clone(),
-            confines: session.confines().clone(),
+            policy: session.policy().clone(),
             session: Some(session),
             function,
             target,
@@ -76,71 +75,73 @@ impl PluginTool {
             .shape
             .functions
             .get(self.function)
-            .ok_or_else(|| Error::new(ErrorKind::Internal, Phase::Execute, "the function is not there"))
+            .ok_or_else(|| Error::new(ErrorKind::Internal, Phase::Execute, "the function does not exist"))
     }
 
     async fn run(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, Error> {
         let function = self.function()?;
         let is_dynamic = function.kind == FunctionKind::Dynamic;
-        let arguments = match is_dynamic {
-            true => self.dynamic.arguments(&self.definition, arguments)?,
-            false => arguments,
+        let arguments = if is_dynamic {
+            self.dynamic.arguments(&self.definition, arguments)?
+        } else {
+            arguments
         };
-        let authority = self.plugin.authority(self.confines.conversation(), context).await?;
-        let called = match &self.session {
+        let call = GuardedCall {
+            plugin: &self.plugin,
+            conversation: self.policy.conversation(),
+            context,
+            deadline: None,
+        };
+        let result = match &self.session {
             _ if function.kind == FunctionKind::Command => {
-                Box::pin(command::run(
-                    &self.plugin,
-                    self.function,
-                    arguments,
-                    context,
-                    &authority,
-                ))
-                .await
+                // Boxed, because commands are rare and would enlarge the future of every call.
+                let command = async { call.run(&mut CommandCall::new(self.function, arguments)).await };
+                Box::pin(command).await?
             }
             Some(session) => {
-                session
-                    .call(self.function, &self.target, arguments, context, &authority)
-                    .await
+                call.run(&mut SessionCall::new(session, self.function, &self.target, arguments))
+                    .await?
             }
-            None => self.run_fresh(function, arguments, context, &authority).await,
+            None => {
+                call.run(&mut FunctionCall::new(function, self.function, arguments))
+                    .await?
+            }
         };
-        let concluded = authority.conclude(called)?;
-        match is_dynamic {
-            true => answered(concluded),
-            false => Ok(concluded),
+        if is_dynamic {
+            convert_tool_error(result)
+        } else {
+            Ok(result)
         }
     }
 
-    /// Lets the work go on that a result hands over: in the background of the conversation, or at once where nobody could be
-    /// told later.
-    async fn go_on(&self, mut result: ToolResult, context: &ToolContext) -> Result<ToolResult, Error> {
+    /// Runs the follow-up call of a result: in the background if the conversation can receive late results, inline otherwise.
+    async fn follow_up(&self, mut result: ToolResult, context: &ToolContext) -> Result<ToolResult, Error> {
         let Some(follow_up) = result.follow_up.take() else {
             return Ok(result);
         };
         let next = self.sibling(&follow_up.tool)?;
         let arguments = parse_arguments(&follow_up.arguments)
-            .map_err(|error| handed_over_wrongly(&follow_up.tool, &error.to_string()))?
+            .map_err(|error| invalid_follow_up(&follow_up.tool, &error.to_string()))?
             .arguments;
         if let Ok(completion) = context.background_task() {
-            // What may be called now may be locked or gone by then.
+            // The tools that the conversation has now may be locked or gone by then.
             let context = completion.context().clone().without_tools();
             completion.spawn(async move {
-                let finished = next.finish(arguments, &context).await;
-                finished.map_err(|error| next.told(error))
+                let outcome = next.run_last(arguments, &context).await;
+                outcome.map_err(|error| next.tool_error(error))
             });
             result.status = ToolStatus::Pending;
             return Ok(result);
         }
-        let mut rest = next.finish(arguments, context).await?;
+        let mut rest = next.run_last(arguments, context).await?;
         rest.for_llm = format!("{}\n{}", result.for_llm, rest.for_llm);
         rest.for_user = rest.for_user.or(result.for_user);
         rest.artifacts.splice(0..0, result.artifacts);
         Ok(rest)
     }
 
-    /// Says whose tool failed, and who must hear of it.
-    fn told(&self, error: Error) -> ToolError {
+    /// Adds plugin and tool to an error, and selects its receiver.
+    fn tool_error(&self, error: Error) -> ToolError {
         let error = error
             .with_plugin(self.plugin.name())
             .with_tool(self.definition.id.as_str());
@@ -150,66 +151,35 @@ impl PluginTool {
         }
     }
 
-    /// Does what an earlier call handed over. It may not hand over more: work that goes on for ever ends here.
-    async fn finish(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, Error> {
+    /// Runs a follow-up call. It may not request another one, so that follow-up calls end.
+    async fn run_last(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, Error> {
         let result = self.run(arguments, context).await?;
         match result.follow_up {
             None => Ok(result),
-            Some(_) => Err(handed_over_wrongly(
+            Some(_) => Err(invalid_follow_up(
                 self.definition.id.as_str(),
-                "it runs in the background already and may not hand over more",
+                "it is a follow-up call itself and may not request another one",
             )),
         }
     }
 
-    /// Finds another function of the plugin by its id or its name.
+    /// Returns the tool of another function of the plugin, by its id or its name.
     fn sibling(&self, wanted: &str) -> Result<Self, Error> {
         let inspection = self.plugin.inspection();
         let mut functions = inspection.tools.iter().zip(&inspection.tool_functions);
         let (definition, function) = functions
             .find(|(definition, _)| definition.id.as_str() == wanted || definition.name() == wanted)
-            .filter(|(definition, _)| self.confines.may_use(|| definition.id.clone()))
-            .ok_or_else(|| handed_over_wrongly(wanted, "the plugin has no such function for this conversation"))?;
+            .filter(|(definition, _)| self.policy.may_use(|| definition.id.clone()))
+            .ok_or_else(|| invalid_follow_up(wanted, "the plugin has no such function for this conversation"))?;
         Ok(Self {
             plugin: self.plugin.clone(),
-            confines: self.confines.clone(),
+            policy: self.policy.clone(),
             session: self.session.clone(),
             function: *function,
-            target: Target::None,
+            target: EntityTarget::None,
             definition: definition.clone(),
             dynamic: DynamicCall::default(),
         })
-    }
-
-    /// Runs in an instance of its own, which is dropped with the call.
-    async fn run_fresh(
-        &self,
-        function: &Function,
-        arguments: Arguments,
-        context: &ToolContext,
-        authority: &Authority,
-    ) -> Result<ToolResult, Error> {
-        let params = decode_arguments(&function.params, &arguments, &mut NoHandles).map_err(invalid)?;
-        let limits = self.plugin.limits_for(context)?;
-        let linked = self.plugin.linked(context).await?;
-        let place = self.plugin.place(context, &limits).await?;
-        let _running = self.plugin.runtime().engines.ticker.run();
-        let clock = CallClock::start(&limits, context);
-        let network = &self.plugin.runtime().network;
-        let mut instance = Instance::new(&linked, &clock, Stdio::Log, authority, network).await?;
-        let value = instance.call(&linked, self.function, &params, &clock).await;
-        let (log, artifacts) = (instance.take_log(), instance.take_artifacts());
-        if let Some(log) = &log {
-            tracing::debug!(tool = %self.definition.id, log = &*authority.redactor.text(log), "the guest wrote");
-        }
-        let mut result = answer(function, value?, &mut std::iter::empty(), &limits)?;
-        let mut usage = instance.usage(&clock);
-        usage.queued = place.queued;
-        result.usage = Some(usage);
-        result.log = log;
-        result.artifacts.extend(artifacts);
-        bounded_artifacts(&result, &limits)?;
-        Ok(result)
     }
 }
 
@@ -220,11 +190,11 @@ impl Tool for PluginTool {
     }
 
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
-        let called = match self.run(arguments, context).await {
-            Ok(result) if result.follow_up.is_some() => Box::pin(self.go_on(result, context)).await,
-            answered => answered,
+        let outcome = match self.run(arguments, context).await {
+            Ok(result) if result.follow_up.is_some() => Box::pin(self.follow_up(result, context)).await,
+            outcome => outcome,
         };
-        called.map_err(|error| self.told(error))
+        outcome.map_err(|error| self.tool_error(error))
     }
 
     fn calls_tools(&self) -> bool {
@@ -236,12 +206,8 @@ impl Tool for PluginTool {
     }
 }
 
-fn handed_over_wrongly(tool: &str, why: &str) -> Error {
+fn invalid_follow_up(tool: &str, why: &str) -> Error {
     let tool: String = tool.chars().take(200).collect();
-    let message = format!("the work that was handed over to `{tool}` cannot go on: {why}");
+    let message = format!("the follow-up call of `{tool}` is not possible: {why}");
     Error::new(ErrorKind::Tool, Phase::Execute, message)
-}
-
-pub(crate) fn invalid(error: DecodeError) -> Error {
-    Error::new(ErrorKind::InvalidArguments, Phase::Validate, error.to_string())
 }

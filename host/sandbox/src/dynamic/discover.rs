@@ -6,17 +6,18 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::validate::{Written, check};
-use crate::call::answer::answer;
-use crate::call::instance::{CallClock, Instance};
+use crate::call::function::FunctionCall;
+use crate::call::guarded::{GuardedCall, GuestWork, RunningCall};
+use crate::call::instance::Instance;
+use crate::call::plugin::Plugin;
 use crate::call::scope::Scope;
+use crate::grants::authority::Authority;
 use crate::inspect::dynamic_tools::DynamicTools;
 use crate::link::wasi::Stdio;
-use crate::plugin::Plugin;
 use crate::values::dynamic_export::DiscoveredTool;
-use toolwit_core::limits::CallLimits;
 use toolwit_core::text::printable;
+use toolwit_core::{Arguments, ToolContext, ToolResult};
 use toolwit_core::{Error, ErrorKind, Phase};
-use toolwit_core::{ToolContext, ToolResult};
 
 /// How long it may take to have a component's tools, all in all: somebody waits for them. Those that ask a server need seconds.
 const ASK_WALL_MAX: Duration = Duration::from_secs(10);
@@ -61,7 +62,7 @@ impl Plugin {
             .ask(Instant::now() + ASK_WALL_MAX)
             .await
             .map_err(|error| error.with_plugin(self.name()))?;
-        Ok(self.telling(self.inspection().telling(told, self.name())))
+        Ok(self.with_inspection(self.inspection().telling(told, self.name())))
     }
 
     /// Returns a plugin with the tools that the component told before, as [`Inspection::discovered_tools`](super::super::Inspection::discovered_tools)
@@ -69,53 +70,58 @@ impl Plugin {
     #[must_use]
     pub fn with_discovered_tools(&self, told: &str) -> Option<Arc<Self>> {
         let told: Vec<DiscoveredTool> = serde_json::from_str(told).ok()?;
-        Some(self.telling(self.inspection().telling(told, self.name())))
+        Some(self.with_inspection(self.inspection().telling(told, self.name())))
     }
 
-    async fn ask(&self, until: Instant) -> Result<Vec<DiscoveredTool>, Error> {
+    async fn ask(self: &Arc<Self>, until: Instant) -> Result<Vec<DiscoveredTool>, Error> {
         let inspection = self.inspection();
         let Some(dynamic) = &inspection.shape.dynamic else {
             return Ok(Vec::new());
         };
-        let context = ToolContext::new();
-        let authority = self.authority(Scope::new().confines().conversation(), &context).await?;
-        let limits = self.limits_for(&context)?;
-        let linked = self.linked_within(&context, left(until)).await.map_err(not_yet)?;
-        let _place = self.place(&context, &within(&limits, until)).await?;
-        let limits = within(&limits, until);
-        let _running = self.runtime().engines.ticker.run();
-        let clock = CallClock::start(&limits, &context);
-        let network = &self.runtime().network;
-        let run = async {
-            let mut instance = Instance::new(&linked, &clock, Stdio::Log, &authority, network).await?;
-            let value = instance.call(&linked, dynamic.tools, &[], &clock).await;
-            if let Some(log) = instance.take_log() {
-                tracing::debug!(
-                    plugin = self.name(),
-                    log = &*authority.redactor.text(&log),
-                    "the guest wrote"
-                );
-            }
-            let function = &inspection.shape.functions[dynamic.tools];
-            answer(function, value?, &mut std::iter::empty(), &limits)
+        let function = &inspection.shape.functions[dynamic.tools];
+        let mut query = ToolQuery {
+            function: FunctionCall::new(function, dynamic.tools, Arguments::new()),
+            has_started: false,
         };
-        let told = Box::pin(run).await;
-        let told = authority.conclude(told).map_err(in_vain)?;
-        tokio::task::spawn_blocking(move || checked(told, until))
+        let call = GuardedCall {
+            plugin: self,
+            conversation: Scope::new().policy().conversation(),
+            context: &ToolContext::new(),
+            deadline: Some(until),
+        };
+        let listed = Box::pin(call.run(&mut query)).await;
+        let listed = listed.map_err(|error| {
+            if query.has_started {
+                in_vain(error)
+            } else {
+                not_yet(error)
+            }
+        })?;
+        tokio::task::spawn_blocking(move || checked(listed, until))
             .await
             .unwrap_or_else(|error| Err(unreadable().with_source(error)))
     }
 }
 
-fn left(until: Instant) -> Duration {
-    until.saturating_duration_since(Instant::now())
+/// Calls the function that lists the tools, and records whether guest code ran.
+struct ToolQuery<'a> {
+    function: FunctionCall<'a>,
+    has_started: bool,
 }
 
-/// The bounds of a call that must be over by then.
-fn within(limits: &CallLimits, until: Instant) -> CallLimits {
-    let mut limits = limits.clone();
-    limits.wall_max = limits.wall_max.min(left(until));
-    limits
+impl GuestWork for ToolQuery<'_> {
+    fn check(&mut self, call: &GuardedCall<'_>, authority: &Authority) -> Result<(), Error> {
+        self.function.check(call, authority)
+    }
+
+    async fn instance(&mut self, call: &RunningCall<'_>) -> Result<Instance, Error> {
+        self.has_started = true;
+        call.fresh_instance(Stdio::Log).await
+    }
+
+    async fn run(&mut self, instance: &mut Instance, call: &RunningCall<'_>) -> Result<ToolResult, Error> {
+        self.function.run(instance, call).await
+    }
 }
 
 /// Says that it was not asked at all.

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use serde_json::Value;
 use wasmtime::component::Val;
 
-use super::entity::{
-    EntityTable, ID_BYTES_MAX, LiveEntity, PluginEntity, bound_tool_names, entity_json, invalid_json, shared_tool_names,
-};
-use crate::call::instance::{CallClock, Instance};
+use futures::future::{BoxFuture, FutureExt};
+
+use super::entity::{ID_BYTES_MAX, PluginEntity, bound_tool_names, entity_json, invalid_json, shared_tool_names};
+use crate::call::entity_table::{EntityTable, LiveEntity};
+use crate::call::guarded::RunningCall;
+use crate::call::instance::Instance;
 use crate::call::session::Session;
-use crate::link::linked::Linked;
+use crate::call::session_call::{GatheredEntities, ResourceGatherer, ResultHandles};
 use crate::values::encode::{FoundHandle, encode};
 use crate::values::types::{Resource, ResourceIndex, Shape};
 use toolwit_core::Error;
@@ -24,21 +26,36 @@ const ENTITIES_PER_RESULT_MAX: usize = 16;
 /// Entities of one result that are asked to describe themselves.
 const DESCRIBED_MAX: usize = 16;
 
-/// What the handles of a result became.
-pub(crate) struct Gathered {
-    /// What stands for each handle, in the order in which they were found.
-    pub(crate) values: Vec<Value>,
-    /// Who brings tools into the conversation.
-    pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
+/// Turns the resources of a session's results into entities.
+pub(crate) static ENTITY_GATHERER: EntityGatherer = EntityGatherer;
+
+/// See [`ENTITY_GATHERER`].
+pub(crate) struct EntityGatherer;
+
+impl ResourceGatherer for EntityGatherer {
+    fn gather<'a>(
+        &'a self,
+        session: &'a Arc<Session>,
+        call: &'a RunningCall<'a>,
+        instance: &'a mut Instance,
+        entities: &'a mut EntityTable,
+        result: ResultHandles<'a>,
+    ) -> BoxFuture<'a, Result<GatheredEntities, Error>> {
+        let harvest = Harvest {
+            session,
+            call,
+            depth: result.depth,
+        };
+        async move { harvest.gather(instance, entities, result.handles).await }.boxed()
+    }
 }
 
 /// Asks the guest about the resources that it just gave. All of it draws on what is left of the call's bounds.
-pub(crate) struct Harvest<'a> {
-    pub(crate) session: &'a Arc<Session>,
-    pub(crate) linked: &'a Linked,
-    pub(crate) clock: &'a CallClock<'a>,
+struct Harvest<'a> {
+    session: &'a Arc<Session>,
+    call: &'a RunningCall<'a>,
     /// How many entities lie between the new ones and a tool that was there from the start.
-    pub(crate) depth: u32,
+    depth: u32,
 }
 
 impl Harvest<'_> {
@@ -46,19 +63,19 @@ impl Harvest<'_> {
     ///
     /// # Errors
     /// Whatever ended the guest while it was asked; its instance is lost then.
-    pub(crate) async fn gather(
+    async fn gather(
         &self,
         instance: &mut Instance,
         entities: &mut EntityTable,
         found: &[FoundHandle],
-    ) -> Result<Gathered, Error> {
+    ) -> Result<GatheredEntities, Error> {
         let shape = &self.session.plugin().inspection().shape;
         let mut counts: HashMap<ResourceIndex, usize> = HashMap::new();
         for handle in found {
             *counts.entry(handle.resource).or_default() += 1;
         }
         let mut told = HashSet::new();
-        let mut gathered = Gathered {
+        let mut gathered = GatheredEntities {
             values: Vec::with_capacity(found.len()),
             providers: Vec::new(),
         };
@@ -69,7 +86,7 @@ impl Harvest<'_> {
             let id = match self.identify(instance, entities, resource, handle).await? {
                 Ok(id) => id,
                 Err(reason) => {
-                    instance.drop_handle(handle.handle, self.clock).await?;
+                    instance.drop_handle(handle.handle, &self.call.clock).await?;
                     gathered.values.push(invalid_json(resource, &reason));
                     continue;
                 }
@@ -87,7 +104,13 @@ impl Harvest<'_> {
                 false => bound_tool_names(self.session, resource, &id),
             };
             gathered.values.push(entity_json(resource, &id, description, &tools));
-            gathered.provide(self.session, handle.resource, (!is_shared).then_some(id), kept.depth);
+            provide(
+                &mut gathered,
+                self.session,
+                handle.resource,
+                (!is_shared).then_some(id),
+                kept.depth,
+            );
         }
         Ok(gathered)
     }
@@ -104,7 +127,7 @@ impl Harvest<'_> {
             return Ok(Ok(entities.next_number(handle.resource)));
         };
         let answer = instance
-            .call(self.linked, id, &[Val::Resource(handle.handle)], self.clock)
+            .call(self.call.linked, id, &[Val::Resource(handle.handle)], &self.call.clock)
             .await?;
         Ok(match answer {
             Some(Val::String(id)) if id.trim().is_empty() => Err("its `id` is empty".to_owned()),
@@ -134,7 +157,7 @@ impl Harvest<'_> {
             } else {
                 live.handle
             };
-            instance.drop_handle(old, self.clock).await?;
+            instance.drop_handle(old, &self.call.clock).await?;
             if rebinding == Rebinding::Keep {
                 return Ok(live);
             }
@@ -158,7 +181,12 @@ impl Harvest<'_> {
             return Ok(None);
         };
         let answer = instance
-            .call(self.linked, describe, &[Val::Resource(entity.handle)], self.clock)
+            .call(
+                self.call.linked,
+                describe,
+                &[Val::Resource(entity.handle)],
+                &self.call.clock,
+            )
             .await?;
         let ty = shape.functions[describe].result.as_ref();
         Ok(ty
@@ -167,17 +195,21 @@ impl Harvest<'_> {
     }
 }
 
-impl Gathered {
-    /// Adds a provider, one for all entities of a type where they share their tools.
-    fn provide(&mut self, session: &Arc<Session>, resource: ResourceIndex, id: Option<String>, depth: u32) {
-        let provider = PluginEntity::new(session.clone(), resource, id, depth);
-        let is_there = |other: &Arc<dyn ToolProvider>| {
-            other.prefix() == provider.prefix()
-                && other.namespace() == provider.namespace()
-                && other.instance_id() == provider.instance_id()
-        };
-        if !self.providers.iter().any(is_there) {
-            self.providers.push(Arc::new(provider));
-        }
+/// Adds a provider, one for all entities of a type where they share their tools.
+fn provide(
+    gathered: &mut GatheredEntities,
+    session: &Arc<Session>,
+    resource: ResourceIndex,
+    id: Option<String>,
+    depth: u32,
+) {
+    let provider = PluginEntity::new(session.clone(), resource, id, depth);
+    let is_there = |other: &Arc<dyn ToolProvider>| {
+        other.prefix() == provider.prefix()
+            && other.namespace() == provider.namespace()
+            && other.instance_id() == provider.instance_id()
+    };
+    if !gathered.providers.iter().any(is_there) {
+        gathered.providers.push(Arc::new(provider));
     }
 }

@@ -1,8 +1,8 @@
-//! Machine code of compiled components, kept between processes in a private directory.
+//! The cache of machine code of compiled components, in a private directory.
 //!
-//! Machine code is trusted by whoever maps it, so an entry is only used when it was written by this user: the directory
-//! is closed to others, and every entry carries a keyed hash (BLAKE3 with a random key beside it) of its name and content.
-//! An entry that is damaged, of another engine or not ours is ignored and written anew.
+//! Machine code that is mapped is trusted. An entry is therefore used only if this user wrote it: the directory denies access to
+//! others, and every entry has a keyed hash of its name and content (BLAKE3, with a random key in the same directory). An entry
+//! that is damaged, from another engine or from another user is ignored and replaced.
 
 use std::collections::BTreeSet;
 use std::collections::hash_map::DefaultHasher;
@@ -15,14 +15,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use wasmtime::component::Component;
 
-use super::code_entries::Entry;
+use super::code_cache_entries::CodeCacheEntry;
 use super::engine::Engine;
 use super::precompiled;
 
 /// Length of a key and of a hash, in bytes.
 const HASH_BYTES: usize = 32;
 
-/// Machine code in a private directory of its own.
+/// A cache of machine code in a private directory.
 #[derive(Clone, Debug)]
 pub struct CodeCache {
     directory: PathBuf,
@@ -30,16 +30,16 @@ pub struct CodeCache {
 }
 
 impl CodeCache {
-    /// Opens a cache directory, and makes it with a fresh key when it is new.
+    /// Opens a cache directory, or creates it with a fresh key.
     ///
     /// # Errors
-    /// When it cannot be made, belongs to somebody else, or is open to others.
+    /// If it cannot be created, belongs to another user, or permits access to others.
     pub fn open(directory: &Path) -> io::Result<Self> {
-        create_private(directory)?;
-        require_private(directory)?;
+        create_private_directory(directory)?;
+        require_private_directory(directory)?;
         Ok(Self {
             directory: directory.to_owned(),
-            key: read_or_make_key(&directory.join("key"))?,
+            key: read_or_create_key(&directory.join("key"))?,
         })
     }
 
@@ -49,61 +49,61 @@ impl CodeCache {
         &self.directory
     }
 
-    /// Returns the digests of the components whose code is kept, of whatever engine.
+    /// Returns the digests of the components whose code is cached, for any engine.
     ///
     /// # Errors
-    /// When the directory cannot be read.
+    /// If the directory cannot be read.
     pub fn digests(&self) -> io::Result<BTreeSet<String>> {
-        let digest = |entry: Entry| entry.name.split('-').next().map(str::to_owned);
+        let digest = |entry: CodeCacheEntry| entry.name.split('-').next().map(str::to_owned);
         Ok(self.entries()?.into_iter().filter_map(digest).collect())
     }
 
-    /// Maps the machine code of a component, if it is there and sound.
+    /// Maps the machine code of a component. Returns `None` if there is no valid entry.
     pub(crate) fn load(&self, engine: &Engine, digest: &str) -> Option<Component> {
         let name = entry_name(engine, digest);
         let path = self.directory.join(&name);
-        if !self.is_ours(&name, &path).unwrap_or(false) {
+        if !self.is_valid(&name, &path).unwrap_or(false) {
             return None;
         }
         match precompiled::map(&engine.wasmtime, &path) {
             Ok(component) => {
-                self.used(&path);
+                self.touch(&path);
                 Some(component)
             }
             Err(error) => {
-                tracing::debug!(%error, entry = name, "cached machine code does not fit and is compiled again");
+                tracing::debug!(%error, entry = name, "cached machine code cannot be used; compiling again");
                 None
             }
         }
     }
 
-    /// Keeps the machine code of a component. A failure costs time at the next start and nothing else.
+    /// Stores the machine code of a component. A failure is only logged: the next process compiles again.
     pub(crate) fn store(&self, engine: &Engine, digest: &str, component: &Component) {
         let name = entry_name(engine, digest);
-        let kept = component
+        let stored = component
             .serialize()
             .map_err(io::Error::other)
             .and_then(|code| self.write(&name, &code))
             .and_then(|()| self.shrink_to(self.bytes_max()).map(|_| ()));
-        if let Err(error) = kept {
+        if let Err(error) = stored {
             tracing::debug!(%error, entry = name, "machine code could not be cached");
         }
     }
 
-    /// Writes code and hash to temporary files and renames them, the code last, so that no reader sees half of one.
+    /// Writes hash and code to temporary files and renames them, the code last, so that a reader never sees a partial entry.
     fn write(&self, name: &str, code: &[u8]) -> io::Result<()> {
         static COUNTER: AtomicU64 = AtomicU64::new(0);
         let hash = self.hash(name, code);
         let unique = format!(".{}.{}", process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
         for (suffix, content) in [(".hash", hash.as_bytes().as_slice()), ("", code)] {
             let temporary = self.directory.join(format!("{unique}{suffix}"));
-            private_file(&temporary)?.write_all(content)?;
+            create_private_file(&temporary)?.write_all(content)?;
             fs::rename(&temporary, self.directory.join(format!("{name}{suffix}")))?;
         }
         Ok(())
     }
 
-    fn is_ours(&self, name: &str, path: &Path) -> io::Result<bool> {
+    fn is_valid(&self, name: &str, path: &Path) -> io::Result<bool> {
         let expected = fs::read(self.directory.join(format!("{name}.hash")))?;
         let Ok(expected) = <[u8; HASH_BYTES]>::try_from(expected.as_slice()) else {
             return Ok(false);
@@ -120,15 +120,15 @@ impl CodeCache {
     }
 }
 
-/// Names an entry by all that the machine code depends on.
+/// Returns the name of an entry, from everything that the machine code depends on.
 fn entry_name(engine: &Engine, digest: &str) -> String {
     let mut hasher = DefaultHasher::new();
     engine.wasmtime.precompile_compatibility_hash().hash(&mut hasher);
     format!("{digest}-{:016x}.code", hasher.finish())
 }
 
-fn read_or_make_key(path: &Path) -> io::Result<[u8; HASH_BYTES]> {
-    match private_file(path) {
+fn read_or_create_key(path: &Path) -> io::Result<[u8; HASH_BYTES]> {
+    match create_private_file(path) {
         Ok(mut file) => {
             let mut key = [0; HASH_BYTES];
             random_bytes(&mut key)?;
@@ -137,7 +137,7 @@ fn read_or_make_key(path: &Path) -> io::Result<[u8; HASH_BYTES]> {
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             let mut key = [0; HASH_BYTES];
-            // Another process may be writing it this moment; then there is no cache for this one.
+            // Another process may be writing it; then this process has no cache.
             File::open(path)?.read_exact(&mut key)?;
             Ok(key)
         }
@@ -149,8 +149,8 @@ fn random_bytes(bytes: &mut [u8]) -> io::Result<()> {
     getrandom::fill(bytes).map_err(io::Error::other)
 }
 
-/// Makes a new file that only its owner can read.
-pub(crate) fn private_file(path: &Path) -> io::Result<File> {
+/// Creates a file that only its owner can read.
+pub(super) fn create_private_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -158,7 +158,7 @@ pub(crate) fn private_file(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-fn create_private(directory: &Path) -> io::Result<()> {
+fn create_private_directory(directory: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -166,9 +166,9 @@ fn create_private(directory: &Path) -> io::Result<()> {
     builder.create(directory)
 }
 
-/// Refuses a directory that others can write to or that somebody else owns.
+/// Refuses a directory that others can enter or that another user owns.
 #[cfg(unix)]
-fn require_private(directory: &Path) -> io::Result<()> {
+fn require_private_directory(directory: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
     let metadata = fs::symlink_metadata(directory)?;
     let refuse = |why: &str| {
@@ -178,24 +178,24 @@ fn require_private(directory: &Path) -> io::Result<()> {
         ))
     };
     if !metadata.is_dir() {
-        return refuse("it is no directory");
+        return refuse("it is not a directory");
     }
     if metadata.mode() & 0o077 != 0 {
-        return refuse("others may enter it; run `chmod 700` on it");
+        return refuse("others can enter it; its mode must be 700");
     }
-    // A file made by this process shows who it runs as.
+    // The owner of a new file is the user of this process.
     let probe = directory.join(format!(".probe.{}", process::id()));
-    let owner = private_file(&probe)
+    let owner = create_private_file(&probe)
         .and_then(|file| file.metadata())
         .map(|metadata| metadata.uid());
     let _ = fs::remove_file(&probe);
     if owner? != metadata.uid() {
-        return refuse("it belongs to somebody else");
+        return refuse("it belongs to another user");
     }
     Ok(())
 }
 
 #[cfg(not(unix))]
-fn require_private(_directory: &Path) -> io::Result<()> {
+fn require_private_directory(_directory: &Path) -> io::Result<()> {
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Machine code that somebody else touched.
+//! Tests of the code cache: damaged entries, foreign entries, the limit.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -19,7 +19,7 @@ fn component(number: i32) -> Vec<u8> {
     wat::parse_str(text).unwrap()
 }
 
-/// Runs a component in a process of its own, as far as the cache can tell.
+/// Runs a component in a fresh runtime, as a new process would.
 async fn answer(cache: &Path, number: i32) -> String {
     let options = RuntimeOptions {
         code_cache: CodeCacheLocation::Directory(cache.to_owned()),
@@ -45,50 +45,50 @@ fn entries(cache: &Path) -> Vec<PathBuf> {
 
 // attack: H5
 #[tokio::test]
-async fn code_that_was_damaged_or_exchanged_is_compiled_anew() {
-    let place = tempfile::tempdir().unwrap();
-    let cache = place.path().join("code");
+async fn damaged_or_exchanged_code_is_compiled_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let cache = directory.path().join("code");
     assert_eq!(answer(&cache, 1).await, "1");
     let [entry] = entries(&cache).try_into().unwrap();
     let good = fs::read(&entry).unwrap();
     for bad in [&b""[..], b"no machine code", &good[..good.len() / 2]] {
         fs::write(&entry, bad).unwrap();
         assert_eq!(answer(&cache, 1).await, "1");
-        assert_eq!(fs::read(&entry).unwrap(), good, "the entry is as it should be again");
+        assert_eq!(fs::read(&entry).unwrap(), good, "the entry is restored");
     }
-    // Code of another component under this one's name, with its own hash: the hash is of the name too.
+    // Code of another component under this name, with its own hash: the hash covers the name.
     assert_eq!(answer(&cache, 2).await, "2");
     let other = entries(&cache).into_iter().find(|path| *path != entry).unwrap();
     fs::copy(&other, &entry).unwrap();
     fs::copy(other.with_added_extension("hash"), entry.with_added_extension("hash")).unwrap();
     assert_eq!(answer(&cache, 1).await, "1");
-    // Code that another user's process made, with a key of its own.
-    let stranger = place.path().join("stranger");
-    assert_eq!(answer(&stranger, 1).await, "1");
-    fs::write(stranger.join("key"), [7; 32]).unwrap();
-    assert_eq!(answer(&stranger, 1).await, "1");
+    // Code that a process of another user wrote, with another key.
+    let other_user = directory.path().join("other_user");
+    assert_eq!(answer(&other_user, 1).await, "1");
+    fs::write(other_user.join("key"), [7; 32]).unwrap();
+    assert_eq!(answer(&other_user, 1).await, "1");
 }
 
 // attack: H5
 #[cfg(unix)]
 #[tokio::test]
-async fn a_directory_that_others_may_enter_is_no_cache() {
+async fn a_directory_that_others_can_enter_is_not_used() {
     use std::os::unix::fs::PermissionsExt;
-    let place = tempfile::tempdir().unwrap();
-    let open = place.path().join("open");
+    let directory = tempfile::tempdir().unwrap();
+    let open = directory.path().join("open");
     fs::create_dir(&open).unwrap();
     fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(answer(&open, 1).await, "1");
     assert!(entries(&open).is_empty());
-    let link = place.path().join("link");
+    let link = directory.path().join("link");
     std::os::unix::fs::symlink(&open, &link).unwrap();
     assert!(CodeCache::open(&link).is_err());
 }
 
 #[tokio::test]
-async fn what_was_used_longest_ago_goes_first() {
-    let place = tempfile::tempdir().unwrap();
-    let directory = place.path().join("code");
+async fn the_least_recently_used_entry_is_removed_first() {
+    let parent = tempfile::tempdir().unwrap();
+    let directory = parent.path().join("code");
     let long_ago = SystemTime::now() - Duration::from_secs(7 * 24 * 3_600);
     for number in 1..=3 {
         answer(&directory, number).await;
@@ -97,7 +97,7 @@ async fn what_was_used_longest_ago_goes_first() {
         let file = fs::File::options().append(true).open(entry).unwrap();
         file.set_modified(long_ago).unwrap();
     }
-    // Using one makes it new.
+    // A use updates the entry.
     answer(&directory, 2).await;
     let cache = CodeCache::open(&directory).unwrap();
     let usage = cache.usage().unwrap();
@@ -118,12 +118,12 @@ async fn what_was_used_longest_ago_goes_first() {
     assert_eq!(
         fs::read_dir(&directory).unwrap().count(),
         4,
-        "code, hash, key and bound"
+        "code, hash, key and limit"
     );
 }
 
 #[tokio::test]
-async fn compiling_in_the_background_is_seen_and_done_once() {
+async fn compiling_in_the_background_is_reported_and_happens_once() {
     let options = RuntimeOptions {
         code_cache: CodeCacheLocation::Off,
         ..RuntimeOptions::default()
@@ -137,8 +137,8 @@ async fn compiling_in_the_background_is_seen_and_done_once() {
     plugin.prepare().await.unwrap();
     assert_eq!(plugin.compile_status().word(), "compiled");
 
-    let place = tempfile::tempdir().unwrap();
-    let path = place.path().join("gone.wasm");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("gone.wasm");
     fs::write(&path, component(2)).unwrap();
     let plugin = Plugin::from_file(&runtime, "gone", path.clone()).await.unwrap();
     fs::remove_file(&path).unwrap();
@@ -146,5 +146,5 @@ async fn compiling_in_the_background_is_seen_and_done_once() {
     assert!(matches!(plugin.compile_status(), CompileStatus::Failed(_)));
     fs::write(&path, component(2)).unwrap();
     plugin.prepare().await.unwrap();
-    assert_eq!(plugin.compile_status().word(), "compiled", "a failure is not kept");
+    assert_eq!(plugin.compile_status().word(), "compiled", "a failure is not cached");
 }

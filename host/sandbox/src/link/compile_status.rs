@@ -1,35 +1,35 @@
-//! How far the machine code of a plugin is.
+//! The state of a plugin's machine code.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use toolwit_core::Error;
 
-/// How far the machine code of a plugin is.
+/// The state of a plugin's machine code in this process.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum CompileStatus {
-    /// Nobody needed it yet.
+    /// It was not needed yet.
     #[default]
     NotStarted,
     /// It waits for a free worker.
     Queued,
-    /// It is being mapped or compiled, since then.
+    /// It is being loaded from the cache or compiled.
     Compiling {
-        /// When a worker took it up.
+        /// When a worker started it.
         since: Instant,
     },
-    /// It can be called at once.
+    /// It is ready to be called.
     Ready {
         /// How long a worker took.
         took: Duration,
     },
-    /// It could not be made. The next call tries again.
+    /// It could not be compiled. The next call tries again.
     Failed(Error),
 }
 
 impl CompileStatus {
-    /// Returns a word for it.
+    /// Returns the state as a word, as tables and JSON show it.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
@@ -42,7 +42,7 @@ impl CompileStatus {
     }
 }
 
-/// The status, as the work goes on.
+/// The state while the work runs.
 #[derive(Debug, Default)]
 pub(crate) struct Progress(Mutex<CompileStatus>);
 
@@ -59,7 +59,7 @@ impl Progress {
         self.set(CompileStatus::Compiling { since: Instant::now() });
     }
 
-    /// Notes how the work ended.
+    /// Records the outcome of the work.
     pub(crate) fn ended(&self, error: Option<&Error>) {
         let took = match self.status() {
             CompileStatus::Compiling { since } => since.elapsed(),

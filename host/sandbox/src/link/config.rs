@@ -1,40 +1,40 @@
 //! `wasi:config`: the settings that a grant gives.
 
 use wasmtime::StoreContextMut;
-use wasmtime::component::{Linker, Val};
+use wasmtime::component::{ComponentType, Linker, Lower};
 
-use crate::call::state::HostState;
+use super::host_state::HostState;
 use crate::inspect::interfaces::CONFIG_STORES;
 
-/// Links the interface. Reading a setting never fails: one that is not granted is not there.
+/// The type `error` of the interface. Reading a setting never fails: a setting without a grant does not exist.
+#[derive(ComponentType, Lower)]
+#[component(variant)]
+#[expect(dead_code, reason = "the interface has it, and no function here returns it")]
+enum ConfigError {
+    #[component(name = "upstream")]
+    Upstream(String),
+    #[component(name = "io")]
+    Io(String),
+}
+
+type Context<'a> = StoreContextMut<'a, HostState>;
+type Outcome<T> = wasmtime::Result<(Result<T, ConfigError>,)>;
+
+/// Links the interface.
 pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     for name in CONFIG_STORES {
         let mut store = linker.instance(name)?;
-        store.func_new(
-            "get",
-            |mut state: StoreContextMut<'_, HostState>, _, arguments, results| {
-                let settings = state.data_mut().settings();
-                let found = match arguments {
-                    [Val::String(key)] => settings.setting(key).map(str::to_owned),
-                    _ => None,
-                };
-                answer(results, Val::Option(found.map(|value| Box::new(Val::String(value)))))
-            },
-        )?;
-        store.func_new("get-all", |mut state: StoreContextMut<'_, HostState>, _, _, results| {
-            let pair = |(key, value): (&str, &str)| {
-                Val::Tuple(vec![Val::String(key.to_owned()), Val::String(value.to_owned())])
-            };
-            let all = state.data_mut().settings().settings().map(pair).collect();
-            answer(results, Val::List(all))
+        store.func_wrap("get", |mut context: Context<'_>, (key,): (String,)| {
+            let outcome: Outcome<Option<String>> =
+                Ok((Ok(context.data_mut().settings().setting(&key).map(str::to_owned)),));
+            outcome
         })?;
-    }
-    Ok(())
-}
-
-fn answer(results: &mut [Val], value: Val) -> wasmtime::Result<()> {
-    if let Some(result) = results.first_mut() {
-        *result = Val::Result(Ok(Some(Box::new(value))));
+        store.func_wrap("get-all", |mut context: Context<'_>, (): ()| {
+            let settings = context.data_mut().settings().settings();
+            let owned = settings.map(|(key, value)| (key.to_owned(), value.to_owned()));
+            let outcome: Outcome<Vec<(String, String)>> = Ok((Ok(owned.collect()),));
+            outcome
+        })?;
     }
     Ok(())
 }

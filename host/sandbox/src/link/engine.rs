@@ -1,4 +1,4 @@
-//! The wasmtime engines, at most two, and what is shared by all that run in one.
+//! The wasmtime engines, at most two, each with its linker.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,24 +6,24 @@ use wasmtime::component::{Component, Linker};
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use super::code_cache::CodeCache;
+use super::compile_workers::CompileWorkers;
+use super::host_state::HostState;
 use super::ticker::Ticker;
 use super::wasi;
-use super::workers::Workers;
-use crate::call::state::HostState;
 use crate::inspect::profile::Profile;
 use toolwit_core::limits::EngineLimits;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// Memory that a slot of the pool keeps when it is free, where the kernel tells which pages were touched.
+/// Memory that a free slot of the pool keeps resident, in bytes, if the kernel reports which pages were touched.
 const KEPT_BYTES_WITH_PAGEMAP: usize = 1 << 20;
 
-/// The same where it does not, and every kept byte is cleared after every call.
+/// The same if the kernel does not, so that every resident byte is cleared after each call.
 const KEPT_BYTES: usize = 64 << 10;
 
-/// Core instances that a component of a large toolchain takes; counted per component for the pool.
+/// Core instances of one component that the pool has room for. Components of large toolchains have about ten.
 const CORE_INSTANCES_PER_COMPONENT: u32 = 16;
 
-/// Elements of the largest table that the pool has room for, as in [`CallLimits`](toolwit_core::limits::CallLimits).
+/// Elements of the largest table that the pool has room for, as the default in [`CallLimits`](toolwit_core::limits::CallLimits).
 const TABLE_ELEMENTS: usize = 100_000;
 
 /// One engine with its linker.
@@ -32,12 +32,12 @@ pub(crate) struct Engine {
     pub(crate) linker: Linker<HostState>,
 }
 
-/// The engines of a host, each made when it is first needed.
+/// The engines of a runtime, each created when it is first needed.
 pub(crate) struct Engines {
     pub(crate) limits: EngineLimits,
     pub(crate) ticker: Arc<Ticker>,
     pub(crate) code_cache: Option<CodeCache>,
-    pub(crate) compiling: Workers,
+    pub(crate) compiling: CompileWorkers,
     plain: OnceLock<Arc<Engine>>,
     concurrent: OnceLock<Arc<Engine>>,
 }
@@ -48,13 +48,13 @@ impl Engines {
             limits,
             ticker: Ticker::start()?,
             code_cache,
-            compiling: Workers::default(),
+            compiling: CompileWorkers::default(),
             plain: OnceLock::new(),
             concurrent: OnceLock::new(),
         })
     }
 
-    /// Returns the engine of a profile, and makes it when it is the first time. Takes milliseconds then.
+    /// Returns the engine of a profile. Creating it takes milliseconds, the first time.
     pub(crate) fn get(&self, profile: Profile) -> Result<Arc<Engine>, Error> {
         let slot = match profile {
             Profile::Plain => &self.plain,
@@ -63,10 +63,10 @@ impl Engines {
         if let Some(engine) = slot.get() {
             return Ok(engine.clone());
         }
-        let made = Arc::new(Engine::new(profile, &self.limits)?);
-        // Another thread may have been faster; then its engine is the one.
-        let engine = slot.get_or_init(|| made.clone());
-        if Arc::ptr_eq(engine, &made) {
+        let created = Arc::new(Engine::new(profile, &self.limits)?);
+        // Another thread may have created it in the meantime; then this one is dropped.
+        let engine = slot.get_or_init(|| created.clone());
+        if Arc::ptr_eq(engine, &created) {
             self.ticker.add(engine.wasmtime.weak());
         }
         Ok(engine.clone())
@@ -78,31 +78,34 @@ impl Engine {
         let pools = [
             Some(pool(limits, Enabled::Yes, KEPT_BYTES_WITH_PAGEMAP)),
             Some(pool(limits, Enabled::No, KEPT_BYTES)),
-            // Where the address space is too short for a pool, memory is mapped for each instance.
+            // Without enough address space for a pool, memory is mapped for each instance.
             None,
         ];
-        let mut refused = None;
+        let mut last_error = None;
         for pool in pools {
             match wasmtime::Engine::new(&config(profile, limits, pool)) {
                 Ok(engine) => {
                     let linker =
-                        wasi::linker(&engine).map_err(|error| internal("the host's imports do not link", error))?;
+                        wasi::linker(&engine).map_err(|error| internal("the host interfaces do not link", error))?;
                     return Ok(Self {
                         wasmtime: engine,
                         linker,
                     });
                 }
                 Err(error) => {
-                    tracing::debug!(%error, "an allocation strategy is not to be had here");
-                    refused = Some(error);
+                    tracing::debug!(%error, "an allocation strategy is not available");
+                    last_error = Some(error);
                 }
             }
         }
-        let source = refused.map_or_else(|| "no strategy was tried".to_owned(), |error| format!("{error:#}"));
+        let source = last_error.map_or_else(
+            || "no allocation strategy was tried".to_owned(),
+            |error| format!("{error:#}"),
+        );
         Err(Error::new(
             ErrorKind::Internal,
             Phase::Load,
-            "the WebAssembly engine could not be made",
+            "the WebAssembly engine could not be created",
         )
         .with_source(source))
     }

@@ -1,8 +1,8 @@
-//! The file system that a guest sees: granted directories, regular files, and a bound on what may be written.
+//! The file system that a guest sees: granted directories, regular files, and a quota on writes.
 //!
-//! wasmtime's implementation keeps every path inside its directory. This one stands before it: directories come from the
-//! grant, opened when it was read; what is no regular file, directory or link is not opened; and all that can make a disk
-//! fuller is counted.
+//! wasmtime's implementation keeps every path inside its directory. This module wraps it: directories come from the grant and
+//! were opened when it was read; only regular files, directories and links are opened; and every operation that can use disk
+//! space draws on a quota.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use wasmtime_wasi::p2::{
 };
 use wasmtime_wasi::{FsPerms, OpenMode, async_trait};
 
-use crate::call::state::HostState;
+use super::host_state::HostState;
 use crate::grants::AccessMode;
 use crate::grants::authority::{DirectoryQuota, ENTRY_BYTES, OpenDirectory, disk_full};
 
 /// The files of one instance.
 pub(crate) struct Files {
     directories: Vec<(Arc<OpenDirectory>, AccessMode)>,
-    /// Which directory's quota a descriptor draws on.
+    /// The quota of each descriptor, by its index in the resource table.
     quotas: HashMap<u32, Arc<DirectoryQuota>>,
     wasi: WasiFilesystemCtx,
 }
@@ -50,28 +50,28 @@ impl Files {
     }
 }
 
-/// What the host functions work on.
+/// The files of one instance together with its resource table, as the host functions need them.
 pub(crate) struct FilesView<'a> {
     wasi: WasiFilesystemCtxView<'a>,
     directories: &'a [(Arc<OpenDirectory>, AccessMode)],
     quotas: &'a mut HashMap<u32, Arc<DirectoryQuota>>,
 }
 
-/// Tells the linker where the host functions find their data.
+/// Selects the data of the host functions for the linker.
 pub(crate) struct GrantedFiles;
 
 impl HasData for GrantedFiles {
     type Data<'a> = FilesView<'a>;
 }
 
-/// Links the file system over wasmtime's.
+/// Links the file system in place of wasmtime's.
 pub(crate) fn add_to_linker(linker: &mut wasmtime::component::Linker<HostState>) -> wasmtime::Result<()> {
     preopens::add_to_linker::<HostState, GrantedFiles>(linker, HostState::files)?;
     types::add_to_linker::<HostState, GrantedFiles>(linker, HostState::files)
 }
 
 impl FilesView<'_> {
-    /// Takes room for what is about to be written through a descriptor.
+    /// Reserves quota for bytes that are about to be written through a descriptor.
     async fn reserve(&mut self, descriptor: &Resource<Descriptor>, bytes: u64) -> FsResult<()> {
         match self.quotas.get(&descriptor.rep()) {
             Some(quota) => reserve(quota, bytes).await.map_err(FsError::from),
@@ -79,7 +79,7 @@ impl FilesView<'_> {
         }
     }
 
-    /// How many bytes a file grows when it is written from this offset, besides what is written: a hole counts.
+    /// Returns the size of the hole between the end of a file and an offset, in bytes.
     fn gap(&self, descriptor: &Resource<Descriptor>, offset: u64) -> FsResult<u64> {
         let Descriptor::File(file) = self.wasi.table.get(descriptor)? else {
             return Ok(0);
@@ -87,8 +87,8 @@ impl FilesView<'_> {
         Ok(offset.saturating_sub(file.file.metadata()?.len()))
     }
 
-    /// Puts a stream of the inner implementation behind the quota of its file.
-    fn counted(
+    /// Wraps an output stream, so that its writes draw on the quota of the file.
+    fn with_quota(
         &mut self,
         descriptor: &Resource<Descriptor>,
         stream: Resource<DynOutputStream>,
@@ -98,7 +98,7 @@ impl FilesView<'_> {
             return Ok(stream);
         };
         let inner = self.wasi.table.delete(stream)?;
-        let stream: DynOutputStream = Box::new(CountedStream { inner, quota, gap });
+        let stream: DynOutputStream = Box::new(QuotaStream { inner, quota, gap });
         Ok(self.wasi.table.push(stream)?)
     }
 }
@@ -113,14 +113,14 @@ async fn reserve(quota: &Arc<DirectoryQuota>, bytes: u64) -> std::io::Result<()>
         .unwrap_or_else(|_| Err(disk_full()))
 }
 
-/// The same handle again, for the inner implementation.
+/// Returns the same handle again, for a call of wasmtime's implementation.
 fn borrowed<T: 'static>(resource: &Resource<T>) -> Resource<T> {
     Resource::new_borrow(resource.rep())
 }
 
 impl preopens::Host for FilesView<'_> {
     fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
-        let mut given = Vec::with_capacity(self.directories.len());
+        let mut preopens = Vec::with_capacity(self.directories.len());
         for (directory, access) in self.directories {
             let (perms, mode) = match access {
                 AccessMode::ReadWrite => (FsPerms::ReadWrite, OpenMode::READ | OpenMode::WRITE),
@@ -134,9 +134,9 @@ impl preopens::Host for FilesView<'_> {
             if *access == AccessMode::ReadWrite {
                 self.quotas.insert(descriptor.rep(), directory.quota.clone());
             }
-            given.push((descriptor, directory.guest.clone()));
+            preopens.push((descriptor, directory.guest.clone()));
         }
-        Ok(given)
+        Ok(preopens)
     }
 }
 
@@ -166,8 +166,8 @@ impl types::HostDirectoryEntryStream for FilesView<'_> {
     }
 }
 
-/// Passes a call on as it is.
-macro_rules! pass_on {
+/// Forwards calls to wasmtime's implementation unchanged.
+macro_rules! forward {
     ($($name:ident($($arg:ident: $ty:ty),*) -> $result:ty;)*) => {
         $(async fn $name(&mut self, $($arg: $ty),*) -> $result {
             types::HostDescriptor::$name(&mut self.wasi, $($arg),*).await
@@ -178,7 +178,7 @@ macro_rules! pass_on {
 type Fd = Resource<Descriptor>;
 
 impl types::HostDescriptor for FilesView<'_> {
-    pass_on! {
+    forward! {
         advise(fd: Fd, offset: u64, len: u64, advice: types::Advice) -> FsResult<()>;
         sync_data(fd: Fd) -> FsResult<()>;
         sync(fd: Fd) -> FsResult<()>;
@@ -217,7 +217,7 @@ impl types::HostDescriptor for FilesView<'_> {
         types::HostDescriptor::create_directory_at(&mut self.wasi, fd, path).await
     }
 
-    /// Makes another name for a file. Its content counts again, since the name can outlive the first one.
+    /// Creates a hard link. The content counts again, since the link can outlive the original.
     async fn link_at(
         &mut self,
         fd: Fd,
@@ -237,7 +237,7 @@ impl types::HostDescriptor for FilesView<'_> {
         types::HostDescriptor::symlink_at(&mut self.wasi, fd, target, path).await
     }
 
-    /// Opens a regular file or a directory. A pipe would block a thread of the host, and a device is no data.
+    /// Opens a regular file or a directory. A pipe could block a thread of the host, and a device is not data.
     async fn open_at(
         &mut self,
         fd: Fd,
@@ -246,17 +246,17 @@ impl types::HostDescriptor for FilesView<'_> {
         open_flags: types::OpenFlags,
         flags: types::DescriptorFlags,
     ) -> FsResult<Fd> {
-        let there = types::HostDescriptor::stat_at(&mut self.wasi, borrowed(&fd), path_flags, path.clone()).await;
-        match there {
-            Ok(stat) => require_plain(stat.type_)?,
+        let existing = types::HostDescriptor::stat_at(&mut self.wasi, borrowed(&fd), path_flags, path.clone()).await;
+        match existing {
+            Ok(stat) => require_file_or_directory(stat.type_)?,
             Err(_) if open_flags.contains(types::OpenFlags::CREATE) => self.reserve(&fd, ENTRY_BYTES).await?,
             Err(error) => return Err(error),
         }
         let quota = self.quotas.get(&fd.rep()).cloned();
         let opened = types::HostDescriptor::open_at(&mut self.wasi, fd, path_flags, path, open_flags, flags).await?;
-        // The path may have come to mean something else in between.
+        // Another process may have replaced the file in between.
         let type_ = types::HostDescriptor::get_type(&mut self.wasi, borrowed(&opened)).await?;
-        if let Err(error) = require_plain(type_) {
+        if let Err(error) = require_file_or_directory(type_) {
             types::HostDescriptor::drop(&mut self.wasi, opened).map_err(FsError::trap)?;
             return Err(error);
         }
@@ -278,16 +278,16 @@ impl types::HostDescriptor for FilesView<'_> {
     fn write_via_stream(&mut self, fd: Fd, offset: u64) -> FsResult<Resource<DynOutputStream>> {
         let stream = types::HostDescriptor::write_via_stream(&mut self.wasi, borrowed(&fd), offset)?;
         let gap = self.gap(&fd, offset)?;
-        self.counted(&fd, stream, gap)
+        self.with_quota(&fd, stream, gap)
     }
 
     fn append_via_stream(&mut self, fd: Fd) -> FsResult<Resource<DynOutputStream>> {
         let stream = types::HostDescriptor::append_via_stream(&mut self.wasi, borrowed(&fd))?;
-        self.counted(&fd, stream, 0)
+        self.with_quota(&fd, stream, 0)
     }
 }
 
-fn require_plain(type_: types::DescriptorType) -> FsResult<()> {
+fn require_file_or_directory(type_: types::DescriptorType) -> FsResult<()> {
     use types::DescriptorType::{Directory, RegularFile, SymbolicLink};
     match type_ {
         RegularFile | Directory | SymbolicLink => Ok(()),
@@ -295,41 +295,41 @@ fn require_plain(type_: types::DescriptorType) -> FsResult<()> {
     }
 }
 
-/// A stream into a file that takes room before it writes.
-struct CountedStream {
+/// An output stream into a file that reserves quota before it writes.
+struct QuotaStream {
     inner: DynOutputStream,
     quota: Arc<DirectoryQuota>,
-    /// The hole that the first write makes.
+    /// The size of the hole that the first write creates, in bytes.
     gap: u64,
 }
 
-impl CountedStream {
-    fn bytes_of(&mut self, bytes: &Bytes) -> u64 {
+impl QuotaStream {
+    fn bytes_needed(&mut self, bytes: &Bytes) -> u64 {
         std::mem::take(&mut self.gap).saturating_add(bytes.len() as u64)
     }
 }
 
 #[async_trait]
-impl Pollable for CountedStream {
+impl Pollable for QuotaStream {
     async fn ready(&mut self) {
         self.inner.ready().await;
     }
 }
 
 #[async_trait]
-impl OutputStream for CountedStream {
+impl OutputStream for QuotaStream {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        let wanted = self.bytes_of(&bytes);
-        // There is no waiting here: a directory that seems full is measured on this thread.
+        let needed = self.bytes_needed(&bytes);
+        // This function cannot wait: a directory that seems full is measured on this thread.
         self.quota
-            .reserve(wanted)
+            .reserve(needed)
             .map_err(|error| StreamError::LastOperationFailed(error.into()))?;
         self.inner.write(bytes)
     }
 
     async fn blocking_write_and_flush(&mut self, bytes: Bytes) -> StreamResult<()> {
-        let wanted = self.bytes_of(&bytes);
-        reserve(&self.quota, wanted)
+        let needed = self.bytes_needed(&bytes);
+        reserve(&self.quota, needed)
             .await
             .map_err(|error| StreamError::LastOperationFailed(error.into()))?;
         self.inner.blocking_write_and_flush(bytes).await

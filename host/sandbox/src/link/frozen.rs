@@ -1,14 +1,15 @@
-//! Clocks that stand still and randomness that repeats, so that a call can be played again.
+//! Frozen clocks and repeatable randomness, so that a call can be replayed.
 
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock};
 
-/// How many bytes there are before they repeat.
+/// The number of bytes before they repeat.
 const BYTES: usize = 16 << 10;
 
-/// Shows one moment for ever, in seconds since 1970. Waiting on it still takes real time, up to the call's deadline.
+/// A clock that always shows the same time, in seconds since 1970. Waiting on it takes real time, up to the deadline of the
+/// call.
 pub(crate) struct FrozenClock(pub(crate) u64);
 
 impl HostWallClock for FrozenClock {
@@ -31,7 +32,7 @@ impl HostMonotonicClock for FrozenClock {
     }
 }
 
-/// Makes the bytes of a seed. They are spread evenly, and secret from nobody.
+/// Returns the bytes of a seed. They are uniformly distributed and not secret.
 pub(crate) fn frozen_bytes(seed: u64, purpose: &str) -> Vec<u8> {
     let block = |number: usize| Sha256::digest(format!("{purpose} {seed} {number}"));
     (0..BYTES / 32).flat_map(block).collect()
@@ -43,7 +44,7 @@ mod tests {
 
     // attack: C20
     #[test]
-    fn a_seed_gives_its_bytes_and_no_others() {
+    fn the_same_seed_and_purpose_give_the_same_bytes() {
         assert_eq!(frozen_bytes(7, "secure"), frozen_bytes(7, "secure"));
         assert_ne!(frozen_bytes(7, "secure"), frozen_bytes(8, "secure"));
         assert_ne!(frozen_bytes(7, "secure"), frozen_bytes(7, "insecure"));

@@ -1,27 +1,33 @@
 //! Engines, compiled code and the host interfaces that a component can import.
 
+pub(crate) mod call_clock;
 pub(crate) mod code_cache;
+pub(crate) mod code_cache_entries;
+pub(crate) mod code_cache_location;
 #[cfg(test)]
-pub(crate) mod code_cache_tests;
-pub(crate) mod code_entries;
+mod code_cache_tests;
+pub(crate) mod compile;
 pub(crate) mod compile_status;
-pub(crate) mod config;
+mod compile_workers;
+mod config;
 pub(crate) mod engine;
-pub(crate) mod files;
-pub(crate) mod frozen;
+mod files;
+mod frozen;
+pub(crate) mod growth_limiter;
 pub(crate) mod host_api;
+mod host_meter;
+pub(crate) mod host_state;
 #[cfg_attr(
     not(feature = "network"),
-    allow(dead_code, reason = "nothing is sent, and all that is judged is refused")
+    allow(dead_code, reason = "without the feature every request is refused")
 )]
 pub(crate) mod http;
-pub(crate) mod keyvalue;
+mod keyvalue;
 pub(crate) mod link_once;
-pub(crate) mod linked;
-pub(crate) mod log;
-pub(crate) mod place;
-pub(crate) mod precompiled;
-pub(crate) mod runtime;
-pub(crate) mod ticker;
+pub(crate) mod linked_component;
+pub(crate) mod log_buffer;
+mod nested_budget;
+mod precompiled;
+pub(crate) mod stop_flag;
+mod ticker;
 pub(crate) mod wasi;
-pub(crate) mod workers;

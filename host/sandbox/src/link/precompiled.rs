@@ -1,7 +1,7 @@
-//! The one unsafe line of this crate: mapping machine code that this process, or an earlier one of the same user, wrote.
+//! The only unsafe code of this crate: mapping machine code that this process, or an earlier one of the same user, wrote.
 #![expect(
     unsafe_code,
-    reason = "wasmtime cannot check machine code, so that mapping it is a promise by the caller"
+    reason = "wasmtime cannot validate machine code; its caller must guarantee where the file comes from"
 )]
 
 use std::path::Path;
@@ -12,7 +12,7 @@ use wasmtime::component::Component;
 /// Maps a file of machine code into memory.
 ///
 /// Only [`CodeCache`](super::code_cache::CodeCache) calls this, on files whose keyed hash it has just checked, in a
-/// directory that nobody else can enter. Plugin directories are never read this way.
+/// directory that other users cannot enter. Plugin directories are never read this way.
 pub(crate) fn map(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
     // SAFETY: the file is output of `Component::serialize`: its hash is keyed with a secret of this user and covers its
     // name and content, and the directory's mode keeps others from replacing it between check and use.

@@ -1,4 +1,4 @@
-//! The clock by which guests are interrupted: one thread for all engines, asleep while no guest runs.
+//! The thread that advances the epoch of all engines while a guest runs, so that guests can be interrupted.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,10 +9,10 @@ use wasmtime::EngineWeak;
 
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// How often a running guest looks up from its work.
+/// The interval at which a running guest is interrupted.
 const TICK: Duration = Duration::from_millis(1);
 
-/// Ticks without a guest before the thread goes to sleep. Waking it costs a call more than a few idle ticks.
+/// Ticks without a guest before the thread parks. Waking it costs a call more than a few idle ticks.
 const LINGER_TICKS: u32 = 50;
 
 /// Advances the epoch of every engine while a guest runs.
@@ -26,27 +26,27 @@ struct Shared {
     running: AtomicUsize,
     asleep: AtomicBool,
     stopped: AtomicBool,
-    /// Weak, so that the thread keeps no engine alive.
+    /// Weak, so that the thread does not keep engines alive.
     engines: Mutex<Vec<EngineWeak>>,
 }
 
-/// Keeps the clock ticking while a guest runs.
-pub(crate) struct Running {
+/// Keeps the ticker running until it is dropped.
+pub(crate) struct TickerGuard {
     ticker: Arc<Ticker>,
 }
 
 impl Ticker {
     pub(crate) fn start() -> Result<Arc<Self>, Error> {
         let shared = Arc::new(Shared::default());
-        let of_thread = shared.clone();
+        let in_thread = shared.clone();
         let thread = thread::Builder::new()
             .name("toolwit-epoch".to_owned())
-            .spawn(move || of_thread.tick())
+            .spawn(move || in_thread.tick())
             .map_err(|error| {
                 Error::new(
                     ErrorKind::Internal,
                     Phase::Load,
-                    "the clock's thread could not be started",
+                    "the thread that interrupts guests could not be started",
                 )
                 .with_source(error)
             })?;
@@ -64,13 +64,13 @@ impl Ticker {
             .push(engine);
     }
 
-    /// Says that a guest is about to run, until the returned value is dropped.
-    pub(crate) fn run(self: &Arc<Self>) -> Running {
+    /// Keeps the ticker running until the returned guard is dropped.
+    pub(crate) fn run(self: &Arc<Self>) -> TickerGuard {
         self.shared.running.fetch_add(1, Ordering::SeqCst);
         if self.shared.asleep.load(Ordering::SeqCst) {
             self.unpark();
         }
-        Running { ticker: self.clone() }
+        TickerGuard { ticker: self.clone() }
     }
 
     fn unpark(&self) {
@@ -80,7 +80,7 @@ impl Ticker {
     }
 }
 
-impl Drop for Running {
+impl Drop for TickerGuard {
     fn drop(&mut self) {
         self.ticker.shared.running.fetch_sub(1, Ordering::SeqCst);
     }
@@ -91,7 +91,7 @@ impl Drop for Ticker {
         self.shared.stopped.store(true, Ordering::SeqCst);
         self.unpark();
         if let Some(thread) = self.thread.take() {
-            // The thread only counts; it cannot have panicked, and there is nothing to do if it had.
+            // The thread cannot panic, and a panic would need no handling.
             let _ = thread.join();
         }
     }
@@ -118,7 +118,7 @@ impl Shared {
         }
     }
 
-    /// Parks until a guest runs. Saying so comes before looking, so that no start is missed.
+    /// Parks until a guest runs. The flag is set before the counter is read, so that no start is missed.
     fn sleep(&self) {
         self.asleep.store(true, Ordering::SeqCst);
         while self.running.load(Ordering::SeqCst) == 0 && !self.stopped.load(Ordering::SeqCst) {

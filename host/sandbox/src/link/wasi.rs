@@ -1,4 +1,4 @@
-//! The WASI world of a guest: every supported interface links, and behind it is what was granted.
+//! The WASI implementation behind a guest: every supported interface links, and gives access only to what is granted.
 
 use wasmtime::component::Linker;
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
@@ -9,24 +9,24 @@ use super::config;
 use super::files;
 use super::frozen::{FrozenClock, frozen_bytes};
 use super::host_api;
+use super::host_state::HostState;
 use super::keyvalue;
-use super::log::LogBuffer;
-use crate::call::state::HostState;
+use super::log_buffer::LogBuffer;
 use crate::grants::authority::Authority;
 
-/// The most random bytes that one call gives.
+/// The most random bytes that one host call returns.
 const RANDOM_BYTES_MAX: u64 = 1 << 20;
 
-/// The most bytes of one set of HTTP headers, in memory.
+/// The largest set of HTTP headers, in bytes of memory.
 const HEADER_BYTES_MAX: usize = 64 << 10;
 
 /// Standard input, output and arguments of an instance.
 pub(crate) enum Stdio {
-    /// No arguments, no input; what is written goes to the log.
+    /// No arguments and no input. Output goes to the log.
     Log,
-    /// A command-line program's.
+    /// The arguments and streams of a command-line program.
     Program {
-        /// Its name and arguments.
+        /// The name of the program and its arguments.
         args: Vec<String>,
         stdin: Vec<u8>,
         stdout: LogBuffer,
@@ -34,11 +34,11 @@ pub(crate) enum Stdio {
     },
 }
 
-/// Makes the linker that all instances of an engine share.
+/// Creates the linker that all instances of an engine share.
 pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<HostState>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
-    // Ours stands before wasmtime's: it knows the grants and the quotas.
+    // These replace or extend wasmtime's: they enforce grants and quotas.
     linker.allow_shadowing(true);
     files::add_to_linker(&mut linker)?;
     config::add_to_linker(&mut linker)?;
@@ -49,10 +49,10 @@ pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<HostS
     Ok(linker)
 }
 
-/// Makes a context with the granted variables, and with frozen clocks and randomness where the grant says so.
+/// Creates a WASI context with the granted variables, and with frozen clocks and randomness if the grant has them.
 pub(crate) fn context(stdio: Stdio, log: &LogBuffer, authority: &Authority) -> WasiCtx {
     let mut wasi = WasiCtxBuilder::new();
-    // The builder's own defaults deny files, environment, arguments, addresses and name lookup; the rest is named here.
+    // The defaults of the builder deny files, environment, arguments, addresses and name lookup. The rest is set here.
     wasi.max_random_size(RANDOM_BYTES_MAX).allow_tcp(false).allow_udp(false);
     for (name, value) in &authority.variables {
         wasi.env(name, value.as_str());

@@ -1,8 +1,33 @@
-//! Recognizes the type `tool-result` of `toolwit:plugin`.
+//! `tool-result` of `toolwit:plugin`: a record by which a function controls what the model and the user read.
+
+use serde_json::Value;
 
 use super::types::{Field, WitType};
+use toolwit_core::text::{parse_json, printable};
+use toolwit_core::{Artifact, Audience, FollowUpCall, ToolResult, ToolStatus};
 
-/// Whether a type is the record `tool-result` of `toolwit:plugin`: the one record with exactly these fields.
+/// The greatest weight of the artifacts of one result; see [`json_weight`].
+pub(crate) const ARTIFACT_WEIGHT_MAX: usize = 16 << 20;
+
+/// Estimates the memory that a JSON text takes as a parsed value, in bytes. A number of one digit takes as much room as a
+/// string object does.
+pub(crate) fn json_weight(json: &str) -> usize {
+    /// The size of a parsed value without its text.
+    const VALUE_BYTES: usize = 32;
+    let (mut values, mut is_text, mut is_escaped) = (1, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_text,
+            b'"' => is_text = !is_text,
+            b',' | b'[' | b'{' if !is_text => values += 1,
+            _ => {}
+        }
+    }
+    json.len().saturating_add(VALUE_BYTES * values)
+}
+
+/// Returns whether a type is `tool-result`. It is recognized by its fields.
 pub(crate) fn is_tool_result(ty: &WitType) -> bool {
     let is_record = |ty: &WitType, names: &[&str], fits: &dyn Fn(&[Field]) -> bool| {
         matches!(ty, WitType::Record(fields)
@@ -21,4 +46,36 @@ pub(crate) fn is_tool_result(ty: &WitType) -> bool {
             && matches!(&artifacts.ty, WitType::List(item) if is_record(item, &["kind", "value"], &are_texts))
             && matches!(&background.ty, WitType::Option(item) if is_record(item, &["tool", "arguments"], &are_texts))
     })
+}
+
+/// Reads a `tool-result` from the JSON of its record. The value of an artifact that is not JSON, or has too many parts, is
+/// kept as text.
+pub(crate) fn read_tool_result(record: &Value) -> ToolResult {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let mut result = ToolResult::text(text(&record["for_llm"]).unwrap_or_default());
+    result.for_user = text(&record["for_user"]).map(|text| printable(&text));
+    if record["silent"].as_bool().unwrap_or_default() {
+        result.audience = Audience::Model;
+    }
+    if record["is_error"].as_bool().unwrap_or_default() {
+        result.status = ToolStatus::Error;
+    }
+    result.follow_up = text(&record["background"]["tool"]).map(|tool| FollowUpCall {
+        tool,
+        arguments: text(&record["background"]["arguments"]).unwrap_or_default(),
+    });
+    let artifacts = record["artifacts"].as_array().into_iter().flatten();
+    let mut weight: usize = 0;
+    result.artifacts = artifacts
+        .map(|artifact| {
+            let value = text(&artifact["value"]).unwrap_or_default();
+            weight = weight.saturating_add(json_weight(&value));
+            let parsed = (weight <= ARTIFACT_WEIGHT_MAX)
+                .then(|| parse_json(&value).ok())
+                .flatten();
+            let value = parsed.unwrap_or(Value::String(value));
+            Artifact::new(text(&artifact["kind"]).unwrap_or_default(), value)
+        })
+        .collect();
+    result
 }

@@ -1,4 +1,4 @@
-//! A registry as one conversation knows it: what it may use, and as it was when the turn began.
+//! The snapshot of a registry that a conversation uses during a turn, restricted to the tools that it may use.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,11 +7,11 @@ use toolwit_core::{Tool, ToolSet};
 use toolwit_registry::{LiveRegistry, Registry};
 use toolwit_sandbox::{Plugin, Scope};
 
-/// The registry as a conversation knows it in this turn.
+/// The snapshot of a live registry that a conversation uses during a turn. A new turn moves to the current snapshot.
 pub(super) struct Follower {
     live: LiveRegistry,
-    known: Mutex<Registry>,
-    /// Where the resources of its tools live.
+    snapshot: Mutex<Registry>,
+    /// The scope of resources that its tools return.
     scope: Scope,
     may_use: Arc<dyn Fn(&str) -> bool + Send + Sync>,
 }
@@ -25,7 +25,7 @@ impl Follower {
         let may_use = Arc::new(may_use);
         let of_methods = may_use.clone();
         Self {
-            known: Mutex::new(live.current()),
+            snapshot: Mutex::new(live.current()),
             live,
             scope: scope.restricted_to(move |id| of_methods(id)),
             may_use,
@@ -33,10 +33,10 @@ impl Follower {
     }
 
     pub(super) fn registry(&self) -> Registry {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Tells whether the conversation may use a tool.
+    /// Whether the conversation may use a tool.
     pub(super) fn may_use(&self, id: &str) -> bool {
         (self.may_use)(id)
     }
@@ -53,23 +53,23 @@ impl Follower {
         tools
     }
 
-    /// Moves on to what is there now. Returns what was known and what is known, if they differ.
+    /// Moves to the current snapshot. Returns the previous one and the current one, if they differ.
     pub(super) fn advance(&self) -> Option<(Registry, Registry)> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.live.current();
-        if known.is_same(&now) {
+        if snapshot.is_same(&now) {
             return None;
         }
-        let before = std::mem::replace(&mut *known, now.clone());
+        let before = std::mem::replace(&mut *snapshot, now.clone());
         Some((before, now))
     }
 
-    /// Puts the new versions of the registry's tools in the place of the old ones, and takes away those that are gone.
-    pub(super) fn moved(&self, before: &Registry, now: &Registry, tools: &ToolSet) -> Injection {
+    /// Returns the injection that replaces changed tools by their new versions and removes those that no longer exist.
+    pub(super) fn replacements(&self, before: &Registry, now: &Registry, tools: &ToolSet) -> Injection {
         let mut injection = Injection::none();
         for named in tools.iter() {
             let id = &named.tool.definition().id;
-            // Methods of entities are none of these: they live as long as their instance.
+            // Methods of entities are not in the registry: they live as long as their instance.
             let (Some(_), Some(earlier)) = (before.definition(id.as_str()), before.plugin_of(id.as_str())) else {
                 continue;
             };

@@ -1,4 +1,4 @@
-//! The interfaces of plugins as facades.
+//! Grouping the tools of plugin interfaces into facades.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use toolwit_agent::injection::Facade;
 use toolwit_core::text::snake_case;
 use toolwit_core::{Tool, ToolId};
 
-/// How many tools the description of an interface names.
+/// The most tools that the description of a facade names.
 const NAMES_SHOWN: usize = 12;
 
-/// Puts a facade before the tools of each interface of those plugins for which `about` says something, as what it says. The
-/// facade stands where the first of its tools stood. An interface with a single tool stays that tool.
+/// Groups the tools of each interface into a facade, for the plugins for which `about` returns a description. A facade takes
+/// the position of the first of its tools. An interface with a single tool is not grouped.
 #[must_use]
 pub fn facades_by_interface(tools: Vec<Arc<dyn Tool>>, about: impl Fn(&str) -> Option<String>) -> Vec<Arc<dyn Tool>> {
     let mut shelves: IndexMap<String, Vec<Arc<dyn Tool>>> = IndexMap::new();

@@ -1,4 +1,4 @@
-//! Tools of a registry in a conversation, while packages come, change and go.
+//! A strategy that shows all tools of a registry.
 
 use std::sync::Arc;
 
@@ -12,23 +12,23 @@ use toolwit_core::{Tool, ToolDefinition, ToolId};
 use toolwit_registry::{LiveRegistry, Registry};
 use toolwit_sandbox::Scope;
 
-/// Shows all tools of a registry from the start, and moves the conversation to what is there when a turn begins.
+/// Shows all tools of a registry from the start, and updates them at the beginning of each turn.
 ///
-/// Within a turn nothing changes: a call ends on the version that it began on. An entity stays with the instance that made it.
+/// Tools do not change within a turn. An entity stays with the instance that created it.
 pub struct RegistryTools {
     follower: Follower,
-    /// Every interface is a facade, not only those of packages whose manifest says so.
+    /// Whether every interface is a facade, not only those of packages whose manifest requests it.
     all_facades: bool,
 }
 
 impl RegistryTools {
-    /// Shows the tools of a registry in a conversation: their resources live in `scope`.
+    /// Shows all tools of a registry. Resources that they return live in `scope`.
     #[must_use]
     pub fn new(registry: impl Into<LiveRegistry>, scope: Scope) -> Self {
         Self::among(registry, scope, |_| true)
     }
 
-    /// Shows the tools whose id `may_use` allows: the conversation never has the others.
+    /// Shows the tools whose id `may_use` accepts. The conversation never has the others.
     #[must_use]
     pub fn among(
         registry: impl Into<LiveRegistry>,
@@ -41,14 +41,14 @@ impl RegistryTools {
         }
     }
 
-    /// Shows every interface that has several functions as one tool, which unfolds into them.
+    /// Shows every interface with several functions as a facade.
     #[must_use]
     pub fn as_facades(mut self) -> Self {
         self.all_facades = true;
         self
     }
 
-    /// Returns the tools that are there now.
+    /// Returns the tools of the current turn.
     #[must_use]
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let registry = self.follower.registry();
@@ -58,12 +58,12 @@ impl RegistryTools {
         self.shown(&registry, tools.collect())
     }
 
-    /// Puts facades where they are wanted.
+    /// Groups tools into facades where the manifest or the strategy requests it.
     fn shown(&self, registry: &Registry, tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
         facades_by_interface(tools, |plugin| {
             let manifest = registry.package(plugin).and_then(|package| package.manifest.as_ref());
-            let is_wanted = self.all_facades || manifest.is_some_and(|manifest| manifest.facade);
-            is_wanted.then(|| {
+            let is_facade = self.all_facades || manifest.is_some_and(|manifest| manifest.facade);
+            is_facade.then(|| {
                 manifest
                     .and_then(|manifest| manifest.description.clone())
                     .unwrap_or_default()
@@ -89,14 +89,14 @@ impl InjectionStrategy for RegistryTools {
         let Some((before, now)) = self.follower.advance() else {
             return Injection::none();
         };
-        let mut injection = self.follower.moved(&before, &now, turn.tools());
+        let mut injection = self.follower.replacements(&before, &now, turn.tools());
         for plugin in now.plugins() {
-            let was_there = before.package(plugin.name()).and_then(|package| package.plugin());
-            if was_there.is_some_and(|earlier| Arc::ptr_eq(earlier, plugin)) {
+            let earlier_plugin = before.package(plugin.name()).and_then(|package| package.plugin());
+            if earlier_plugin.is_some_and(|earlier| Arc::ptr_eq(earlier, plugin)) {
                 continue;
             }
             let new = self.shown(&now, self.follower.tools_of(&now, plugin)).into_iter();
-            // A facade is bound anew, so that it unfolds into the new version's tools.
+            // A facade is always replaced, so that it reveals the tools of the new version.
             let is_new =
                 |tool: &Arc<dyn Tool>| tool.facade().is_some() || turn.tools().by_id(&tool.definition().id).is_none();
             injection.add.extend(new.filter(is_new));

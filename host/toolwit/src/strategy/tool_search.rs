@@ -1,4 +1,4 @@
-//! Tools that are found when they are needed: before each turn by what the user said, and by the model itself.
+//! A strategy that searches for tools: before each turn for the user's message, and when the model calls `search_tools`.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,13 +16,13 @@ use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, Tool
 use toolwit_registry::{HITS_DEFAULT, Hit, LiveRegistry, Query, Registry};
 use toolwit_sandbox::Scope;
 
-/// How long a search waits for the tools that it found to be loaded. What is not ready then loads when it is called.
+/// How long a search waits for the found tools to be compiled. Others are compiled when they are first called.
 pub const SEARCH_WALL_MAX: Duration = Duration::from_secs(5);
 
-/// How many earlier messages of the user are context.
+/// How many earlier messages of the user are used as context.
 const RECENT_MAX: usize = 3;
 
-/// The standing rules for a model that has tools and can search for more. They can be replaced.
+/// The default guidance for a model that can search for tools. An embedder can replace it.
 pub const TOOL_GUIDANCE: &str = "\
 You have tools, and `search_tools` finds more of them.
 - When a tool can do what is asked, call it; do not describe what you would do.
@@ -32,31 +32,31 @@ next, and do not search for the same thing again.
 - When a tool says that a key or a setting is missing, ask the user for it.
 - A task may take several calls, one after the other.";
 
-/// Finds tools in a registry and brings them into the conversation: by itself when the user has spoken, and with the tool
-/// `search_tools` when the model asks.
+/// Searches a registry and adds the found tools to the conversation: automatically for each message of the user, and with the
+/// tool `search_tools` for the model.
 ///
-/// It belongs to one conversation: clones share what was found.
+/// An instance belongs to one conversation; clones share the list of earlier hits.
 #[derive(Clone)]
 pub struct ToolSearch {
-    shelf: Arc<Shelf>,
+    shared: Arc<SharedSearch>,
 }
 
-struct Shelf {
+struct SharedSearch {
     follower: Follower,
     hits_max: usize,
     definition: ToolDefinition,
-    /// What was found by the model before, so that it does not search in circles.
+    /// The ids of all earlier hits. A repeated search gets a note, so that the model does not search in circles.
     found: Mutex<BTreeSet<String>>,
 }
 
 impl ToolSearch {
-    /// Searches a registry for a conversation: resources of the tools that are found live in `scope`.
+    /// Searches all tools of a registry. Resources that they return live in `scope`.
     #[must_use]
     pub fn new(registry: impl Into<LiveRegistry>, scope: Scope) -> Self {
         Self::among(registry, scope, |_| true)
     }
 
-    /// Searches among the tools whose id `may_use` allows: what this conversation may not use is neither found nor told of.
+    /// Searches the tools whose id `may_use` accepts. The conversation never has the others.
     #[must_use]
     pub fn among(
         registry: impl Into<LiveRegistry>,
@@ -71,26 +71,29 @@ impl ToolSearch {
             "required": ["query"],
             "additionalProperties": false,
         });
-        let told = "Finds tools for a capability that none of your tools has. What is found becomes one of your tools.";
-        let shelf = Shelf {
+        let description =
+            "Finds tools for a capability that none of your tools has. What is found becomes one of your tools.";
+        let shared = SharedSearch {
             follower: Follower::new(registry.into(), scope, may_use),
             hits_max: HITS_DEFAULT,
-            definition: ToolDefinition::new(ToolId::host(SEARCH_TOOLS), SEARCH_TOOLS, told, schema),
+            definition: ToolDefinition::new(ToolId::host(SEARCH_TOOLS), SEARCH_TOOLS, description, schema),
             found: Mutex::default(),
         };
-        Self { shelf: Arc::new(shelf) }
+        Self {
+            shared: Arc::new(shared),
+        }
     }
 
-    /// Returns the tool with which the model searches.
+    /// Returns the tool `search_tools`.
     #[must_use]
     pub fn tool(&self) -> Arc<dyn Tool> {
         Arc::new(SearchTools {
-            shelf: self.shelf.clone(),
+            shared: self.shared.clone(),
         })
     }
 }
 
-impl Shelf {
+impl SharedSearch {
     fn registry(&self) -> Registry {
         self.follower.registry()
     }
@@ -100,13 +103,13 @@ impl Shelf {
         self.registry().search(&query, |id| self.follower.may_use(id))
     }
 
-    /// Makes the tools of these ids that are not there yet.
+    /// Returns the injection of the tools with these ids that the conversation does not have yet.
     fn missing<'i>(&self, ids: impl Iterator<Item = &'i str>, tools: &ToolSet) -> Injection {
-        let there: BTreeSet<_> = tools
+        let present: BTreeSet<_> = tools
             .iter()
             .map(|named| named.tool.definition().id.to_string())
             .collect();
-        let new = ids.filter(|id| !there.contains(*id));
+        let new = ids.filter(|id| !present.contains(*id));
         Injection::add(new.filter_map(|id| self.follower.tool(id)).collect())
     }
 }
@@ -125,52 +128,55 @@ impl InjectionStrategy for ToolSearch {
         if call.result.is_error()
             || !call
                 .decorator_chain()
-                .any(|tool| tool.definition().id == self.shelf.definition.id)
+                .any(|tool| tool.definition().id == self.shared.definition.id)
         {
             return Injection::none();
         }
         let value = call.value();
         let hits = value.as_ref().and_then(|value| value["hits"].as_array());
         let ids = hits.into_iter().flatten().filter_map(|hit| hit["id"].as_str());
-        self.shelf.missing(ids, context.tools())
+        self.shared.missing(ids, context.tools())
     }
 
     fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {
-        self.shelf.follower.tool(tool.as_str())
+        self.shared.follower.tool(tool.as_str())
     }
 
     fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
-        let mut injection = match self.shelf.follower.advance() {
-            Some((before, now)) => self.shelf.follower.moved(&before, &now, turn.tools()),
+        let mut injection = match self.shared.follower.advance() {
+            Some((before, now)) => self.shared.follower.replacements(&before, &now, turn.tools()),
             None => Injection::none(),
         };
-        let mut said = turn.user_messages();
-        let Some(intent) = said.next() else {
+        let mut messages = turn.user_messages();
+        let Some(intent) = messages.next() else {
             return injection;
         };
-        let recent: Vec<_> = said.take(RECENT_MAX).collect();
+        let recent: Vec<_> = messages.take(RECENT_MAX).collect();
         let hits = self
             .shelf
             .search(Query::new(intent).with_recent(recent.into_iter().rev()));
-        let registry = self.shelf.registry();
+        let registry = self.shared.registry();
         for plugin in hits.iter().filter_map(|hit| registry.plugin_of(&hit.id)) {
-            // The model takes longer to answer than most components take to compile.
+            // Most components compile faster than the model answers.
             plugin.compile();
         }
-        injection.merge(self.shelf.missing(hits.iter().map(|hit| hit.id.as_str()), turn.tools()));
+        injection.merge(
+            self.shared
+                .missing(hits.iter().map(|hit| hit.id.as_str()), turn.tools()),
+        );
         injection
     }
 }
 
 /// `search_tools`.
 struct SearchTools {
-    shelf: Arc<Shelf>,
+    shared: Arc<SharedSearch>,
 }
 
 #[async_trait]
 impl Tool for SearchTools {
     fn definition(&self) -> &ToolDefinition {
-        &self.shelf.definition
+        &self.shared.definition
     }
 
     async fn call(&self, arguments: Arguments, _context: &ToolContext) -> Result<ToolResult, ToolError> {
@@ -179,15 +185,15 @@ impl Tool for SearchTools {
                 "`query` must say in a few words what the tool should do",
             ));
         };
-        let mut hits = self.shelf.search(Query::new(query));
+        let mut hits = self.shared.search(Query::new(query));
         let failed = self.load(&hits).await;
         hits.retain(|hit| !failed.contains(&hit.id));
         let ids: BTreeSet<_> = hits.iter().map(|hit| hit.id.clone()).collect();
-        let mut found = self.shelf.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = self.shared.found.lock().unwrap_or_else(PoisonError::into_inner);
         let is_known = !ids.is_empty() && ids.is_subset(&found);
         found.extend(ids);
         drop(found);
-        let registry = self.shelf.registry();
+        let registry = self.shared.registry();
         let described = hits.iter().map(|hit| {
             let description = registry.definition(&hit.id).map(|tool| tool.description.as_str());
             json!({"id": hit.id, "name": hit.name, "description": description})
@@ -204,9 +210,9 @@ impl Tool for SearchTools {
 }
 
 impl SearchTools {
-    /// Loads what was found, all at once. Returns the tools that cannot be loaded.
+    /// Compiles the plugins of all hits concurrently. Returns the tools that cannot be loaded.
     async fn load(&self, hits: &[Hit]) -> BTreeSet<String> {
-        let registry = self.shelf.registry();
+        let registry = self.shared.registry();
         let loads = hits.iter().filter_map(|hit| {
             let plugin = registry.plugin_of(&hit.id)?.clone();
             Some(async move { (hit.id.clone(), plugin.prepare().await) })
@@ -215,7 +221,7 @@ impl SearchTools {
         let mut failed = BTreeSet::new();
         for (id, outcome) in all.into_iter().flatten() {
             if let Err(error) = outcome {
-                tracing::warn!(tool = id, %error, "a tool that was found cannot be loaded");
+                tracing::warn!(tool = id, %error, "a found tool cannot be loaded");
                 failed.insert(id);
             }
         }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::injection::Entities;
+use crate::injection::{CompletedCall, Entities};
 use toolwit_core::{Arguments, CallUsage, NativeTool, ToolDefinition, ToolName, ToolResult, ToolSet};
 
-/// An entity whose every part is set by the test.
+/// An entity whose properties the test sets.
 #[derive(Clone)]
 struct Thing {
     prefix: &'static str,
@@ -61,14 +61,14 @@ fn tool(id: &ToolId) -> Arc<dyn Tool> {
     Arc::new(NativeTool::from_definition(definition, |_, _| async { Ok(ToolResult::text("")) }).unwrap())
 }
 
-/// A conversation that applies what the strategy wants, as the loop does.
+/// A conversation that applies injections as the loop does.
 #[derive(Default)]
-struct ConversationView {
+struct TestConversation {
     tools: ToolSet,
     entities: Entities,
 }
 
-impl ConversationView {
+impl TestConversation {
     fn returned(&mut self, things: impl IntoIterator<Item = Thing>) -> Injection {
         self.returned_by(&ToolId::native("search"), things)
     }
@@ -92,16 +92,14 @@ impl ConversationView {
     }
 }
 
-use crate::injection::CompletedCall;
-
 fn bindings(injection: &Injection) -> Vec<EntityBinding> {
     injection.discovered.iter().map(|found| found.binding).collect()
 }
 
 // accept: 29
 #[test]
-fn each_entity_of_a_list_brings_its_tools() {
-    let injection = ConversationView::default().returned(["c-1", "c-2", "c-3"].map(|id| thing("customer", id)));
+fn each_entity_of_a_list_adds_its_tools() {
+    let injection = TestConversation::default().returned(["c-1", "c-2", "c-3"].map(|id| thing("customer", id)));
     assert_eq!(injection.add.len(), 3);
     assert_eq!(bindings(&injection), [EntityBinding::New; 3]);
 }
@@ -109,69 +107,66 @@ fn each_entity_of_a_list_brings_its_tools() {
 // accept: 37, accept: 38
 #[test]
 fn the_same_entity_again_adds_nothing() {
-    let mut view = ConversationView::default();
-    view.returned([thing("customer", "c-1")]);
-    let again = view.returned([thing("customer", "c-1"), thing("customer", "c-2")]);
+    let mut conversation = TestConversation::default();
+    conversation.returned([thing("customer", "c-1")]);
+    let again = conversation.returned([thing("customer", "c-1"), thing("customer", "c-2")]);
     assert_eq!(bindings(&again), [EntityBinding::Kept, EntityBinding::New]);
     assert_eq!(again.add.len(), 1);
-    assert_eq!(view.entities.len(), 2);
+    assert_eq!(conversation.entities.len(), 2);
 }
 
 // accept: 37
 #[test]
-fn the_newest_instance_is_bound_where_the_type_says_so() {
-    let mut view = ConversationView::default();
+fn a_type_with_latest_rebinding_is_bound_to_the_newest_instance() {
+    let mut conversation = TestConversation::default();
     let newest = Thing {
         rebinding: Rebinding::Latest,
         ..thing("quote", "q-1")
     };
-    view.returned([newest.clone()]);
-    let again = view.returned([newest]);
+    conversation.returned([newest.clone()]);
+    let again = conversation.returned([newest]);
     assert_eq!(bindings(&again), [EntityBinding::Rebound]);
     assert_eq!(again.add.len(), 1);
-    assert_eq!(view.tools.len(), 1, "rebinding makes no second tool");
+    assert_eq!(conversation.tools.len(), 1, "rebinding adds no second tool");
 }
 
 #[test]
-fn an_entity_that_is_twice_in_one_result_is_one() {
-    let mut view = ConversationView::default();
-    let injection = view.returned([thing("customer", "c-1"), thing("customer", "c-1")]);
+fn an_entity_that_occurs_twice_in_one_result_is_added_once() {
+    let mut conversation = TestConversation::default();
+    let injection = conversation.returned([thing("customer", "c-1"), thing("customer", "c-1")]);
     assert_eq!(bindings(&injection), [EntityBinding::New, EntityBinding::Kept]);
     assert_eq!(injection.add.len(), 1);
 }
 
 // accept: 37
 #[test]
-fn an_entity_keeps_its_tools_when_another_type_uses_the_same_identities() {
-    let mut view = ConversationView::default();
+fn an_entity_keeps_its_tools_when_another_type_has_the_same_tool_ids() {
+    let mut conversation = TestConversation::default();
     let careless = |namespace, prefix, id| Thing {
         namespace,
         ids: vec![ToolId::native("get")],
         ..thing(prefix, id)
     };
-    view.returned([careless("native", "customer", "1"), careless("native", "order", "1")]);
-    view.returned([careless("other", "customer", "1")]);
-    assert_eq!(view.tools.len(), 3);
-    let again = view.returned([careless("native", "order", "1"), careless("native", "customer", "1")]);
+    conversation.returned([careless("native", "customer", "1"), careless("native", "order", "1")]);
+    conversation.returned([careless("other", "customer", "1")]);
+    assert_eq!(conversation.tools.len(), 3);
+    let again = conversation.returned([careless("native", "order", "1"), careless("native", "customer", "1")]);
     assert!(again.add.is_empty(), "{again:?}");
-    assert_eq!(view.tools.len(), 3);
+    assert_eq!(conversation.tools.len(), 3);
 }
 
 // accept: 31
 #[test]
-fn an_id_that_is_empty_or_too_long_is_rejected_with_the_reason() {
+fn an_empty_or_overlong_id_is_rejected_with_the_reason() {
     let long = "x".repeat(ENTITY_ID_BYTES_MAX + 1);
-    let injection = ConversationView::default().returned([
+    let injection = TestConversation::default().returned([
         thing("customer", ""),
         thing("customer", &long),
         thing("customer", "ok"),
     ]);
     assert_eq!(injection.add.len(), 1);
     let reasons: Vec<_> = injection.rejected.iter().map(|r| r.reason.as_str()).collect();
-    assert_eq!(
-        reasons,
-        ["its id is empty", "its id has 257 bytes; at most 256 are taken"]
-    );
+    assert_eq!(reasons, ["its id is empty", "its id has 257 bytes; the limit is 256"]);
     assert_eq!(injection.rejected[0].prefix, "customer");
 }
 
@@ -182,62 +177,62 @@ fn an_object_without_tools_and_a_result_without_objects_change_nothing() {
         ids: Vec::new(),
         ..thing("note", "n-1")
     };
-    assert!(ConversationView::default().returned([bare]).is_none());
-    assert!(ConversationView::default().returned([]).is_none());
+    assert!(TestConversation::default().returned([bare]).is_none());
+    assert!(TestConversation::default().returned([]).is_none());
 }
 
 #[test]
-fn an_object_without_an_id_is_told_by_its_tools() {
-    let mut view = ConversationView::default();
+fn an_object_without_an_id_is_recognised_by_its_tools() {
+    let mut conversation = TestConversation::default();
     let unnamed = |tool: &str| Thing {
         id: None,
         ids: vec![ToolId::native(tool)],
         ..thing("cursor", "")
     };
     assert_eq!(
-        bindings(&view.returned([unnamed("cursor.next(#1)")])),
+        bindings(&conversation.returned([unnamed("cursor.next(#1)")])),
         [EntityBinding::New]
     );
     assert_eq!(
-        bindings(&view.returned([unnamed("cursor.next(#2)")])),
+        bindings(&conversation.returned([unnamed("cursor.next(#2)")])),
         [EntityBinding::New]
     );
     assert_eq!(
-        bindings(&view.returned([unnamed("cursor.next(#1)")])),
+        bindings(&conversation.returned([unnamed("cursor.next(#1)")])),
         [EntityBinding::Kept]
     );
-    assert_eq!((view.tools.len(), view.entities.len()), (2, 2));
+    assert_eq!((conversation.tools.len(), conversation.entities.len()), (2, 2));
 }
 
 // accept: 34, accept: 40
 #[test]
-fn entities_nest_to_a_depth_and_no_further() {
-    let mut view = ConversationView::default();
+fn entities_deeper_than_the_limit_are_rejected() {
+    let mut conversation = TestConversation::default();
     let mut caller = ToolId::native("search");
     for level in 1..=ENTITY_DEPTH_MAX {
         let next = thing("node", &level.to_string());
-        let injection = view.returned_by(&caller, [next.clone()]);
+        let injection = conversation.returned_by(&caller, [next.clone()]);
         assert_eq!(injection.discovered[0].depth, level);
         caller = next.ids[0].clone();
     }
-    let injection = view.returned_by(&caller, [thing("node", "9"), thing("node", "1")]);
+    let injection = conversation.returned_by(&caller, [thing("node", "9"), thing("node", "1")]);
     assert_eq!(injection.rejected.len(), 1);
-    assert!(injection.rejected[0].reason.contains("at most 8"), "{injection:?}");
+    assert!(injection.rejected[0].reason.contains("the limit is 8"), "{injection:?}");
     assert_eq!(
         bindings(&injection),
         [EntityBinding::Kept],
-        "a cycle back to a known entity is fine"
+        "a cycle back to an earlier entity is allowed"
     );
     let from_plugin = Thing {
         depth: 9,
         ..thing("node", "far")
     };
-    assert_eq!(view.returned([from_plugin]).rejected.len(), 1);
+    assert_eq!(conversation.returned([from_plugin]).rejected.len(), 1);
 }
 
 // accept: 20, accept: 26
 #[test]
-fn the_value_of_a_call_is_the_tools_own_or_its_text_as_json() {
+fn the_value_of_a_call_is_its_structured_value_or_its_text_parsed_as_json() {
     let call = |result| {
         CompletedCall::new(
             "1",
@@ -259,11 +254,11 @@ fn the_value_of_a_call_is_the_tools_own_or_its_text_as_json() {
 
 // accept: 27
 #[test]
-fn what_a_tool_decorates_is_found_behind_it() {
+fn decorated_tools_are_found_behind_their_decorators() {
     let inner = tool(&ToolId::native("x"));
-    let outer: Arc<dyn Tool> = Arc::new(Rebranded::new(
+    let outer: Arc<dyn Tool> = Arc::new(ReidentifiedTool::new(
         ToolId::native("outer"),
-        Arc::new(Rebranded::new(ToolId::native("inner"), inner.clone())),
+        Arc::new(ReidentifiedTool::new(ToolId::native("inner"), inner.clone())),
     ));
     let call = CompletedCall::new(
         "1",

@@ -1,4 +1,4 @@
-//! How a facade is described.
+//! Builds facades.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -7,24 +7,24 @@ use indexmap::IndexMap;
 use serde_json::{Value, json};
 
 use super::Facade;
-use super::content::{Fetch, Inside, Opening, Select, Tools};
+use super::content::{FacadeContents, Fetch, RevealRule, Select, Tools};
 use toolwit_core::{Arguments, NativeTool, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolProvider};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The parameter that names the category, unless another is chosen.
+/// Default name of the parameter that takes the category.
 const CATEGORY_PARAMETER: &str = "category";
 
-/// The category that holds every tool. It is there when some tool has no category of its own.
+/// The category that holds every tool. It exists if some tool has no category.
 const ALL: &str = "all";
 
-/// Describes a [`Facade`].
-#[must_use = "a facade is made by `build`"]
+/// Builds a [`Facade`].
+#[must_use = "call `build` to create the facade"]
 pub struct FacadeBuilder {
     id: ToolId,
     name: String,
     other_names: Vec<String>,
     description: String,
-    /// Each tool with the categories that it is in.
+    /// Each tool with its categories.
     tools: Vec<(Arc<dyn Tool>, Vec<String>)>,
     category_parameter: String,
     selection: Option<Selection>,
@@ -32,14 +32,50 @@ pub struct FacadeBuilder {
     exclusive: bool,
 }
 
-/// How tools are made when the facade is called.
+/// A function that creates inner tools when the facade is called.
 enum Selection {
     Select(Value, Box<Select>),
     Fetch(Box<Fetch>),
 }
 
+impl Facade {
+    /// Starts building a facade. The description tells the model when to call it.
+    pub fn builder(name: impl Into<String>, description: impl Into<String>) -> FacadeBuilder {
+        FacadeBuilder::new(name.into(), description.into())
+    }
+
+    /// Creates a facade for the methods of an object.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidProvider`] for an object without methods; otherwise as [`FacadeBuilder::build`].
+    pub fn of_object(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        object: &dyn ToolProvider,
+    ) -> Result<Self, Error> {
+        let name = name.into();
+        let tools = object.tools();
+        if tools.is_empty() {
+            let message = format!("the `{}` behind the facade `{name}` has no tools", object.prefix());
+            return Err(Error::new(ErrorKind::InvalidProvider, Phase::Registry, message)
+                .with_suggestion("add a method to the object, or remove the facade"));
+        }
+        Self::builder(name, description).tools(tools).build()
+    }
+
+    /// Creates a facade for the methods of an object, or returns `None` if that fails.
+    #[must_use]
+    pub fn of_object_if_any(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        object: &dyn ToolProvider,
+    ) -> Option<Self> {
+        Self::of_object(name, description, object).ok()
+    }
+}
+
 impl FacadeBuilder {
-    pub(super) fn new(name: String, description: String) -> Self {
+    fn new(name: String, description: String) -> Self {
         Self {
             id: ToolId::native(&name),
             name,
@@ -53,57 +89,59 @@ impl FacadeBuilder {
         }
     }
 
-    /// Gives the facade an identity of the caller's choice, as for an interface of a plugin.
+    /// Sets the id of the facade, for example that of a plugin's interface. By default it is that of a native tool.
     pub fn id(mut self, id: ToolId) -> Self {
         self.id = id;
         self
     }
 
-    /// Adds a longer name for when the ones before it are taken.
+    /// Adds an alternative name, used if the names before it are taken.
     pub fn or_named(mut self, name: impl Into<String>) -> Self {
         self.other_names.push(name.into());
         self
     }
 
-    /// Puts a tool inside. One whose definition has a category opens with it.
+    /// Adds an inner tool, in the category of its definition if that has one.
     pub fn tool(self, tool: impl Tool + 'static) -> Self {
         self.tools([Arc::new(tool) as Arc<dyn Tool>])
     }
 
-    /// Puts tools inside. Those whose definitions have a category open with it; other facades may be among them.
+    /// Adds inner tools, each in the category of its definition if that has one. Inner tools can be facades.
     pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         for tool in tools {
             let category = tool.definition().category.clone();
-            self.put(tool, category);
+            self.insert(tool, category);
         }
         self
     }
 
-    /// Puts the methods of an object inside.
+    /// Adds the methods of an object as inner tools.
     pub fn object(self, object: &dyn ToolProvider) -> Self {
         self.tools(object.tools())
     }
 
-    /// Puts tools inside, in a category. As soon as there is one, the facade takes the category as its argument and opens the
-    /// tools of that category only. A tool may be in several; one that is in none opens with each, and all open with `all`.
+    /// Adds inner tools to a category.
+    ///
+    /// A facade with categories takes the category as its argument and reveals the tools of that category. A tool can be in
+    /// several categories. A tool without a category is revealed with each; the category `all` then reveals all tools.
     pub fn category(mut self, category: impl Into<String>, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         let category = category.into();
         for tool in tools {
-            self.put(tool, Some(category.clone()));
+            self.insert(tool, Some(category.clone()));
         }
         self
     }
 
-    /// Names the parameter that takes the category; `category` unless it is set.
+    /// Sets the name of the parameter that takes the category. The default is `category`.
     pub fn category_parameter(mut self, name: impl Into<String>) -> Self {
         self.category_parameter = name.into();
         self
     }
 
-    /// Makes the tools when the facade is called, of its arguments and the context. The arguments are checked against the
-    /// schema before. What a call makes may share state; a call with other arguments makes the tools anew.
+    /// Sets a function that creates tools from the facade's arguments and the context when the facade is called.
     ///
-    /// The same arguments must give the same tools: a conversation that goes on in another process asks again.
+    /// The arguments have passed the schema check. The tools of one call may share state. The function runs again for each
+    /// call and when a conversation is resumed, so the same arguments must give the same tools.
     pub fn selectable<F>(mut self, schema: Value, select: F) -> Self
     where
         F: Fn(&Arguments, &ToolContext) -> Result<Vec<Arc<dyn Tool>>, ToolError> + Send + Sync + 'static,
@@ -112,7 +150,8 @@ impl FacadeBuilder {
         self
     }
 
-    /// Makes the tools when the facade is called, of the context alone: of the state of a process, of the rights of a user.
+    /// Sets a function that creates tools from the context when the facade is called: from the state of a process or the
+    /// rights of a user.
     pub fn depending<F>(self, tools: F) -> Self
     where
         F: Fn(&ToolContext) -> Result<Vec<Arc<dyn Tool>>, ToolError> + Send + Sync + 'static,
@@ -120,8 +159,9 @@ impl FacadeBuilder {
         self.selectable(no_arguments(), move |_, context| tools(context))
     }
 
-    /// Fetches the tools when the facade is called, from where they must be waited for. The context is the caller's, with the
-    /// caller's tokens in it.
+    /// Sets an asynchronous function that fetches tools when the facade is called. It receives the caller's context, with
+    /// the caller's tokens. Fetched tools are not recovered when a conversation is resumed: the model must call the facade
+    /// again.
     pub fn fetched<F, Fut>(mut self, fetch: F) -> Self
     where
         F: Fn(ToolContext) -> Fut + Send + Sync + 'static,
@@ -131,91 +171,92 @@ impl FacadeBuilder {
         self
     }
 
-    /// Says how the tools go together. It is told once, with `<name>_context`.
+    /// Sets notes on how to combine the tools. They are part of `<name>_context`.
     pub fn usage_notes(mut self, notes: impl Into<Arc<str>>) -> Self {
         self.usage_notes = Some(notes.into());
         self
     }
 
-    /// Lets only the inner tools be called from the moment when they are open until the turn ends.
+    /// Makes the facade exclusive: after it is called, only its inner tools can be called until the turn ends.
     pub fn exclusive(mut self) -> Self {
         self.exclusive = true;
         self
     }
 
-    /// Makes the facade. One without tools is allowed, and opens nothing.
+    /// Creates the facade. A facade without tools is valid and reveals nothing.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for a selection beside categories, and for a schema that is none of an object.
+    /// [`ErrorKind::Configuration`] if the facade has both categories and a selection, or if the schema is not an object
+    /// schema.
     pub fn build(self) -> Result<Facade, Error> {
-        let is_sorted = self.tools.iter().any(|(_, categories)| !categories.is_empty());
+        let has_categories = self.tools.iter().any(|(_, categories)| !categories.is_empty());
         let folded: Tools = self.tools.iter().map(|(tool, _)| tool.clone()).collect();
-        let (schema, opening) = match self.selection {
-            Some(_) if is_sorted => {
+        let (schema, rule) = match self.selection {
+            Some(_) if has_categories => {
                 let message = format!("the facade `{}` has categories and a selection", self.name);
                 return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
-                    .with_suggestion("let the selection take the category, or leave it out"));
+                    .with_suggestion("take the category as an argument of the selection, or remove the selection"));
             }
-            Some(Selection::Select(schema, select)) => (schema, Opening::Selected(select)),
-            Some(Selection::Fetch(fetch)) => (no_arguments(), Opening::Fetched(fetch)),
-            None if is_sorted => {
-                let categories = sort(&self.tools);
+            Some(Selection::Select(schema, select)) => (schema, RevealRule::Selected(select)),
+            Some(Selection::Fetch(fetch)) => (no_arguments(), RevealRule::Fetched(fetch)),
+            None if has_categories => {
+                let categories = by_category(&self.tools);
                 let schema = category_schema(&self.category_parameter, categories.keys());
                 let parameter = self.category_parameter;
-                (schema, Opening::ByCategory { parameter, categories })
+                (schema, RevealRule::ByCategory { parameter, categories })
             }
-            None => (no_arguments(), Opening::All),
+            None => (no_arguments(), RevealRule::All),
         };
-        let inside = Arc::new(Inside {
+        let contents = Arc::new(FacadeContents {
             name: self.name.clone(),
             folded,
-            opening,
+            rule,
             usage_notes: self.usage_notes,
             exclusive: self.exclusive,
         });
         let mut definition = ToolDefinition::new(self.id, self.name, self.description, schema);
         definition.names.extend(self.other_names);
-        let behind = inside.clone();
+        let opened = contents.clone();
         let opener = NativeTool::from_definition(definition, move |arguments, context| {
-            let inside = behind.clone();
-            async move { inside.open(arguments, context).await }
+            let contents = opened.clone();
+            async move { contents.open(arguments, context).await }
         })?;
-        Ok(Facade { opener, inside })
+        Ok(Facade { opener, contents })
     }
 
-    fn put(&mut self, tool: Arc<dyn Tool>, category: Option<String>) {
-        let there = self.tools.iter_mut().find(|(there, _)| Arc::ptr_eq(there, &tool));
-        match there {
+    fn insert(&mut self, tool: Arc<dyn Tool>, category: Option<String>) {
+        let existing = self.tools.iter_mut().find(|(inner, _)| Arc::ptr_eq(inner, &tool));
+        match existing {
             Some((_, categories)) => categories.extend(category),
             None => self.tools.push((tool, category.into_iter().collect())),
         }
     }
 }
 
-/// Sorts tools into their categories, in the order in which those were first named.
-fn sort(tools: &[(Arc<dyn Tool>, Vec<String>)]) -> IndexMap<String, Tools> {
-    let mut sorted: IndexMap<String, Tools> = IndexMap::new();
+/// Groups tools by category, in the order in which the categories were added.
+fn by_category(tools: &[(Arc<dyn Tool>, Vec<String>)]) -> IndexMap<String, Tools> {
+    let mut grouped: IndexMap<String, Tools> = IndexMap::new();
     for name in tools.iter().flat_map(|(_, categories)| categories) {
-        sorted.entry(name.clone()).or_default();
+        grouped.entry(name.clone()).or_default();
     }
     for (tool, categories) in tools {
-        for (name, shelf) in &mut sorted {
+        for (name, members) in &mut grouped {
             if categories.is_empty() || categories.contains(name) {
-                shelf.push(tool.clone());
+                members.push(tool.clone());
             }
         }
     }
     if tools.iter().any(|(_, categories)| categories.is_empty()) {
-        sorted.insert(ALL.to_owned(), tools.iter().map(|(tool, _)| tool.clone()).collect());
+        grouped.insert(ALL.to_owned(), tools.iter().map(|(tool, _)| tool.clone()).collect());
     }
-    sorted
+    grouped
 }
 
 fn category_schema<'c>(parameter: &str, categories: impl Iterator<Item = &'c String>) -> Value {
     let names: Vec<_> = categories.collect();
     json!({
         "type": "object",
-        "properties": {parameter: {"type": "string", "enum": names, "description": "Which of the tools to open."}},
+        "properties": {parameter: {"type": "string", "enum": names, "description": "Category of the tools to open."}},
         "required": [parameter],
         "additionalProperties": false,
     })

@@ -1,4 +1,4 @@
-//! What is behind a facade.
+//! The inner tools of a facade.
 
 use std::sync::Arc;
 
@@ -12,79 +12,80 @@ pub(super) type Tools = Vec<Arc<dyn Tool>>;
 pub(super) type Select = dyn Fn(&Arguments, &ToolContext) -> Result<Tools, ToolError> + Send + Sync;
 pub(super) type Fetch = dyn Fn(Arguments, ToolContext) -> BoxFuture<'static, Result<Tools, ToolError>> + Send + Sync;
 
-/// The inner tools of a facade, and how they open.
-pub(super) struct Inside {
-    /// The facade's name, as it would like to have it.
+/// The inner tools of a facade, and the rule by which a call reveals them.
+pub(super) struct FacadeContents {
+    /// Preferred name of the facade.
     pub(super) name: String,
-    /// The tools that are there whatever the arguments are: all of them, those of every category included.
+    /// The fixed tools, of all categories. Selected and fetched tools come in addition.
     pub(super) folded: Tools,
-    pub(super) opening: Opening,
+    pub(super) rule: RevealRule,
     pub(super) usage_notes: Option<Arc<str>>,
     pub(super) exclusive: bool,
 }
 
-/// Which tools a call opens.
-pub(super) enum Opening {
-    /// Those that are there.
+/// The rule by which a call reveals tools.
+pub(super) enum RevealRule {
+    /// Reveals all fixed tools.
     All,
-    /// Those of the category that the parameter names.
+    /// Reveals the tools of the category that the argument names.
     ByCategory {
         parameter: String,
         categories: IndexMap<String, Tools>,
     },
-    /// Those that are there, and those that a function makes of the arguments.
+    /// Reveals the fixed tools and those that a function creates from the arguments.
     Selected(Box<Select>),
-    /// Those that are there, and those that must be waited for.
+    /// Reveals the fixed tools and those that a future returns.
     Fetched(Box<Fetch>),
 }
 
-impl Inside {
+impl FacadeContents {
     pub(super) async fn open(&self, arguments: Arguments, context: ToolContext) -> Result<ToolResult, ToolError> {
-        let unfolded = match &self.opening {
-            Opening::Fetched(fetch) => self.with_folded(fetch(arguments, context).await?),
+        let revealed = match &self.rule {
+            RevealRule::Fetched(fetch) => self.with_folded(fetch(arguments, context).await?),
             _ => self.open_now(&arguments, &context)?,
         };
-        if unfolded.tools.is_empty() {
+        if revealed.tools.is_empty() {
             let mut result = ToolResult::text(format!("`{}` has no tools at the moment", self.name));
-            result.revealed_tools = Some(unfolded);
+            result.revealed_tools = Some(revealed);
             return Ok(result);
         }
-        let names: Vec<_> = unfolded.tools.iter().map(|tool| tool.definition().name()).collect();
-        let note = "these are your tools now: call the one that fits";
+        let names: Vec<_> = revealed.tools.iter().map(|tool| tool.definition().name()).collect();
+        let note = "these tools are available now: call the one that fits";
         let mut result = ToolResult::value(json!({"opened": self.name, AVAILABLE_TOOLS: names, "note": note}));
-        result.revealed_tools = Some(unfolded);
+        result.revealed_tools = Some(revealed);
         Ok(result)
     }
 
     fn open_now(&self, arguments: &Arguments, context: &ToolContext) -> Result<RevealedTools, ToolError> {
-        Ok(match &self.opening {
-            Opening::All => self.with_folded(Vec::new()),
-            Opening::ByCategory { parameter, categories } => {
+        Ok(match &self.rule {
+            RevealRule::All => self.with_folded(Vec::new()),
+            RevealRule::ByCategory { parameter, categories } => {
                 let wanted = arguments.get(parameter).and_then(Value::as_str).unwrap_or_default();
-                // The schema has refused other categories before.
+                // The schema check has already refused unknown categories.
                 let tools = categories.get(wanted).cloned().ok_or_else(|| {
                     let known: Vec<_> = categories.keys().map(|name| format!("`{name}`")).collect();
-                    ToolError::invalid_arguments(format!("/{parameter}: it must be one of {}", known.join(", ")))
+                    ToolError::invalid_arguments(format!("/{parameter}: must be one of {}", known.join(", ")))
                 })?;
-                self.unfolded(tools)
+                self.revealed(tools)
             }
-            Opening::Selected(select) => self.with_folded(select(arguments, context)?),
-            Opening::Fetched(_) => self.with_folded(Vec::new()),
+            RevealRule::Selected(select) => self.with_folded(select(arguments, context)?),
+            RevealRule::Fetched(_) => self.with_folded(Vec::new()),
         })
     }
 
-    fn with_folded(&self, made: Tools) -> RevealedTools {
-        self.unfolded(self.folded.iter().cloned().chain(made).collect())
+    /// Reveals the fixed tools and these.
+    fn with_folded(&self, created: Tools) -> RevealedTools {
+        self.revealed(self.folded.iter().cloned().chain(created).collect())
     }
 
-    fn unfolded(&self, tools: Tools) -> RevealedTools {
-        let mut unfolded = RevealedTools::new(tools);
-        unfolded.usage_notes.clone_from(&self.usage_notes);
-        unfolded
+    fn revealed(&self, tools: Tools) -> RevealedTools {
+        let mut revealed = RevealedTools::new(tools);
+        revealed.usage_notes.clone_from(&self.usage_notes);
+        revealed
     }
 }
 
-impl ToolFacade for Inside {
+impl ToolFacade for FacadeContents {
     fn folded(&self) -> &[Arc<dyn Tool>] {
         &self.folded
     }
@@ -94,8 +95,8 @@ impl ToolFacade for Inside {
     }
 
     fn reopen(&self, arguments: &Arguments, context: &ToolContext) -> Option<RevealedTools> {
-        match &self.opening {
-            Opening::Fetched(_) => None,
+        match &self.rule {
+            RevealRule::Fetched(_) => None,
             _ => self.open_now(arguments, context).ok(),
         }
     }

@@ -1,4 +1,4 @@
-//! The tool that tells what the tools of a facade have in common.
+//! The tool that describes the tools of a facade.
 
 use std::sync::Arc;
 
@@ -7,40 +7,41 @@ use serde_json::{Value, json};
 use toolwit_core::Error;
 use toolwit_core::{NativeTool, Tool, ToolDefinition, ToolId, ToolName, ToolResult};
 
-/// A tool of an open facade, under the name that it was given.
-pub(in crate::injection) struct Described {
+/// A tool that a facade has revealed, under its assigned name.
+pub(in crate::injection) struct RevealedTool {
     pub(in crate::injection) name: ToolName,
     pub(in crate::injection) definition: ToolDefinition,
 }
 
-/// Makes `<facade>_context`: why these tools belong together, all details of each, and how to use them.
+/// Creates `<facade>_context`: a tool that returns the facade's description, the definitions of its tools and the usage
+/// notes.
 ///
 /// # Errors
-/// None in practice: its schema is fixed.
+/// As [`NativeTool::from_definition`]. It does not fail in practice, since the schema is fixed.
 pub(in crate::injection) fn context_tool(
     id: ToolId,
     facade: &ToolName,
     about: &str,
-    tools: &[Described],
+    tools: &[RevealedTool],
     usage_notes: Option<&str>,
 ) -> Result<Arc<dyn Tool>, Error> {
     let names: Vec<_> = tools.iter().map(|tool| format!("`{}`", tool.name)).collect();
     let notes = usage_notes.map(|notes| format!(" {notes}")).unwrap_or_default();
     let description = format!(
-        "Gives all details of the tools of `{facade}`: {}. {about}{notes}",
+        "Returns all details of the tools of `{facade}`: {}. {about}{notes}",
         names.join(", ")
     );
     let schema = json!({"type": "object", "properties": {}});
     let definition = ToolDefinition::new(id, format!("{facade}_context"), description, schema);
-    let told = told(about, tools, usage_notes);
+    let details = details(about, tools, usage_notes);
     let tool = NativeTool::from_definition(definition, move |_, _| {
-        let told = told.clone();
-        async move { Ok(ToolResult::value(told)) }
+        let details = details.clone();
+        async move { Ok(ToolResult::value(details)) }
     })?;
     Ok(Arc::new(tool))
 }
 
-fn told(about: &str, tools: &[Described], usage_notes: Option<&str>) -> Value {
+fn details(about: &str, tools: &[RevealedTool], usage_notes: Option<&str>) -> Value {
     let tools: Vec<_> = tools
         .iter()
         .map(|tool| {
@@ -51,9 +52,9 @@ fn told(about: &str, tools: &[Described], usage_notes: Option<&str>) -> Value {
             })
         })
         .collect();
-    let mut told = json!({"about": about, "tools": tools});
+    let mut details = json!({"about": about, "tools": tools});
     if let Some(notes) = usage_notes {
-        told["usage_notes"] = json!(notes);
+        details["usage_notes"] = json!(notes);
     }
-    told
+    details
 }

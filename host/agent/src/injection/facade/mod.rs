@@ -1,28 +1,31 @@
-//! Tools that stand for others until they are called.
+//! Facades: tools that reveal further tools when called.
 
 mod builder;
 mod content;
 mod context_tool;
+mod reference;
+mod tool_names;
+mod unfolding;
 
 pub use builder::FacadeBuilder;
+pub use reference::Reference;
+pub use unfolding::{FACADE_DEPTH_MAX, Unfolding};
 
-pub(super) use context_tool::{Described, context_tool};
+pub(crate) use tool_names::write_facade_tool_names;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use self::content::Inside;
-use toolwit_core::{
-    Arguments, NativeTool, Tool, ToolContext, ToolDefinition, ToolError, ToolFacade, ToolProvider, ToolResult,
-};
-use toolwit_core::{Error, ErrorKind, Phase};
+use self::content::FacadeContents;
+use toolwit_core::{Arguments, NativeTool, Tool, ToolContext, ToolDefinition, ToolError, ToolFacade, ToolResult};
 
-/// A tool that stands for others: the model sees one tool, and calling it brings in those behind it.
+/// A tool that reveals further tools when called.
 ///
-/// The facade stays where it is, byte for byte, since any change before the messages costs the provider's cached prompt. Called
-/// again it lists its tools; with other arguments it adds to them, or binds them anew. The tool `<name>_context` comes with
-/// them: it tells what they have in common and all details of each. Facades nest, to
+/// The model first sees the facade only. A call of the facade injects its inner tools. The facade itself stays declared and
+/// unchanged, since a change before the messages would invalidate the provider's prompt cache. A repeated call lists the
+/// inner tools. A call with other arguments adds tools, or rebinds them under the same names. The tool `<name>_context` is
+/// injected with the inner tools: it returns their full definitions and the usage notes. Facades can be nested, up to
 /// [`FACADE_DEPTH_MAX`](super::FACADE_DEPTH_MAX).
 ///
 /// ```
@@ -44,48 +47,14 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// ```
 pub struct Facade {
     opener: NativeTool,
-    inside: Arc<Inside>,
+    contents: Arc<FacadeContents>,
 }
 
 impl Facade {
-    /// Starts to describe a facade. The description says when to open it.
-    pub fn builder(name: impl Into<String>, description: impl Into<String>) -> FacadeBuilder {
-        FacadeBuilder::new(name.into(), description.into())
-    }
-
-    /// Puts a facade before the methods of an object.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidProvider`] for an object without methods, else as [`FacadeBuilder::build`].
-    pub fn of_object(
-        name: impl Into<String>,
-        description: impl Into<String>,
-        object: &dyn ToolProvider,
-    ) -> Result<Self, Error> {
-        let name = name.into();
-        let tools = object.tools();
-        if tools.is_empty() {
-            let message = format!("the `{}` behind the facade `{name}` has no tools", object.prefix());
-            return Err(Error::new(ErrorKind::InvalidProvider, Phase::Registry, message)
-                .with_suggestion("give the object a method, or leave the facade out"));
-        }
-        Self::builder(name, description).tools(tools).build()
-    }
-
-    /// Puts a facade before the methods of an object; `None` where there are none, or where they make no facade.
-    #[must_use]
-    pub fn of_object_if_any(
-        name: impl Into<String>,
-        description: impl Into<String>,
-        object: &dyn ToolProvider,
-    ) -> Option<Self> {
-        Self::of_object(name, description, object).ok()
-    }
-
-    /// Returns the tools that are inside whatever the arguments are.
+    /// Returns the inner tools that do not depend on the arguments.
     #[must_use]
     pub fn tools(&self) -> &[Arc<dyn Tool>] {
-        self.inside.folded()
+        self.contents.folded()
     }
 }
 
@@ -100,6 +69,6 @@ impl Tool for Facade {
     }
 
     fn facade(&self) -> Option<&dyn ToolFacade> {
-        Some(&*self.inside)
+        Some(&*self.contents)
     }
 }

@@ -1,21 +1,22 @@
-//! A model that plays a script: for tests, demonstrations and tools under development. No network and no key.
+//! A model that plays a script, for tests and demonstrations. It needs neither a network nor a key.
 //!
-//! A [`ScriptedModel`] model holds [`ScriptedTurn`]s; each inference plays the next one after its [`Expectation`] was checked against
-//! what the model was shown. `ScriptedModel::load` reads the same from a scenario in TOML (feature `scripted`).
+//! A [`ScriptedModel`] holds [`ScriptedTurn`]s. Each inference checks the [`Expectation`] of the next turn against the request
+//! and then plays the turn. [`ScriptedModel::load`] reads a script from a scenario, a TOML file.
 
-mod expect;
-mod model;
+mod expectation;
+mod json_pointer;
 mod protocol;
+mod request_view;
 mod scenario;
-mod shown;
+mod scripted_model;
+mod scripted_turn;
 mod template;
 mod text_match;
-mod turn;
 
-pub use expect::Expectation;
-pub use model::{RecordedRequest, ScriptedModel};
+pub use expectation::Expectation;
+pub use scripted_model::{RecordedRequest, ScriptedModel};
+pub use scripted_turn::ScriptedTurn;
 pub use text_match::TextMatch;
-pub use turn::ScriptedTurn;
 
 #[cfg(test)]
 mod tests;

@@ -1,14 +1,14 @@
-//! The rules of a history that every provider insists on.
+//! The rules for histories that every provider enforces.
 
 use std::collections::{HashSet, VecDeque};
 
 use crate::model::ChatRequest;
 use toolwit_core::Role;
 
-/// Says why a provider would refuse the request: a call that is not answered, or answered twice or out of order, two
-/// calls with one id, two tools with one name, nothing said at all.
+/// Returns why a provider would refuse the request: a call without a result, a duplicate result, results out of order, two
+/// calls with one id, two tools with one name, an empty history.
 ///
-/// A scripted model is stricter than most providers, so that a loop that passes its tests passes theirs.
+/// A scripted model is stricter than most providers, so a loop that satisfies it satisfies them.
 pub(super) fn flaw(request: ChatRequest<'_>) -> Option<String> {
     if request.messages.is_empty() {
         return Some("the history is empty".to_owned());
@@ -24,14 +24,14 @@ pub(super) fn flaw(request: ChatRequest<'_>) -> Option<String> {
                 Some(id) if id == tool_call_id => continue,
                 Some(id) => {
                     return Some(format!(
-                        "a result for the call `{tool_call_id}` stands where `{id}` is to be answered"
+                        "the history has the result of the call `{tool_call_id}` where the result of `{id}` is expected"
                     ));
                 }
-                None => return Some(format!("a result for the call `{tool_call_id}` answers no call")),
+                None => return Some(format!("the result of `{tool_call_id}` has no call")),
             }
         }
         if let Some(id) = open.front() {
-            return Some(format!("the call `{id}` is not answered"));
+            return Some(format!("the call `{id}` has no result"));
         }
         let mut ids = HashSet::new();
         for call in message.tool_calls() {
@@ -41,7 +41,7 @@ pub(super) fn flaw(request: ChatRequest<'_>) -> Option<String> {
             open.push_back(&call.id);
         }
     }
-    open.front().map(|id| format!("the call `{id}` is not answered"))
+    open.front().map(|id| format!("the call `{id}` has no result"))
 }
 
 #[cfg(test)]

@@ -1,44 +1,44 @@
-//! References from a script to what the model was shown: `{{search_customer.id}}`.
+//! References from a script to values of the request: `{{search_customer.id}}`.
 
 use serde_json::Value;
 
-use super::shown::{Shown, excerpt, quoted};
+use super::json_pointer;
+use super::request_view::{RequestView, excerpt};
 use toolwit_core::ToolName;
-use toolwit_core::text::json_type;
 
 const OPEN: &str = "{{";
 const CLOSE: &str = "}}";
 
-/// A piece of a text.
+/// A piece of a template: literal text or a reference.
 #[derive(Debug, PartialEq)]
-enum Piece<'t> {
+enum TemplatePiece<'t> {
     Text(&'t str),
-    Reference(Reference<'t>),
+    Reference(TemplateReference<'t>),
 }
 
-/// A value that the text takes from what was shown.
+/// A reference to a value of the request.
 #[derive(Debug, PartialEq)]
-struct Reference<'t> {
+struct TemplateReference<'t> {
     written: &'t str,
-    source: Source<'t>,
+    source: ReferenceSource<'t>,
     path: Vec<String>,
 }
 
 #[derive(Debug, PartialEq)]
-enum Source<'t> {
+enum ReferenceSource<'t> {
     Result,
     Results,
     Prompt,
     Tool(&'t str),
 }
 
-/// Fills the references of a text in. Strings stand without quotes, other values as JSON.
-pub(super) fn fill_text(text: &str, shown: &Shown<'_>) -> Result<String, String> {
+/// Replaces the references in a text by their values. Strings are inserted without quotes, other values as JSON.
+pub(super) fn fill_text(text: &str, request: &RequestView<'_>) -> Result<String, String> {
     let mut filled = String::with_capacity(text.len());
     for piece in pieces(text)? {
         match piece {
-            Piece::Text(text) => filled.push_str(text),
-            Piece::Reference(reference) => match reference.look_up(shown)? {
+            TemplatePiece::Text(text) => filled.push_str(text),
+            TemplatePiece::Reference(reference) => match reference.look_up(request)? {
                 Value::String(text) => filled.push_str(&text),
                 other => filled.push_str(&other.to_string()),
             },
@@ -47,35 +47,36 @@ pub(super) fn fill_text(text: &str, shown: &Shown<'_>) -> Result<String, String>
     Ok(filled)
 }
 
-/// Fills the references in all strings of a value in; a string that is one reference becomes the value it refers to.
-pub(super) fn fill_value(value: &Value, shown: &Shown<'_>) -> Result<Value, String> {
+/// Replaces the references in all strings of a value. A string that consists of one reference becomes the referenced value
+/// with its type.
+pub(super) fn fill_value(value: &Value, request: &RequestView<'_>) -> Result<Value, String> {
     Ok(match value {
         Value::String(text) => match pieces(text)?.as_slice() {
-            [Piece::Reference(reference)] => reference.look_up(shown)?,
-            _ => Value::String(fill_text(text, shown)?),
+            [TemplatePiece::Reference(reference)] => reference.look_up(request)?,
+            _ => Value::String(fill_text(text, request)?),
         },
         Value::Array(items) => Value::Array(
             items
                 .iter()
-                .map(|item| fill_value(item, shown))
+                .map(|item| fill_value(item, request))
                 .collect::<Result<_, _>>()?,
         ),
         Value::Object(entries) => {
             let filled = entries
                 .iter()
-                .map(|(key, value)| Ok((key.clone(), fill_value(value, shown)?)));
+                .map(|(key, value)| Ok((key.clone(), fill_value(value, request)?)));
             Value::Object(filled.collect::<Result<_, String>>()?)
         }
         other => other.clone(),
     })
 }
 
-/// Says what is wrong with the references of a text.
+/// Returns why a reference in a text is malformed, if one is.
 pub(super) fn text_flaw(text: &str) -> Option<String> {
     pieces(text).err()
 }
 
-/// Says what is wrong with the references in the strings of a value.
+/// Returns why a reference in a string of a value is malformed, if one is.
 pub(super) fn value_flaw(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => text_flaw(text),
@@ -85,45 +86,7 @@ pub(super) fn value_flaw(value: &Value) -> Option<String> {
     }
 }
 
-/// Splits a JSON pointer, or says what is wrong with it.
-pub(super) fn pointer(text: &str) -> Result<Vec<String>, String> {
-    match text.strip_prefix('/') {
-        None if text.is_empty() => Ok(Vec::new()),
-        None => Err(format!("the JSON pointer `{text}` must start with `/`")),
-        Some(rest) => Ok(rest
-            .split('/')
-            .map(|step| step.replace("~1", "/").replace("~0", "~"))
-            .collect()),
-    }
-}
-
-/// Follows a path into a value, or says where it ends.
-pub(super) fn follow<'v>(value: &'v Value, path: &[String]) -> Result<&'v Value, String> {
-    let mut at = value;
-    for step in path {
-        at = match at {
-            Value::Object(entries) => entries.get(step).ok_or_else(|| {
-                let keys: Vec<&str> = entries.keys().map(String::as_str).collect();
-                match keys.is_empty() {
-                    true => format!("there is no `{step}` in an empty object"),
-                    false => format!("there is no `{step}`; there are {}", quoted(&keys)),
-                }
-            })?,
-            Value::Array(items) => step
-                .parse::<usize>()
-                .ok()
-                .and_then(|index| items.get(index))
-                .ok_or_else(|| format!("there is no item `{step}` in an array of {}", items.len()))?,
-            other => {
-                let (shown, what) = (excerpt(&other.to_string()), json_type(other));
-                return Err(format!("there is no `{step}` in {what}: {shown}"));
-            }
-        };
-    }
-    Ok(at)
-}
-
-impl<'t> Reference<'t> {
+impl<'t> TemplateReference<'t> {
     fn parse(written: &'t str) -> Result<Self, String> {
         let trimmed = written.trim();
         let (source, rest) = match trimmed.find(['.', '/']) {
@@ -132,16 +95,16 @@ impl<'t> Reference<'t> {
         };
         let path: Vec<String> = match rest.strip_prefix('.') {
             Some(dotted) => dotted.split('.').map(str::to_owned).collect(),
-            None => pointer(rest)?,
+            None => json_pointer::parse(rest)?,
         };
         if rest.starts_with('.') && path.iter().any(String::is_empty) {
             return Err(format!("the reference `{{{{{written}}}}}` has an empty step"));
         }
         let source = match source {
-            "result" => Source::Result,
-            "prompt" => Source::Prompt,
-            "results" => Source::Results,
-            tool if ToolName::parse(tool).is_some() => Source::Tool(tool),
+            "result" => ReferenceSource::Result,
+            "prompt" => ReferenceSource::Prompt,
+            "results" => ReferenceSource::Results,
+            tool if ToolName::parse(tool).is_some() => ReferenceSource::Tool(tool),
             _ => {
                 return Err(format!(
                     "the reference `{{{{{written}}}}}` must start with `result`, `results`, `prompt` or the name of a tool"
@@ -149,71 +112,77 @@ impl<'t> Reference<'t> {
             }
         };
         match source {
-            Source::Prompt if !path.is_empty() => Err(format!("the reference `{{{{{written}}}}}` looks into a text")),
-            Source::Results if path.first().is_none_or(|index| index.parse::<usize>().is_err()) => Err(format!(
-                "the reference `{{{{{written}}}}}` must say which result: `results.0`"
-            )),
+            ReferenceSource::Prompt if !path.is_empty() => {
+                Err(format!("the reference `{{{{{written}}}}}` looks into a text"))
+            }
+            ReferenceSource::Results if path.first().is_none_or(|index| index.parse::<usize>().is_err()) => Err(
+                format!("the reference `{{{{{written}}}}}` must give the index of the result: `results.0`"),
+            ),
             _ => Ok(Self { written, source, path }),
         }
     }
 
-    fn look_up(&self, shown: &Shown<'_>) -> Result<Value, String> {
+    fn look_up(&self, request: &RequestView<'_>) -> Result<Value, String> {
         let (value, path) = match self.source {
-            Source::Prompt => (
-                shown.prompt().map(|text| Value::String(text.to_owned())),
+            ReferenceSource::Prompt => (
+                request.prompt().map(|text| Value::String(text.to_owned())),
                 self.path.as_slice(),
             ),
-            Source::Result => (
-                shown.last_answer(None).map(|answer| answer.value()),
+            ReferenceSource::Result => (
+                request.last_result(None).map(|answer| answer.value()),
                 self.path.as_slice(),
             ),
-            Source::Tool(tool) => (
-                shown.last_answer(Some(tool)).map(|answer| answer.value()),
+            ReferenceSource::Tool(tool) => (
+                request.last_result(Some(tool)).map(|answer| answer.value()),
                 self.path.as_slice(),
             ),
-            Source::Results => {
+            ReferenceSource::Results => {
                 let index = self.path.first().and_then(|index| index.parse::<usize>().ok());
-                let answer = index.and_then(|index| shown.round().get(index).copied());
+                let answer = index.and_then(|index| request.latest_results().get(index).copied());
                 (
                     answer.map(|answer| answer.value()),
                     self.path.get(1..).unwrap_or_default(),
                 )
             }
         };
-        let value =
-            value.ok_or_else(|| format!("`{{{{{}}}}}` refers to something that was not shown", self.written))?;
-        match follow(&value, path) {
+        let value = value.ok_or_else(|| {
+            format!(
+                "`{{{{{}}}}}` refers to a value that the request does not have",
+                self.written
+            )
+        })?;
+        match json_pointer::follow(&value, path) {
             Ok(value) => Ok(value.clone()),
-            Err(why) => Err(format!("`{{{{{}}}}}` cannot be filled in: {why}", self.written)),
+            Err(why) => Err(format!("`{{{{{}}}}}` cannot be resolved: {why}", self.written)),
         }
     }
 }
 
-/// Takes a text apart; `\{{` is the two brackets themselves.
-fn pieces(text: &str) -> Result<Vec<Piece<'_>>, String> {
+/// Splits a text into literals and references. `\{{` is a literal `{{`.
+fn pieces(text: &str) -> Result<Vec<TemplatePiece<'_>>, String> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find(OPEN) {
         let (before, after) = (&rest[..at], &rest[at + OPEN.len()..]);
         if let Some(before) = before.strip_suffix('\\') {
-            pieces.extend([Piece::Text(before), Piece::Text(OPEN)]);
+            pieces.extend([TemplatePiece::Text(before), TemplatePiece::Text(OPEN)]);
             rest = after;
             continue;
         }
         let end = after.find(CLOSE).ok_or_else(|| {
             format!(
-                "`{{{{` is not closed in {}; write `\\{{{{` for the brackets",
+                "`{{{{` is not closed in {}; write `\\{{{{` for literal brackets",
                 excerpt(text)
             )
         })?;
         if !before.is_empty() {
-            pieces.push(Piece::Text(before));
+            pieces.push(TemplatePiece::Text(before));
         }
-        pieces.push(Piece::Reference(Reference::parse(&after[..end])?));
+        pieces.push(TemplatePiece::Reference(TemplateReference::parse(&after[..end])?));
         rest = &after[end + CLOSE.len()..];
     }
     if !rest.is_empty() {
-        pieces.push(Piece::Text(rest));
+        pieces.push(TemplatePiece::Text(rest));
     }
     Ok(pieces)
 }
@@ -229,7 +198,7 @@ mod tests {
     use crate::model::{ChatOptions, ChatRequest};
     use toolwit_core::{Message, ToolCall};
 
-    fn with_shown<T>(check: impl FnOnce(&Shown<'_>) -> T) -> T {
+    fn with_request<T>(check: impl FnOnce(&RequestView<'_>) -> T) -> T {
         let call = |id: &str, name: &str| ToolCall {
             id: id.into(),
             name: name.into(),
@@ -245,38 +214,38 @@ mod tests {
             Message::tool(&sum, "[7]", false),
         ];
         let (options, cancel) = (ChatOptions::default(), CancellationToken::new());
-        check(&Shown::new(ChatRequest::new(&messages, &[], &options, &cancel)))
+        check(&RequestView::new(ChatRequest::new(&messages, &[], &options, &cancel)))
     }
 
     #[test]
-    fn references_reach_every_shown_value() {
-        let text = |text: &str| with_shown(|shown| fill_text(text, shown)).unwrap();
+    fn references_resolve_to_every_value_of_the_request() {
+        let text = |text: &str| with_request(|request| fill_text(text, request)).unwrap();
         assert_eq!(text("{{find.id}} {{ find.n }} {{find/a.b/0}}"), "c-1 12.5 true");
         assert_eq!(
             text("{{result.0}} {{result}} {{results.0}} {{results/1/0}}"),
             "7 [7] plain 7"
         );
-        assert_eq!(text(r"{{prompt}} \{{kept}}"), "the prompt {{kept}}");
+        assert_eq!(text(r"{{prompt}} \{{literal}}"), "the prompt {{literal}}");
     }
 
     #[test]
     fn a_lone_reference_keeps_its_type() {
         let template = json!({"n": "{{find.n}}", "in": ["{{find/a.b}}"], "text": "n={{find.n}}", "plain": 1});
-        let filled = with_shown(|shown| fill_value(&template, shown)).unwrap();
+        let filled = with_request(|request| fill_value(&template, request)).unwrap();
         assert_eq!(filled, json!({"n": 12.5, "in": [[true]], "text": "n=12.5", "plain": 1}));
     }
 
     #[test]
-    fn what_was_not_shown_is_an_error_that_tells_what_was() {
-        let error = |text: &str| with_shown(|shown| fill_text(text, shown)).unwrap_err();
+    fn a_reference_to_a_missing_value_is_an_error_that_lists_the_existing_ones() {
+        let error = |text: &str| with_request(|request| fill_text(text, request)).unwrap_err();
         assert!(
             error("{{find.name}}").contains("there are `id`, `a.b`, `n`"),
             "{}",
             error("{{find.name}}")
         );
         assert!(error("{{result.3}}").contains("array of 1"));
-        assert!(error("{{results.2}}").contains("not shown"));
-        assert!(error("{{other.id}}").contains("not shown"));
+        assert!(error("{{results.2}}").contains("does not have"));
+        assert!(error("{{other.id}}").contains("does not have"));
         assert!(error("{{results.0.x}}").contains("a string: `\"plain\"`"));
     }
 
@@ -300,13 +269,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn text_without_brackets_stays_as_it_is(text in "[^{]{0,40}") {
-            prop_assert_eq!(with_shown(|shown| fill_text(&text, shown)), Ok(text.clone()));
+        fn text_without_brackets_is_unchanged(text in "[^{]{0,40}") {
+            prop_assert_eq!(with_request(|request| fill_text(&text, request)), Ok(text.clone()));
         }
 
         #[test]
         fn no_text_panics(text in r"[{}\\./a-c ]{0,20}") {
-            let _ = with_shown(|shown| fill_text(&text, shown));
+            let _ = with_request(|request| fill_text(&text, request));
         }
     }
 }

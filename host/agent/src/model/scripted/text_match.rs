@@ -1,14 +1,14 @@
-//! What a shown text must be like.
+//! Conditions on a text.
 
 use serde_json::Value;
 
-use super::shown::{Answer, excerpt};
-use super::template;
+use super::json_pointer;
+use super::request_view::{ToolResultView, excerpt};
 use toolwit_core::ToolName;
 
-/// Says what a text, or the tool result that it is, must be like; everything that is said must hold.
+/// Conditions on a text, or on a tool result. All of them must hold.
 ///
-/// JSON values are equal when they are the same value: `12` and `12.0` are, `"12"` and `12` are not.
+/// JSON numbers are compared by value: `12` equals `12.0`, but not `"12"`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TextMatch {
     pub(super) tool: Option<String>,
@@ -20,55 +20,55 @@ pub struct TextMatch {
 }
 
 impl TextMatch {
-    /// Matches anything yet.
+    /// Creates a match without conditions.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// It is the result of this tool.
+    /// Requires the result of this tool.
     #[must_use]
     pub fn tool(mut self, name: impl Into<String>) -> Self {
         self.tool = Some(name.into());
         self
     }
 
-    /// It is a failure.
+    /// Requires an error.
     #[must_use]
     pub fn error(mut self) -> Self {
         self.is_error = Some(true);
         self
     }
 
-    /// It is no failure.
+    /// Requires a success.
     #[must_use]
     pub fn success(mut self) -> Self {
         self.is_error = Some(false);
         self
     }
 
-    /// It is this text and nothing else.
+    /// Requires exactly this text.
     #[must_use]
     pub fn equals(mut self, text: impl Into<String>) -> Self {
         self.equals = Some(text.into());
         self
     }
 
-    /// This stands somewhere in it.
+    /// Requires this text somewhere in it.
     #[must_use]
     pub fn contains(mut self, text: impl Into<String>) -> Self {
         self.contains.push(text.into());
         self
     }
 
-    /// This stands nowhere in it.
+    /// Requires the absence of this text.
     #[must_use]
     pub fn lacks(mut self, text: impl Into<String>) -> Self {
         self.lacks.push(text.into());
         self
     }
 
-    /// It is JSON with this value at the JSON pointer; the empty pointer is the whole.
+    /// Requires JSON with this value at the JSON pointer. The empty pointer refers to the entire document.
     #[must_use]
     pub fn json(mut self, pointer: impl Into<String>, value: impl Into<Value>) -> Self {
         self.json.push((pointer.into(), value.into()));
@@ -77,18 +77,18 @@ impl TextMatch {
 
     pub(super) fn flaw(&self) -> Option<String> {
         if *self == Self::default() {
-            return Some("the match says nothing, so that it could never fail".to_owned());
+            return Some("the match is empty, so it can never fail".to_owned());
         }
         if self.contains.iter().any(String::is_empty) {
-            return Some("every text contains the empty text, so that the match could never fail".to_owned());
+            return Some("every text contains the empty text, so the match can never fail".to_owned());
         }
         if self.lacks.iter().any(String::is_empty) {
-            return Some("no text lacks the empty text, so that the match could never hold".to_owned());
+            return Some("no text lacks the empty text, so the match can never hold".to_owned());
         }
         let pointer = self
             .json
             .iter()
-            .find_map(|(pointer, _)| template::pointer(pointer).err());
+            .find_map(|(pointer, _)| json_pointer::parse(pointer).err());
         pointer.or_else(|| self.tool.as_deref().and_then(name_flaw))
     }
 
@@ -99,57 +99,65 @@ impl TextMatch {
         }
     }
 
-    pub(super) fn check(&self, what: &str, answer: Answer<'_>, failures: &mut Vec<String>) {
-        if let Some(tool) = self.tool.as_deref().filter(|tool| *tool != answer.tool) {
+    pub(super) fn check(&self, subject: &str, result: ToolResultView<'_>, failures: &mut Vec<String>) {
+        if let Some(tool) = self.tool.as_deref().filter(|tool| *tool != result.tool) {
             failures.push(format!(
-                "expected {what} to be of `{tool}`, but it is of `{}`",
-                answer.tool
+                "expected {subject} to be of `{tool}`, but it is of `{}`",
+                result.tool
             ));
         }
-        match (self.is_error, answer.is_error) {
+        match (self.is_error, result.is_error) {
             (Some(true), false) => failures.push(format!(
-                "expected {what} to be an error, but it is {}",
-                excerpt(answer.text)
+                "expected {subject} to be an error, but it is {}",
+                excerpt(result.text)
             )),
             (Some(false), true) => failures.push(format!(
-                "expected {what} to be no error, but it is {}",
-                excerpt(answer.text)
+                "expected {subject} to be a success, but it is {}",
+                excerpt(result.text)
             )),
             _ => {}
         }
-        self.check_text(what, answer.text, failures);
+        self.check_text(subject, result.text, failures);
     }
 
-    pub(super) fn check_text(&self, what: &str, text: &str, failures: &mut Vec<String>) {
-        let shown = excerpt(text);
+    pub(super) fn check_text(&self, subject: &str, text: &str, failures: &mut Vec<String>) {
+        let actual = excerpt(text);
         if let Some(equals) = self.equals.as_deref().filter(|equals| *equals != text) {
-            failures.push(format!("expected {what} to be {}, but it is {shown}", excerpt(equals)));
+            failures.push(format!(
+                "expected {subject} to be {}, but it is {actual}",
+                excerpt(equals)
+            ));
         }
         for part in self.contains.iter().filter(|part| !text.contains(part.as_str())) {
             failures.push(format!(
-                "expected {what} to contain {}, but it is {shown}",
+                "expected {subject} to contain {}, but it is {actual}",
                 excerpt(part)
             ));
         }
         for part in self.lacks.iter().filter(|part| text.contains(part.as_str())) {
-            failures.push(format!("expected {what} to lack {}, but it is {shown}", excerpt(part)));
+            failures.push(format!(
+                "expected {subject} to lack {}, but it is {actual}",
+                excerpt(part)
+            ));
         }
         if self.json.is_empty() {
             return;
         }
         let Ok(value) = serde_json::from_str::<Value>(text) else {
-            failures.push(format!("expected {what} to be JSON, but it is {shown}"));
+            failures.push(format!("expected {subject} to be JSON, but it is {actual}"));
             return;
         };
         failures.extend(self.json.iter().filter_map(|(pointer, expected)| {
             let why = json_difference(&value, pointer, expected)?;
-            Some(format!("expected {what} to have {expected} at `{pointer}`, but {why}"))
+            Some(format!(
+                "expected {subject} to have {expected} at `{pointer}`, but {why}"
+            ))
         }));
     }
 }
 
 fn json_difference(value: &Value, pointer: &str, expected: &Value) -> Option<String> {
-    let found = template::pointer(pointer).and_then(|path| template::follow(value, &path).cloned());
+    let found = json_pointer::parse(pointer).and_then(|path| json_pointer::follow(value, &path).cloned());
     match found {
         Ok(found) if same(&found, expected) => None,
         Ok(found) => Some(format!("it is {}", excerpt(&found.to_string()))),
@@ -157,7 +165,7 @@ fn json_difference(value: &Value, pointer: &str, expected: &Value) -> Option<Str
     }
 }
 
-/// Whether two values are the same, numbers by what they are worth.
+/// Returns whether two values are equal, comparing numbers by value.
 fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(a), Value::Number(b)) => a == b || (a.is_f64() != b.is_f64() && same_mixed(a, b)),
@@ -169,7 +177,7 @@ fn same(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// Compares an integer with a float: equal when the float is that integer exactly.
+/// Returns whether a float is exactly equal to an integer.
 fn same_mixed(a: &serde_json::Number, b: &serde_json::Number) -> bool {
     let (integer, float) = if a.is_f64() { (b, a) } else { (a, b) };
     let (Some(integer), Some(float)) = (integer.as_i128(), float.as_f64()) else {
@@ -178,12 +186,12 @@ fn same_mixed(a: &serde_json::Number, b: &serde_json::Number) -> bool {
     float.fract() == 0.0 && float.abs() < 2f64.powi(64) && float as i128 == integer
 }
 
-/// Says why no tool could have this name.
+/// Returns why this is not a valid tool name, if it is not.
 pub(super) fn name_flaw(name: &str) -> Option<String> {
     match ToolName::parse(name) {
         Some(_) => None,
         None => Some(format!(
-            "no tool can have the name `{name}`: 1 to 64 of `a-z`, `A-Z`, `0-9`, `_` and `-`, no digit first"
+            "`{name}` is not a valid tool name: use 1 to 64 of `a-z`, `A-Z`, `0-9`, `_` and `-`, and do not start with a digit"
         )),
     }
 }
@@ -214,7 +222,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_match_can_hold_and_can_fail() {
-        let answer = Answer {
+        let answer = ToolResultView {
             tool: "spend",
             text: r#"{"amount": 12.5}"#,
             is_error: false,

@@ -172,7 +172,7 @@ impl<'a> Stage<'a> {
 
     /// Finds a tool by its id or name: those of the start as `call` does, then those that came in.
     fn find(&self, wanted: &str) -> Result<Arc<dyn Tool>, Error> {
-        let unknown = match self.host.find(&self.start, wanted) {
+        let unknown = match Toolwit::find_tool(&self.start, wanted) {
             Err(error) if error.kind == ErrorKind::UnknownTool => error,
             found => return found,
         };

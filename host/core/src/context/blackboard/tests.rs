@@ -74,7 +74,7 @@ fn a_full_board_refuses_by_the_name_of_the_limit_and_keeps_what_it_has() {
 
 // accept: 72
 #[test]
-fn a_spawned_board_sees_its_parents_and_shares_back_by_rule() {
+fn nested_board_inherits_and_shares_by_rule() {
     let parent = MemoryBlackboard::new();
     parent.put(customer("a")).unwrap();
     let child = parent.spawn();
@@ -95,7 +95,7 @@ fn a_spawned_board_sees_its_parents_and_shares_back_by_rule() {
 
 // accept: 140
 #[test]
-fn a_call_without_a_process_is_told_so() {
+fn blackboard_needs_a_process() {
     let error = ToolContext::new().blackboard().err().unwrap();
     assert!(error.to_string().contains("no process"), "{error}");
     let board: Arc<dyn Blackboard> = Arc::new(MemoryBlackboard::new());

@@ -24,14 +24,14 @@ fn call(id: Value, arguments: Value) -> Value {
 
 fn malformed(body: impl Into<Vec<u8>>) -> String {
     match parse(body) {
-        Err(AttemptFailure::Lasting(ModelError::Malformed { message })) => message,
+        Err(AttemptFailure::Permanent(ModelError::Malformed { message })) => message,
         other => panic!("{other:?}"),
     }
 }
 
 // accept: 10, accept: 11
 #[test]
-fn a_whole_answer_is_read_with_text_calls_and_usage() {
+fn a_complete_response_is_parsed_with_text_calls_and_usage() {
     let response = parse(include_str!("fixtures/calls.json")).unwrap();
     assert_eq!(response.content, "Let me look that customer up.");
     assert_eq!(response.finish, FinishReason::ToolCalls);
@@ -56,7 +56,7 @@ fn a_whole_answer_is_read_with_text_calls_and_usage() {
 
 // attack: F1
 #[test]
-fn a_cut_answer_keeps_its_cut_arguments_and_says_so() {
+fn a_truncated_response_keeps_its_truncated_arguments_and_reason() {
     let response = parse(include_str!("fixtures/cut.json")).unwrap();
     assert_eq!(response.finish, FinishReason::Length);
     assert_eq!(
@@ -87,7 +87,7 @@ fn missing_content_is_empty_text() {
 
 // attack: F3
 #[test]
-fn arguments_are_text_an_object_or_nothing() {
+fn arguments_may_be_text_an_object_or_missing() {
     let arguments = |arguments: Value| {
         message(json!({"tool_calls": [call(json!("a"), arguments)]})).tool_calls[0]
             .arguments
@@ -107,7 +107,7 @@ fn arguments_are_text_an_object_or_nothing() {
 
 // attack: F9
 #[test]
-fn ids_that_are_missing_or_taken_are_replaced_by_free_ones() {
+fn missing_and_duplicate_ids_are_replaced_by_unused_ones() {
     let ids = |ids: &[Value], history: &[Message]| {
         let calls: Vec<Value> = ids.iter().map(|id| call(id.clone(), json!("{}"))).collect();
         let body = json!({"choices": [{"message": {"tool_calls": calls}}]})
@@ -151,7 +151,7 @@ fn finish_reasons_are_mapped() {
 }
 
 #[test]
-fn odd_usage_never_costs_the_answer() {
+fn invalid_token_counts_never_fail_the_response() {
     for odd in [
         json!(null),
         json!([]),
@@ -166,7 +166,7 @@ fn odd_usage_never_costs_the_answer() {
 
 // attack: F7
 #[test]
-fn what_is_no_completion_is_malformed() {
+fn a_body_that_is_not_a_completion_is_malformed() {
     assert!(malformed("").contains("0 bytes of content type `application/json`"));
     assert!(malformed("<html></html>").contains("expected value"));
     assert_eq!(malformed("{}"), "it has no choices");
@@ -188,20 +188,20 @@ fn what_is_no_completion_is_malformed() {
 
 // attack: F5
 #[test]
-fn an_error_in_place_of_an_answer_is_told() {
+fn an_error_instead_of_a_response_is_returned() {
     let top = json!({"error": {"message": "slow down", "code": 429}}).to_string();
     assert!(matches!(
         parse(top),
-        Err(AttemptFailure::Passing { status: Some(429), .. })
+        Err(AttemptFailure::Transient { status: Some(429), .. })
     ));
     let inside =
         json!({"choices": [{"message": {"content": ""}, "error": {"message": "gone", "code": 502}}]}).to_string();
     assert!(matches!(
         parse(inside),
-        Err(AttemptFailure::Passing { status: Some(502), .. })
+        Err(AttemptFailure::Transient { status: Some(502), .. })
     ));
     let text = json!({"error": "model `x` not found"}).to_string();
-    let Err(AttemptFailure::Lasting(ModelError::Refused { message, .. })) = parse(text) else {
+    let Err(AttemptFailure::Permanent(ModelError::Refused { message, .. })) = parse(text) else {
         panic!("an error is refused");
     };
     assert_eq!(message, "model `x` not found");

@@ -14,8 +14,8 @@ use crate::http::{RetryPolicy, Secret};
 use toolwit_agent::model::{ChatModel, ChatOptions, ChatRequest, ChatResponse, FinishReason, ModelError};
 use toolwit_core::Message;
 
-/// A policy whose waits take no time, so that only their number counts.
-fn at_once() -> RetryPolicy {
+/// A retry policy without waits.
+fn without_waits() -> RetryPolicy {
     RetryPolicy {
         wait_ms_first: 0,
         wait_ms_max: 0,
@@ -24,14 +24,14 @@ fn at_once() -> RetryPolicy {
 }
 
 fn client(base_url: &str) -> OpenAiBuilder {
-    OpenAi::builder("test-model").base_url(base_url).retry(at_once())
+    OpenAi::builder("test-model").base_url(base_url).retry(without_waits())
 }
 
-async fn ask(model: &OpenAi) -> Result<ChatResponse, ModelError> {
-    ask_until(model, &CancellationToken::new()).await
+async fn infer(model: &OpenAi) -> Result<ChatResponse, ModelError> {
+    infer_until(model, &CancellationToken::new()).await
 }
 
-async fn ask_until(model: &OpenAi, cancel: &CancellationToken) -> Result<ChatResponse, ModelError> {
+async fn infer_until(model: &OpenAi, cancel: &CancellationToken) -> Result<ChatResponse, ModelError> {
     let (messages, options) = ([Message::user("hi")], ChatOptions::default());
     model.chat(ChatRequest::new(&messages, &[], &options, cancel)).await
 }
@@ -40,19 +40,20 @@ fn answer(text: &str) -> Value {
     json!({"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]})
 }
 
-fn said(text: &str) -> ResponseTemplate {
+fn response(text: &str) -> ResponseTemplate {
     ResponseTemplate::new(200).set_body_json(answer(text))
 }
 
-/// Answers each request with the next of these, and the last one for ever.
+/// Starts a server that returns these responses in order and repeats the last one.
 async fn server(responses: Vec<ResponseTemplate>) -> MockServer {
     let server = MockServer::start().await;
     let last = responses.len().saturating_sub(1);
     for (index, response) in responses.into_iter().enumerate() {
         let mock = Mock::given(method("POST")).respond_with(response);
-        match index == last {
-            true => mock.mount(&server).await,
-            false => mock.up_to_n_times(1).mount(&server).await,
+        if index == last {
+            mock.mount(&server).await;
+        } else {
+            mock.up_to_n_times(1).mount(&server).await;
         }
     }
     server
@@ -64,7 +65,7 @@ async fn requests(server: &MockServer) -> usize {
 
 // accept: 10
 #[tokio::test]
-async fn a_request_goes_to_the_endpoint_with_its_key_and_the_answer_comes_back() {
+async fn a_request_is_sent_to_the_endpoint_with_its_key_and_its_response_is_returned() {
     let server = MockServer::start().await;
     let expected = json!({"model": "test-model", "messages": [{"role": "user", "content": "hi"}], "stream": false});
     Mock::given(method("POST"))
@@ -72,7 +73,7 @@ async fn a_request_goes_to_the_endpoint_with_its_key_and_the_answer_comes_back()
         .and(header("authorization", "Bearer sk-key"))
         .and(header("content-type", "application/json"))
         .and(body_json(expected))
-        .respond_with(said("hello"))
+        .respond_with(response("hello"))
         .expect(1)
         .mount(&server)
         .await;
@@ -80,7 +81,7 @@ async fn a_request_goes_to_the_endpoint_with_its_key_and_the_answer_comes_back()
         .key(Secret::new("sk-key\n"))
         .build()
         .unwrap();
-    let response = ask(&model).await.unwrap();
+    let response = infer(&model).await.unwrap();
     assert_eq!(
         (response.content.as_str(), response.finish),
         ("hello", FinishReason::Stop)
@@ -89,9 +90,9 @@ async fn a_request_goes_to_the_endpoint_with_its_key_and_the_answer_comes_back()
 }
 
 #[tokio::test]
-async fn without_a_key_no_authorization_is_sent() {
-    let server = server(vec![said("hello")]).await;
-    ask(&client(&server.uri()).build().unwrap()).await.unwrap();
+async fn no_authorization_header_is_sent_without_a_key() {
+    let server = server(vec![response("hello")]).await;
+    infer(&client(&server.uri()).build().unwrap()).await.unwrap();
     let received = server.received_requests().await.unwrap();
     assert!(received[0].headers.get("authorization").is_none());
 }

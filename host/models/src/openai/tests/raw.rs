@@ -1,26 +1,26 @@
-//! A server that says exactly the bytes that it is told to, for answers that no well-behaved server gives.
+//! A server that sends exactly the given bytes, for malformed responses.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// What the server does after it read a request.
+/// The action of the server after it has read a request.
 #[derive(Clone, Copy)]
-pub(super) enum Act {
+pub(super) enum ServerAction {
     /// Sends these bytes and closes the connection.
     Send(&'static str),
-    /// Sends the first bytes, then the second ones until the client has enough.
+    /// Sends the first bytes, then repeats the second ones until the client disconnects.
     Flood(&'static str, &'static str),
-    /// Says nothing.
+    /// Sends nothing.
     Hang,
 }
 
-/// Plays one act a connection; it ends with its owner.
+/// A server that performs one action per connection. It stops when it is dropped.
 pub(super) struct RawServer {
     pub(super) url: String,
-    /// Tells what was read, each time that a request was.
-    pub(super) asked: mpsc::UnboundedReceiver<Vec<u8>>,
+    /// Receives the bytes of each request.
+    pub(super) requests: mpsc::UnboundedReceiver<Vec<u8>>,
     task: JoinHandle<()>,
 }
 
@@ -31,34 +31,34 @@ impl Drop for RawServer {
 }
 
 impl RawServer {
-    pub(super) async fn start(acts: Vec<Act>) -> Self {
+    pub(super) async fn start(actions: Vec<ServerAction>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let (tell, asked) = mpsc::unbounded_channel();
+        let (tell, requests) = mpsc::unbounded_channel();
         let task = tokio::spawn(async move {
             let mut kept = Vec::new();
-            for act in acts {
+            for action in actions {
                 let (mut stream, _) = listener.accept().await.unwrap();
                 let _ = tell.send(read_request(&mut stream).await);
-                match act {
-                    Act::Send(bytes) => {
+                match action {
+                    ServerAction::Send(bytes) => {
                         let _ = stream.write_all(bytes.as_bytes()).await;
                     }
-                    Act::Flood(head, piece) => {
+                    ServerAction::Flood(head, piece) => {
                         let _ = stream.write_all(head.as_bytes()).await;
                         while stream.write_all(piece.as_bytes()).await.is_ok() {}
                     }
-                    Act::Hang => kept.push(stream),
+                    ServerAction::Hang => kept.push(stream),
                 }
             }
             std::future::pending::<()>().await;
         });
-        Self { url, asked, task }
+        Self { url, requests, task }
     }
 }
 
-/// Reads up to the end of a request's body, so that closing the connection resets nothing; of a TLS handshake what comes
-/// first.
+/// Reads a request to the end of its body, so that closing the connection does not reset it. Of a TLS handshake it reads the
+/// first bytes.
 async fn read_request(stream: &mut TcpStream) -> Vec<u8> {
     let mut request = Vec::new();
     let mut piece = [0; 4_096];

@@ -1,20 +1,20 @@
-//! A key goes to its provider and nowhere else.
+//! A key is sent to its provider only.
 
 use std::cell::RefCell;
 use std::io;
 use std::sync::Once;
 
-use super::raw::{Act, RawServer};
+use super::raw::{RawServer, ServerAction};
 use super::*;
 
 const KEY: &str = "sk-very-secret";
 
 thread_local! {
-    /// What is logged on this thread, where a test asked for it.
+    /// The log of this thread, if a test records it.
     static LOGGED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-/// Keeps what is logged on threads that asked for it.
+/// Records the log of threads that enabled it.
 struct Log;
 
 impl io::Write for Log {
@@ -28,9 +28,9 @@ impl io::Write for Log {
     }
 }
 
-/// Begins to keep what this thread logs. One subscriber serves the process: with one for each thread, places in the code that
-/// another thread meets at the same time may stay silent.
-fn keep_log() {
+/// Starts recording the log of this thread. The process has one subscriber: with one per thread, a callsite that another
+/// thread registers at the same time could stay disabled.
+fn record_log() {
     static LISTENING: Once = Once::new();
     LISTENING.call_once(|| {
         let subscriber = tracing_subscriber::fmt()
@@ -43,19 +43,19 @@ fn keep_log() {
 }
 
 #[tokio::test]
-async fn a_key_that_the_provider_echoes_is_shown_in_no_error_and_no_log() {
-    keep_log();
+async fn a_key_that_the_provider_echoes_does_not_appear_in_errors_and_logs() {
+    record_log();
     let echo = |status| ResponseTemplate::new(status).set_body_string(format!("no such key: {KEY}"));
     let html = ResponseTemplate::new(200).set_body_raw(KEY, &format!("text/{KEY}"));
     let server = server(vec![echo(503), echo(401), html]).await;
     let model = client(&server.uri()).key(Secret::new(KEY)).build().unwrap();
-    let refused = ask(&model).await.unwrap_err();
+    let refused = infer(&model).await.unwrap_err();
     let expected = ModelError::Refused {
         status: 401,
         message: "no such key: [redacted]".into(),
     };
     assert_eq!(refused, expected);
-    let malformed = ask(&model).await.unwrap_err();
+    let malformed = infer(&model).await.unwrap_err();
     assert!(matches!(malformed, ModelError::Malformed { .. }));
     for shown in [
         format!("{malformed:?}"),
@@ -65,18 +65,18 @@ async fn a_key_that_the_provider_echoes_is_shown_in_no_error_and_no_log() {
         assert!(!shown.contains("very-secret"), "{shown}");
     }
     let log = String::from_utf8(LOGGED.take().unwrap()).unwrap();
-    assert!(log.contains("the provider is asked again"), "{log}");
+    assert!(log.contains("retrying the request to the provider"), "{log}");
     assert!(!log.contains("very-secret"), "{log}");
 }
 
 #[tokio::test]
-async fn a_redirect_is_refused_and_the_key_stays() {
-    let elsewhere = server(vec![said("stolen")]).await;
+async fn a_redirect_is_refused_without_sending_the_key() {
+    let elsewhere = server(vec![response("stolen")]).await;
     for status in [301, 302, 303, 307, 308] {
         let location = format!("{}/v1/chat/completions?{KEY}", elsewhere.uri());
         let here = server(vec![ResponseTemplate::new(status).insert_header("location", location)]).await;
         let model = client(&here.uri()).key(Secret::new(KEY)).build().unwrap();
-        let error = ask(&model).await.unwrap_err();
+        let error = infer(&model).await.unwrap_err();
         assert!(
             matches!(&error, ModelError::Refused { status: found, .. } if *found == status),
             "{error}"
@@ -91,17 +91,17 @@ async fn a_redirect_is_refused_and_the_key_stays() {
 }
 
 #[tokio::test]
-async fn over_https_nothing_is_sent_before_the_server_proved_who_it_is() {
-    let mut server = RawServer::start(vec![Act::Send("HTTP/1.1 200 OK\r\n\r\n")]).await;
+async fn over_https_nothing_is_sent_before_the_server_is_authenticated() {
+    let mut server = RawServer::start(vec![ServerAction::Send("HTTP/1.1 200 OK\r\n\r\n")]).await;
     let url = server.url.replace("http://", "https://");
     let model = client(&url)
         .key(Secret::new(KEY))
         .retry(RetryPolicy::never())
         .build()
         .unwrap();
-    let error = ask(&model).await.unwrap_err();
+    let error = infer(&model).await.unwrap_err();
     assert!(matches!(error, ModelError::Unavailable { attempts: 1, .. }), "{error}");
-    let hello = server.asked.recv().await.unwrap();
-    assert_eq!(hello.first(), Some(&0x16), "a TLS handshake begins");
+    let hello = server.requests.recv().await.unwrap();
+    assert_eq!(hello.first(), Some(&0x16), "a TLS handshake starts");
     assert!(!String::from_utf8_lossy(&hello).contains(KEY));
 }

@@ -1,79 +1,67 @@
-//! `toolwit:plugin`: what a guest may ask of the host beyond WASI. The interface is described in `wit/plugin.wit`.
+//! `toolwit:plugin`: the host interfaces beyond WASI, as `wit/plugin.wit` describes them.
 
-mod nesting;
-mod reach;
-mod values;
+mod conversation_access;
+mod nested_call;
+mod wit_types;
 
-pub(crate) use nesting::{CallStack, FuelMeter};
-pub(crate) use reach::Reach;
-pub(crate) use values::read_tool_result;
+pub(crate) use conversation_access::ConversationAccess;
+pub(crate) use nested_call::{CallStack, FuelMeter};
 
 use wasmtime::StoreContextMut;
-use wasmtime::component::{Linker, Val};
+use wasmtime::component::Linker;
 
-use crate::call::state::HostState;
+use self::wit_types::{WitArtifact, WitBlackboardEntry, WitToolError, WitToolResult};
+use super::host_state::HostState;
 use crate::inspect::interfaces::{PLUGIN_PACKAGE, PLUGIN_VERSION};
 
-type Store<'a> = StoreContextMut<'a, HostState>;
+type Context<'a> = StoreContextMut<'a, HostState>;
 
-/// Links the interfaces. Each function finds what it needs in the state of its store.
+/// Links the interfaces.
 pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     let name = |interface: &str| format!("{PLUGIN_PACKAGE}{interface}@{PLUGIN_VERSION}");
 
     let mut context = linker.instance(&name("context"))?;
-    context.func_wrap("get", |mut store: Store<'_>, (key,): (String,)| {
-        Ok((store.data_mut().reach()?.context_value(&key),))
+    context.func_wrap("get", |mut store: Context<'_>, (key,): (String,)| {
+        Ok((store.data_mut().conversation()?.context_value(&key),))
     })?;
 
     let mut output = linker.instance(&name("output"))?;
-    output.func_wrap("progress", |mut store: Store<'_>, (text,): (String,)| {
-        store.data_mut().reach()?.progress(&text);
+    output.func_wrap("progress", |mut store: Context<'_>, (text,): (String,)| {
+        store.data_mut().conversation()?.report_progress(&text);
         Ok(())
     })?;
-    output.func_wrap("communicate", |mut store: Store<'_>, (text,): (String,)| {
-        store.data_mut().reach()?.communicate(&text);
+    output.func_wrap("communicate", |mut store: Context<'_>, (text,): (String,)| {
+        store.data_mut().conversation()?.communicate(&text);
         Ok(())
     })?;
-    output.func_new("attach", |mut store: Store<'_>, _, arguments, results| {
-        let artifact = values::read_artifact(values::first(arguments)?)?;
-        let handed = store.data_mut().reach()?.hand_over(artifact);
-        values::answer(results, values::unit_or_text(handed))
+    output.func_wrap("attach", |mut store: Context<'_>, (artifact,): (WitArtifact,)| {
+        Ok((store.data_mut().conversation()?.attach(artifact.parse()),))
     })?;
 
     let mut blackboard = linker.instance(&name("blackboard"))?;
-    blackboard.func_new("get", |mut store: Store<'_>, _, arguments, results| {
-        let Some(Val::String(name)) = arguments.first() else {
-            return Err(values::mismatch());
-        };
-        let found = store.data_mut().reach()?.blackboard_get(name);
-        values::answer(
-            results,
-            Val::Option(found.as_ref().map(|found| Box::new(values::artifact(found)))),
-        )
+    blackboard.func_wrap("get", |mut store: Context<'_>, (name,): (String,)| {
+        let artifact = store.data_mut().conversation()?.blackboard_get(&name);
+        Ok((artifact.as_ref().map(WitArtifact::from),))
     })?;
-    blackboard.func_new("put", |mut store: Store<'_>, _, arguments, results| {
-        let [name, artifact] = arguments else {
-            return Err(values::mismatch());
-        };
-        let name = values::read_optional_text(name)?;
-        // Read when it is known that it may go there.
-        let artifact = || values::read_artifact(artifact).unwrap_or_else(|error| Err(error.to_string()));
-        let put = store.data_mut().reach()?.blackboard_put(name, artifact);
-        values::answer(results, values::unit_or_text(put))
-    })?;
-    blackboard.func_new("list", |mut store: Store<'_>, _, _, results| {
-        let entries = store.data_mut().reach()?.blackboard_list();
-        values::answer(results, Val::List(entries.iter().map(values::entry).collect()))
+    blackboard.func_wrap(
+        "put",
+        |mut store: Context<'_>, (name, artifact): (Option<String>, WitArtifact)| {
+            // Parsed only if the guest may write.
+            let artifact = || artifact.parse();
+            Ok((store.data_mut().conversation()?.blackboard_put(name, artifact),))
+        },
+    )?;
+    blackboard.func_wrap("list", |mut store: Context<'_>, (): ()| {
+        let entries = store.data_mut().conversation()?.blackboard_list();
+        Ok((entries.iter().map(WitBlackboardEntry::from).collect::<Vec<_>>(),))
     })?;
 
     let mut tools = linker.instance(&name("tools"))?;
-    tools.func_new_async("call", |mut store: Store<'_>, _, arguments, results| {
+    tools.func_wrap_async("call", |mut store: Context<'_>, (tool, arguments): (String, String)| {
         Box::new(async move {
-            let [Val::String(tool), Val::String(arguments)] = arguments else {
-                return Err(values::mismatch());
-            };
-            let called = nesting::call(&mut store, tool, arguments).await?;
-            values::answer(results, values::called(&called))
+            let outcome = nested_call::call(&mut store, &tool, &arguments).await?;
+            let outcome = outcome.map(WitToolResult::from).map_err(WitToolError::from);
+            Ok((outcome,))
         })
     })?;
     Ok(())

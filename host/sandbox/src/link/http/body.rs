@@ -1,4 +1,4 @@
-//! Bodies that are counted, timed and cleaned while they pass.
+//! HTTP bodies that are counted, timed and redacted while they stream.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use http_body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
 use wasmtime_wasi_http::{Error, WasiBody};
 
-use super::bounds::HttpBudget;
+use super::http_budget::HttpBudget;
 use crate::grants::authority::{Authority, StreamMask};
 
-/// A body of a guest on its way out.
+/// The body of a guest's request.
 pub(super) struct Outgoing {
     pub(super) body: WasiBody,
     pub(super) budget: Arc<HttpBudget>,
@@ -25,13 +25,13 @@ impl Body for Outgoing {
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(context);
         if let Poll::Ready(Some(Ok(frame))) = &polled {
-            // Trailers could carry what the gate keeps out of headers.
+            // Trailers could carry headers that the gate forbids.
             if frame.is_trailers() {
                 return Poll::Ready(Some(Err(Error::HttpRequestTrailerSectionSize(None))));
             }
             let bytes = frame.data_ref().map_or(0, Bytes::len);
-            if let Err(full) = self.budget.take_bytes(bytes) {
-                return Poll::Ready(Some(Err(Error::HttpRequestBodySize(Some(full.max)))));
+            if let Err(exceeded) = self.budget.take_bytes(bytes) {
+                return Poll::Ready(Some(Err(Error::HttpRequestBodySize(Some(exceeded.max)))));
             }
         }
         polled
@@ -46,11 +46,11 @@ impl Body for Outgoing {
     }
 }
 
-/// A body for a guest on its way in.
+/// The body of a response to a guest.
 pub(super) struct Incoming {
     body: hyper::body::Incoming,
     budget: Arc<HttpBudget>,
-    /// Knows the secrets that no answer may hold.
+    /// Its redactor removes secrets from the body.
     authority: Authority,
     mask: StreamMask,
     between_bytes: std::time::Duration,
@@ -116,10 +116,10 @@ impl Body for Incoming {
             }
             let next = self.deadline.min(now + self.between_bytes);
             self.timer.as_mut().reset(next);
-            // Trailers are dropped: nothing of ours needs them.
+            // Trailers are dropped.
             let Ok(data) = frame.into_data() else { continue };
-            if let Err(full) = self.budget.take_bytes(data.len()) {
-                return self.end(Error::HttpResponseBodySize(Some(full.max)));
+            if let Err(exceeded) = self.budget.take_bytes(data.len()) {
+                return self.end(Error::HttpResponseBodySize(Some(exceeded.max)));
             }
             let this = &mut *self;
             let ready = this.mask.push(&this.authority.redactor, data);

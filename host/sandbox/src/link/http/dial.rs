@@ -1,4 +1,4 @@
-//! Sending an admitted request: resolve, check the address, connect to that address.
+//! Sending an admitted request: resolve the name, check the addresses, connect to a checked address.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -15,21 +15,21 @@ use wasmtime_wasi_http::io::TokioIo;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
 use super::body::{Incoming, Outgoing};
-use super::place::place;
+use super::secret_placement::insert_secrets;
 use super::{Admitted, Network, Sent};
 use crate::grants::authority::Refusal;
 use crate::grants::{RequestHost, Scheme, decide_address};
 
-/// The most addresses of one name that are tried.
+/// How many addresses of one name are tried.
 const ADDRESSES_MAX: usize = 4;
 
-/// The longest that connecting to one address may take.
+/// The time limit for connecting to one address.
 const CONNECT_WALL_MAX: Duration = Duration::from_secs(10);
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// Sends a request and gives its response. Redirects are the guest's to follow, each as a request of its own.
+/// Sends a request and returns its response. Redirects are not followed: the guest sends each as a new request.
 pub(super) async fn send(
     admitted: Admitted,
     request: Request<WasiBody>,
@@ -42,11 +42,11 @@ pub(super) async fn send(
     exchange(&admitted, request, options, stream).await
 }
 
-/// Makes the request as it goes over the wire.
+/// Converts a request to the form that is sent: with secrets, the checked host, and its budget.
 fn outgoing(admitted: &Admitted, request: Request<WasiBody>) -> Result<Request<Outgoing>, Error> {
     let (mut parts, body) = request.into_parts();
-    let path = place(&admitted.authority.secrets, &admitted.target, &mut parts.headers)
-        .ok_or_else(|| Error::InternalError(Some("a secret could not be placed".to_owned())))?;
+    let path = insert_secrets(&admitted.authority.secrets, &admitted.target, &mut parts.headers)
+        .ok_or_else(|| Error::InternalError(Some("a secret could not be inserted".to_owned())))?;
     parts.uri = path.parse().map_err(|_| Error::HttpRequestUriInvalid)?;
     let host = HeaderValue::from_str(&admitted.target.authority()).map_err(|_| Error::HttpRequestUriInvalid)?;
     parts.headers.insert(HOST, host);
@@ -56,14 +56,14 @@ fn outgoing(admitted: &Admitted, request: Request<WasiBody>) -> Result<Request<O
         .map(|(name, value)| name.as_str().len() + value.len() + 4)
         .sum();
     let head_bytes = header_bytes + path.len();
-    if head_bytes > admitted.budget.bounds.header_bytes_max || admitted.budget.take_bytes(head_bytes).is_err() {
+    if head_bytes > admitted.budget.limits.header_bytes_max || admitted.budget.take_bytes(head_bytes).is_err() {
         return Err(Error::HttpRequestHeaderSectionSize(u32::try_from(head_bytes).ok()));
     }
     let budget = admitted.budget.clone();
     Ok(Request::from_parts(parts, Outgoing { body, budget }))
 }
 
-/// Connects to an address of the host, after all of them were checked.
+/// Connects to an address of the host, after all addresses were checked.
 async fn connect(admitted: &Admitted, options: RequestOptions) -> Result<Box<dyn Stream>, Error> {
     let addresses = checked_addresses(admitted).await?;
     let wall_max = options
@@ -88,12 +88,13 @@ async fn connect(admitted: &Admitted, options: RequestOptions) -> Result<Box<dyn
     Err(failed)
 }
 
-/// Resolves the host. One address that is not allowed refuses all: a name that leads inside is not to be trusted outside.
+/// Resolves the host. One address that is not permitted refuses all: a name that resolves to an internal address is not trusted
+/// for external ones.
 async fn checked_addresses(admitted: &Admitted) -> Result<Vec<IpAddr>, Error> {
     let addresses = match &admitted.target.host {
         RequestHost::Address(address) => vec![*address],
         RequestHost::Name(name) => admitted.network.resolver.resolve(name).await.map_err(|error| {
-            tracing::debug!(%error, "a name could not be resolved");
+            tracing::debug!(%error, "name lookup failed");
             Error::DnsError {
                 rcode: None,
                 info_code: None,
@@ -105,7 +106,7 @@ async fn checked_addresses(admitted: &Admitted) -> Result<Vec<IpAddr>, Error> {
             admitted.authority.refuse(Refusal::new(
                 format!("send `{}`", admitted.target),
                 denial.to_string(),
-                format!("add `addresses = [\"{address}\"]` to the rule to allow this address"),
+                format!("add `addresses = [\"{address}\"]` to the rule if that is intended"),
             ));
             return Err(Error::DestinationIpProhibited);
         }
@@ -122,19 +123,19 @@ async fn secured(network: &Network, host: &RequestHost, stream: TcpStream) -> Re
     Ok(Box::new(connector.connect(name, stream).await.map_err(Error::Tls)?))
 }
 
-/// Sends the request and waits for the head of the response, while the connection is driven.
+/// Sends the request and waits for the head of the response, while it polls the connection.
 async fn exchange(
     admitted: &Admitted,
     request: Request<Outgoing>,
     options: RequestOptions,
     stream: Box<dyn Stream>,
 ) -> Result<(Response<WasiBody>, Sent<()>), Error> {
-    let bounds = admitted.budget.bounds;
-    let shorter = |asked: Option<Duration>, bound: Duration| asked.map_or(bound, |asked| asked.min(bound));
-    let first_byte = shorter(options.first_byte_timeout, bounds.first_byte_wall_max);
-    let between_bytes = shorter(options.between_bytes_timeout, bounds.between_bytes_wall_max);
+    let limits = admitted.budget.limits;
+    let shorter = |requested: Option<Duration>, max: Duration| requested.map_or(max, |requested| requested.min(max));
+    let first_byte = shorter(options.first_byte_timeout, limits.first_byte_wall_max);
+    let between_bytes = shorter(options.between_bytes_timeout, limits.between_bytes_wall_max);
     let mut builder = http1::Builder::new();
-    builder.max_buf_size(bounds.header_bytes_max);
+    builder.max_buf_size(limits.header_bytes_max);
     let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await?;
     let mut connection = Box::pin(connection);
     let (mut is_open, mut failed) = (true, None);
@@ -148,7 +149,7 @@ async fn exchange(
                     is_open = false;
                     failed = ended.err();
                 }
-                // Only now: many servers close right after their answer, which has come then all the same.
+                // Checked last: many servers close the connection right after a complete response.
                 Some(error) = async { failed.take() } => return Err(error),
             }
         }
@@ -166,7 +167,7 @@ async fn exchange(
     Ok((incoming(admitted, response, between_bytes)?, driver))
 }
 
-/// Makes the response as the guest sees it: counted, timed, and without the secrets that a host sends back.
+/// Converts a response to the form that the guest receives: counted, timed, and without secrets that the server echoes.
 fn incoming(
     admitted: &Admitted,
     response: Response<hyper::body::Incoming>,

@@ -1,12 +1,13 @@
-//! The gate between a guest and the network: every request is judged, placed, bounded and sent here, or not at all.
+//! The gate between a guest and the network. Every outgoing request passes it: the grant is checked, secrets are inserted, the
+//! budget is used, and the address is checked before the connection.
 
 #[cfg(feature = "network")]
 mod body;
-mod bounds;
 #[cfg(feature = "network")]
 mod dial;
-mod place;
+mod http_budget;
 mod resolve;
+mod secret_placement;
 #[cfg(feature = "network")]
 mod trust;
 
@@ -18,7 +19,7 @@ use wasmtime_wasi_http::{
     DEFAULT_FORBIDDEN_HEADERS, Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpHooks,
 };
 
-pub(crate) use bounds::{HttpBounds, HttpBudget};
+pub(crate) use http_budget::{HttpBudget, HttpLimits};
 pub(crate) use resolve::SystemResolver;
 pub use resolve::{Resolve, ResolveFuture};
 #[cfg(feature = "network")]
@@ -29,7 +30,7 @@ use crate::grants::{HttpRule, RequestTarget};
 
 type Sent<T> = Box<dyn Future<Output = Result<T, Error>> + Send>;
 
-/// What all gates of a host share.
+/// The network services that all gates of a runtime share.
 #[derive(Debug)]
 pub(crate) struct Network {
     pub(crate) resolver: Arc<dyn Resolve>,
@@ -50,7 +51,7 @@ impl Network {
         }
     }
 
-    /// Trusts these authorities too.
+    /// Adds certificate authorities to the trusted ones.
     #[cfg(feature = "network")]
     pub(crate) fn trusting(mut self, extra_roots: ExtraRoots) -> Self {
         self.extra_roots = extra_roots;
@@ -60,7 +61,7 @@ impl Network {
 
 /// The gate of one instance. It denies everything until a call opens it; each call opens it anew, with its own authority,
 /// budget and deadline.
-pub(crate) struct Gate {
+pub(crate) struct HttpGate {
     network: Arc<Network>,
     call: Option<GateCall>,
 }
@@ -68,7 +69,7 @@ pub(crate) struct Gate {
 /// What the gate knows of a call.
 struct GateCall {
     authority: Authority,
-    bounds: HttpBounds,
+    limits: HttpLimits,
     /// What is left of the call that this one is part of.
     outer: Option<Arc<HttpBudget>>,
     /// Made by the first request, its own or that of a call inside it.
@@ -79,11 +80,11 @@ struct GateCall {
 impl GateCall {
     fn budget(&self) -> &Arc<HttpBudget> {
         self.budget
-            .get_or_init(|| Arc::new(HttpBudget::new(self.bounds, self.outer.as_deref())))
+            .get_or_init(|| Arc::new(HttpBudget::new(self.limits, self.outer.as_deref())))
     }
 }
 
-/// A request that may go out: where it goes, by which rule, and what bounds it.
+/// A request that the gate has admitted, with its rule and its limits.
 pub(crate) struct Admitted {
     pub(crate) target: RequestTarget,
     pub(crate) rule: HttpRule,
@@ -93,39 +94,43 @@ pub(crate) struct Admitted {
     pub(crate) network: Arc<Network>,
 }
 
-impl Gate {
+impl HttpGate {
     pub(crate) fn new(network: Arc<Network>) -> Self {
         Self { network, call: None }
     }
 
-    /// Lets the requests of a call be judged by its authority, and taken from the budget of the call around it too.
+    /// Opens the gate for a call. Requests are checked against its authority, and draw on the budget of the surrounding call
+    /// too.
     pub(crate) fn start_call(
         &mut self,
         authority: &Authority,
-        bounds: HttpBounds,
+        limits: HttpLimits,
         outer: Option<Arc<HttpBudget>>,
         deadline: Instant,
     ) {
         self.call = Some(GateCall {
             authority: authority.clone(),
-            bounds,
+            limits,
             outer,
             budget: OnceLock::new(),
             deadline,
         });
     }
 
-    /// The budget of the call, for those inside it.
+    /// Returns the budget of the call, for calls inside it.
     pub(crate) fn budget(&self) -> Option<Arc<HttpBudget>> {
         self.call.as_ref().map(|call| call.budget().clone())
     }
 
-    /// Closes the gate: nothing of the call stays.
+    /// Closes the gate and drops everything that belongs to the call.
     pub(crate) fn end_call(&mut self) {
         self.call = None;
     }
 
-    /// Judges a request, and takes it from the call's budget.
+    /// Checks a request against the grants and uses the budget of the call.
+    ///
+    /// # Errors
+    /// [`Error::HttpRequestDenied`]. The refusal becomes part of the call's error.
     fn admit(&self, request: &http::Request<WasiBody>) -> Result<Admitted, Error> {
         let call = self.call.as_ref().ok_or(Error::HttpRequestDenied)?;
         let refuse = |wanted: String, why: String, suggestion: String| {
@@ -153,15 +158,15 @@ impl Gate {
         })?;
         let rule = rule.clone();
         let budget = call.budget();
-        if let Err(full) = budget.take_request() {
+        if let Err(exceeded) = budget.take_request() {
             let why = format!(
-                "a call may make {} requests, with those of the calls inside it",
-                full.max
+                "a call may make at most {} requests, including those of the calls inside it",
+                exceeded.max
             );
             return Err(refuse(
                 format!("send `{target}`"),
                 why,
-                "ask for less at once; an operator can raise `http_requests_max`".to_owned(),
+                "send fewer requests in one call; an operator can raise `http_requests_max`".to_owned(),
             ));
         }
         Ok(Admitted {
@@ -169,26 +174,26 @@ impl Gate {
             rule,
             authority: call.authority.clone(),
             budget: budget.clone(),
-            deadline: call.deadline.min(Instant::now() + call.bounds.request_wall_max),
+            deadline: call.deadline.min(Instant::now() + call.limits.request_wall_max),
             network: self.network.clone(),
         })
     }
 }
 
-/// Headers that say how a message is framed, to whom it goes, or which proxy it passes: never the guest's to set.
+/// Returns whether a guest may not set a header: it frames the message, names the host, or is for a proxy.
 fn is_forbidden(name: &HeaderName) -> bool {
     DEFAULT_FORBIDDEN_HEADERS.contains(name)
         || matches!(name.as_str(), "te" | "trailer" | "expect" | "forwarded" | "via")
         || name.as_str().starts_with("proxy-")
 }
 
-impl WasiHttpHooks for Gate {
+impl WasiHttpHooks for HttpGate {
     fn forbidden_header_filter(&mut self) -> ForbiddenHeaderFilter {
         Arc::new(is_forbidden)
     }
 
     fn set_host_header(&mut self) -> bool {
-        // The gate sets it from the target that it has judged.
+        // The gate sets it from the target that it has checked.
         false
     }
 
@@ -214,7 +219,7 @@ async fn send(
     dial::send(admitted, request, options).await
 }
 
-/// Without the feature no grant of a host is accepted, so that nothing comes this far.
+/// Without the feature no grant of a host is accepted, so no request is admitted.
 #[cfg(not(feature = "network"))]
 async fn send(
     _: Admitted,

@@ -1,21 +1,21 @@
-//! From a name to addresses.
+//! Name lookup.
 
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
 
-/// The addresses of a name, when they are known.
+/// The future of a name lookup.
 pub type ResolveFuture = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
-/// Looks up names for the gate. What it answers is not trusted: the gate checks every address, and connects to one that it has
-/// checked.
+/// Resolves host names for HTTP requests. Its result is not trusted: the gate checks every address, and connects only to a
+/// checked one.
 pub trait Resolve: fmt::Debug + Send + Sync {
-    /// Looks up a DNS name in ASCII.
+    /// Resolves a DNS name in ASCII form.
     fn resolve(&self, name: &str) -> ResolveFuture;
 }
 
-/// Asks the machine's own resolver.
+/// The resolver of the system.
 #[derive(Debug)]
 pub(crate) struct SystemResolver;
 
@@ -31,6 +31,6 @@ impl Resolve for SystemResolver {
 
     #[cfg(not(feature = "network"))]
     fn resolve(&self, _: &str) -> ResolveFuture {
-        Box::pin(async { Err(io::Error::other("there is no network")) })
+        Box::pin(async { Err(io::Error::other("built without the `network` feature")) })
     }
 }

@@ -1,4 +1,4 @@
-//! Whose certificates count: the machine's authorities, and those that the embedding program names.
+//! The trusted certificate authorities: those of the system, and those that the embedding program adds.
 
 use std::sync::Arc;
 
@@ -11,12 +11,14 @@ use wasmtime_wasi_http::Error as HttpError;
 use super::Network;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// AuthorityProvider that are trusted beside the machine's own.
+/// Certificate authorities that are trusted in addition to those of the system.
 #[derive(Debug, Default)]
 pub(crate) struct ExtraRoots(Vec<CertificateDer<'static>>);
 
 impl ExtraRoots {
-    /// Reads certificates in PEM. Every one must be usable, so that none is left out in silence.
+    /// Reads certificates in PEM.
+    ///
+    /// Every certificate must be usable: one that is skipped without an error would be hard to find.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`].
@@ -27,7 +29,7 @@ impl ExtraRoots {
                 Phase::Registry,
                 format!("the extra root certificates cannot be used: {why}"),
             )
-            .with_suggestion("give the certificates of authorities in PEM, each between its `BEGIN` and `END` lines")
+            .with_suggestion("use certificates of authorities in PEM format, each between its `BEGIN` and `END` lines")
         };
         let mut roots = Vec::new();
         for pem in files {
@@ -36,7 +38,7 @@ impl ExtraRoots {
                 roots.push(certificate.map_err(|error| wrong(error.to_string()))?);
             }
             if roots.len() == before {
-                return Err(wrong("there is none in what was given".to_owned()));
+                return Err(wrong("a file has no certificate".to_owned()));
             }
         }
         for root in &roots {
@@ -48,13 +50,14 @@ impl ExtraRoots {
 }
 
 impl Network {
-    /// Trusts what the machine trusts, as the models' client does: an operator's own authority works for both.
+    /// Returns the TLS configuration. It trusts the authorities of the system, as the client of model providers does, and the
+    /// added ones.
     pub(super) fn tls(&self) -> Result<Arc<ClientConfig>, HttpError> {
         if let Some(config) = self.tls.get() {
             return Ok(config.clone());
         }
         let unusable = |error: rustls::Error| {
-            tracing::error!(%error, "TLS cannot be set up; are the system's root certificates installed?");
+            tracing::error!(%error, "TLS cannot be configured; are the root certificates of the system installed?");
             HttpError::TlsCertificateError
         };
         let provider = Arc::new(rustls::crypto::ring::default_provider());

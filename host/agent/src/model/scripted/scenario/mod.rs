@@ -1,26 +1,27 @@
-//! Scenarios: scripts as TOML files that people write and read.
+//! Scenarios: scripts in TOML files.
 
-mod entry;
+mod file_format;
 
 use std::fmt::Display;
 use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 
-use self::entry::File;
+use self::file_format::File;
 use super::{ScriptedModel, ScriptedTurn};
 use crate::model::ModelError;
 
-/// The longest scenario that is read, in bytes: a long conversation has some hundred lines.
+/// The largest scenario that is read, in bytes. A long conversation has a few hundred lines.
 const SCENARIO_BYTES_MAX: u64 = 1 << 20;
 
-const SUGGESTION: &str = "a turn is `[[turn]]` with one of `answer`, `call`, `fail` and `silent`, and perhaps `expect`";
+const SUGGESTION: &str =
+    "write each turn as `[[turn]]` with one of `answer`, `call`, `fail` and `silent`, and optionally `expect`";
 
 impl ScriptedModel {
-    /// Reads a scenario.
+    /// Parses a scenario.
     ///
-    /// A turn has one of `answer`, `call` (with `say` beside it), `fail` and `silent`; what it may `expect` says
-    /// [`Expectation`](super::Expectation), and how text refers to what was shown says [`ScriptedTurn`].
+    /// A turn has one of `answer`, `call` (optionally with `say`), `fail` and `silent`. [`Expectation`](super::Expectation)
+    /// describes the keys of `expect`, and [`ScriptedTurn`] the references in texts.
     ///
     /// ```
     /// use toolwit_agent::model::ScriptedModel;
@@ -44,7 +45,7 @@ impl ScriptedModel {
     ///     expect.results = [{ contains = "amount", lacks = ["error", "c-124"] }]
     ///     answer = "{{prompt}} It is {{result.amount}} a month."
     ///     finish = "stop"                                                # or "length", …
-    ///     usage = { input_tokens = 900, output_tokens = 20 }             # in place of a count
+    ///     usage = { input_tokens = 900, output_tokens = 20 }             # by default estimated
     /// "#)?;
     /// assert_eq!(model.turns_left(), 3);
     ///
@@ -54,7 +55,7 @@ impl ScriptedModel {
     ///
     ///     [[turn]]
     ///     call = [
-    ///       { tool = "search", arguments_text = '{"name": ', id = "x" }, # sent as it stands
+    ///       { tool = "search", arguments_text = '{"name": ', id = "x" }, # sent unchanged
     ///       { tool = "search", id = "x" },
     ///     ]
     ///
@@ -66,26 +67,26 @@ impl ScriptedModel {
     /// ```
     ///
     /// # Errors
-    /// [`ModelError::Configuration`] with line and column: for text that is no TOML, a key that is not known, a turn that
-    /// says two things at once or nothing, an expectation that could never fail.
+    /// [`ModelError::Configuration`] with line and column: for invalid TOML, an unknown key, a turn with several actions or
+    /// without one, an expectation that can never fail.
     pub fn parse(text: &str) -> Result<Self, ModelError> {
         parse("the scenario", text)
     }
 
-    /// Reads a scenario from a file; without a name of its own it has the file's.
+    /// Reads a scenario from a file. The file name without its extension is the default name of the script.
     ///
     /// # Errors
-    /// As [`ScriptedModel::parse`], and when the file cannot be read or has more than 1 MiB.
+    /// As [`ScriptedModel::parse`], and if the file cannot be read or is larger than 1 MiB.
     pub async fn load(path: impl AsRef<Path>) -> Result<Self, ModelError> {
         let path = path.as_ref().to_owned();
-        let shown = format!("the scenario `{}`", path.display());
+        let subject = format!("the scenario `{}`", path.display());
         let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let read = tokio::task::spawn_blocking(move || read(&path)).await;
         let text = read
             .map_err(std::io::Error::other)
             .flatten()
-            .map_err(|error| refused(&shown, format!("cannot be read: {error}")))?;
-        let script = parse(&shown, &text)?;
+            .map_err(|error| refused(&subject, format!("cannot be read: {error}")))?;
+        let script = parse(&subject, &text)?;
         Ok(match name {
             Some(name) if script.name == Self::new().name => script.with_name(name),
             _ => script,
@@ -97,43 +98,44 @@ fn read(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     let mut file = std::fs::File::open(path)?.take(SCENARIO_BYTES_MAX + 1);
     file.read_to_string(&mut text)?;
-    match text.len() as u64 > SCENARIO_BYTES_MAX {
-        true => Err(std::io::Error::other(format!(
+    if text.len() as u64 > SCENARIO_BYTES_MAX {
+        return Err(std::io::Error::other(format!(
             "it has more than {SCENARIO_BYTES_MAX} bytes"
-        ))),
-        false => Ok(text),
+        )));
     }
+    Ok(text)
 }
 
-fn parse(what: &str, text: &str) -> Result<ScriptedModel, ModelError> {
-    let file: File = toml::from_str(text).map_err(|error| at(what, text, error.span(), error.message()))?;
+fn parse(subject: &str, text: &str) -> Result<ScriptedModel, ModelError> {
+    let file: File = toml::from_str(text).map_err(|error| at(subject, text, error.span(), error.message()))?;
     if file.turn.is_empty() {
-        return Err(refused(what, "has no `[[turn]]`"));
+        return Err(refused(subject, "has no `[[turn]]`"));
     }
     let mut script = ScriptedModel::new();
     script.name = file.name.unwrap_or(script.name);
     script.prompt = file.prompt;
     for entry in file.turn {
         let span = entry.span();
-        let turn = ScriptedTurn::try_from(entry.into_inner()).map_err(|why| at(what, text, Some(span.clone()), why))?;
+        let turn =
+            ScriptedTurn::try_from(entry.into_inner()).map_err(|why| at(subject, text, Some(span.clone()), why))?;
         if let Some(flaw) = turn.flaw() {
-            return Err(at(what, text, Some(span), flaw));
+            return Err(at(subject, text, Some(span), flaw));
         }
         script.turns.push(turn);
     }
     Ok(script)
 }
 
-fn at(what: &str, text: &str, span: Option<Range<usize>>, why: impl Display) -> ModelError {
+fn at(subject: &str, text: &str, span: Option<Range<usize>>, why: impl Display) -> ModelError {
     let before = span.and_then(|span| text.get(..span.start)).unwrap_or_default();
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
-    refused(what, format!("is wrong at line {line}, column {column}: {why}"))
+    refused(subject, format!("is invalid at line {line}, column {column}: {why}"))
 }
 
-fn refused(what: &str, why: impl Display) -> ModelError {
+fn refused(subject: &str, why: impl Display) -> ModelError {
     ModelError::Configuration {
-        message: format!("{what} {why}"),
+        message: format!("{subject} {why}"),
         suggestion: SUGGESTION.to_owned(),
     }
 }

@@ -14,7 +14,7 @@ fn refusal(text: &str) -> String {
 
 // accept: 126
 #[test]
-fn a_scenario_is_the_script_that_rust_would_build() {
+fn a_scenario_equals_the_script_built_in_rust() {
     let text = r#"
         name = "average spend"
         prompt = "What is John Smith's average spend?"
@@ -81,8 +81,8 @@ fn a_scenario_is_the_script_that_rust_would_build() {
 }
 
 #[test]
-fn a_wrong_file_is_refused_with_line_and_column() {
-    let wrong = [
+fn an_invalid_file_is_refused_with_line_and_column() {
+    let invalid = [
         ("nane = \"x\"", "line 1, column 1", "unknown field `nane`, expected"),
         (
             "[[turn]]\nanswer = \"\"\nexpct.tools = \"a\"",
@@ -102,7 +102,7 @@ fn a_wrong_file_is_refused_with_line_and_column() {
         (
             "[[turn]]\nanswer = \"\"\nexpect.tools = []",
             "line 3, column 16",
-            "a text or a list of at least one",
+            "a text or a non-empty list of texts",
         ),
         (
             "[[turn]]\nanswer = \"\"\nfinish = \"lenght\"",
@@ -126,23 +126,23 @@ fn a_wrong_file_is_refused_with_line_and_column() {
             "no number `NaN`",
         ),
     ];
-    for (text, place, why) in wrong {
+    for (text, position, why) in invalid {
         let message = refusal(text);
         assert!(
-            message.contains(&format!("at {place}:")) && message.contains(why),
+            message.contains(&format!("at {position}:")) && message.contains(why),
             "{text}\n{message}"
         );
     }
 }
 
 #[test]
-fn a_turn_that_could_not_be_played_is_refused_where_it_begins() {
+fn a_turn_that_can_never_be_played_is_refused_at_its_start() {
     let second = |turn: &str| format!("[[turn]]\nanswer = \"\"\n\n[[turn]]\n{turn}");
-    let wrong = [
-        ("", "does nothing"),
+    let invalid = [
+        ("", "has no action"),
         ("say = \"x\"", "`answer`"),
         ("answer = \"\"\ncall = [{ tool = \"a\" }]", "both `answer` and `call`"),
-        ("call = []", "names no tool"),
+        ("call = []", "`call` is empty"),
         (
             "call = [{ tool = \"a\", arguments = {}, arguments_text = \"\" }]",
             "not both",
@@ -160,7 +160,7 @@ fn a_turn_that_could_not_be_played_is_refused_where_it_begins() {
         ("answer = \"\"\nexpect.last_result.json = {}", "JSON pointers"),
         ("answer = \"\"\nexpect.last_result.contains = \"\"", "never fail"),
     ];
-    for (turn, why) in wrong {
+    for (turn, why) in invalid {
         let message = refusal(&second(turn));
         assert!(
             message.contains("at line 4, column 1:") && message.contains(why),
@@ -171,7 +171,7 @@ fn a_turn_that_could_not_be_played_is_refused_where_it_begins() {
 }
 
 #[tokio::test]
-async fn a_file_is_read_up_to_a_limit_and_names_the_script() {
+async fn a_file_is_limited_in_size_and_names_the_script() {
     let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
         let path = dir.path().join(name);

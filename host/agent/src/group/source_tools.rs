@@ -1,0 +1,115 @@
+//! The tools of one source, individually or behind facades.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use regex::Regex;
+
+use super::source::ToolSource;
+use crate::injection::{Facade, FacadeBuilder};
+use toolwit_core::{Error, ErrorKind, Phase};
+use toolwit_core::{Tool, ToolContext, ToolError};
+
+/// The most names that an error lists.
+const NAMES_LISTED_MAX: usize = 20;
+
+/// The tools that a source returned, to be used individually or behind facades.
+#[derive(Clone)]
+pub struct SourceTools {
+    source: String,
+    tools: Vec<Arc<dyn Tool>>,
+}
+
+impl SourceTools {
+    /// Queries a source with the caller's context.
+    ///
+    /// # Errors
+    /// If the source cannot be reached.
+    pub async fn load(source: &dyn ToolSource, context: &ToolContext) -> Result<Self, Error> {
+        tracing::debug!(source = source.name(), "querying a source of tools");
+        let tools = source.tools(context).await?;
+        Ok(Self {
+            source: source.name().to_owned(),
+            tools,
+        })
+    }
+
+    /// Returns all tools.
+    #[must_use]
+    pub fn tools(&self) -> &[Arc<dyn Tool>] {
+        &self.tools
+    }
+
+    /// Returns the tool with this name or id, if it exists.
+    #[must_use]
+    pub fn tool_by_name(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        self.tools.iter().find(|tool| is_named(tool, name)).cloned()
+    }
+
+    /// Returns the tool with this name or id.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownTool`] with the existing names, if there is no such tool.
+    pub fn required_tool_by_name(&self, name: &str) -> Result<Arc<dyn Tool>, Error> {
+        self.tool_by_name(name).ok_or_else(|| {
+            let names = self.tools.iter().take(NAMES_LISTED_MAX);
+            let names: Vec<_> = names.map(|tool| format!("`{}`", tool.definition().name())).collect();
+            let message = format!("`{}` does not have a tool `{name}`", self.source);
+            let error = Error::new(ErrorKind::UnknownTool, Phase::Registry, message);
+            if names.is_empty() {
+                error.with_suggestion("it does not have any tools")
+            } else {
+                error.with_suggestion(format!("its tools are {}", names.join(", ")))
+            }
+        })
+    }
+
+    /// Creates a facade for the tools with these names or ids. Missing tools are skipped with a warning. Returns `None` if no
+    /// tool remains.
+    #[must_use]
+    pub fn facade_by_name(&self, name: &str, description: &str, tools: &BTreeSet<String>) -> Option<Facade> {
+        for missing in tools.iter().filter(|tool| self.tool_by_name(tool).is_none()) {
+            tracing::warn!(source = self.source, facade = name, tool = %missing, "a tool of a facade does not exist");
+        }
+        self.facade_where(name, description, |tool| tools.iter().any(|wanted| names(tool, wanted)))
+    }
+
+    /// Creates a facade for the tools whose names match one of the patterns. Returns `None` if no tool matches.
+    #[must_use]
+    pub fn facade_matching(&self, name: &str, description: &str, patterns: &[Regex]) -> Option<Facade> {
+        self.facade_where(name, description, |tool| {
+            patterns
+                .iter()
+                .any(|pattern| pattern.is_match(tool.definition().name()))
+        })
+    }
+
+    /// Creates a facade for the tools that `keep` accepts. Returns `None` if it accepts no tool.
+    #[must_use]
+    pub fn facade_where(&self, name: &str, description: &str, keep: impl Fn(&dyn Tool) -> bool) -> Option<Facade> {
+        let tools = self.tools.iter().filter(|tool| keep(tool.as_ref())).cloned();
+        let facade = Facade::builder(name, description).tools(tools).build();
+        let facade = facade.inspect_err(|error| tracing::warn!(facade = name, %error, "a facade cannot be created"));
+        facade.ok().filter(|facade| !facade.tools().is_empty())
+    }
+
+    /// Starts building a facade that fetches its tools from a source when it is called, with the caller's context.
+    pub fn lazy_facade(name: &str, description: &str, source: Arc<dyn ToolSource>) -> FacadeBuilder {
+        Facade::builder(name, description).fetched(move |context| {
+            let source = source.clone();
+            async move {
+                tracing::info!(source = source.name(), "a facade fetches its tools from a source");
+                source.tools(&context).await.map_err(ToolError::Model)
+            }
+        })
+    }
+}
+
+pub(super) fn is_named(tool: &Arc<dyn Tool>, name: &str) -> bool {
+    names(tool.as_ref(), name)
+}
+
+fn names(tool: &dyn Tool, name: &str) -> bool {
+    let definition = tool.definition();
+    definition.name() == name || definition.id.as_str() == name
+}

@@ -1,0 +1,224 @@
+//! The strategy that offers the methods of the current object of a type.
+
+mod current_object;
+
+use std::any::Any;
+use std::sync::Arc;
+
+use self::current_object::{UnboundMethod, current_method_id, is_bound, is_current_method};
+use super::entity::{DiscoveredEntity, EntityBinding, EntityIdentity, method_tool_name};
+use super::reidentified::ReidentifiedTool;
+use super::strategy::{CallGate, Injection, InjectionStrategy};
+use super::view::{ConversationView, InjectionContext};
+use toolwit_core::{EntityMethods, NamedTool, Tool, ToolDefinition, ToolProvider};
+
+type Matches = dyn Fn(&dyn ToolProvider) -> bool + Send + Sync;
+type Accepts = dyn Fn(&dyn ToolProvider, &ConversationView<'_>) -> bool + Send + Sync;
+
+/// Offers the methods of a type as one set of tools that act on the current object: the one that a result returned last.
+///
+/// It is the alternative to [`EntityTools`](super::EntityTools), which adds tools for each object. Objects of a chained type
+/// do not get tools of their own. The tools are declared from the start and are locked until a result holds exactly one
+/// object of the type. Each such result replaces the current object; a result with several objects does not change it.
+/// Objects without methods are ignored.
+///
+/// The strategy holds no state: the current object is the one to which the conversation's tools are bound.
+#[derive(Clone, Default)]
+pub struct Chaining {
+    types: Vec<ChainedType>,
+    any_type: bool,
+}
+
+/// A type whose objects are chained.
+#[derive(Clone)]
+struct ChainedType {
+    prefix: String,
+    /// Whether an object is of the type.
+    matches: Arc<Matches>,
+    /// Whether an object of the type becomes the current object.
+    accepts: Arc<Accepts>,
+    methods: Vec<ToolDefinition>,
+}
+
+impl Chaining {
+    /// Creates a strategy without types.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a Rust type.
+    #[must_use]
+    pub fn with_type<T: Send + Sync + 'static>(self, methods: &EntityMethods<T>) -> Self {
+        self.with_type_where(methods, |_: &T, _| true)
+    }
+
+    /// Adds a Rust type of which only the objects that `accept` admits become the current object.
+    #[must_use]
+    pub fn with_type_where<T: Send + Sync + 'static>(
+        mut self,
+        methods: &EntityMethods<T>,
+        accept: impl Fn(&T, &ConversationView<'_>) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.types.push(ChainedType {
+            prefix: methods.prefix().to_owned(),
+            matches: Arc::new(|provider| object::<T>(provider).is_some()),
+            accepts: Arc::new(move |provider, view| object(provider).is_some_and(|object| accept(object, view))),
+            methods: methods.definitions(),
+        });
+        self
+    }
+
+    /// Adds the entities of a namespace and prefix, such as the instances of a plugin's resource, with these methods.
+    #[must_use]
+    pub fn with_namespace(
+        mut self,
+        namespace: impl Into<String>,
+        prefix: impl Into<String>,
+        methods: Vec<ToolDefinition>,
+    ) -> Self {
+        let (namespace, prefix) = (namespace.into(), prefix.into());
+        self.types.push(ChainedType {
+            prefix: prefix.clone(),
+            matches: Arc::new(move |provider| provider.namespace() == namespace && provider.prefix() == prefix),
+            accepts: Arc::new(|_, _| true),
+            methods,
+        });
+        self
+    }
+
+    /// Adds all types: the tools of the latest object replace those of earlier objects of other types.
+    #[must_use]
+    pub fn with_any_type(mut self) -> Self {
+        self.any_type = true;
+        self
+    }
+
+    /// Adds the types of another strategy.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.types.extend(other.types);
+        self.any_type |= other.any_type;
+        self
+    }
+
+    /// Returns whether there are no types.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.types.is_empty() && !self.any_type
+    }
+
+    /// Returns the tools that are declared from the start. The conversation must have them.
+    #[must_use]
+    pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let methods = self.types.iter().flat_map(|chained| {
+            let unbound =
+                |method: &ToolDefinition| Arc::new(UnboundMethod::new(method, &chained.prefix)) as Arc<dyn Tool>;
+            chained.methods.iter().map(unbound)
+        });
+        methods.collect()
+    }
+}
+
+impl InjectionStrategy for Chaining {
+    fn evaluate(&self, context: &InjectionContext<'_>) -> Injection {
+        let mut injection = Injection::none();
+        let providers = &context.call().result.providers;
+        let mut matched = Vec::new();
+        for chained in &self.types {
+            let mut objects = providers.iter().filter(|provider| (chained.matches)(provider.as_ref()));
+            let (Some(provider), None) = (objects.next(), objects.next()) else {
+                continue;
+            };
+            matched.push(provider);
+            if (chained.accepts)(provider.as_ref(), context) {
+                bind(&mut injection, provider.as_ref(), context);
+            }
+        }
+        if self.any_type {
+            let others = providers
+                .iter()
+                .filter(|provider| !matched.iter().any(|matched| Arc::ptr_eq(matched, provider)));
+            let mut others = others.filter(|provider| !provider.tools().is_empty());
+            if let (Some(provider), None) = (others.next(), others.next()) {
+                self.replace(&mut injection, provider.as_ref(), context);
+            }
+        }
+        injection
+    }
+
+    fn claims(&self, provider: &dyn ToolProvider) -> bool {
+        self.any_type || self.types.iter().any(|chained| (chained.matches)(provider))
+    }
+
+    fn gate(&self, tool: &NamedTool, _scene: &ConversationView<'_>) -> CallGate {
+        if !is_current_method(&tool.definition.id) {
+            CallGate::Ungated
+        } else if is_bound(&tool.tool) {
+            CallGate::Open
+        } else {
+            CallGate::Locked(UnboundMethod::guidance(tool.name.as_str()))
+        }
+    }
+}
+
+impl Chaining {
+    /// Makes an object of any type the current one, and removes the tools of current objects of other, undeclared types.
+    fn replace(&self, injection: &mut Injection, provider: &dyn ToolProvider, context: &InjectionContext<'_>) {
+        bind(injection, provider, context);
+        let stays = |tool: &&NamedTool| {
+            let id = &tool.definition.id;
+            let is_declared = self
+                .types
+                .iter()
+                .flat_map(|chained| &chained.methods)
+                .any(|method| current_method_id(&method.id) == *id);
+            is_declared || injection.add.iter().any(|added| added.definition().id == *id)
+        };
+        let bound = context
+            .tools()
+            .iter()
+            .filter(|tool| is_current_method(&tool.definition.id));
+        let removed: Vec<_> = bound
+            .filter(|tool| !stays(tool))
+            .map(|tool| tool.definition.id.clone())
+            .collect();
+        injection.remove.extend(removed);
+    }
+}
+
+/// Binds the tools of a type to an object.
+fn bind(injection: &mut Injection, provider: &dyn ToolProvider, context: &InjectionContext<'_>) {
+    let mut ids = Vec::new();
+    let mut was_bound = false;
+    for tool in provider.tools() {
+        let id = current_method_id(&tool.definition().id);
+        was_bound |= context.tools().by_id(&id).is_some_and(|named| is_bound(&named.tool));
+        let names = vec![method_tool_name(provider.prefix(), &id)];
+        ids.push(id.clone());
+        injection
+            .add
+            .push(Arc::new(ReidentifiedTool::new(id, tool).with_names(names)));
+    }
+    if ids.is_empty() {
+        return;
+    }
+    let key = |id| EntityIdentity::new(provider.namespace(), provider.prefix(), id);
+    injection.discovered.push(DiscoveredEntity {
+        key: provider.instance_id().map(key),
+        prefix: provider.prefix().to_owned(),
+        tools: ids,
+        depth: provider.depth(),
+        binding: if was_bound {
+            EntityBinding::Rebound
+        } else {
+            EntityBinding::New
+        },
+        shared: None,
+        namespace: provider.namespace().to_owned(),
+    });
+}
+
+fn object<T: Any>(provider: &dyn ToolProvider) -> Option<&T> {
+    provider.object()?.downcast_ref()
+}

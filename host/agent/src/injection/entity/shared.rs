@@ -1,0 +1,182 @@
+//! One set of tools for many entities of a type.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use async_trait::async_trait;
+use serde_json::{Map, Value, json};
+
+use super::method_name::method_tool_name;
+use toolwit_core::{
+    Arguments, Rebinding, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolProvider, ToolResult,
+};
+
+/// The most entities of one type in a result that each get their own tools. More of them share one set of tools.
+pub const ENTITIES_PER_RESULT_MAX: usize = 16;
+
+/// The entities of one type that share one set of tools, by id.
+///
+/// The conversation's [`Entities`](super::Entities) own the group; clones refer to the same group. Its tools look entities
+/// up in it when they are called, so a later result can add members without replacing the tools. A strategy never changes
+/// it: a [`SharedDiscovery`] names the members to add, and [`Entities::record`](super::Entities::record) adds them.
+#[derive(Clone, Default)]
+pub struct SharedEntities {
+    by_id: Arc<RwLock<HashMap<String, Arc<dyn ToolProvider>>>>,
+}
+
+impl SharedEntities {
+    fn add(&self, members: &[Arc<dyn ToolProvider>]) {
+        let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
+        for entity in members {
+            let Some(id) = entity.instance_id() else { continue };
+            match entity.rebinding() {
+                Rebinding::Keep => drop(by_id.entry(id).or_insert_with(|| entity.clone())),
+                Rebinding::Latest => drop(by_id.insert(id, entity.clone())),
+            }
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_id.read().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    fn get(&self, id: &str) -> Option<Arc<dyn ToolProvider>> {
+        let by_id = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
+        by_id.get(id).cloned()
+    }
+
+    /// Creates the tools that take an entity's id, from the methods of one member.
+    pub(in crate::injection) fn tools(&self, member: &dyn ToolProvider) -> Vec<Arc<dyn Tool>> {
+        let method = |tool: Arc<dyn Tool>| {
+            let shared = SharedMethod::new(self.clone(), member.prefix(), tool.definition());
+            Arc::new(shared) as Arc<dyn Tool>
+        };
+        member.tools().into_iter().map(method).collect()
+    }
+}
+
+impl fmt::Debug for SharedEntities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} entities", self.len())
+    }
+}
+
+impl PartialEq for SharedEntities {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.by_id, &other.by_id)
+    }
+}
+
+impl Eq for SharedEntities {}
+
+/// The members that a result adds to a group of entities.
+#[derive(Clone)]
+pub struct SharedDiscovery {
+    entities: SharedEntities,
+    members: Vec<Arc<dyn ToolProvider>>,
+}
+
+impl SharedDiscovery {
+    pub(in crate::injection) fn new(entities: SharedEntities, members: Vec<Arc<dyn ToolProvider>>) -> Self {
+        Self { entities, members }
+    }
+
+    /// Adds the members to the group and returns the group.
+    pub(super) fn add_members(&self) -> SharedEntities {
+        self.entities.add(&self.members);
+        self.entities.clone()
+    }
+}
+
+impl fmt::Debug for SharedDiscovery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} members for {:?}", self.members.len(), self.entities)
+    }
+}
+
+impl PartialEq for SharedDiscovery {
+    fn eq(&self, other: &Self) -> bool {
+        self.entities == other.entities
+            && self.members.len() == other.members.len()
+            && self.members.iter().zip(&other.members).all(|(a, b)| Arc::ptr_eq(a, b))
+    }
+}
+
+impl Eq for SharedDiscovery {}
+
+/// A method that takes the id of the entity on which it acts.
+struct SharedMethod {
+    definition: ToolDefinition,
+    entities: SharedEntities,
+    prefix: String,
+    parameter: String,
+    /// Id of the method, not bound to an entity.
+    method: ToolId,
+}
+
+impl SharedMethod {
+    fn new(entities: SharedEntities, prefix: &str, bound: &ToolDefinition) -> Self {
+        let method = bound.id.unbound();
+        let mut parameter = format!("{prefix}_id");
+        let mut schema = Value::clone(&bound.input_schema);
+        if let Some(fields) = schema.as_object_mut() {
+            let mut properties = match fields.remove("properties") {
+                Some(Value::Object(properties)) => properties,
+                _ => Map::new(),
+            };
+            while properties.contains_key(&parameter) {
+                parameter.insert_str(0, "the_");
+            }
+            let id = json!({"type": "string", "description": format!("The id of the `{prefix}`.")});
+            properties.shift_insert(0, parameter.clone(), id);
+            let mut required = vec![json!(parameter)];
+            if let Some(Value::Array(before)) = fields.remove("required") {
+                required.extend(before);
+            }
+            fields.insert("properties".to_owned(), properties.into());
+            fields.insert("required".to_owned(), required.into());
+        }
+        let mut definition = bound.clone();
+        definition.id = method.bound_to("any");
+        definition.names = vec![method_tool_name(prefix, &method)];
+        definition.input_schema = Arc::new(schema);
+        Self {
+            definition,
+            entities,
+            prefix: prefix.to_owned(),
+            parameter,
+            method,
+        }
+    }
+}
+
+#[async_trait]
+impl Tool for SharedMethod {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    async fn call(&self, mut arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+        let Some(Value::String(id)) = arguments.remove(&self.parameter) else {
+            let message = format!("/{}: must be the id of a `{}`", self.parameter, self.prefix);
+            return Err(ToolError::invalid_arguments(message));
+        };
+        let entity = self.entities.get(&id);
+        let tools = entity.map(|entity| entity.tools()).unwrap_or_default();
+        let bound = tools
+            .into_iter()
+            .find(|tool| tool.definition().id.unbound() == self.method);
+        match bound {
+            Some(tool) => tool.call(arguments, context).await,
+            None => {
+                let shown: String = id.chars().take(80).collect();
+                let message = format!(
+                    "/{}: there is no `{}` with the id `{shown}`",
+                    self.parameter, self.prefix
+                );
+                Err(ToolError::invalid_arguments(message))
+            }
+        }
+    }
+}

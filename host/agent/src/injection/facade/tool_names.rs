@@ -1,0 +1,25 @@
+//! Names of a facade's tools, written into its result.
+
+use serde_json::json;
+
+use toolwit_core::{AVAILABLE_TOOLS, ToolId, ToolResult, ToolSet};
+
+/// Writes the names of a facade's tools into its result. Call it after the tools were added to `tools`, which assigns the
+/// names.
+pub(crate) fn write_facade_tool_names(result: &mut ToolResult, listed: &[ToolId], tools: &ToolSet) {
+    if result.revealed_tools.is_none() {
+        return;
+    }
+    let named = listed.iter().filter_map(|id| tools.by_id(id));
+    let names: Vec<_> = named.map(|tool| &tool.name).collect();
+    result.rewrite_value(|value| {
+        let Some(list) = value.get_mut(AVAILABLE_TOOLS) else {
+            return false;
+        };
+        *list = json!(names);
+        if names.is_empty() && value.get("note").is_some() {
+            value["note"] = json!("none of its tools can be opened here");
+        }
+        true
+    });
+}

@@ -1,0 +1,244 @@
+//! Tools that can be called in some states and lead to other states.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use crate::injection::strategy::{CallGate, Injection, InjectionStrategy};
+use crate::injection::view::{CallLog, ConversationView, InjectionContext};
+use toolwit_core::{Error, ErrorKind, Phase};
+use toolwit_core::{NamedTool, Tool, ToolId};
+
+/// The requirements on a state of a [`StateMachine`], which is usually an enum or a name.
+pub trait MachineState: Clone + PartialEq + Debug + Send + Sync + 'static {}
+
+impl<S: Clone + PartialEq + Debug + Send + Sync + 'static> MachineState for S {}
+
+/// A state machine over tools: each state has its tools, and a successful call can lead to another state.
+///
+/// All tools are declared from the start. A call in the wrong state returns the current state and the tools that can be
+/// called in it, and nothing runs. The machine does not store its state: it is computed from the call log, so it is the same
+/// after a resume, in a replay and in a fork. Tools that are not in any state can be called in every state.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use toolwit_agent::injection::StateMachine;
+/// use toolwit_core::{NativeTool, NoArguments, Tool};
+///
+/// #[derive(Clone, Debug, PartialEq)]
+/// enum Order { Draft, Confirmed }
+///
+/// # fn tool(name: &str) -> Result<Arc<dyn Tool>, toolwit_core::Error> {
+/// #     Ok(Arc::new(NativeTool::typed(name, "", |_: NoArguments, _| async { Ok::<_, String>("done") })?))
+/// # }
+/// let order = StateMachine::builder()
+///     .initial(Order::Draft)
+///     .in_state(Order::Draft)
+///     .tool(tool("add_item")?)
+///     .tool(tool("confirm")?).transitions_to(Order::Confirmed)
+///     .in_state(Order::Confirmed)
+///     .tool(tool("ship")?)
+///     .global_tool(tool("status")?)
+///     .build()?;
+/// let resumed = order.clone().starting_in(Order::Confirmed);
+/// # Ok::<(), toolwit_core::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct StateMachine<S> {
+    initial: S,
+    tools: Vec<StateTool<S>>,
+    global: Vec<Arc<dyn Tool>>,
+}
+
+/// A tool in a state, and the state to which it leads.
+#[derive(Clone)]
+struct StateTool<S> {
+    state: S,
+    tool: Arc<dyn Tool>,
+    next: Option<S>,
+}
+
+impl<S: MachineState> StateMachine<S> {
+    /// Starts building a machine.
+    pub fn builder() -> StateMachineBuilder<S> {
+        StateMachineBuilder {
+            initial: None,
+            state: None,
+            tools: Vec::new(),
+            global: Vec::new(),
+            misplaced: None,
+        }
+    }
+
+    /// Returns the machine with another initial state.
+    #[must_use]
+    pub fn starting_in(mut self, state: S) -> Self {
+        self.initial = state;
+        self
+    }
+
+    /// Returns its tools, each once. The conversation must have them.
+    #[must_use]
+    pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+        for tool in self.tools.iter().map(|member| &member.tool).chain(&self.global) {
+            let is_listed = tools
+                .iter()
+                .any(|listed| listed.definition().id == tool.definition().id);
+            if !is_listed {
+                tools.push(tool.clone());
+            }
+        }
+        tools
+    }
+
+    /// Returns the state after these calls.
+    #[must_use]
+    pub fn state_after(&self, calls: &CallLog) -> S {
+        let mut state = self.initial.clone();
+        for call in calls.succeeded() {
+            let member = self.member(&state, &call.tool);
+            if let Some(next) = member.and_then(|member| member.next.clone()) {
+                state = next;
+            }
+        }
+        state
+    }
+
+    fn member(&self, state: &S, tool: &ToolId) -> Option<&StateTool<S>> {
+        let mut of_state = self.tools.iter().filter(|member| member.state == *state);
+        of_state.find(|member| member.tool.definition().id == *tool)
+    }
+
+    fn guidance_for(&self, tool: &NamedTool, state: &S, view: &ConversationView<'_>) -> String {
+        let id = &tool.definition.id;
+        let of_tool = self.tools.iter().filter(|member| member.tool.definition().id == *id);
+        let mut states: Vec<_> = of_tool.map(|member| quoted(&member.state)).collect();
+        states.dedup();
+        let of_state = self.tools.iter().filter(|member| member.state == *state);
+        let callable: Vec<_> = of_state
+            .filter_map(|member| {
+                let name = &view.tools().by_id(&member.tool.definition().id)?.name;
+                Some(match &member.next {
+                    Some(next) => format!("`{name}` (leads to {})", quoted(next)),
+                    None => format!("`{name}`"),
+                })
+            })
+            .collect();
+        let next = if callable.is_empty() {
+            "no tool can be called in this state".to_owned()
+        } else {
+            format!("tools that can be called now: {}", callable.join(", "))
+        };
+        format!(
+            "`{}` can be called in {}, and the state is {}; {next}",
+            tool.name,
+            states.join(" or "),
+            quoted(state)
+        )
+    }
+}
+
+impl<S: MachineState> InjectionStrategy for StateMachine<S> {
+    fn evaluate(&self, _context: &InjectionContext<'_>) -> Injection {
+        Injection::none()
+    }
+
+    fn gate(&self, tool: &NamedTool, view: &ConversationView<'_>) -> CallGate {
+        let id = &tool.definition.id;
+        let is_global = self.global.iter().any(|global| global.definition().id == *id);
+        if is_global || !self.tools.iter().any(|member| member.tool.definition().id == *id) {
+            return CallGate::Ungated;
+        }
+        let state = self.state_after(view.calls());
+        match self.member(&state, id) {
+            Some(_) => CallGate::Open,
+            None => CallGate::Locked(self.guidance_for(tool, &state, view)),
+        }
+    }
+}
+
+/// Builds a [`StateMachine`]: a state, then its tools, each optionally with the state to which it leads.
+#[must_use = "call `build` to create the machine"]
+pub struct StateMachineBuilder<S> {
+    initial: Option<S>,
+    /// The state to which `tool` adds.
+    state: Option<S>,
+    tools: Vec<StateTool<S>>,
+    global: Vec<Arc<dyn Tool>>,
+    /// A method that was called too early.
+    misplaced: Option<&'static str>,
+}
+
+impl<S: MachineState> StateMachineBuilder<S> {
+    /// Sets the initial state.
+    pub fn initial(mut self, state: S) -> Self {
+        self.initial = Some(state);
+        self
+    }
+
+    /// Selects a state: the tools that follow are added to it.
+    pub fn in_state(mut self, state: S) -> Self {
+        self.state = Some(state);
+        self
+    }
+
+    /// Adds a tool to the selected state. A tool can be in several states.
+    pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
+        match &self.state {
+            Some(state) => self.tools.push(StateTool {
+                state: state.clone(),
+                tool,
+                next: None,
+            }),
+            None => self.misplaced = Some("`tool` is called before `in_state`"),
+        }
+        self
+    }
+
+    /// Makes the tool that was added last lead to another state when its call succeeds.
+    pub fn transitions_to(mut self, state: S) -> Self {
+        match self.tools.last_mut() {
+            Some(member) => member.next = Some(state),
+            None => self.misplaced = Some("`transitions_to` is called before `tool`"),
+        }
+        self
+    }
+
+    /// Adds a tool that can be called in every state.
+    pub fn global_tool(mut self, tool: Arc<dyn Tool>) -> Self {
+        self.global.push(tool);
+        self
+    }
+
+    /// Creates the machine.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] if there is no initial state, if a tool is added before a state is selected, or if a
+    /// transition is set before a tool is added.
+    pub fn build(self) -> Result<StateMachine<S>, Error> {
+        let refused = |message: &str, hint: &str| {
+            Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint))
+        };
+        if let Some(message) = self.misplaced {
+            return refused(
+                message,
+                "call `in_state`, then `tool` for each of its tools, each optionally followed by `transitions_to`",
+            );
+        }
+        let Some(initial) = self.initial else {
+            return refused("the state machine has no initial state", "set one with `initial`");
+        };
+        Ok(StateMachine {
+            initial,
+            tools: self.tools,
+            global: self.global,
+        })
+    }
+}
+
+/// Formats a state in backticks, without the quotes of a string.
+fn quoted(state: &impl Debug) -> String {
+    let text = format!("{state:?}");
+    format!("`{}`", text.trim_matches('"'))
+}

@@ -1,0 +1,135 @@
+//! Conditions that unlock tools.
+
+use std::sync::Arc;
+
+use crate::injection::view::ConversationView;
+use toolwit_core::{Artifact, ToolName};
+
+type Predicate = dyn Fn(&ConversationView<'_>) -> bool + Send + Sync;
+
+/// A condition on a conversation that unlocks a tool.
+///
+/// Tools are identified by their names or ids. Only successful calls count.
+#[derive(Clone)]
+pub struct Unlock(Condition);
+
+#[derive(Clone)]
+enum Condition {
+    Called(String),
+    Artifact(String),
+    Blackboard(String),
+    When { guidance: String, holds: Arc<Predicate> },
+    All(Vec<Condition>),
+    Any(Vec<Condition>),
+}
+
+impl Unlock {
+    /// Holds once the tool has been called.
+    #[must_use]
+    pub fn by(tool: impl Into<String>) -> Self {
+        Self(Condition::Called(tool.into()))
+    }
+
+    /// Holds once each of the tools has been called.
+    #[must_use]
+    pub fn by_all<T: Into<String>>(tools: impl IntoIterator<Item = T>) -> Self {
+        Self(Condition::All(called(tools)))
+    }
+
+    /// Holds once any of the tools has been called.
+    #[must_use]
+    pub fn by_any<T: Into<String>>(tools: impl IntoIterator<Item = T>) -> Self {
+        Self(Condition::Any(called(tools)))
+    }
+
+    /// Holds once a call of this conversation has returned an artifact of the type, given by its full or its short name.
+    #[must_use]
+    pub fn by_artifact(kind: impl Into<String>) -> Self {
+        Self(Condition::Artifact(kind.into()))
+    }
+
+    /// Holds while the blackboard has an object of the type, given by its full or its short name, from any source.
+    #[must_use]
+    pub fn by_blackboard(kind: impl Into<String>) -> Self {
+        Self(Condition::Blackboard(kind.into()))
+    }
+
+    /// Holds while a predicate on the conversation holds. `guidance` is the text for the model while it does not. The
+    /// predicate should depend on the view only, so that the same conversation always unlocks the same tools.
+    #[must_use]
+    pub fn when(
+        guidance: impl Into<String>,
+        holds: impl Fn(&ConversationView<'_>) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        Self(Condition::When {
+            guidance: guidance.into(),
+            holds: Arc::new(holds),
+        })
+    }
+
+    /// Holds when both conditions hold.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self(Condition::All(vec![self.0, other.0]))
+    }
+
+    /// Holds when either condition holds.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self(Condition::Any(vec![self.0, other.0]))
+    }
+
+    /// Returns guidance for the model on how to satisfy the condition, or `None` if it holds.
+    #[must_use]
+    pub fn missing(&self, view: &ConversationView<'_>) -> Option<String> {
+        self.0.missing(view)
+    }
+}
+
+fn called<T: Into<String>>(tools: impl IntoIterator<Item = T>) -> Vec<Condition> {
+    tools.into_iter().map(|tool| Condition::Called(tool.into())).collect()
+}
+
+impl Condition {
+    fn missing(&self, view: &ConversationView<'_>) -> Option<String> {
+        match self {
+            Self::All(parts) => {
+                let missing: Vec<_> = parts.iter().filter_map(|part| part.missing(view)).collect();
+                (!missing.is_empty()).then(|| missing.join(", and "))
+            }
+            Self::Any(parts) => {
+                let missing: Option<Vec<_>> = parts.iter().map(|part| part.missing(view)).collect();
+                missing.map(|missing| missing.join(", or "))
+            }
+            _ if self.holds(view) => None,
+            Self::Called(tool) => Some(format!("call `{}` first", name_of(tool, view))),
+            Self::Artifact(kind) => Some(format!("a tool must return a `{kind}` first")),
+            Self::Blackboard(kind) => Some(format!("there must be a `{kind}` on the blackboard first")),
+            Self::When { guidance, .. } => Some(guidance.clone()),
+        }
+    }
+
+    fn holds(&self, view: &ConversationView<'_>) -> bool {
+        match self {
+            Self::All(parts) => parts.iter().all(|part| part.holds(view)),
+            Self::Any(parts) => parts.iter().any(|part| part.holds(view)),
+            Self::Called(tool) => {
+                let is_tool = |name: &ToolName, id: &str| name.as_str() == tool || id == tool;
+                let mut succeeded = view.calls().succeeded();
+                succeeded.any(|call| is_tool(&call.name, call.tool.as_str()))
+            }
+            Self::Artifact(kind) => {
+                let mut kinds = view.calls().succeeded().flat_map(|call| &call.artifacts);
+                kinds.any(|of| Artifact::new(of, serde_json::Value::Null).is_a(kind))
+            }
+            Self::Blackboard(kind) => view.context().blackboard().is_ok_and(|board| board.count(kind) > 0),
+            Self::When { holds, .. } => holds(view),
+        }
+    }
+}
+
+/// Returns the declared name of a tool that is given by its name or id.
+fn name_of<'t>(tool: &'t str, view: &ConversationView<'t>) -> &'t str {
+    let named = view.tools().iter().find(|named| named.definition.id.as_str() == tool);
+    named.map_or(tool, |named| named.name.as_str())
+}

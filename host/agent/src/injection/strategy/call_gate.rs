@@ -1,0 +1,42 @@
+//! Whether a tool may be called at the moment.
+
+/// A strategy's decision about the call of a tool at one moment.
+///
+/// Declaring a tool and permitting its call are separate: a locked tool stays declared, and a call of it returns guidance
+/// on what the model must do first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CallGate {
+    /// The strategy does not control this tool.
+    #[default]
+    Ungated,
+    /// The strategy controls the tool and permits the call. The call waits for earlier calls, which may close the gate.
+    Open,
+    /// The tool may not be called yet. Nothing runs; the model receives this guidance as the result.
+    Locked(String),
+}
+
+impl CallGate {
+    /// Combines the decisions of two strategies: locked if either locks, ungated if neither controls the tool.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Locked(guidance), _) | (_, Self::Locked(guidance)) => Self::Locked(guidance),
+            (Self::Open, _) | (_, Self::Open) => Self::Open,
+            (Self::Ungated, Self::Ungated) => Self::Ungated,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_lock_suffices_and_the_first_guidance_wins() {
+        let locked = |why: &str| CallGate::Locked(why.to_owned());
+        assert_eq!(CallGate::Ungated.and(CallGate::Open), CallGate::Open);
+        assert_eq!(CallGate::Open.and(locked("a")).and(locked("b")), locked("a"));
+        assert_eq!(CallGate::Ungated.and(CallGate::Ungated), CallGate::Ungated);
+    }
+}

@@ -1,0 +1,144 @@
+//! The changes that a strategy requests.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::injection::entity::DiscoveredEntity;
+use toolwit_core::{Tool, ToolId};
+
+/// Tools to add and to remove, and the entities found in a result.
+///
+/// Removals are applied before additions: a tool that is in both lists is present afterwards.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct Injection {
+    /// Tools to add. A tool whose id is already present replaces the old implementation under the same name.
+    pub add: Vec<Arc<dyn Tool>>,
+    /// Tools to remove.
+    pub remove: Vec<ToolId>,
+    /// Entities that the result holds.
+    pub discovered: Vec<DiscoveredEntity>,
+    /// Objects in the result that cannot become tools.
+    pub rejected: Vec<RejectedProvider>,
+    /// Tools that the result lists under [`AVAILABLE_TOOLS`](toolwit_core::AVAILABLE_TOOLS), new or not, in order. Hidden
+    /// tools among them are declared again. The loop writes their names into the list.
+    pub listed: Vec<ToolId>,
+    /// Tools to stop declaring. They can still be called. Only [`begin_turn`](super::InjectionStrategy::begin_turn) may set
+    /// this.
+    pub fold: Vec<ToolId>,
+    /// Tools that the strategy refused to add.
+    pub withheld: Vec<WithheldTool>,
+}
+
+impl Injection {
+    /// Creates an injection without changes.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Creates an injection that adds tools.
+    #[must_use]
+    pub fn add(tools: Vec<Arc<dyn Tool>>) -> Self {
+        Self {
+            add: tools,
+            ..Self::default()
+        }
+    }
+
+    /// Creates an injection that removes tools.
+    #[must_use]
+    pub fn remove(tools: Vec<ToolId>) -> Self {
+        Self {
+            remove: tools,
+            ..Self::default()
+        }
+    }
+
+    /// Creates an injection that replaces one tool by others.
+    #[must_use]
+    pub fn replace(tool: ToolId, by: Vec<Arc<dyn Tool>>) -> Self {
+        Self {
+            add: by,
+            remove: vec![tool],
+            ..Self::default()
+        }
+    }
+
+    /// Appends the changes of another strategy.
+    pub fn merge(&mut self, other: Self) {
+        self.add.extend(other.add);
+        self.remove.extend(other.remove);
+        self.discovered.extend(other.discovered);
+        self.rejected.extend(other.rejected);
+        self.listed.extend(other.listed);
+        self.fold.extend(other.fold);
+        self.withheld.extend(other.withheld);
+    }
+
+    /// Returns whether there are no changes and no findings.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.add.is_empty()
+            && self.remove.is_empty()
+            && self.discovered.is_empty()
+            && self.rejected.is_empty()
+            && self.listed.is_empty()
+            && self.fold.is_empty()
+            && self.withheld.is_empty()
+    }
+}
+
+impl fmt::Debug for Injection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let added: Vec<_> = self.add.iter().map(|tool| &tool.definition().id).collect();
+        f.debug_struct("Injection")
+            .field("add", &added)
+            .field("remove", &self.remove)
+            .field("discovered", &self.discovered)
+            .field("rejected", &self.rejected)
+            .finish()
+    }
+}
+
+/// An object in a result that cannot become tools. The result's value is returned unchanged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RejectedProvider {
+    /// Type name of the object, as used in tool names.
+    pub prefix: String,
+    /// Reason for the rejection.
+    pub reason: String,
+}
+
+impl RejectedProvider {
+    /// Describes a rejected object.
+    #[must_use]
+    pub fn new(prefix: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self {
+            prefix: prefix.into(),
+            reason: reason.into(),
+        }
+    }
+}
+
+/// A tool that a strategy refused to add.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WithheldTool {
+    /// Name of the tool.
+    pub name: String,
+    /// Reason for withholding it.
+    pub reason: String,
+}
+
+impl WithheldTool {
+    /// Describes a withheld tool.
+    #[must_use]
+    pub fn new(name: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            reason: reason.into(),
+        }
+    }
+}

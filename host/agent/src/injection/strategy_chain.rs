@@ -1,0 +1,162 @@
+//! Several strategies combined into one.
+
+use std::sync::Arc;
+
+use super::facade::Unfolding;
+use super::strategy::{CallGate, Injection, InjectionStrategy};
+use super::view::{CompletedCall, ConversationView, InjectionContext, TurnContext};
+use toolwit_core::{NamedTool, Tool, ToolId, ToolProvider};
+
+/// Several strategies, evaluated in order on the same view. Their changes are merged.
+///
+/// ```
+/// use toolwit_agent::injection::{StrategyChain, EntityTools, Injection, InjectionContext};
+///
+/// let strategies = StrategyChain::new()
+///     .then(EntityTools)
+///     .then(|_: &InjectionContext<'_>| Injection::none());
+/// assert_eq!(strategies.len(), 2);
+/// ```
+#[derive(Clone, Default)]
+pub struct StrategyChain {
+    strategies: Vec<Arc<dyn InjectionStrategy>>,
+}
+
+impl StrategyChain {
+    /// Creates an empty chain, which changes nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Creates a chain that starts with [`Unfolding`], as a base for further strategies.
+    #[must_use]
+    pub fn with_unfolding() -> Self {
+        Self::new().then(Unfolding::new())
+    }
+
+    /// Appends a strategy.
+    #[must_use]
+    pub fn then(mut self, strategy: impl InjectionStrategy + 'static) -> Self {
+        self.strategies.push(Arc::new(strategy));
+        self
+    }
+
+    /// Returns the number of strategies.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.strategies.len()
+    }
+
+    /// Returns whether there are no strategies.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.strategies.is_empty()
+    }
+}
+
+impl StrategyChain {
+    /// Returns a copy of the call without its claimed objects, for the strategies that claim none of them. Returns `None` if
+    /// no object is claimed.
+    fn unclaimed(&self, call: &CompletedCall) -> Option<CompletedCall> {
+        let is_unclaimed = |provider: &Arc<dyn ToolProvider>| !self.claims(provider.as_ref());
+        if call.result.providers.iter().all(is_unclaimed) {
+            return None;
+        }
+        let mut call = call.clone();
+        call.result.providers.retain(is_unclaimed);
+        Some(call)
+    }
+}
+
+impl InjectionStrategy for StrategyChain {
+    fn evaluate(&self, context: &InjectionContext<'_>) -> Injection {
+        let mut merged = Injection::none();
+        let unclaimed = self.unclaimed(context.call());
+        for strategy in &self.strategies {
+            let claims = |provider: &Arc<dyn ToolProvider>| strategy.claims(provider.as_ref());
+            let injection = match &unclaimed {
+                Some(call) if !context.call().result.providers.iter().any(claims) => {
+                    strategy.evaluate(&InjectionContext::after(call, context.view()))
+                }
+                _ => strategy.evaluate(context),
+            };
+            merged.merge(injection);
+        }
+        merged
+    }
+
+    fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {
+        self.strategies.iter().find_map(|strategy| strategy.restore(tool))
+    }
+
+    fn claims(&self, provider: &dyn ToolProvider) -> bool {
+        self.strategies.iter().any(|strategy| strategy.claims(provider))
+    }
+
+    fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
+        let mut merged = Injection::none();
+        for strategy in &self.strategies {
+            merged.merge(strategy.begin_turn(turn));
+        }
+        merged
+    }
+
+    fn gate(&self, tool: &NamedTool, view: &ConversationView<'_>) -> CallGate {
+        let gates = self.strategies.iter().map(|strategy| strategy.gate(tool, view));
+        gates.fold(CallGate::Ungated, CallGate::and)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::injection::{CompletedCall, Entities, NoInjection};
+    use toolwit_core::{Arguments, NativeTool, ToolName, ToolResult, ToolSet};
+
+    fn tool(name: &str) -> Arc<dyn Tool> {
+        let tool = NativeTool::new(name, "", json!({"type": "object"}), |_, _| async {
+            Ok(ToolResult::text(""))
+        });
+        Arc::new(tool.unwrap())
+    }
+
+    fn evaluate(strategy: &dyn InjectionStrategy) -> Injection {
+        let call = CompletedCall::new(
+            "1",
+            ToolName::parse("x").unwrap(),
+            Arguments::new(),
+            tool("x"),
+            ToolResult::text(""),
+        );
+        let (tools, entities) = (ToolSet::new(), Entities::default());
+        strategy.evaluate(&InjectionContext::new(&[], &tools, &entities, &call, 1))
+    }
+
+    // accept: 21, accept: 24
+    #[test]
+    fn strategies_are_evaluated_in_order_and_merged() {
+        let chain = StrategyChain::new()
+            .then(NoInjection)
+            .then(|_: &InjectionContext<'_>| Injection::replace(ToolId::native("old"), vec![tool("first")]))
+            .then(|context: &InjectionContext<'_>| {
+                assert!(context.tools().is_empty(), "each strategy sees the same view");
+                Injection::add(vec![tool("second")])
+            })
+            .then(|_: &InjectionContext<'_>| Injection::remove(vec![ToolId::native("older")]));
+        let merged = evaluate(&chain);
+        let added: Vec<_> = merged.add.iter().map(|tool| tool.definition().name()).collect();
+        assert_eq!(added, ["first", "second"]);
+        assert_eq!(merged.remove, [ToolId::native("old"), ToolId::native("older")]);
+    }
+
+    // accept: 24
+    #[test]
+    fn no_injection_changes_nothing() {
+        assert!(evaluate(&NoInjection).is_none());
+        assert!(evaluate(&StrategyChain::new()).is_none());
+    }
+}

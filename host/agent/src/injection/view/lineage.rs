@@ -1,0 +1,49 @@
+//! The origin of injected tools.
+
+use std::collections::HashMap;
+
+use toolwit_core::ToolId;
+
+/// Maps each injected tool to its parent: the tool whose result injected it.
+#[derive(Clone, Debug, Default)]
+pub struct Lineage {
+    parents: HashMap<ToolId, ToolId>,
+}
+
+impl Lineage {
+    /// Records the parent of a tool. The first recorded parent is final.
+    pub fn record(&mut self, tool: ToolId, parent: ToolId) {
+        if tool != parent {
+            self.parents.entry(tool).or_insert(parent);
+        }
+    }
+
+    /// Returns the tool whose result injected this one, or `None` for an initial tool.
+    #[must_use]
+    pub fn parent(&self, tool: &ToolId) -> Option<&ToolId> {
+        self.parents.get(tool)
+    }
+
+    /// Returns the chain of parents of a tool, nearest first.
+    pub fn ancestors<'a>(&'a self, tool: &ToolId) -> impl Iterator<Item = &'a ToolId> + use<'a> {
+        // `take` ends the iteration if the recorded parents form a cycle.
+        std::iter::successors(self.parent(tool), |tool| self.parent(tool)).take(self.parents.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ancestors_are_ordered_nearest_first_and_end_in_a_cycle() {
+        let id = ToolId::native;
+        let mut lineage = Lineage::default();
+        lineage.record(id("b"), id("a"));
+        lineage.record(id("c"), id("b"));
+        lineage.record(id("b"), id("x"));
+        assert_eq!(lineage.ancestors(&id("c")).collect::<Vec<_>>(), [&id("b"), &id("a")]);
+        lineage.record(id("a"), id("c"));
+        assert_eq!(lineage.ancestors(&id("c")).count(), 3, "a cycle ends too");
+    }
+}

@@ -1,0 +1,49 @@
+//! The conversation at the start of a turn.
+
+use std::ops::Deref;
+
+use super::conversation::ConversationView;
+use toolwit_core::{Message, Role, ToolSet};
+
+/// The conversation at the start of a turn: a [`ConversationView`] whose last message is the user's.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct TurnContext<'a> {
+    view: ConversationView<'a>,
+}
+
+impl<'a> TurnContext<'a> {
+    /// Creates the context of a turn that starts with the last message of `history`.
+    #[must_use]
+    pub fn new(history: &'a [Message], tools: &'a ToolSet) -> Self {
+        Self::at(ConversationView::new(history, tools))
+    }
+
+    /// Creates the context of a turn that starts at this view.
+    #[must_use]
+    pub fn at(view: ConversationView<'a>) -> Self {
+        Self { view }
+    }
+
+    /// Returns the view of the conversation.
+    #[must_use]
+    pub fn view(&self) -> ConversationView<'a> {
+        self.view
+    }
+
+    /// Returns the texts of the user's messages, latest first.
+    pub fn user_messages(&self) -> impl Iterator<Item = &'a str> {
+        let history = self.view.history().iter().rev();
+        history
+            .filter(|message| matches!(message.role, Role::User { .. }))
+            .map(Message::content)
+    }
+}
+
+impl<'a> Deref for TurnContext<'a> {
+    type Target = ConversationView<'a>;
+
+    fn deref(&self) -> &ConversationView<'a> {
+        &self.view
+    }
+}

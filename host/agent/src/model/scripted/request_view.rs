@@ -1,0 +1,121 @@
+//! The part of a request that expectations and references read.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::model::{ChatRequest, DeclaredTool};
+use toolwit_core::{Message, Role};
+
+/// The longest text excerpt in an error message, in characters.
+const EXCERPT_CHARS_MAX: usize = 200;
+
+/// The most names that an error message lists.
+const NAMES_MAX: usize = 20;
+
+/// The least similarity (Jaro–Winkler) at which a name is suggested for another.
+const LIKENESS_MIN: f64 = 0.7;
+
+/// A request as a script sees it.
+#[derive(Clone, Copy)]
+pub(super) struct RequestView<'a> {
+    messages: &'a [Message],
+    tools: &'a [DeclaredTool],
+}
+
+/// A tool result in the history.
+#[derive(Clone, Copy)]
+pub(super) struct ToolResultView<'a> {
+    pub(super) tool: &'a str,
+    pub(super) text: &'a str,
+    pub(super) is_error: bool,
+}
+
+impl<'a> RequestView<'a> {
+    pub(super) fn new(request: ChatRequest<'a>) -> Self {
+        Self {
+            messages: request.messages,
+            tools: request.tools,
+        }
+    }
+
+    pub(super) fn declares(&self, name: &str) -> bool {
+        self.tools.iter().any(|tool| tool.name.as_str() == name)
+    }
+
+    /// Lists the declared tools, and the one whose name is most similar to `name`.
+    pub(super) fn describe_tools(&self, name: &str) -> String {
+        let names: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
+        if names.is_empty() {
+            return "no tool is declared".to_owned();
+        }
+        let mut text = format!("declared are {}", quoted(&names));
+        let likeness = |other: &&str| strsim::jaro_winkler(name, other);
+        let nearest = names.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+        if let Some(nearest) = nearest.filter(|nearest| likeness(nearest) >= LIKENESS_MIN) {
+            let _ = write!(text, "; the nearest is `{nearest}`");
+        }
+        text
+    }
+
+    /// Returns the user's latest message.
+    pub(super) fn prompt(&self) -> Option<&'a str> {
+        self.messages.iter().rev().find_map(|message| match &message.role {
+            Role::User { content } => Some(content.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Returns the latest result, of any tool or of the named one.
+    pub(super) fn last_result(&self, tool: Option<&str>) -> Option<ToolResultView<'a>> {
+        let mut results = self.messages.iter().rev().filter_map(tool_result);
+        results.find(|result| tool.is_none_or(|tool| result.tool == tool))
+    }
+
+    /// Returns the results since the model's previous response, in call order.
+    pub(super) fn latest_results(&self) -> Vec<ToolResultView<'a>> {
+        let is_response = |message: &Message| matches!(message.role, Role::Assistant { .. });
+        let start = self.messages.iter().rposition(is_response).map_or(0, |at| at + 1);
+        self.messages[start..].iter().filter_map(tool_result).collect()
+    }
+}
+
+impl ToolResultView<'_> {
+    /// Returns the result as a value. Text that is not JSON becomes a string.
+    pub(super) fn value(&self) -> Value {
+        serde_json::from_str(self.text).unwrap_or_else(|_| Value::String(self.text.to_owned()))
+    }
+}
+
+/// Truncates a text for an error message.
+pub(super) fn excerpt(text: &str) -> String {
+    match text.char_indices().nth(EXCERPT_CHARS_MAX) {
+        Some((end, _)) => format!("`{}…`", &text[..end]),
+        None => format!("`{text}`"),
+    }
+}
+
+/// Lists names for an error message.
+pub(super) fn quoted(names: &[&str]) -> String {
+    let listed: Vec<String> = names.iter().take(NAMES_MAX).map(|name| format!("`{name}`")).collect();
+    match names.len().saturating_sub(NAMES_MAX) {
+        0 => listed.join(", "),
+        more => format!("{} and {more} more", listed.join(", ")),
+    }
+}
+
+fn tool_result(message: &Message) -> Option<ToolResultView<'_>> {
+    match &message.role {
+        Role::Tool {
+            name,
+            content,
+            is_error,
+            ..
+        } => Some(ToolResultView {
+            tool: name,
+            text: content,
+            is_error: *is_error,
+        }),
+        _ => None,
+    }
+}

@@ -1,0 +1,270 @@
+//! The scripted model.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use super::protocol;
+use super::request_view::{RequestView, excerpt};
+use super::scripted_turn::{CallArguments, ScriptedCall, ScriptedTurn, TurnAction};
+use super::template;
+use crate::model::{ChatModel, ChatRequest, ChatResponse, DeclaredTool, ModelError, TokenUsage};
+use toolwit_core::{Message, ToolCall, ToolName};
+
+/// Number of bytes that count as one token.
+const TOKEN_BYTES: usize = 4;
+
+/// A model that plays its turns in order and checks the request against the expectation of each.
+///
+/// It refuses a history that a provider would refuse, such as a call without its result, and an inference after its last
+/// turn. [`ChatModel::finish`] fails if turns were not played. A turn that fails its checks remains the next turn.
+///
+/// Unless a turn sets its token usage, the usage is estimated at four bytes per token, rounded up. Input counts the text,
+/// calls and call ids of all messages and the names, descriptions and schemas of all tools. Output counts text and calls.
+/// No input counts as cached.
+///
+/// ```
+/// use serde_json::json;
+/// use toolwit_agent::model::ScriptedModel;
+///
+/// let model = ScriptedModel::new()
+///     .call("search_customer", json!({ "name": "John Smith" }))
+///     .call("average_spend", json!({ "customer_id": "{{result.id}}" }))
+///     .answer("John Smith spends {{result.amount}} a month.");
+/// assert_eq!(model.turns_left(), 3);
+/// ```
+#[derive(Debug)]
+pub struct ScriptedModel {
+    pub(super) name: String,
+    pub(super) prompt: Option<String>,
+    pub(super) turns: Vec<ScriptedTurn>,
+    progress: Mutex<Progress>,
+}
+
+/// A request that a scripted model received.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RecordedRequest {
+    /// History of the request.
+    pub messages: Vec<Message>,
+    /// Names of the declared tools.
+    pub tools: Vec<ToolName>,
+}
+
+#[derive(Debug, Default)]
+struct Progress {
+    turns: usize,
+    calls: u64,
+    requests: Vec<RecordedRequest>,
+}
+
+/// The outcome of a turn.
+enum TurnOutcome {
+    Responded(ChatResponse),
+    Failed(ModelError),
+    Silent,
+}
+
+impl Default for ScriptedModel {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ScriptedModel {
+    /// Creates a script without turns.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            name: "scripted".to_owned(),
+            prompt: None,
+            turns: Vec::new(),
+            progress: Mutex::default(),
+        }
+    }
+
+    /// Sets the name of the script, which error messages and [`ChatModel::name`] use.
+    #[must_use]
+    pub fn with_name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Sets the user's prompt with which the script is played.
+    #[must_use]
+    pub fn with_prompt(mut self, prompt: impl Into<String>) -> Self {
+        self.prompt = Some(prompt.into());
+        self
+    }
+
+    /// Adds a turn.
+    #[must_use]
+    pub fn turn(mut self, turn: ScriptedTurn) -> Self {
+        self.turns.push(turn);
+        self
+    }
+
+    /// Adds a turn that calls one tool.
+    #[must_use]
+    pub fn call(self, tool: impl Into<String>, arguments: Value) -> Self {
+        self.turn(ScriptedTurn::call(tool, arguments))
+    }
+
+    /// Adds a turn that answers without calling a tool.
+    #[must_use]
+    pub fn answer(self, text: impl Into<String>) -> Self {
+        self.turn(ScriptedTurn::answer(text))
+    }
+
+    /// Returns the user's prompt with which the script is played.
+    #[must_use]
+    pub fn prompt(&self) -> Option<&str> {
+        self.prompt.as_deref()
+    }
+
+    /// Returns the number of turns that have not been played.
+    #[must_use]
+    pub fn turns_left(&self) -> usize {
+        self.turns.len().saturating_sub(self.progress().turns)
+    }
+
+    /// Returns the requests that the model has received, including those that it refused.
+    #[must_use]
+    pub fn requests(&self) -> Vec<RecordedRequest> {
+        self.progress().requests.clone()
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn play(&self, request: ChatRequest<'_>) -> Result<TurnOutcome, ModelError> {
+        let mut progress = self.progress();
+        progress.requests.push(RecordedRequest {
+            messages: request.messages.to_vec(),
+            tools: request.tools.iter().map(|tool| tool.name.clone()).collect(),
+        });
+        let number = progress.turns + 1;
+        let Some(turn) = self.turns.get(progress.turns) else {
+            let last = excerpt(request.messages.last().map_or("", Message::content));
+            return Err(self.mismatch(format!(
+                "all {} turns were played, but there is another request, after {last}",
+                self.turns.len()
+            )));
+        };
+        let failed = |why: String| self.mismatch(format!("turn {number} of {}: {why}", self.turns.len()));
+        if let Some(flaw) = turn.flaw().or_else(|| protocol::flaw(request)) {
+            return Err(failed(flaw));
+        }
+        let view = RequestView::new(request);
+        let failures = turn
+            .expectation
+            .as_ref()
+            .map(|expected| expected.failures(&view))
+            .unwrap_or_default();
+        if !failures.is_empty() {
+            return Err(failed(failures.join("; ")));
+        }
+        let outcome = match &turn.act {
+            TurnAction::Respond { text, calls } => {
+                let response = respond(turn, text, calls, &view, progress.calls).map_err(failed)?;
+                progress.calls += response.tool_calls.len() as u64;
+                TurnOutcome::Responded(with_usage(response, turn.usage, request))
+            }
+            TurnAction::Fail(error) => TurnOutcome::Failed(error.clone()),
+            TurnAction::Silence => TurnOutcome::Silent,
+        };
+        progress.turns += 1;
+        Ok(outcome)
+    }
+
+    fn mismatch(&self, why: String) -> ModelError {
+        ModelError::Script {
+            message: format!("the script `{}` does not match: {why}", self.name),
+        }
+    }
+}
+
+#[async_trait]
+impl ChatModel for ScriptedModel {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
+        if request.cancel.is_cancelled() {
+            return Err(ModelError::Cancelled);
+        }
+        match self.play(request)? {
+            TurnOutcome::Responded(response) => Ok(response),
+            TurnOutcome::Failed(error) => Err(error),
+            TurnOutcome::Silent => {
+                request.cancel.cancelled().await;
+                Err(ModelError::Cancelled)
+            }
+        }
+    }
+
+    fn finish(&self) -> Result<(), ModelError> {
+        match self.turns_left() {
+            0 => Ok(()),
+            left => {
+                let (played, all) = (self.turns.len() - left, self.turns.len());
+                Err(self.mismatch(format!("it ended after {played} of {all} turns")))
+            }
+        }
+    }
+}
+
+fn respond(
+    turn: &ScriptedTurn,
+    text: &str,
+    calls: &[ScriptedCall],
+    request: &RequestView<'_>,
+    made: u64,
+) -> Result<ChatResponse, String> {
+    let mut tool_calls = Vec::with_capacity(calls.len());
+    for (number, call) in (made + 1..).zip(calls) {
+        tool_calls.push(ToolCall {
+            id: call.id.clone().unwrap_or_else(|| format!("call_{number}")),
+            name: template::fill_text(&call.tool, request)?,
+            arguments: match &call.arguments {
+                CallArguments::Json(value) => template::fill_value(value, request)?.to_string(),
+                CallArguments::Verbatim(text) => text.clone(),
+            },
+        });
+    }
+    let mut response = ChatResponse::new(template::fill_text(text, request)?, tool_calls);
+    if let Some(finish) = &turn.finish {
+        response.finish = finish.clone();
+    }
+    Ok(response)
+}
+
+fn with_usage(mut response: ChatResponse, usage: Option<TokenUsage>, request: ChatRequest<'_>) -> ChatResponse {
+    response.usage = usage.unwrap_or_else(|| {
+        let input = request.messages.iter().map(message_bytes).sum::<usize>();
+        let tools = request.tools.iter().map(tool_bytes).sum::<usize>();
+        let output = response.content.len() + response.tool_calls.iter().map(call_bytes).sum::<usize>();
+        TokenUsage::new(tokens(input + tools), 0, tokens(output))
+    });
+    response
+}
+
+fn tokens(bytes: usize) -> u64 {
+    bytes.div_ceil(TOKEN_BYTES) as u64
+}
+
+fn message_bytes(message: &Message) -> usize {
+    message.content().len() + message.tool_calls().iter().map(call_bytes).sum::<usize>()
+}
+
+fn call_bytes(call: &ToolCall) -> usize {
+    call.id.len() + call.name.len() + call.arguments.len()
+}
+
+fn tool_bytes(tool: &DeclaredTool) -> usize {
+    let schema = tool.definition.input_schema.to_string();
+    tool.name.as_str().len() + tool.definition.description.len() + schema.len()
+}

@@ -1,0 +1,207 @@
+//! A turn of a script.
+
+use serde_json::Value;
+
+use super::expectation::Expectation;
+use super::template;
+use crate::model::{FinishReason, ModelError, TokenUsage};
+
+/// The behaviour of a scripted model in one inference: it calls tools, answers, fails or never responds.
+///
+/// Text, tool names and the strings inside arguments can refer to values of the request, so that a run proves that data
+/// flows between calls: `{{result}}` is the latest tool result, `{{result.customer.id}}` a value inside it,
+/// `{{results.0.id}}` is the first result since the model's previous response, `{{search_customer.id}}` is the latest result of
+/// that tool and `{{prompt}}` the user's latest message. For keys that contain a dot, use a JSON pointer: `{{result/a.b/0}}`.
+/// An argument that consists of one reference takes the value with its type. `\{{` is a literal `{{`.
+///
+/// ```
+/// use serde_json::json;
+/// use toolwit_agent::model::{Expectation, TextMatch, ScriptedTurn};
+///
+/// let turn = ScriptedTurn::call("average_spend", json!({ "customer_id": "{{search_customer.id}}" }))
+///     .with_text("One moment.")
+///     .with_expectation(Expectation::new().last_result(TextMatch::new().json("/id", "c-123")));
+/// # let _ = turn;
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScriptedTurn {
+    pub(super) act: TurnAction,
+    pub(super) expectation: Option<Expectation>,
+    pub(super) finish: Option<FinishReason>,
+    pub(super) usage: Option<TokenUsage>,
+}
+
+/// The action of a turn.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum TurnAction {
+    /// The model responds with text and calls.
+    Respond { text: String, calls: Vec<ScriptedCall> },
+    /// The model fails.
+    Fail(ModelError),
+    /// The model never responds. Only cancellation ends the turn.
+    Silence,
+}
+
+/// A call of a scripted turn.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ScriptedCall {
+    pub(super) tool: String,
+    pub(super) arguments: CallArguments,
+    pub(super) id: Option<String>,
+}
+
+/// The arguments of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum CallArguments {
+    /// JSON whose strings can contain references.
+    Json(Value),
+    /// Text that is sent unchanged, valid or not.
+    Verbatim(String),
+}
+
+impl ScriptedTurn {
+    /// Calls a tool.
+    #[must_use]
+    pub fn call(tool: impl Into<String>, arguments: Value) -> Self {
+        Self::new(TurnAction::Respond {
+            text: String::new(),
+            calls: vec![ScriptedCall::new(tool, arguments)],
+        })
+    }
+
+    /// Calls a tool with arguments that are sent unchanged, valid or not.
+    #[must_use]
+    pub fn call_verbatim(tool: impl Into<String>, arguments: impl Into<String>) -> Self {
+        Self::new(TurnAction::Respond {
+            text: String::new(),
+            calls: vec![ScriptedCall::verbatim(tool, arguments)],
+        })
+    }
+
+    /// Answers without a call, which ends the conversation's turn.
+    #[must_use]
+    pub fn answer(text: impl Into<String>) -> Self {
+        Self::new(TurnAction::Respond {
+            text: text.into(),
+            calls: Vec::new(),
+        })
+    }
+
+    /// Fails as a provider would.
+    #[must_use]
+    pub fn fail(error: ModelError) -> Self {
+        Self::new(TurnAction::Fail(error))
+    }
+
+    /// Never responds. The turn ends when the request is cancelled.
+    #[must_use]
+    pub fn silence() -> Self {
+        Self::new(TurnAction::Silence)
+    }
+
+    /// Calls another tool in the same turn. It has no effect on a turn that fails or never responds.
+    #[must_use]
+    pub fn and_call(self, tool: impl Into<String>, arguments: Value) -> Self {
+        self.with_call(ScriptedCall::new(tool, arguments))
+    }
+
+    /// Calls another tool in the same turn, with arguments that are sent unchanged.
+    #[must_use]
+    pub fn and_call_verbatim(self, tool: impl Into<String>, arguments: impl Into<String>) -> Self {
+        self.with_call(ScriptedCall::verbatim(tool, arguments))
+    }
+
+    /// Sets the id of the latest call, possibly to a duplicate. The default ids are `call_1`, `call_2`, ….
+    #[must_use]
+    pub fn with_id(mut self, id: impl Into<String>) -> Self {
+        if let TurnAction::Respond { calls, .. } = &mut self.act
+            && let Some(call) = calls.last_mut()
+        {
+            call.id = Some(id.into());
+        }
+        self
+    }
+
+    /// Sets the text of a turn that calls tools.
+    #[must_use]
+    pub fn with_text(mut self, content: impl Into<String>) -> Self {
+        if let TurnAction::Respond { text, .. } = &mut self.act {
+            *text = content.into();
+        }
+        self
+    }
+
+    /// Sets the expectation on the request, which is checked before the turn is played.
+    #[must_use]
+    pub fn with_expectation(mut self, expectation: Expectation) -> Self {
+        self.expectation = Some(expectation);
+        self
+    }
+
+    /// Sets the finish reason. By default it follows from the calls.
+    #[must_use]
+    pub fn with_finish_reason(mut self, reason: FinishReason) -> Self {
+        self.finish = Some(reason);
+        self
+    }
+
+    /// Sets the token usage. By default it is estimated.
+    #[must_use]
+    pub fn with_usage(mut self, usage: TokenUsage) -> Self {
+        self.usage = Some(usage);
+        self
+    }
+
+    pub(super) fn new(act: TurnAction) -> Self {
+        Self {
+            act,
+            expectation: None,
+            finish: None,
+            usage: None,
+        }
+    }
+
+    fn with_call(mut self, call: ScriptedCall) -> Self {
+        if let TurnAction::Respond { calls, .. } = &mut self.act {
+            calls.push(call);
+        }
+        self
+    }
+
+    /// Returns why the turn can never be played, or why its expectation can never fail.
+    pub(super) fn flaw(&self) -> Option<String> {
+        let act = match &self.act {
+            TurnAction::Respond { text, calls } => {
+                template::text_flaw(text).or_else(|| calls.iter().find_map(ScriptedCall::flaw))
+            }
+            TurnAction::Fail(_) | TurnAction::Silence => None,
+        };
+        act.or_else(|| self.expectation.as_ref().and_then(Expectation::flaw))
+    }
+}
+
+impl ScriptedCall {
+    fn new(tool: impl Into<String>, arguments: Value) -> Self {
+        Self {
+            tool: tool.into(),
+            arguments: CallArguments::Json(arguments),
+            id: None,
+        }
+    }
+
+    fn verbatim(tool: impl Into<String>, arguments: impl Into<String>) -> Self {
+        Self {
+            tool: tool.into(),
+            arguments: CallArguments::Verbatim(arguments.into()),
+            id: None,
+        }
+    }
+
+    pub(super) fn flaw(&self) -> Option<String> {
+        let arguments = match &self.arguments {
+            CallArguments::Json(value) => template::value_flaw(value),
+            CallArguments::Verbatim(_) => None,
+        };
+        template::text_flaw(&self.tool).or(arguments)
+    }
+}

@@ -1,0 +1,82 @@
+//! The permits that limit how many calls of a plugin run at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+use crate::link::host_api::CallStack;
+use crate::link::link_once::cancelled_before_start;
+use toolwit_core::ToolContext;
+use toolwit_core::limits::CallLimits;
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// The permits of a plugin's calls. Clones share them.
+#[derive(Clone)]
+pub(crate) struct CallPermits {
+    free: Arc<Semaphore>,
+}
+
+/// A permit to run a call. Dropping it returns it.
+#[derive(Default)]
+pub(crate) struct CallPermit {
+    /// How long the call waited for it.
+    pub(crate) queued: Duration,
+    /// `None` for a nested call, which runs under the permit of the outermost call.
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl CallPermits {
+    pub(crate) fn new(count: usize) -> Self {
+        Self {
+            free: Arc::new(Semaphore::new(count)),
+        }
+    }
+
+    /// Waits for a permit. A nested call runs under the permit of the outermost call: waiting for one while holding another
+    /// could deadlock.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Cancelled`], and [`ErrorKind::Busy`] if no permit is returned within the time limit of a call.
+    pub(crate) async fn acquire(&self, context: &ToolContext, limits: &CallLimits) -> Result<CallPermit, Error> {
+        if context.cancel().is_cancelled() {
+            return Err(cancelled_before_start());
+        }
+        if CallStack::of(context).is_some() {
+            return Ok(CallPermit::default());
+        }
+        if let Ok(permit) = self.free.clone().try_acquire_owned() {
+            return Ok(CallPermit {
+                _permit: Some(permit),
+                queued: Duration::ZERO,
+            });
+        }
+        let started = Instant::now();
+        // Boxed, because it seldom runs and would enlarge the future of every call.
+        let permit = Box::pin(self.acquire_in_turn(context, limits)).await?;
+        Ok(CallPermit {
+            _permit: Some(permit),
+            queued: started.elapsed(),
+        })
+    }
+
+    async fn acquire_in_turn(&self, context: &ToolContext, limits: &CallLimits) -> Result<OwnedSemaphorePermit, Error> {
+        let queue = self.free.clone();
+        tokio::select! {
+            biased;
+            () = context.cancel().cancelled() => Err(cancelled_before_start()),
+            permit = queue.acquire_owned() => permit.map_err(|_| busy()),
+            () = tokio::time::sleep(limits.wall_max) => Err(busy()),
+        }
+    }
+}
+
+fn busy() -> Error {
+    Error::new(
+        ErrorKind::Busy,
+        Phase::Execute,
+        "too many calls of this plugin are running",
+    )
+    .with_suggestion("call again when other calls have ended")
+}

@@ -1,0 +1,171 @@
+//! The entities of a session: which resources are alive under which ids, and why others are gone.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use wasmtime::component::ResourceAny;
+
+use crate::values::decode::{DecodeError, Handover, ResolveHandle, quoted};
+use crate::values::types::{Function, FunctionKind, ResourceIndex, Shape, WitType};
+use toolwit_core::text::snake_case;
+
+/// The identity of an entity within its session: its type and its id.
+pub(crate) type EntityKey = (ResourceIndex, String);
+
+/// A resource that is alive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LiveEntity {
+    pub(crate) handle: ResourceAny,
+    /// The number of entities between it and a tool that was there from the start.
+    pub(crate) depth: u32,
+}
+
+/// How many gone entities a session remembers.
+const GONE_MAX: usize = 4_096;
+
+/// The most tool names in a hint.
+const NAMES_MAX: usize = 4;
+
+/// The entities of one session, by type and id.
+#[derive(Debug, Default)]
+pub(crate) struct EntityTable {
+    live: HashMap<EntityKey, LiveEntity>,
+    /// Why each entity is gone.
+    gone: HashMap<EntityKey, Arc<str>>,
+    last_number: HashMap<ResourceIndex, u64>,
+}
+
+impl EntityTable {
+    pub(crate) fn get(&self, key: &EntityKey) -> Option<LiveEntity> {
+        self.live.get(key).copied()
+    }
+
+    pub(crate) fn insert(&mut self, key: EntityKey, entity: LiveEntity) -> Option<LiveEntity> {
+        self.gone.remove(&key);
+        self.live.insert(key, entity)
+    }
+
+    /// Removes an entity and remembers why.
+    pub(crate) fn remove(&mut self, key: &EntityKey, reason: &Arc<str>) {
+        if self.live.remove(key).is_some() {
+            self.remember_gone(key.clone(), reason);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.live.is_empty()
+    }
+
+    /// Removes every entity. Numbering continues, so that a number never stands for two entities.
+    pub(crate) fn clear(&mut self, reason: &Arc<str>) {
+        for (key, _) in std::mem::take(&mut self.live) {
+            self.remember_gone(key, reason);
+        }
+    }
+
+    /// Returns why an entity is gone, or `None` if it never existed or is alive.
+    pub(crate) fn gone_reason(&self, key: &EntityKey) -> Option<&str> {
+        self.gone.get(key).map(|reason| &**reason)
+    }
+
+    fn remember_gone(&mut self, key: EntityKey, reason: &Arc<str>) {
+        if self.gone.len() < GONE_MAX {
+            self.gone.insert(key, reason.clone());
+        }
+    }
+
+    /// Returns the next number of a type whose resources have no id of their own.
+    pub(crate) fn next_number(&mut self, resource: ResourceIndex) -> String {
+        let number = self.last_number.entry(resource).or_default();
+        *number += 1;
+        number.to_string()
+    }
+
+    /// Describes an id without an entity: why it is gone if it was there, and which tools return such entities.
+    pub(crate) fn missing(&self, shape: &Shape, key: &EntityKey) -> String {
+        let (resource, id) = key;
+        let name = shape.resources[resource.0].json_name();
+        let hint = shape.how_to_get(*resource);
+        match self.gone_reason(key) {
+            Some(reason) => format!("the `{name}` with the id `{id}` is gone: {reason}; {hint}"),
+            None => format!("there is no `{name}` with the id {}; {hint}", quoted(id)),
+        }
+    }
+}
+
+/// Resolves the ids in a call's arguments, and records which entities the call takes ownership of and which it borrows.
+pub(crate) struct EntityHandles<'a> {
+    entities: &'a EntityTable,
+    shape: &'a Shape,
+    pub(crate) given: Vec<EntityKey>,
+    lent: Vec<EntityKey>,
+}
+
+impl<'a> EntityHandles<'a> {
+    pub(crate) fn new(entities: &'a EntityTable, shape: &'a Shape) -> Self {
+        Self {
+            entities,
+            shape,
+            given: Vec::new(),
+            lent: Vec::new(),
+        }
+    }
+}
+
+impl ResolveHandle for EntityHandles<'_> {
+    fn resolve(&mut self, resource: ResourceIndex, id: &str, handover: Handover) -> Result<ResourceAny, DecodeError> {
+        let key = (resource, id.to_owned());
+        let Some(entity) = self.entities.get(&key) else {
+            return Err(DecodeError::new(self.entities.missing(self.shape, &key)));
+        };
+        let is_lent_and_given = match handover {
+            Handover::Give => self.given.contains(&key) || self.lent.contains(&key),
+            Handover::Lend => self.given.contains(&key),
+        };
+        if is_lent_and_given {
+            return Err(DecodeError::new(format!(
+                "the entity `{id}` is named by another argument too, and one of them takes it away"
+            )));
+        }
+        match handover {
+            Handover::Give => self.given.push(key),
+            Handover::Lend => self.lent.push(key),
+        }
+        Ok(entity.handle)
+    }
+}
+
+impl Shape {
+    /// Names the tools that return entities of a type, for a hint.
+    pub(crate) fn how_to_get(&self, resource: ResourceIndex) -> String {
+        let returns_resource = |ty: &WitType| {
+            let mut is_found = false;
+            ty.visit_resources(&mut |other| is_found |= other == resource);
+            is_found
+        };
+        let names: Vec<_> = self
+            .functions
+            .iter()
+            .filter(|function| function.outcome().0.is_some_and(returns_resource))
+            .map(|function| self.tool_in_words(function))
+            .take(NAMES_MAX)
+            .collect();
+        if names.is_empty() {
+            "no tool returns one".to_owned()
+        } else {
+            format!("get one with {}", names.join(" or "))
+        }
+    }
+
+    /// Returns the name of a tool as the model knows it. The name of a method depends on the entity: its last part is returned.
+    fn tool_in_words(&self, function: &Function) -> String {
+        let name = snake_case(&function.name);
+        match function.kind {
+            FunctionKind::Constructor(index) | FunctionKind::Static(index) => {
+                format!("`{}_{name}`", self.resources[index.0].json_name())
+            }
+            FunctionKind::Method(index) => format!("`{name}` of a `{}`", self.resources[index.0].json_name()),
+            FunctionKind::Free | FunctionKind::Command | FunctionKind::Dynamic => format!("`{name}`"),
+        }
+    }
+}

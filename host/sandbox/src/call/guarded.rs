@@ -1,0 +1,166 @@
+//! The one path of every call into a guest.
+//!
+//! A [`GuardedCall`] resolves the authority, computes the limits, waits for compiled code and a permit, runs the guest under
+//! its deadline, accounts for what it used, redacts secrets from result, log, artifacts and error, and maps failures to
+//! errors. A tool, a session, a command and the discovery of dynamic tools differ only in their [`GuestWork`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::instance::Instance;
+use super::plugin::Plugin;
+use super::tool_result::require_artifacts_within;
+use crate::grants::authority::{Authority, ConversationNumber};
+use crate::link::call_clock::CallClock;
+use crate::link::linked_component::LinkedComponent;
+use crate::link::wasi::Stdio;
+use toolwit_core::limits::CallLimits;
+use toolwit_core::{Error, ErrorKind};
+use toolwit_core::{ToolContext, ToolResult};
+
+/// A call of a plugin that has not started.
+#[derive(Clone, Copy)]
+pub(crate) struct GuardedCall<'a> {
+    pub(crate) plugin: &'a Arc<Plugin>,
+    pub(crate) conversation: ConversationNumber,
+    pub(crate) context: &'a ToolContext,
+    /// The time at which the call must have ended, compiling and waiting included. `None` applies the limits alone.
+    pub(crate) deadline: Option<Instant>,
+}
+
+/// A call that has its authority, its limits and its permit.
+pub(crate) struct RunningCall<'a> {
+    pub(crate) plugin: &'a Arc<Plugin>,
+    pub(crate) linked: &'a LinkedComponent,
+    pub(crate) authority: &'a Authority,
+    pub(crate) clock: CallClock<'a>,
+}
+
+/// The part of a call that differs between its entry points. The methods are called in this order, each at most once.
+pub(crate) trait GuestWork: Send {
+    /// Checks the call before anything is compiled or waited for.
+    fn check(&mut self, call: &GuardedCall<'_>, authority: &Authority) -> Result<(), Error>;
+
+    /// Waits for what the work needs besides a permit. Returns how long it waited.
+    fn enter(
+        &mut self,
+        _call: &GuardedCall<'_>,
+        _authority: &Authority,
+        _limits: &CallLimits,
+    ) -> impl Future<Output = Result<Duration, Error>> + Send {
+        std::future::ready(Ok(Duration::ZERO))
+    }
+
+    /// Returns the instance to run in: a fresh one, or one that the work keeps between calls.
+    fn instance(&mut self, call: &RunningCall<'_>) -> impl Future<Output = Result<Instance, Error>> + Send {
+        call.fresh_instance(Stdio::Log)
+    }
+
+    /// Runs guest code and converts its result.
+    fn run(
+        &mut self,
+        instance: &mut Instance,
+        call: &RunningCall<'_>,
+    ) -> impl Future<Output = Result<ToolResult, Error>> + Send;
+
+    /// Receives the instance after a call that left it intact. By default it is dropped.
+    fn keep(&mut self, _instance: Instance) {}
+
+    /// Is called with the error after which the instance was dropped.
+    fn lose(&mut self, _error: &Error) {}
+}
+
+impl<'a> GuardedCall<'a> {
+    /// Runs the call.
+    ///
+    /// # Errors
+    /// Those of authority, limits, compiling and waiting, of the work, and of guest code; without secrets.
+    pub(crate) async fn run(self, work: &mut impl GuestWork) -> Result<ToolResult, Error> {
+        let authority = self.plugin.authority(self.conversation, self.context).await?;
+        let outcome = self.run_within(&authority, work).await;
+        authority.conclude(outcome)
+    }
+
+    async fn run_within(self, authority: &Authority, work: &mut impl GuestWork) -> Result<ToolResult, Error> {
+        work.check(&self, authority)?;
+        let mut limits = self.plugin.limits_for(self.context)?;
+        let linked = match self.deadline {
+            None => self.plugin.linked(self.context).await?,
+            Some(until) => Box::pin(self.plugin.linked_within(self.context, time_until(until))).await?,
+        };
+        self.shorten(&mut limits);
+        let mut queued = work.enter(&self, authority, &limits).await?;
+        let permit = self.plugin.permit(self.context, &limits).await?;
+        queued += permit.queued;
+        self.shorten(&mut limits);
+        let _ticking = self.plugin.runtime().engines.ticker.run();
+        let call = RunningCall {
+            plugin: self.plugin,
+            linked: &linked,
+            authority,
+            clock: CallClock::start(&limits, self.context),
+        };
+        let mut instance = work.instance(&call).await?;
+        let outcome = work.run(&mut instance, &call).await;
+        let outcome = call.account(&mut instance, outcome, queued);
+        match &outcome {
+            // The store of a guest that trapped or was stopped is never entered again. A result over its limit is the
+            // failure of the caller, and leaves the guest intact.
+            Err(error) if error.kind != ErrorKind::ResultBytes => {
+                drop(instance);
+                work.lose(error);
+            }
+            _ => work.keep(instance),
+        }
+        outcome
+    }
+
+    /// Lowers the deadline of the call to the time at which it must have ended.
+    fn shorten(&self, limits: &mut CallLimits) {
+        if let Some(until) = self.deadline {
+            limits.wall_max = limits.wall_max.min(time_until(until));
+        }
+    }
+}
+
+fn time_until(end: Instant) -> Duration {
+    end.saturating_duration_since(Instant::now())
+}
+
+impl RunningCall<'_> {
+    /// Creates an instance for this call. Start functions of the guest run under its limits.
+    pub(crate) fn fresh_instance(&self, stdio: Stdio) -> impl Future<Output = Result<Instance, Error>> + Send {
+        let network = &self.plugin.runtime().network;
+        Instance::new(self.linked, &self.clock, stdio, self.authority, network)
+    }
+
+    /// Adds log, artifacts and usage to the result, and ends the call of the instance.
+    fn account(
+        &self,
+        instance: &mut Instance,
+        outcome: Result<ToolResult, Error>,
+        queued: Duration,
+    ) -> Result<ToolResult, Error> {
+        let log = instance.take_log();
+        if let Some(log) = &log {
+            tracing::debug!(
+                plugin = self.plugin.name(),
+                log = &*self.authority.redactor.text(log),
+                "guest output"
+            );
+        }
+        let outcome = outcome.and_then(|mut result| {
+            let mut usage = instance.usage(&self.clock);
+            usage.queued = queued;
+            result.usage = Some(usage);
+            result.log = log;
+            result.artifacts.extend(instance.take_artifacts());
+            require_artifacts_within(&result, self.clock.limits)?;
+            Ok(result)
+        });
+        instance.end_call();
+        outcome
+    }
+}

@@ -1,0 +1,238 @@
+//! Mapping of wasmtime's errors to the errors of a call.
+
+use std::time::Duration;
+
+use wasmtime::component::ResourceTableError;
+use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
+use wasmtime_wasi::I32Exit;
+
+use crate::link::call_clock::CallClock;
+use crate::link::growth_limiter::DeniedGrowth;
+use crate::link::host_state::HostState;
+use crate::link::stop_flag::StopCause;
+use toolwit_core::limits::{ByteCount, CallLimits, Span};
+use toolwit_core::text::printable;
+use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
+
+/// How much of a guest's last output is part of a trap's message: enough for the message of a panic.
+const LAST_LINE_CHARS_MAX: usize = 400;
+
+/// The most function names in a trap's message.
+const FRAMES_MAX: usize = 4;
+
+/// Returns why guest code ended, with the limit that it exceeded.
+pub(super) fn guest_error(error: &wasmtime::Error, state: &HostState, clock: &CallClock<'_>, phase: Phase) -> Error {
+    if let Some(cause) = state.meter.stop.cause() {
+        return stopped(cause, clock, phase, state.meter.host_calls());
+    }
+    let limits = clock.limits;
+    let mapped = match error.downcast_ref::<Trap>() {
+        Some(Trap::OutOfFuel) => fuel(limits, phase),
+        Some(Trap::Interrupt) => stopped(StopCause::Deadline, clock, phase, 0),
+        Some(Trap::StackOverflow) => stack(limits, phase),
+        trap => exited(error, phase)
+            .or_else(|| denied(state, limits, phase))
+            .or_else(|| host_side(error, limits, phase))
+            .unwrap_or_else(|| trapped(error, trap, state, phase)),
+    };
+    mapped.with_source(format!("{error:#}"))
+}
+
+/// Returns the error of a guest that the host stopped.
+pub(super) fn stopped(cause: StopCause, clock: &CallClock<'_>, phase: Phase, host_calls: u64) -> Error {
+    let limits = clock.limits;
+    match cause {
+        StopCause::Deadline => {
+            let ms = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+            let message = format!("the call ran past its deadline of {}", Span(limits.wall_max));
+            Error::new(ErrorKind::Timeout, phase, message)
+                .with_suggestion("it may have taken effect; request less in one call, or allow more time")
+                .with_limit(ExceededLimit::new(
+                    "wall_ms_max",
+                    ms(limits.wall_max),
+                    ms(clock.started.elapsed()),
+                ))
+        }
+        StopCause::Cancelled => Error::new(ErrorKind::Cancelled, phase, "the call was cancelled")
+            .with_suggestion("it may have taken effect"),
+        StopCause::HostCalls => {
+            let max = limits.host_calls_max;
+            let message = format!("the guest called the host more than {max} times");
+            limit(
+                ErrorKind::HostCalls,
+                phase,
+                message,
+                ExceededLimit::new("host_calls_max", max, host_calls),
+            )
+        }
+    }
+}
+
+fn limit(kind: ErrorKind, phase: Phase, message: String, limit: ExceededLimit) -> Error {
+    Error::new(kind, phase, message)
+        .with_suggestion(format!(
+            "request less in one call; an operator can raise `{}`",
+            limit.limit
+        ))
+        .with_limit(limit)
+}
+
+fn fuel(limits: &CallLimits, phase: Phase) -> Error {
+    let max = limits.fuel_max;
+    let message = format!("the call used all its fuel of {max}");
+    limit(
+        ErrorKind::Fuel,
+        phase,
+        message,
+        ExceededLimit::new("fuel_max", max, max),
+    )
+}
+
+fn stack(limits: &CallLimits, phase: Phase) -> Error {
+    let max = limits.stack_bytes_max as u64;
+    let message = format!("the call stack of {} is exhausted", ByteCount(max));
+    Error::new(ErrorKind::Stack, phase, message)
+        .with_suggestion("the guest recurses without end, or deeper than the host allows")
+        .with_limit(ExceededLimit::new("stack_bytes_max", max, max))
+}
+
+/// A guest that traps after it was denied memory trapped because of that.
+fn denied(state: &HostState, limits: &CallLimits, phase: Phase) -> Option<Error> {
+    Some(match state.limiter.denied()? {
+        DeniedGrowth::Memory { bytes } => too_much_memory(bytes, limits, phase),
+        DeniedGrowth::TableElements { elements } => too_many_elements(elements, limits, phase),
+    })
+}
+
+/// Returns the error of a memory over its limit.
+fn too_much_memory(bytes: u64, limits: &CallLimits, phase: Phase) -> Error {
+    let max = limits.memory_bytes_max;
+    let message = format!(
+        "the guest requested {} of memory and may have {}",
+        ByteCount(bytes),
+        ByteCount(max)
+    );
+    limit(
+        ErrorKind::Memory,
+        phase,
+        message,
+        ExceededLimit::new("memory_bytes_max", max, bytes),
+    )
+}
+
+/// Returns the error of a table over its limit.
+fn too_many_elements(elements: u64, limits: &CallLimits, phase: Phase) -> Error {
+    let max = limits.table_elements_max;
+    let message = format!("the guest requested {elements} table elements and may have {max}");
+    limit(
+        ErrorKind::TableElements,
+        phase,
+        message,
+        ExceededLimit::new("table_elements_max", max, elements),
+    )
+}
+
+/// A guest may call `exit`, as programs do. For a tool that is not a program it is a trap.
+fn exited(error: &wasmtime::Error, phase: Phase) -> Option<Error> {
+    let I32Exit(status) = error.downcast_ref()?;
+    let message = format!("the guest exited with status {status}");
+    Some(Error::new(ErrorKind::Trap, phase, message))
+}
+
+/// Returns the error of a limit that the host or wasmtime enforces outside of guest code.
+fn host_side(error: &wasmtime::Error, limits: &CallLimits, phase: Phase) -> Option<Error> {
+    if error.is::<PoolConcurrencyLimitError>() {
+        return Some(
+            Error::new(ErrorKind::Busy, phase, "the host has no free slot for another instance")
+                .with_suggestion("call again when other calls have ended"),
+        );
+    }
+    Some(match untyped_limit(error)? {
+        // wasmtime has one limit for arguments and results. An error that is raised while the guest runs has a backtrace.
+        UntypedLimit::HostCallBytes if !error.is::<WasmBacktrace>() => {
+            let max = limits.result_bytes_max;
+            Error::new(
+                ErrorKind::ResultBytes,
+                phase,
+                format!("the result has more than {}", ByteCount(max)),
+            )
+            .with_suggestion("request less in one call")
+            .with_limit(ExceededLimit::new("result_bytes_max", max, max.saturating_add(1)))
+        }
+        limit => limit.error(limits, phase),
+    })
+}
+
+/// A limit whose errors wasmtime raises without a public type.
+#[derive(Clone, Copy)]
+enum UntypedLimit {
+    HostCallBytes,
+    Resources,
+}
+
+/// Recognizes a limit of wasmtime.
+///
+/// This is the one place where the text of an error message is compared. wasmtime 48 has no public type for two of its limits:
+/// `HostcallFuelExhausted` is private, and the handle table fails with a plain message. The tests `bytes_passed_to_the_host_are_limited`
+/// and `handles_of_a_guest_are_limited` reach these limits and fail if a text changes.
+fn untyped_limit(error: &wasmtime::Error) -> Option<UntypedLimit> {
+    if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {
+        return Some(UntypedLimit::Resources);
+    }
+    match error.root_cause().to_string().as_str() {
+        "too much data is being copied between the host and the guest: fuel allocated for hostcalls has been exhausted" => {
+            Some(UntypedLimit::HostCallBytes)
+        }
+        "cannot allocate another handle: store handle limit exceeded"
+        | "cannot lend resource: store handle limit exceeded" => Some(UntypedLimit::Resources),
+        _ => None,
+    }
+}
+
+impl UntypedLimit {
+    fn error(self, limits: &CallLimits, phase: Phase) -> Error {
+        let (kind, message, name, max) = match self {
+            Self::HostCallBytes => {
+                let max = limits.host_call_bytes_max;
+                let message = format!("the guest passed more than {} to the host at once", ByteCount(max));
+                (ErrorKind::HostCallBytes, message, "host_call_bytes_max", max)
+            }
+            Self::Resources => {
+                let max = limits.resources_max as u64;
+                let message = format!("the guest holds more than {max} resources");
+                (ErrorKind::Resources, message, "resources_max", max)
+            }
+        };
+        // At least one more than the limit was requested; wasmtime does not report how many.
+        limit(
+            kind,
+            phase,
+            message,
+            ExceededLimit::new(name, max, max.saturating_add(1)),
+        )
+    }
+}
+
+fn trapped(error: &wasmtime::Error, trap: Option<&Trap>, state: &HostState, phase: Phase) -> Error {
+    let cause = trap.map_or_else(|| error.root_cause().to_string(), ToString::to_string);
+    let cause = printable(&cause);
+    let mut message = format!(
+        "the guest trapped: {}",
+        cause.strip_prefix("wasm trap: ").unwrap_or(&cause)
+    );
+    let frames: Vec<_> = error
+        .downcast_ref::<WasmBacktrace>()
+        .into_iter()
+        .flat_map(WasmBacktrace::frames)
+        .filter_map(|frame| frame.func_name())
+        .take(FRAMES_MAX)
+        .map(printable)
+        .collect();
+    if !frames.is_empty() {
+        message.push_str(&format!(" (in {})", frames.join(", called by ")));
+    }
+    if let Some(line) = state.log.last_line(LAST_LINE_CHARS_MAX) {
+        message.push_str(&format!("; its output ends with: {line}"));
+    }
+    Error::new(ErrorKind::Trap, phase, message)
+}

@@ -1,0 +1,236 @@
+//! A plugin, as far as calls need it: its component, the limits and rights of its calls, and its compiled code.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::call_permits::{CallPermit, CallPermits};
+use super::runtime::Runtime;
+use crate::grants::authority::{Authority, AuthorityRequest, ConversationNumber, OpenedRights};
+use crate::grants::{AccessRequest, DeclaredCapabilities, EffectiveRights, Explanation, NoGrantReason};
+use crate::inspect::annotations::{Annotations, Requirement};
+use crate::inspect::inspection::Inspection;
+use crate::inspect::known::Known;
+use crate::inspect::source::Source;
+use crate::link::compile;
+use crate::link::compile_status::CompileStatus;
+use crate::link::host_api::{CallStack, FuelMeter};
+use crate::link::link_once::{LinkOnce, WaitLimit};
+use crate::link::linked_component::LinkedComponent;
+use toolwit_core::limits::{CallLimits, LimitRequest, effective};
+use toolwit_core::{Error, ToolContext};
+
+/// A component with a name, whose functions are tools.
+///
+/// Creating one inspects the component. The first call compiles it, once, however many calls wait for it. All waiting calls
+/// get the error of a failed attempt, and the next call tries again.
+pub struct Plugin {
+    name: Arc<str>,
+    known: Known,
+    /// The rights of the plugin without any grant.
+    no_rights: OnceLock<Arc<OpenedRights>>,
+    source: Source,
+    /// The limits that its package requests.
+    requested: LimitRequest,
+    requirements: Vec<Requirement>,
+    /// The limits of a call that requests none.
+    default_limits: OnceLock<CallLimits>,
+    runtime: Arc<Runtime>,
+    linked: Arc<LinkOnce>,
+    permits: CallPermits,
+}
+
+impl Plugin {
+    pub(crate) fn new(
+        runtime: &Arc<Runtime>,
+        name: &str,
+        known: Known,
+        source: Source,
+        annotations: &Annotations,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            name: name.into(),
+            no_rights: OnceLock::new(),
+            known,
+            source,
+            requested: annotations.limits.clone(),
+            requirements: annotations.requirements.clone(),
+            default_limits: OnceLock::new(),
+            runtime: runtime.clone(),
+            linked: Arc::default(),
+            permits: CallPermits::new(runtime.engines.limits.calls_per_plugin_max),
+        })
+    }
+
+    /// Returns the same plugin with another inspection of its component. Both share compiled code and permits.
+    pub(crate) fn with_inspection(&self, inspection: Inspection) -> Arc<Self> {
+        Arc::new(Self {
+            name: self.name.clone(),
+            no_rights: OnceLock::new(),
+            known: Known::read(inspection),
+            source: self.source.clone(),
+            requested: self.requested.clone(),
+            requirements: self.requirements.clone(),
+            default_limits: OnceLock::new(),
+            runtime: self.runtime.clone(),
+            linked: self.linked.clone(),
+            permits: self.permits.clone(),
+        })
+    }
+
+    pub(crate) fn known(&self) -> &Known {
+        &self.known
+    }
+
+    /// Returns the name of the plugin.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the inspection of its component.
+    #[must_use]
+    pub fn inspection(&self) -> &Arc<Inspection> {
+        self.known.inspection(&self.name)
+    }
+
+    /// Returns the SHA-256 of its component, in hex.
+    #[must_use]
+    pub fn digest(&self) -> &str {
+        self.known.digest()
+    }
+
+    /// Returns the number of its tools.
+    #[must_use]
+    pub fn tool_count(&self) -> usize {
+        self.known.tool_count()
+    }
+
+    /// Compiles the component, so that the first call need not wait. Returns how long that took.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`](toolwit_core::ErrorKind::Unsupported),
+    /// [`ErrorKind::UnknownImport`](toolwit_core::ErrorKind::UnknownImport), or
+    /// [`ErrorKind::Timeout`](toolwit_core::ErrorKind::Timeout) if compiling takes longer than `load_wall_max`. It continues
+    /// in the background then.
+    pub async fn prepare(&self) -> Result<Duration, Error> {
+        let started = Instant::now();
+        self.linked(&ToolContext::new()).await?;
+        Ok(started.elapsed())
+    }
+
+    /// Starts to compile the component in the background, unless that has started. [`Plugin::compile_status`] reports the
+    /// progress. A call in the meantime waits for the same work. Requires a tokio runtime.
+    pub fn compile(&self) {
+        self.linked.start(|| self.link());
+    }
+
+    /// Returns the state of the component's machine code in this process.
+    #[must_use]
+    pub fn compile_status(&self) -> CompileStatus {
+        self.linked.status()
+    }
+
+    /// Returns the capabilities that the imports of the component declare.
+    #[must_use]
+    pub fn declared(&self) -> &DeclaredCapabilities {
+        self.known.declared(&self.name)
+    }
+
+    pub(crate) fn runtime(&self) -> &Arc<Runtime> {
+        &self.runtime
+    }
+
+    /// Computes the authority of a call, and checks that every required value exists.
+    pub(crate) async fn authority(
+        &self,
+        conversation: ConversationNumber,
+        context: &ToolContext,
+    ) -> Result<Authority, Error> {
+        let caller = CallStack::of(context).map(CallStack::caller);
+        let request = self.authority_request(conversation, caller);
+        let authority = self.runtime.authorities.authorize(request, context).await?;
+        authority.require(&self.requirements)?;
+        Ok(authority)
+    }
+
+    /// Explains whether the next call in a new conversation is allowed an access, and which rule decides.
+    ///
+    /// The decision is the one of the call itself: it reads the grants file, the record of used grants, the granted directories
+    /// and the secrets as they are now. It uses up no grant. The values that a conversation brings are taken as present.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Denied`] if the grants file is unreadable or invalid now; [`ErrorKind::Configuration`] if the secret store is.
+    pub async fn explain(&self, request: &AccessRequest<'_>) -> Result<Explanation, Error> {
+        let authority = self.authority_request(ConversationNumber::default(), None);
+        let rights = self.runtime.authorities.preview(authority).await?;
+        Ok(Explanation::new(&rights, request))
+    }
+
+    fn authority_request<'a>(
+        &'a self,
+        conversation: ConversationNumber,
+        caller: Option<&'a EffectiveRights>,
+    ) -> AuthorityRequest<'a> {
+        let no_rights = || OpenedRights::none(self.declared(), NoGrantReason::NotNamed);
+        AuthorityRequest {
+            plugin: &self.name,
+            no_rights: self.no_rights.get_or_init(no_rights),
+            digest: self.digest(),
+            declared: self.declared(),
+            conversation,
+            caller,
+        }
+    }
+
+    /// Computes the limits of a call from those of the process, the operator, the package and the caller.
+    pub(super) fn limits_for(&self, context: &ToolContext) -> Result<CallLimits, Error> {
+        let requested = FuelMeter::request(context);
+        if let (None, Some(limits)) = (&requested, self.default_limits.get()) {
+            return Ok(limits.clone());
+        }
+        let request = requested.clone().unwrap_or_default().or(&self.requested);
+        request.check()?;
+        let runtime = &self.runtime;
+        let limits = effective(&runtime.engines.limits, &runtime.operator_limits, &request);
+        Ok(match requested {
+            Some(_) => limits,
+            None => self.default_limits.get_or_init(|| limits).clone(),
+        })
+    }
+
+    /// Returns the compiled component. The first call compiles it.
+    pub(super) async fn linked(&self, context: &ToolContext) -> Result<Arc<LinkedComponent>, Error> {
+        if let Some(linked) = self.linked.get() {
+            return Ok(linked);
+        }
+        // Boxed, because it seldom runs and would enlarge the future of every call.
+        Box::pin(self.linked_within(context, self.runtime.engines.limits.load_wall_max)).await
+    }
+
+    /// Returns the compiled component as [`Plugin::linked`] does, but waits at most `wall_max`. Compiling continues.
+    pub(super) async fn linked_within(
+        &self,
+        context: &ToolContext,
+        wall_max: Duration,
+    ) -> Result<Arc<LinkedComponent>, Error> {
+        let wait = WaitLimit {
+            wall_max: wall_max.min(self.runtime.engines.limits.load_wall_max),
+            cancel: context.cancel(),
+        };
+        let linked = self.linked.get_or_link(|| self.link(), wait).await;
+        linked.map_err(|error| error.with_plugin(&*self.name))
+    }
+
+    fn link(&self) -> impl Future<Output = Result<Arc<LinkedComponent>, Error>> + Send + 'static {
+        let (engines, source) = (self.runtime.engines.clone(), self.source.clone());
+        let (inspection, progress) = (self.inspection().clone(), self.linked.progress().clone());
+        compile::link(engines, source, inspection, progress)
+    }
+
+    /// Waits for a permit to run a call.
+    pub(super) async fn permit(&self, context: &ToolContext, limits: &CallLimits) -> Result<CallPermit, Error> {
+        self.permits.acquire(context, limits).await
+    }
+}

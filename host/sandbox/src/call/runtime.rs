@@ -1,0 +1,93 @@
+//! The runtime that all plugins of a host share: engines, operator limits, grants, network and live sessions.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::session_registry::SessionRegistry;
+use crate::grants::authority::{AuthorityProvider, KeyValueStore};
+use crate::link::code_cache::CodeCache;
+use crate::link::code_cache_location::CodeCacheLocation;
+use crate::link::engine::Engines;
+#[cfg(feature = "network")]
+use crate::link::http::ExtraRoots;
+use crate::link::http::{Network, Resolve};
+use toolwit_core::Error;
+use toolwit_core::limits::{EngineLimits, LimitRequest};
+
+/// The options of a [`Runtime`]: which limits, files and services its plugins share.
+#[derive(Clone, Debug, Default)]
+pub struct RuntimeOptions {
+    /// The upper limits of the process, which no call exceeds.
+    pub engine_limits: EngineLimits,
+    /// The operator's limits of each call. A limit that is not set has its default.
+    pub operator_limits: LimitRequest,
+    /// Where machine code is cached.
+    pub code_cache: CodeCacheLocation,
+    /// Path to the operator's grants file. Without one nothing is granted.
+    pub grants: Option<PathBuf>,
+    /// Path to the file with the values of secrets, as [`SecretStore`](crate::SecretStore) writes it.
+    pub secrets: Option<PathBuf>,
+    /// Further files and directories that can never be granted, in addition to the ones of these options.
+    pub protected: Vec<PathBuf>,
+    /// The key–value store of plugins; by default in memory.
+    pub keyvalue: Option<Arc<dyn KeyValueStore>>,
+    /// The name resolver for granted HTTP requests; by default the resolver of the system.
+    pub resolver: Option<Arc<dyn Resolve>>,
+    /// Certificates (PEM) of authorities that granted HTTP requests trust in addition to those of the system.
+    #[cfg(feature = "network")]
+    pub extra_root_certificates: Vec<Vec<u8>>,
+}
+
+/// The runtime of plugins: engines, limits, grants and sessions. One serves a process.
+pub struct Runtime {
+    pub(crate) engines: Arc<Engines>,
+    pub(crate) operator_limits: LimitRequest,
+    pub(crate) sessions: SessionRegistry,
+    pub(crate) authorities: Arc<AuthorityProvider>,
+    pub(crate) network: Arc<Network>,
+}
+
+impl Runtime {
+    /// Creates a runtime. An engine is created when the first component needs it.
+    ///
+    /// A code cache that cannot be used is disabled with a warning.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits of zero, for grants that cannot be
+    /// read or enforced, and for certificates that cannot be used.
+    pub fn new(options: RuntimeOptions) -> Result<Arc<Self>, Error> {
+        options.operator_limits.check()?;
+        let code_cache = options.code_cache.open();
+        let code_directory = options.code_cache.directory();
+        let protected = options.protected.into_iter().chain(code_directory).collect();
+        let authorities = AuthorityProvider::new(options.grants, options.secrets, options.keyvalue, protected)?;
+        let network = Network::new(options.resolver);
+        #[cfg(feature = "network")]
+        let network = network.trusting(ExtraRoots::read(&options.extra_root_certificates)?);
+        let sessions = SessionRegistry::new(&options.engine_limits);
+        Ok(Arc::new(Self {
+            engines: Arc::new(Engines::new(options.engine_limits, code_cache)?),
+            operator_limits: options.operator_limits,
+            sessions,
+            authorities: Arc::new(authorities),
+            network: Arc::new(network),
+        }))
+    }
+
+    /// Returns the cache of machine code, or `None` if it is disabled.
+    #[must_use]
+    pub fn code_cache(&self) -> Option<&CodeCache> {
+        self.engines.code_cache.as_ref()
+    }
+
+    /// Logs a warning for each grant whose plugin is not in `known`, because its name may be mistyped.
+    pub fn warn_about_unknown_grants<'a>(&self, known: impl Iterator<Item = &'a str>) {
+        self.authorities.warn_about_unknown_plugins(known);
+    }
+
+    /// Returns the upper limits of the process.
+    #[must_use]
+    pub fn engine_limits(&self) -> &EngineLimits {
+        &self.engines.limits
+    }
+}

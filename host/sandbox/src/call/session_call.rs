@@ -1,0 +1,279 @@
+//! A call in a session instance.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use serde_json::Value;
+use tokio::sync::MutexGuard;
+use wasmtime::component::Val;
+
+use super::entity_table::{EntityHandles, EntityKey, EntityTable};
+use super::function::invalid_arguments;
+use super::guarded::{GuardedCall, GuestWork, RunningCall};
+use super::instance::Instance;
+use super::session::{Session, SessionState};
+use super::tool_result::tool_result;
+use crate::grants::authority::Authority;
+use crate::inspect::inspection::id_parameter;
+use crate::link::host_api::CallStack;
+use crate::link::wasi::Stdio;
+use crate::values::decode::decode_arguments;
+use crate::values::encode::{FoundHandle, find_handles};
+use crate::values::types::{ResourceIndex, Shape};
+use toolwit_core::limits::CallLimits;
+use toolwit_core::text::snake_case;
+use toolwit_core::{Arguments, ToolProvider, ToolResult};
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// The entity that a call is about.
+#[derive(Clone, Debug)]
+pub(crate) enum EntityTarget {
+    /// A function, a constructor or a static function: the call is about no entity.
+    None,
+    /// A fixed entity.
+    Entity(EntityKey),
+    /// The entity that an argument names.
+    ByParameter(ResourceIndex),
+}
+
+/// Turns the resources of a result into entities. The rooms above this one implement it.
+pub(crate) trait ResourceGatherer: Send + Sync {
+    /// Registers every handle, and returns the JSON and the tools of the entities.
+    ///
+    /// # Errors
+    /// The error that ended the guest in a call of `id`, `describe` or a destructor.
+    fn gather<'a>(
+        &'a self,
+        session: &'a Arc<Session>,
+        call: &'a RunningCall<'a>,
+        instance: &'a mut Instance,
+        entities: &'a mut EntityTable,
+        result: ResultHandles<'a>,
+    ) -> BoxFuture<'a, Result<GatheredEntities, Error>>;
+}
+
+/// The handles in a result.
+#[derive(Clone, Copy)]
+pub(crate) struct ResultHandles<'a> {
+    pub(crate) handles: &'a [FoundHandle],
+    /// The number of entities between the new ones and a tool that was there from the start.
+    pub(crate) depth: u32,
+}
+
+/// The entities of a result.
+#[derive(Default)]
+pub(crate) struct GatheredEntities {
+    /// The JSON of each handle, in the order of the handles.
+    pub(crate) values: Vec<Value>,
+    /// The providers of the entities' tools.
+    pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
+}
+
+/// Calls a function of a session's instance, and creates the instance if there is none.
+pub(crate) struct SessionCall<'a> {
+    session: &'a Arc<Session>,
+    /// The index of the function in the shape.
+    function: usize,
+    target: &'a EntityTarget,
+    arguments: Arguments,
+    params: Vec<Val>,
+    own: Option<EntityKey>,
+    /// The entities that the call takes ownership of.
+    given: Vec<EntityKey>,
+    // Dropped before the lock is released.
+    alive: Option<AliveGuard<'a>>,
+    state: Option<MutexGuard<'a, SessionState>>,
+}
+
+impl<'a> SessionCall<'a> {
+    pub(crate) fn new(
+        session: &'a Arc<Session>,
+        function: usize,
+        target: &'a EntityTarget,
+        arguments: Arguments,
+    ) -> Self {
+        Self {
+            session,
+            function,
+            target,
+            arguments,
+            params: Vec::new(),
+            own: None,
+            given: Vec::new(),
+            alive: None,
+            state: None,
+        }
+    }
+
+    fn shape(&self) -> &'a Shape {
+        &self.session.plugin().inspection().shape
+    }
+
+    /// Finds the entity of the call. An argument that names it is removed.
+    fn take_target(&mut self) -> Result<Option<EntityKey>, Error> {
+        match self.target {
+            EntityTarget::None => Ok(None),
+            EntityTarget::Entity(key) => Ok(Some(key.clone())),
+            EntityTarget::ByParameter(index) => {
+                let shape = self.shape();
+                let name = id_parameter(&shape.functions[self.function], &shape.resources[index.0]);
+                match self.arguments.shift_remove(&name) {
+                    Some(Value::String(id)) => Ok(Some((*index, id))),
+                    Some(_) => Err(refused(format!("/{name}: expected the id of an entity, a string"))),
+                    None => Err(refused(format!("the property `{name}` is missing"))),
+                }
+            }
+        }
+    }
+
+    /// Decodes the arguments, with the handle of the entity first.
+    fn decode(&mut self, entities: &EntityTable) -> Result<(), Error> {
+        let shape = self.shape();
+        if let Some(key) = &self.own {
+            let entity = entities.get(key).ok_or_else(|| match self.target {
+                EntityTarget::ByParameter(index) if entities.gone_reason(key).is_none() => {
+                    let name = id_parameter(&shape.functions[self.function], &shape.resources[index.0]);
+                    refused(format!("/{name}: {}", entities.missing(shape, key)))
+                }
+                _ => gone(shape, key, entities),
+            })?;
+            self.params.push(Val::Resource(entity.handle));
+        }
+        let mut handles = EntityHandles::new(entities, shape);
+        let params = decode_arguments(&shape.functions[self.function].params, &self.arguments, &mut handles);
+        self.params.extend(params.map_err(invalid_arguments)?);
+        self.given = handles.given;
+        if let Some(own) = self.own.as_ref().filter(|key| self.given.contains(key)) {
+            return Err(refused(format!(
+                "the entity `{}` cannot be given away in a call of its own method",
+                own.1
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl GuestWork for SessionCall<'_> {
+    fn check(&mut self, call: &GuardedCall<'_>, authority: &Authority) -> Result<(), Error> {
+        CallStack::require_outside(call.context, self.session.number())?;
+        authority.require_full_rights()
+    }
+
+    async fn enter(
+        &mut self,
+        call: &GuardedCall<'_>,
+        authority: &Authority,
+        limits: &CallLimits,
+    ) -> Result<Duration, Error> {
+        let (mut state, waited) = self.session.enter(call.context, limits).await?;
+        if state.drop_outdated(authority) {
+            self.session.is_alive.store(false, Ordering::Relaxed);
+        }
+        self.own = self.take_target()?;
+        self.decode(&state.entities)?;
+        self.state = Some(state);
+        Ok(waited)
+    }
+
+    async fn instance(&mut self, call: &RunningCall<'_>) -> Result<Instance, Error> {
+        self.alive = Some(AliveGuard::new(&self.session.is_alive));
+        if let Some(mut instance) = self.state.as_mut().and_then(|state| state.instance.take()) {
+            instance.start_call(&call.clock, call.authority)?;
+            return Ok(instance);
+        }
+        call.plugin.runtime().sessions.admit(self.session);
+        // Boxed, because it runs once in a session and would enlarge the future of every call.
+        let mut instance = Box::pin(call.fresh_instance(Stdio::Log)).await?;
+        instance.set_session(self.session.number());
+        Ok(instance)
+    }
+
+    async fn run(&mut self, instance: &mut Instance, call: &RunningCall<'_>) -> Result<ToolResult, Error> {
+        let value = instance
+            .call(call.linked, self.function, &self.params, &call.clock)
+            .await?;
+        let function = &self.shape().functions[self.function];
+        let Some(state) = self.state.as_deref_mut() else {
+            return Err(Error::new(
+                ErrorKind::Internal,
+                Phase::Execute,
+                "the session was not entered",
+            ));
+        };
+        let entities = &mut state.entities;
+        let own = self.own.take().and_then(|key| entities.get(&key));
+        if !self.given.is_empty() {
+            let reason = format!("it was given to `{}`", snake_case(&function.name)).into();
+            self.given.iter().for_each(|key| entities.remove(key, &reason));
+        }
+        let mut handles = Vec::new();
+        if let (Some(ty), Some(value)) = (&function.result, &value) {
+            find_handles(ty, value, &mut handles);
+        }
+        if handles.is_empty() {
+            return tool_result(function, value, &mut std::iter::empty(), call.clock.limits);
+        }
+        let found = ResultHandles {
+            handles: &handles,
+            depth: own.map_or(0, |own| own.depth) + 1,
+        };
+        let gatherer = self.session.gatherer;
+        let gathered = gatherer.gather(self.session, call, instance, entities, found).await?;
+        let mut result = tool_result(function, value, &mut gathered.values.into_iter(), call.clock.limits)?;
+        result.providers = gathered.providers;
+        Ok(result)
+    }
+
+    fn keep(&mut self, instance: Instance) {
+        if let (Some(state), Some(alive)) = (self.state.as_mut(), self.alive.take()) {
+            state.instance = Some(instance);
+            alive.keep();
+        }
+    }
+
+    fn lose(&mut self, error: &Error) {
+        if let Some(state) = &mut self.state {
+            state.lose(&error.message);
+        }
+    }
+}
+
+/// Marks a session as one with an instance, until it is dropped. The future of a call may be dropped wherever it waits.
+struct AliveGuard<'a>(Option<&'a AtomicBool>);
+
+impl<'a> AliveGuard<'a> {
+    fn new(flag: &'a AtomicBool) -> Self {
+        flag.store(true, Ordering::Relaxed);
+        Self(Some(flag))
+    }
+
+    /// Leaves the mark: the session keeps its instance.
+    fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for AliveGuard<'_> {
+    fn drop(&mut self) {
+        if let Some(flag) = self.0 {
+            flag.store(false, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Creates the error of a method whose entity does not exist any more.
+fn gone(shape: &Shape, key: &EntityKey, entities: &EntityTable) -> Error {
+    let (index, id) = key;
+    let name = shape.resources[index.0].json_name();
+    let message = match entities.gone_reason(key) {
+        Some(reason) => format!("the {name} `{id}` is gone: {reason}"),
+        None => format!("the {name} `{id}` is gone"),
+    };
+    Error::new(ErrorKind::EntityGone, Phase::Execute, message).with_suggestion(shape.how_to_get(*index))
+}
+
+fn refused(message: String) -> Error {
+    Error::new(ErrorKind::InvalidArguments, Phase::Validate, message)
+}

@@ -1,0 +1,102 @@
+//! Conversion of a function's result to the result of a tool.
+
+use serde_json::Value;
+use wasmtime::component::Val;
+
+use crate::values::encode::{EncodeError, encode, side};
+use crate::values::tool_result::read_tool_result;
+use crate::values::types::{Function, WitType};
+use toolwit_core::limits::{ByteCount, CallLimits};
+use toolwit_core::{Artifact, ToolResult};
+use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
+
+/// Converts the result of a function. `entities` yields the JSON of each handle in the value, in order.
+///
+/// # Errors
+/// [`ErrorKind::ResultBytes`] for a result over its limit.
+pub(crate) fn tool_result(
+    function: &Function,
+    value: Option<Val>,
+    entities: &mut dyn Iterator<Item = Value>,
+    limits: &CallLimits,
+) -> Result<ToolResult, Error> {
+    let result = match (&function.result, value) {
+        (Some(WitType::Result { ok, .. }), Some(Val::Result(Ok(payload)))) => {
+            side(ok.as_deref(), payload.map(|payload| *payload), entities).map(|value| success(function, value))
+        }
+        (Some(WitType::Result { err, .. }), Some(Val::Result(Err(payload)))) => {
+            side(err.as_deref(), payload.map(|payload| *payload), entities).map(failure)
+        }
+        (Some(ty), Some(value)) => encode(ty, value, entities).map(|value| success(function, value)),
+        (None, None) => Ok(ToolResult::value(Value::Null)),
+        _ => Err(EncodeError),
+    };
+    let result = result.map_err(|error| {
+        Error::new(ErrorKind::Internal, Phase::Execute, "the result could not be read").with_source(error)
+    })?;
+    require_within(&result, limits)?;
+    Ok(result)
+}
+
+/// Converts a value that the function returned as its success: a `tool-result`, or any other value.
+fn success(function: &Function, value: Value) -> ToolResult {
+    if function.gives_tool_result {
+        read_tool_result(&value)
+    } else {
+        ToolResult::value(value)
+    }
+}
+
+/// Converts the error value of a function that failed. The model reads it.
+fn failure(error: Value) -> ToolResult {
+    let text = match &error {
+        Value::Null => "the tool failed without a reason".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let mut result = ToolResult::error(text);
+    result.value = Some(error);
+    result
+}
+
+fn require_within(result: &ToolResult, limits: &CallLimits) -> Result<(), Error> {
+    let for_user = result.for_user.as_deref().unwrap_or_default();
+    let bytes = (result.for_llm.len() + for_user.len()) as u64;
+    if bytes > limits.result_bytes_max {
+        return Err(result_too_large(bytes, limits));
+    }
+    require_artifacts_within(result, limits)
+}
+
+/// Refuses a result whose artifacts exceed the limit of a call.
+///
+/// # Errors
+/// [`ErrorKind::ResultBytes`].
+pub(crate) fn require_artifacts_within(result: &ToolResult, limits: &CallLimits) -> Result<(), Error> {
+    let bytes_of = |artifact: &Artifact| (artifact.kind.len() + artifact.value.to_string().len()) as u64;
+    let bytes: u64 = result.artifacts.iter().map(bytes_of).sum();
+    let max = limits.artifact_bytes_max;
+    if bytes <= max {
+        return Ok(());
+    }
+    let message = format!(
+        "the artifacts have {} and may have {}",
+        ByteCount(bytes),
+        ByteCount(max)
+    );
+    Err(Error::new(ErrorKind::ResultBytes, Phase::Execute, message)
+        .with_suggestion("return fewer or smaller artifacts in one call")
+        .with_limit(ExceededLimit::new("artifact_bytes_max", max, bytes)))
+}
+
+/// Creates the error of a result over its limit.
+pub(crate) fn result_too_large(bytes: u64, limits: &CallLimits) -> Error {
+    let message = format!(
+        "the result has {} and may have {}",
+        ByteCount(bytes),
+        ByteCount(limits.result_bytes_max)
+    );
+    Error::new(ErrorKind::ResultBytes, Phase::Execute, message)
+        .with_suggestion("request less in one call")
+        .with_limit(ExceededLimit::new("result_bytes_max", limits.result_bytes_max, bytes))
+}

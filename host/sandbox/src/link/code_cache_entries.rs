@@ -1,0 +1,170 @@
+//! The size of the code cache and its limit.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::code_cache::{CodeCache, create_private_file};
+
+/// The default limit of the cache, in bytes: room for some hundred components of a large toolchain.
+pub const CODE_CACHE_BYTES_MAX: u64 = 2 << 30;
+
+/// The file with the limit that [`CodeCache::set_bytes_max`] sets.
+const LIMIT_FILE: &str = "bytes-max";
+
+/// The suffixes of code files and of their hashes.
+const CODE_SUFFIX: &str = ".code";
+const HASH_SUFFIX: &str = ".code.hash";
+
+/// The age at which a temporary file counts as abandoned by its process.
+const ABANDONED_AFTER: Duration = Duration::from_secs(3_600);
+
+/// The interval between two updates of an entry's last use, so that not every process writes to the disk.
+const TOUCH_INTERVAL: Duration = Duration::from_secs(3_600);
+
+/// An entry of the cache.
+pub(crate) struct CodeCacheEntry {
+    pub(crate) name: String,
+    path: PathBuf,
+    bytes: u64,
+    used: SystemTime,
+}
+
+/// The size of a code cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct CodeCacheUsage {
+    /// The number of entries: one for each component, engine and version of wasmtime.
+    pub entries: usize,
+    /// The size of the entries, in bytes.
+    pub bytes: u64,
+    /// The limit, in bytes.
+    pub bytes_max: u64,
+}
+
+impl CodeCache {
+    /// Returns the size of the cache.
+    ///
+    /// # Errors
+    /// If the directory cannot be read.
+    pub fn usage(&self) -> io::Result<CodeCacheUsage> {
+        let entries = self.entries()?;
+        Ok(CodeCacheUsage {
+            entries: entries.len(),
+            bytes: entries.iter().map(|entry| entry.bytes).sum(),
+            bytes_max: self.bytes_max(),
+        })
+    }
+
+    /// Returns the limit of the cache, in bytes.
+    #[must_use]
+    pub fn bytes_max(&self) -> u64 {
+        let text = fs::read_to_string(self.directory().join(LIMIT_FILE)).ok();
+        text.and_then(|text| text.trim().parse().ok())
+            .unwrap_or(CODE_CACHE_BYTES_MAX)
+    }
+
+    /// Sets the limit for this and all later processes, and removes entries over it. Returns the removed entries.
+    ///
+    /// # Errors
+    /// If the directory cannot be written.
+    pub fn set_bytes_max(&self, bytes_max: u64) -> io::Result<CodeCacheUsage> {
+        let path = self.directory().join(LIMIT_FILE);
+        let temporary = self.directory().join(format!(".{LIMIT_FILE}.{}", std::process::id()));
+        create_private_file(&temporary)?.write_all(bytes_max.to_string().as_bytes())?;
+        fs::rename(&temporary, &path)?;
+        self.shrink_to(bytes_max)
+    }
+
+    /// Removes the least recently used entries until the others take at most this many bytes. Returns the removed entries.
+    ///
+    /// A process that has mapped an entry can still use it.
+    ///
+    /// # Errors
+    /// If the directory cannot be read or written.
+    pub fn shrink_to(&self, bytes_max: u64) -> io::Result<CodeCacheUsage> {
+        self.remove_abandoned()?;
+        let mut entries = self.entries()?;
+        entries.sort_by_key(|entry| entry.used);
+        let mut bytes: u64 = entries.iter().map(|entry| entry.bytes).sum();
+        let mut removed = CodeCacheUsage {
+            bytes_max,
+            ..CodeCacheUsage::default()
+        };
+        for entry in entries {
+            if bytes <= bytes_max {
+                break;
+            }
+            // The code first: a hash without code is ignored.
+            remove(&entry.path)?;
+            remove(&entry.path.with_added_extension("hash"))?;
+            bytes -= entry.bytes;
+            removed.entries += 1;
+            removed.bytes += entry.bytes;
+        }
+        Ok(removed)
+    }
+
+    pub(crate) fn entries(&self) -> io::Result<Vec<CodeCacheEntry>> {
+        let mut entries = Vec::new();
+        for file in fs::read_dir(self.directory())? {
+            let file = file?;
+            let Ok(name) = file.file_name().into_string() else {
+                continue;
+            };
+            if name.starts_with('.') || !name.ends_with(CODE_SUFFIX) {
+                continue;
+            }
+            // Another process may remove it in the meantime.
+            let Ok(metadata) = file.metadata() else { continue };
+            entries.push(CodeCacheEntry {
+                name,
+                path: file.path(),
+                bytes: metadata.len(),
+                used: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+            });
+        }
+        Ok(entries)
+    }
+
+    /// Records the use of an entry.
+    pub(super) fn touch(&self, path: &Path) {
+        let now = SystemTime::now();
+        let is_recent = |modified: SystemTime| now.duration_since(modified).is_ok_and(|age| age < TOUCH_INTERVAL);
+        let update = || {
+            let file = File::options().append(true).open(path)?;
+            if is_recent(file.metadata()?.modified()?) {
+                return Ok(());
+            }
+            file.set_modified(now)
+        };
+        // A failure affects only the order of removal.
+        let _: io::Result<()> = update();
+    }
+
+    /// Removes the files of killed processes: temporary files, and hashes without code.
+    fn remove_abandoned(&self) -> io::Result<()> {
+        for file in fs::read_dir(self.directory())? {
+            let file = file?;
+            let name = file.file_name();
+            let name = name.to_string_lossy();
+            let is_lone_hash = name.ends_with(HASH_SUFFIX) && !file.path().with_extension("").exists();
+            let is_old = || {
+                let modified = file.metadata().and_then(|metadata| metadata.modified());
+                modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > ABANDONED_AFTER))
+            };
+            if (name.starts_with('.') || is_lone_hash) && is_old() {
+                remove(&file.path())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

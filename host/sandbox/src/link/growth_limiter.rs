@@ -1,0 +1,144 @@
+//! The limit on all memories and tables of one instance together.
+
+use wasmtime::ResourceLimiter;
+
+use toolwit_core::limits::CallLimits;
+
+/// A growth that the limiter refused, with the total that it would have reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DeniedGrowth {
+    Memory { bytes: u64 },
+    TableElements { elements: u64 },
+}
+
+/// Limits the sum of all memories and tables of a store. The limiter of wasmtime limits each of them separately.
+#[derive(Debug)]
+pub(crate) struct GrowthLimiter {
+    memory_bytes: u64,
+    memory_bytes_max: u64,
+    memory_bytes_peak: u64,
+    table_elements: u64,
+    table_elements_max: u64,
+    instances_max: usize,
+    /// The amount of the last permitted growth, subtracted again if the allocation fails.
+    last_growth: u64,
+    denied: Option<DeniedGrowth>,
+}
+
+impl GrowthLimiter {
+    pub(crate) fn new(limits: &CallLimits) -> Self {
+        Self {
+            memory_bytes: 0,
+            memory_bytes_max: limits.memory_bytes_max,
+            memory_bytes_peak: 0,
+            table_elements: 0,
+            table_elements_max: limits.table_elements_max,
+            instances_max: limits.instances_max,
+            last_growth: 0,
+            denied: None,
+        }
+    }
+
+    /// Clears an earlier refusal and sets the limits of the next call.
+    pub(crate) fn start_call(&mut self, limits: &CallLimits) {
+        self.memory_bytes_max = limits.memory_bytes_max;
+        self.table_elements_max = limits.table_elements_max;
+        self.denied = None;
+    }
+
+    pub(crate) fn memory_bytes_peak(&self) -> u64 {
+        self.memory_bytes_peak
+    }
+
+    /// Returns the last growth that was refused since the call started.
+    pub(crate) fn denied(&self) -> Option<DeniedGrowth> {
+        self.denied
+    }
+}
+
+impl ResourceLimiter for GrowthLimiter {
+    fn memory_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
+        let growth = (desired as u64).saturating_sub(current as u64);
+        let wanted = self.memory_bytes.saturating_add(growth);
+        if wanted > self.memory_bytes_max {
+            // `memory.grow` fails, as on a machine without free memory. Many runtimes end the call in order then.
+            self.denied = Some(DeniedGrowth::Memory { bytes: wanted });
+            return Ok(false);
+        }
+        self.memory_bytes = wanted;
+        self.last_growth = growth;
+        self.memory_bytes_peak = self.memory_bytes_peak.max(wanted);
+        Ok(true)
+    }
+
+    fn memory_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
+        self.memory_bytes = self.memory_bytes.saturating_sub(std::mem::take(&mut self.last_growth));
+        Ok(())
+    }
+
+    fn table_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
+        let growth = (desired as u64).saturating_sub(current as u64);
+        let wanted = self.table_elements.saturating_add(growth);
+        if wanted > self.table_elements_max {
+            self.denied = Some(DeniedGrowth::TableElements { elements: wanted });
+            return Ok(false);
+        }
+        self.table_elements = wanted;
+        self.last_growth = growth;
+        Ok(true)
+    }
+
+    fn table_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
+        self.table_elements = self
+            .table_elements
+            .saturating_sub(std::mem::take(&mut self.last_growth));
+        Ok(())
+    }
+
+    fn instances(&self) -> usize {
+        self.instances_max
+    }
+
+    fn tables(&self) -> usize {
+        self.instances_max
+    }
+
+    fn memories(&self) -> usize {
+        self.instances_max
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    // attack: B7
+    #[test]
+    fn all_memories_of_an_instance_share_one_limit() {
+        let limits = CallLimits {
+            memory_bytes_max: 3 << 16,
+            ..CallLimits::default()
+        };
+        let mut limiter = GrowthLimiter::new(&limits);
+        assert!(limiter.memory_growing(0, 2 << 16, None).unwrap());
+        assert!(
+            !limiter.memory_growing(0, 2 << 16, None).unwrap(),
+            "a second memory shares the limit"
+        );
+        assert_eq!(limiter.denied(), Some(DeniedGrowth::Memory { bytes: 4 << 16 }));
+        assert!(limiter.memory_growing(0, 1 << 16, None).unwrap());
+        assert_eq!(limiter.memory_bytes_peak(), 3 << 16);
+    }
+
+    #[test]
+    fn failed_growth_is_not_counted() {
+        let mut limiter = GrowthLimiter::new(&CallLimits {
+            memory_bytes_max: 1 << 16,
+            ..CallLimits::default()
+        });
+        assert!(limiter.memory_growing(0, 1 << 16, None).unwrap());
+        limiter.memory_grow_failed(wasmtime::Error::msg("no room")).unwrap();
+        assert!(limiter.memory_growing(0, 1 << 16, None).unwrap());
+    }
+}

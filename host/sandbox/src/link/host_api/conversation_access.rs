@@ -1,0 +1,167 @@
+//! The access of a guest to its conversation during one call.
+
+use std::sync::{Arc, OnceLock};
+
+use tokio::time::Instant;
+
+use super::nested_call::CallStack;
+use crate::grants::authority::Authority;
+use crate::grants::{AccessMode, AccessRequest};
+use crate::link::call_clock::CallClock;
+use crate::link::nested_budget::NestedBudget;
+use crate::values::tool_result::json_weight;
+use toolwit_core::limits::{ByteCount, CallLimits};
+use toolwit_core::text::printable;
+use toolwit_core::{Artifact, BlackboardEntry, ToolContext};
+
+/// The longest text that reaches the user in one call of `output`, in bytes. The rest of a longer text is dropped.
+const TEXT_BYTES_MAX: usize = 8 << 10;
+
+/// The conversation as a guest sees it: as granted, within limits, and with secrets redacted.
+pub(crate) struct ConversationAccess {
+    pub(super) context: ToolContext,
+    pub(super) authority: Authority,
+    pub(super) limits: CallLimits,
+    pub(super) deadline: Instant,
+    /// The budget of nested calls, created by the first one.
+    nested_calls: OnceLock<Arc<NestedBudget>>,
+    artifacts: Vec<Artifact>,
+    artifact_bytes: u64,
+    /// The bytes of text that reached the user so far.
+    text_bytes: usize,
+}
+
+impl ConversationAccess {
+    pub(crate) fn new(authority: &Authority, clock: &CallClock<'_>) -> Self {
+        Self {
+            context: clock.context.clone(),
+            authority: authority.clone(),
+            limits: clock.limits.clone(),
+            deadline: clock.deadline(),
+            nested_calls: OnceLock::new(),
+            artifacts: Vec::new(),
+            artifact_bytes: 0,
+            text_bytes: 0,
+        }
+    }
+
+    /// Returns the budget of the calls that the guest makes.
+    pub(super) fn nested_calls(&self) -> &Arc<NestedBudget> {
+        let budget = || CallStack::budget_inside(&self.context, self.limits.nested_calls_max);
+        self.nested_calls.get_or_init(budget)
+    }
+
+    /// Takes the artifacts that the guest attached.
+    pub(crate) fn take_artifacts(&mut self) -> Vec<Artifact> {
+        std::mem::take(&mut self.artifacts)
+    }
+
+    /// Returns the value of a granted context key as JSON.
+    pub(super) fn context_value(&self, key: &str) -> Option<String> {
+        let effective = &self.authority.rights.effective;
+        match effective.require(&AccessRequest::ContextKey(key)) {
+            Ok(_) => self.context.get(key).map(ToString::to_string),
+            Err(denial) => {
+                // To the guest a key without a grant looks like a key that does not exist.
+                tracing::debug!(plugin = %self.authority.plugin, key, %denial, "read of a context key denied");
+                None
+            }
+        }
+    }
+
+    pub(super) fn report_progress(&mut self, text: &str) {
+        if let Some(text) = self.text_for_user(text) {
+            self.context.output().progress(&text);
+        }
+    }
+
+    pub(super) fn communicate(&mut self, text: &str) {
+        if let Some(text) = self.text_for_user(text) {
+            self.context.output().communicate(&text);
+        }
+    }
+
+    /// Removes secrets and control characters from a guest's text, and cuts it to the limit of the call. Returns `None` if
+    /// nothing is left.
+    fn text_for_user(&mut self, text: &str) -> Option<String> {
+        let left = self
+            .limits
+            .log_bytes_max
+            .saturating_sub(self.text_bytes)
+            .min(TEXT_BYTES_MAX);
+        // Redacted after control characters are removed, so that they cannot hide a secret, and before the cut, so that no part
+        // of a secret remains.
+        let clean = self.authority.redactor.text(&printable(text)).into_owned();
+        let mut end = clean.len().min(left);
+        while !clean.is_char_boundary(end) {
+            end -= 1;
+        }
+        self.text_bytes += end;
+        (end > 0).then(|| clean[..end].to_owned())
+    }
+
+    /// Adds an artifact to the result of the call.
+    pub(super) fn attach(&mut self, artifact: Result<Artifact, String>) -> Result<(), String> {
+        let artifact = artifact?;
+        let bytes = (artifact.kind.len() + json_weight(&artifact.value.to_string())) as u64;
+        let max = self.limits.artifact_bytes_max;
+        if self.artifact_bytes.saturating_add(bytes) > max {
+            return Err(format!("a call may attach at most {} of artifacts", ByteCount(max)));
+        }
+        self.artifact_bytes += bytes;
+        self.artifacts.push(artifact);
+        Ok(())
+    }
+
+    pub(super) fn blackboard_get(&self, name: &str) -> Option<Artifact> {
+        self.require_blackboard(AccessMode::Read).ok()?;
+        let entry = self.context.blackboard().ok()?.get(name)?;
+        Some(entry.artifact().clone())
+    }
+
+    pub(super) fn blackboard_put(
+        &self,
+        name: Option<String>,
+        artifact: impl FnOnce() -> Result<Artifact, String>,
+    ) -> Result<(), String> {
+        self.require_blackboard(AccessMode::ReadWrite)?;
+        let mut artifact = artifact()?;
+        // Other plugins read the blackboard, and their redaction does not cover this plugin's secrets.
+        let redactor = &self.authority.redactor;
+        artifact.kind = redactor.text(&artifact.kind).into_owned();
+        redactor.value(&mut artifact.value);
+        let name = name.map(|name| redactor.text(&name).into_owned());
+        let blackboard = self.context.blackboard().map_err(|error| error.to_string())?;
+        blackboard
+            .place(name.as_deref(), artifact)
+            .map_err(|error| error.to_string())
+    }
+
+    pub(super) fn blackboard_list(&self) -> Vec<BlackboardEntry> {
+        match (self.require_blackboard(AccessMode::Read), self.context.blackboard()) {
+            (Ok(()), Ok(blackboard)) => blackboard.entries(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Checks the grant of the blackboard. A denial becomes part of the call's error.
+    fn require_blackboard(&self, wanted: AccessMode) -> Result<(), String> {
+        match self
+            .authority
+            .rights
+            .effective
+            .require(&AccessRequest::Blackboard(wanted))
+        {
+            Ok(_) => Ok(()),
+            Err(denial) => {
+                let operation = match wanted {
+                    AccessMode::Read => "read the blackboard",
+                    _ => "write to the blackboard",
+                };
+                self.authority
+                    .deny(operation.to_owned(), &denial, "blackboard", &wanted.to_string());
+                Err(format!("it may not {operation}: {denial}"))
+            }
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Calls of tools by a guest: as granted, within the limits of the call that they are part of.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use wasmtime::StoreContextMut;
+
+use super::conversation_access::ConversationAccess;
+use crate::grants::{AccessRequest, EffectiveRights};
+use crate::link::host_state::HostState;
+use crate::link::http::HttpBudget;
+use crate::link::nested_budget::{BudgetExceeded, NestedBudget};
+use toolwit_core::limits::LimitRequest;
+use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
+use toolwit_core::{ToolContext, ToolError, ToolResult, parse_arguments};
+
+/// The fuel that nested calls used, shared with the call that they are part of.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FuelMeter(Arc<AtomicU64>);
+
+impl FuelMeter {
+    /// Returns the meter of the surrounding call, or `None` for an outermost call.
+    pub(crate) fn of(context: &ToolContext) -> Option<Self> {
+        context.extension::<Self>().cloned()
+    }
+
+    pub(crate) fn add(&self, fuel: u64) {
+        self.0.fetch_add(fuel, Ordering::Relaxed);
+    }
+
+    fn total(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Returns the limits that a call requests, or `None` if it requests none. A nested call has at most the fuel that is left
+    /// when it starts, whether the guest, a native tool or a follow-up call makes it.
+    pub(crate) fn request(context: &ToolContext) -> Option<LimitRequest> {
+        let mut request = context.extension::<LimitRequest>()?.clone();
+        if let Some(meter) = Self::of(context) {
+            request.fuel_max = request.fuel_max.map(|fuel| fuel.saturating_sub(meter.total()).max(1));
+        }
+        Some(request)
+    }
+}
+
+/// The calls around a nested call.
+#[derive(Clone, Debug)]
+pub(crate) struct CallStack {
+    /// The number of calls around it.
+    depth: u32,
+    /// The budget of nested calls of the calling plugin, inside those of its callers.
+    calls: Arc<NestedBudget>,
+    /// The HTTP budget of the calling plugin, inside those of its callers.
+    http: Option<Arc<HttpBudget>>,
+    /// The numbers of the session instances that are running.
+    sessions: Arc<[u64]>,
+    /// The effective capabilities of the calling plugin, limited to those of its callers.
+    caller: Arc<EffectiveRights>,
+}
+
+impl CallStack {
+    pub(crate) fn of(context: &ToolContext) -> Option<&Self> {
+        context.extension::<Self>()
+    }
+
+    /// Creates the budget of a guest's nested calls, inside that of the surrounding call.
+    pub(super) fn budget_inside(context: &ToolContext, calls_max: u32) -> Arc<NestedBudget> {
+        let outer = Self::of(context).map(|stack| stack.calls.clone());
+        Arc::new(NestedBudget::new(calls_max.into(), outer))
+    }
+
+    /// Returns the HTTP budget that the nested call also draws on.
+    pub(crate) fn http(&self) -> Option<Arc<HttpBudget>> {
+        self.http.clone()
+    }
+
+    /// Returns the effective capabilities of the calling plugin, limited to those of its callers.
+    pub(crate) fn caller(&self) -> &EffectiveRights {
+        &self.caller
+    }
+
+    /// Refuses to enter an instance that waits for this call to end.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Reentrant`].
+    pub(crate) fn require_outside(context: &ToolContext, session: u64) -> Result<(), Error> {
+        match Self::of(context) {
+            Some(stack) if stack.sessions.contains(&session) => Err(Error::new(
+                ErrorKind::Reentrant,
+                Phase::Execute,
+                "the call would enter an instance that waits for this call to end",
+            )
+            .with_suggestion("call a function of another plugin")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Calls a tool for a guest. The inner error is returned to the guest; the outer one traps it.
+pub(super) async fn call(
+    store: &mut StoreContextMut<'_, HostState>,
+    tool: &str,
+    arguments: &str,
+) -> wasmtime::Result<Result<ToolResult, ToolError>> {
+    let session = store.data().session();
+    let (fuel, http) = (store.get_fuel()?, store.data().http_budget());
+    let conversation = store.data_mut().conversation()?;
+    let effective = &conversation.authority.rights.effective;
+    if let Err(denial) = effective.require(&AccessRequest::Tool(tool)) {
+        conversation
+            .authority
+            .deny(format!("call `{tool}`"), &denial, "tools", tool);
+        let message = format!("it may not call `{tool}`: {denial}");
+        return Ok(Err(ToolError::Model(Error::new(
+            ErrorKind::Denied,
+            Phase::Execute,
+            message,
+        ))));
+    }
+    let Some(tools) = conversation.context.tools().cloned() else {
+        let error = Error::new(
+            ErrorKind::ToolUnavailable,
+            Phase::Execute,
+            "this call does not belong to a conversation with tools",
+        );
+        return Ok(Err(ToolError::Model(error)));
+    };
+    let stack = match nested_stack(conversation, session, http) {
+        Ok(stack) => stack,
+        Err(error) => return Ok(Err(ToolError::Model(error))),
+    };
+    // The result of the other plugin is not redacted of this plugin's secrets, so the arguments are: as text for secrets that
+    // are numbers, and as values for secrets that were escaped.
+    let redactor = &conversation.authority.redactor;
+    let arguments = match parse_arguments(&redactor.text(arguments)) {
+        Ok(parsed) => redactor.fields(parsed.arguments),
+        Err(error) => return Ok(Err(ToolError::Model(error.into()))),
+    };
+    let meter = FuelMeter::default();
+    let context = conversation
+        .context
+        .clone()
+        .without_background_tasks()
+        .with_extension(remaining_limits(conversation, fuel))
+        .with_extension(stack)
+        .with_extension(meter.clone());
+    let called = tools.call_tool(tool, arguments, &context).await;
+    store.set_fuel(fuel.saturating_sub(meter.total()))?;
+    if let Err(ToolError::Operator(error)) = &called {
+        // The error is for the operator; the guest learns only that the call failed.
+        tracing::error!(tool, %error, "nested tool call failed");
+        let message = format!("`{tool}` cannot be called: its operator must fix it first");
+        let error = Error::new(ErrorKind::ToolUnavailable, Phase::Execute, message);
+        return Ok(Err(ToolError::Model(error)));
+    }
+    Ok(called)
+}
+
+/// Creates the stack of one more nested call.
+///
+/// # Errors
+/// [`ErrorKind::NestedCalls`].
+fn nested_stack(
+    conversation: &ConversationAccess,
+    session: Option<u64>,
+    http: Option<Arc<HttpBudget>>,
+) -> Result<CallStack, Error> {
+    let outer = CallStack::of(&conversation.context);
+    // The outermost call has no stack.
+    let depth = outer.map_or(1, |stack| stack.depth).saturating_add(1);
+    let depth_max = conversation.limits.nested_depth_max;
+    if depth > depth_max {
+        let message = format!("calls may be nested at most {depth_max} deep");
+        return Err(limit(message, "nested_depth_max", depth_max.into(), depth.into()));
+    }
+    if let Err(BudgetExceeded { max, used }) = conversation.nested_calls().take(1) {
+        let message = format!("a call may make at most {max} calls, including those inside them");
+        return Err(limit(message, "nested_calls_max", max, used));
+    }
+    let sessions = outer.map_or(&[][..], |stack| &stack.sessions);
+    Ok(CallStack {
+        depth,
+        calls: conversation.nested_calls().clone(),
+        http,
+        sessions: sessions.iter().copied().chain(session).collect(),
+        caller: Arc::new(conversation.authority.rights.effective.clone()),
+    })
+}
+
+fn limit(message: String, name: &'static str, max: u64, used: u64) -> Error {
+    Error::new(ErrorKind::NestedCalls, Phase::Execute, message)
+        .with_suggestion(format!("make fewer calls at once; an operator can raise `{name}`"))
+        .with_limit(ExceededLimit::new(name, max, used))
+}
+
+/// Returns the limits that are left for a nested call. Budgets that are counted are not among them: the calls share them.
+fn remaining_limits(conversation: &ConversationAccess, fuel: u64) -> LimitRequest {
+    let mut request = conversation
+        .context
+        .extension::<LimitRequest>()
+        .cloned()
+        .unwrap_or_default();
+    let wall = conversation.deadline.saturating_duration_since(Instant::now());
+    // A limit of zero is an invalid request. With one unit the call ends at its first step.
+    let (fuel, wall) = (fuel.max(1), wall.max(Duration::from_millis(1)));
+    let depth = conversation.limits.nested_depth_max;
+    request.fuel_max = Some(request.fuel_max.map_or(fuel, |max| max.min(fuel)));
+    request.wall_max = Some(request.wall_max.map_or(wall, |max| max.min(wall)));
+    request.nested_depth_max = Some(request.nested_depth_max.map_or(depth, |max| max.min(depth)));
+    request
+}

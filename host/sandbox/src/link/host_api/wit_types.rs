@@ -1,0 +1,134 @@
+//! The types of `toolwit:plugin`, with their conversions.
+
+use wasmtime::component::{ComponentType, Lift, Lower};
+
+use crate::values::tool_result::{ARTIFACT_WEIGHT_MAX, json_weight};
+use toolwit_core::text::parse_json;
+use toolwit_core::{Artifact, BlackboardEntry, ErrorKind, ToolError, ToolResult};
+
+#[derive(ComponentType, Lift, Lower)]
+#[component(record)]
+pub(super) struct WitArtifact {
+    kind: String,
+    /// JSON.
+    value: String,
+}
+
+#[derive(ComponentType, Lower)]
+#[component(record)]
+pub(super) struct WitBlackboardEntry {
+    name: Option<String>,
+    artifact: WitArtifact,
+}
+
+#[derive(ComponentType, Lower)]
+#[component(record)]
+pub(super) struct WitToolResult {
+    #[component(name = "for-llm")]
+    for_llm: String,
+    #[component(name = "for-user")]
+    for_user: Option<String>,
+    silent: bool,
+    #[component(name = "is-error")]
+    is_error: bool,
+    artifacts: Vec<WitArtifact>,
+    background: Option<WitBackgroundCall>,
+}
+
+#[derive(ComponentType, Lower)]
+#[component(record)]
+pub(super) struct WitBackgroundCall {
+    tool: String,
+    arguments: String,
+}
+
+#[derive(ComponentType, Lower)]
+#[component(variant)]
+pub(super) enum WitToolError {
+    #[component(name = "invalid-arguments")]
+    InvalidArguments(String),
+    #[component(name = "unavailable")]
+    Unavailable(String),
+    #[component(name = "denied")]
+    Denied(String),
+    #[component(name = "limit")]
+    Limit(String),
+    #[component(name = "failed")]
+    Failed(String),
+}
+
+impl WitArtifact {
+    /// Parses the value.
+    ///
+    /// # Errors
+    /// A text for the guest, if the value is not JSON or has too many parts.
+    pub(super) fn parse(&self) -> Result<Artifact, String> {
+        if json_weight(&self.value) > ARTIFACT_WEIGHT_MAX {
+            return Err("the value of the artifact has too many parts".to_owned());
+        }
+        let value =
+            parse_json(&self.value).map_err(|error| format!("the value of the artifact is not JSON: {error}"))?;
+        Ok(Artifact::new(&*self.kind, value))
+    }
+}
+
+impl From<&Artifact> for WitArtifact {
+    fn from(artifact: &Artifact) -> Self {
+        Self {
+            kind: artifact.kind.to_string(),
+            value: artifact.value.to_string(),
+        }
+    }
+}
+
+impl From<&BlackboardEntry> for WitBlackboardEntry {
+    fn from(entry: &BlackboardEntry) -> Self {
+        Self {
+            name: entry.name().map(str::to_owned),
+            artifact: entry.artifact().into(),
+        }
+    }
+}
+
+impl From<ToolResult> for WitToolResult {
+    fn from(result: ToolResult) -> Self {
+        Self {
+            for_llm: result.content().to_string(),
+            silent: result.is_silent(),
+            is_error: result.is_error(),
+            for_user: result.for_user,
+            artifacts: result.artifacts.iter().map(WitArtifact::from).collect(),
+            background: None,
+        }
+    }
+}
+
+impl From<ToolError> for WitToolError {
+    fn from(error: ToolError) -> Self {
+        let report = error.report();
+        let text = report.to_string();
+        match report.kind {
+            ErrorKind::InvalidArguments => Self::InvalidArguments(text),
+            ErrorKind::UnknownTool | ErrorKind::AmbiguousTool | ErrorKind::ToolUnavailable => Self::Unavailable(text),
+            ErrorKind::Denied => Self::Denied(text),
+            kind if kind.is_limit() => Self::Limit(text),
+            _ => Self::Failed(text),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_artifact_with_too_many_parts_is_refused_before_it_is_parsed_and_a_long_text_is_not() {
+        let artifact = |value: String| WitArtifact {
+            kind: "k".to_owned(),
+            value,
+        };
+        assert!(artifact(format!("[{}1]", "1,".repeat(1 << 20))).parse().is_err());
+        assert!(artifact(format!("\"{}\"", "1,[{\\\"".repeat(1 << 20))).parse().is_ok());
+    }
+}

@@ -1,0 +1,94 @@
+//! Limits on what a guest may do to its host: the number of host calls, and the bytes copied at once.
+
+use wasmtime::component::Val;
+use wasmtime::{CallHook, EngineWeak, StoreContextMut, UpdateDeadline};
+
+use super::host_state::HostState;
+use super::stop_flag::{StopCause, StopFlag};
+use toolwit_core::limits::CallLimits;
+
+/// Counts calls into the host and stops the guest at its limit.
+pub(crate) struct HostMeter {
+    pub(crate) stop: StopFlag,
+    host_calls: u64,
+    host_calls_max: u64,
+    transfer: TransferLimits,
+    engine: EngineWeak,
+}
+
+/// How much may be copied out of the guest at once.
+///
+/// wasmtime counts each element of a list in a result with the size of the host's `Val`, forty times that of a byte, but
+/// bytes as bytes in a typed call into the host. One limit for both would either refuse small results or permit copies of
+/// forty times the limit.
+struct TransferLimits {
+    host_call_bytes: usize,
+    result_bytes: usize,
+}
+
+impl TransferLimits {
+    fn new(limits: &CallLimits) -> Self {
+        let bytes = |amount: u64| usize::try_from(amount).unwrap_or(usize::MAX);
+        Self {
+            host_call_bytes: bytes(limits.host_call_bytes_max),
+            // Every value of a result takes at least one byte of JSON.
+            result_bytes: bytes(limits.result_bytes_max).saturating_mul(size_of::<Val>()),
+        }
+    }
+}
+
+impl HostMeter {
+    pub(super) fn new(limits: &CallLimits, engine: EngineWeak) -> Self {
+        Self {
+            stop: StopFlag::default(),
+            host_calls: 0,
+            host_calls_max: limits.host_calls_max,
+            transfer: TransferLimits::new(limits),
+            engine,
+        }
+    }
+
+    /// Starts counting for another call on the same instance.
+    pub(crate) fn start_call(&mut self, limits: &CallLimits) {
+        self.stop = StopFlag::default();
+        self.host_calls = 0;
+        self.host_calls_max = limits.host_calls_max;
+        self.transfer = TransferLimits::new(limits);
+    }
+
+    pub(crate) fn host_calls(&self) -> u64 {
+        self.host_calls
+    }
+
+    /// Counts a call from the guest. The first one over the limit raises the flag and advances the epoch, so that the guest
+    /// stops at once.
+    pub(super) fn count_host_call(&mut self) {
+        self.host_calls += 1;
+        if self.host_calls == self.host_calls_max.saturating_add(1) {
+            self.stop.raise(StopCause::HostCalls);
+            if let Some(engine) = self.engine.upgrade() {
+                engine.increment_epoch();
+            }
+        }
+    }
+}
+
+/// Runs at each tick while the guest computes. Stops the guest if its flag is raised, else yields to other tasks of the thread.
+pub(super) fn on_epoch(store: StoreContextMut<'_, HostState>) -> wasmtime::Result<UpdateDeadline> {
+    match store.data().meter.stop.cause() {
+        Some(_) => Ok(UpdateDeadline::Interrupt),
+        None => Ok(UpdateDeadline::Yield(1)),
+    }
+}
+
+/// Runs when control passes between host and guest. Sets the bytes that may be copied next: those of a host call while the
+/// guest runs, those of a result when it has returned.
+pub(super) fn on_transition(mut store: StoreContextMut<'_, HostState>, hook: CallHook) -> wasmtime::Result<()> {
+    let transfer = &store.data().meter.transfer;
+    let bytes = match hook {
+        CallHook::ReturningFromWasm => transfer.result_bytes,
+        _ => transfer.host_call_bytes,
+    };
+    store.set_hostcall_fuel(bytes);
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! The data of a store: what the host interfaces need for one instance.
+
+use std::sync::Arc;
+
+use wasmtime::Store;
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
+
+use super::call_clock::CallClock;
+use super::files::{Files, FilesView};
+use super::growth_limiter::GrowthLimiter;
+use super::host_api::{CallStack, ConversationAccess};
+use super::host_meter::{HostMeter, on_epoch, on_transition};
+use super::http::{HttpBudget, HttpGate, HttpLimits, Network};
+use super::keyvalue::PluginValues;
+use super::linked_component::LinkedComponent;
+use super::log_buffer::LogBuffer;
+use super::wasi::{self, Stdio};
+use crate::grants::EffectiveRights;
+use crate::grants::authority::{Authority, KeyValueStore, OpenedRights};
+use toolwit_core::Artifact;
+use toolwit_core::limits::CallLimits;
+
+/// The data of a store. It belongs to one instance and is dropped with it.
+pub(crate) struct HostState {
+    wasi: WasiCtx,
+    http: WasiHttpCtx,
+    gate: HttpGate,
+    files: Files,
+    rights: Arc<OpenedRights>,
+    plugin: Arc<str>,
+    keyvalue: Arc<dyn KeyValueStore>,
+    resources: ResourceTable,
+    /// The conversation of the current call; `None` between calls, and for guests that import nothing of `toolwit:plugin`.
+    conversation: Option<Box<ConversationAccess>>,
+    imports_plugin_api: bool,
+    /// The number of the session that the instance belongs to.
+    session: Option<u64>,
+    pub(crate) limiter: GrowthLimiter,
+    pub(crate) meter: HostMeter,
+    pub(crate) log: LogBuffer,
+}
+
+impl HostState {
+    /// Creates the state of a fresh instance, with what is granted to its plugin, nothing else, and every limit set.
+    pub(crate) fn new(
+        linked: &LinkedComponent,
+        limits: &CallLimits,
+        stdio: Stdio,
+        authority: &Authority,
+        network: &Arc<Network>,
+    ) -> Self {
+        let log = LogBuffer::new(limits.log_bytes_max);
+        let mut resources = ResourceTable::new();
+        resources.set_max_capacity(limits.resources_max);
+        Self {
+            wasi: wasi::context(stdio, &log, authority),
+            http: wasi::http_context(),
+            gate: HttpGate::new(network.clone()),
+            rights: authority.rights.clone(),
+            plugin: authority.plugin.clone(),
+            keyvalue: authority.keyvalue.clone(),
+            files: Files::new(authority.rights.directories()),
+            resources,
+            conversation: None,
+            imports_plugin_api: linked.imports_plugin_api(),
+            session: None,
+            limiter: GrowthLimiter::new(limits),
+            meter: HostMeter::new(limits, linked.engine().weak()),
+            log,
+        }
+    }
+
+    /// Gives the guest access to the network and the conversation of a call, as far as its authority permits.
+    pub(crate) fn begin_call(&mut self, authority: &Authority, clock: &CallClock<'_>) {
+        let outer = CallStack::of(clock.context).and_then(CallStack::http);
+        self.gate
+            .start_call(authority, HttpLimits::of(clock.limits), outer, clock.deadline());
+        self.conversation = self
+            .imports_plugin_api
+            .then(|| Box::new(ConversationAccess::new(authority, clock)));
+    }
+
+    /// Returns the HTTP budget of the call, for calls inside it.
+    pub(crate) fn http_budget(&self) -> Option<Arc<HttpBudget>> {
+        self.gate.budget()
+    }
+
+    /// Sets the session that the instance belongs to.
+    pub(crate) fn set_session(&mut self, session: u64) {
+        self.session = Some(session);
+    }
+
+    pub(crate) fn session(&self) -> Option<u64> {
+        self.session
+    }
+
+    /// Returns the conversation, for the host functions of `toolwit:plugin`.
+    pub(crate) fn conversation(&mut self) -> wasmtime::Result<&mut ConversationAccess> {
+        self.meter.count_host_call();
+        self.conversation
+            .as_deref_mut()
+            .ok_or_else(|| wasmtime::Error::msg("the instance is not in a call"))
+    }
+
+    /// Drops the conversation and closes the HTTP gate, so that an instance that is reused holds nothing of an earlier call.
+    pub(crate) fn end_call(&mut self) {
+        self.conversation = None;
+        self.gate.end_call();
+    }
+
+    pub(crate) fn take_artifacts(&mut self) -> Vec<Artifact> {
+        self.conversation
+            .as_mut()
+            .map(|conversation| conversation.take_artifacts())
+            .unwrap_or_default()
+    }
+
+    /// Returns the rights that decide which settings the guest may read, for the host functions of `wasi:config`.
+    pub(super) fn settings(&mut self) -> &EffectiveRights {
+        self.meter.count_host_call();
+        &self.rights.effective
+    }
+
+    /// Returns the plugin's part of the key–value store, for the host functions of `wasi:keyvalue`.
+    pub(super) fn keyvalue(&mut self) -> PluginValues {
+        self.meter.count_host_call();
+        PluginValues {
+            store: self.keyvalue.clone(),
+            plugin: self.plugin.clone(),
+            quota_bytes: self.rights.effective.key_value_bytes_max(),
+        }
+    }
+
+    /// Returns the table of host resources that the guest holds.
+    pub(super) fn table(&mut self) -> &mut ResourceTable {
+        &mut self.resources
+    }
+
+    /// Returns the files, for the host functions of `wasi:filesystem`.
+    pub(super) fn files(&mut self) -> FilesView<'_> {
+        self.meter.count_host_call();
+        self.files.view(&mut self.resources)
+    }
+
+    /// Creates a store with every limit set, fuel and epoch included.
+    pub(crate) fn into_store(self, engine: &wasmtime::Engine, limits: &CallLimits) -> wasmtime::Result<Store<Self>> {
+        let mut store = Store::new(engine, self);
+        store.limiter(|state| &mut state.limiter);
+        store.call_hook(on_transition);
+        store.set_max_component_handles(limits.resources_max);
+        store.set_fuel(limits.fuel_max)?;
+        store.epoch_deadline_callback(on_epoch);
+        store.set_epoch_deadline(1);
+        Ok(store)
+    }
+}
+
+// Every function of wasmtime's WASI gets its data through one of these two views, which therefore count the host calls.
+
+impl WasiView for HostState {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        self.meter.count_host_call();
+        WasiCtxView {
+            ctx: &mut self.wasi,
+            table: &mut self.resources,
+        }
+    }
+}
+
+impl WasiHttpView for HostState {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        self.meter.count_host_call();
+        WasiHttpCtxView {
+            ctx: &mut self.http,
+            table: &mut self.resources,
+            hooks: &mut self.gate,
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The limits and the budget of the HTTP requests of one call.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::link::nested_budget::{BudgetExceeded, NestedBudget};
+use toolwit_core::limits::CallLimits;
+
+/// The limits of the HTTP requests of one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HttpLimits {
+    pub(crate) requests_max: u32,
+    /// Bytes of all requests and responses together, headers and bodies.
+    pub(crate) bytes_max: u64,
+    /// Time of one request, from the name lookup to the last byte of the response.
+    pub(crate) request_wall_max: Duration,
+    /// Time until the response starts.
+    pub(crate) first_byte_wall_max: Duration,
+    /// Time between two reads of the response body.
+    pub(crate) between_bytes_wall_max: Duration,
+    pub(crate) header_bytes_max: usize,
+}
+
+impl HttpLimits {
+    pub(crate) fn of(limits: &CallLimits) -> Self {
+        Self {
+            requests_max: limits.http_requests_max,
+            bytes_max: limits.http_bytes_max,
+            request_wall_max: Duration::from_secs(20),
+            first_byte_wall_max: Duration::from_secs(15),
+            between_bytes_wall_max: Duration::from_secs(5),
+            header_bytes_max: 64 << 10,
+        }
+    }
+}
+
+/// The remaining requests and bytes of a call, shared with the calls inside it.
+#[derive(Debug)]
+pub(crate) struct HttpBudget {
+    pub(crate) limits: HttpLimits,
+    requests: Arc<NestedBudget>,
+    bytes: Arc<NestedBudget>,
+}
+
+impl HttpBudget {
+    /// Creates the budget of a call. A nested call also draws on the budget around it.
+    pub(crate) fn new(limits: HttpLimits, outer: Option<&Self>) -> Self {
+        let inside = |max: u64, outer: Option<&Arc<NestedBudget>>| Arc::new(NestedBudget::new(max, outer.cloned()));
+        Self {
+            limits,
+            requests: inside(limits.requests_max.into(), outer.map(|outer| &outer.requests)),
+            bytes: inside(limits.bytes_max, outer.map(|outer| &outer.bytes)),
+        }
+    }
+
+    /// Uses one request.
+    pub(crate) fn take_request(&self) -> Result<(), BudgetExceeded> {
+        self.requests.take(1)
+    }
+
+    /// Uses bytes.
+    pub(crate) fn take_bytes(&self, bytes: usize) -> Result<(), BudgetExceeded> {
+        self.bytes.take(bytes as u64)
+    }
+}

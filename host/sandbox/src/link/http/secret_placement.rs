@@ -1,0 +1,162 @@
+//! Inserting secrets into an outgoing request.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use zeroize::Zeroizing;
+
+use crate::grants::authority::Secret;
+use crate::grants::{RequestTarget, SecretPlacement};
+
+/// Inserts every secret of this target where its grant places it, and replaces the guest's own value.
+///
+/// Returns the path and query to request, or `None` if a value cannot be sent.
+pub(super) fn insert_secrets(secrets: &[Secret], target: &RequestTarget, headers: &mut HeaderMap) -> Option<String> {
+    let mut path = target.path.clone();
+    for secret in secrets {
+        let Some(to) = secret.rule.target.as_ref().filter(|to| to.matches(target)) else {
+            continue;
+        };
+        match &to.placement {
+            SecretPlacement::Header(name) => {
+                set(headers, HeaderName::from_bytes(name.as_bytes()).ok()?, &secret.value)?
+            }
+            SecretPlacement::Bearer => {
+                set(
+                    headers,
+                    AUTHORIZATION,
+                    &Zeroizing::new(format!("Bearer {}", secret.value.as_str())),
+                )?;
+            }
+            SecretPlacement::Basic => {
+                let encoded = Zeroizing::new(STANDARD.encode(secret.value.as_bytes()));
+                set(
+                    headers,
+                    AUTHORIZATION,
+                    &Zeroizing::new(format!("Basic {}", encoded.as_str())),
+                )?;
+            }
+            SecretPlacement::Query(field) => path = with_field(&path, field, &secret.value),
+        }
+    }
+    Some(path)
+}
+
+fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) -> Option<()> {
+    let mut value = HeaderValue::from_str(value).ok()?;
+    value.set_sensitive(true);
+    headers.insert(name, value);
+    Some(())
+}
+
+/// Sets a field of a query and removes the guest's own fields of that name, even if they are escaped.
+fn with_field(path: &str, field: &str, value: &str) -> String {
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let others = query.split('&').filter(|pair| {
+        let name = pair.split('=').next().unwrap_or_default();
+        !pair.is_empty() && decoded(name) != field.as_bytes()
+    });
+    let own = format!("{field}={}", escaped(value));
+    let query: Vec<_> = others.map(str::to_owned).chain([own]).collect();
+    format!("{path}?{}", query.join("&"))
+}
+
+fn decoded(text: &str) -> Vec<u8> {
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let escape = bytes.get(at + 1..at + 3).filter(|_| byte == b'%');
+        let escape = escape
+            .and_then(|hex| std::str::from_utf8(hex).ok())
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        match escape {
+            Some(escaped) => {
+                decoded.push(escaped);
+                at += 3;
+            }
+            None => {
+                decoded.push(if byte == b'+' { b' ' } else { byte });
+                at += 1;
+            }
+        }
+    }
+    decoded
+}
+
+fn escaped(value: &str) -> String {
+    let mut escaped = String::new();
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            escaped.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::grants::Grants;
+
+    fn secret(rule: &str) -> Secret {
+        let text = format!("version = 1\n[[grant]]\nplugin = \"p\"\nany-version = true\nsecrets = [{rule}]");
+        let grants = Grants::parse(text.as_bytes()).unwrap();
+        Secret {
+            rule: grants.grants[0].rules.secrets[0].clone(),
+            value: Zeroizing::new("top secret&1".to_owned()),
+        }
+    }
+
+    fn request_with(rule: &str, url: &str) -> (String, HeaderMap) {
+        let target = RequestTarget::parse(url).unwrap();
+        let mut headers = HeaderMap::new();
+        headers.insert(AUTHORIZATION, HeaderValue::from_static("Bearer of-the-guest"));
+        headers.append("x-key", HeaderValue::from_static("of-the-guest"));
+        headers.append("x-key", HeaderValue::from_static("of-the-guest-too"));
+        let path = insert_secrets(&[secret(rule)], &target, &mut headers).unwrap();
+        (path, headers)
+    }
+
+    #[test]
+    fn a_secret_replaces_the_value_of_the_guest() {
+        let (_, headers) = request_with(
+            r#"{ name = "k", host = "a.example", header = "X-Key" }"#,
+            "https://a.example/",
+        );
+        let values: Vec<_> = headers.get_all("x-key").iter().collect();
+        assert_eq!(values, ["top secret&1"]);
+        let (_, headers) = request_with(
+            r#"{ name = "k", host = "a.example", bearer = true }"#,
+            "https://a.example/",
+        );
+        assert_eq!(headers[AUTHORIZATION], "Bearer top secret&1");
+        let (_, headers) = request_with(
+            r#"{ name = "k", host = "a.example", basic = true }"#,
+            "https://a.example/",
+        );
+        assert_eq!(headers[AUTHORIZATION], "Basic dG9wIHNlY3JldCYx");
+        let rule = r#"{ name = "k", host = "a.example", query = "key" }"#;
+        let (path, _) = request_with(rule, "https://a.example/p?a=1&key=x&%6Bey=y&key&b");
+        assert_eq!(path, "/p?a=1&b&key=top%20secret%261");
+    }
+
+    #[test]
+    fn a_secret_is_sent_to_no_other_target() {
+        let rule = r#"{ name = "k", host = "a.example", path = "/v1", bearer = true }"#;
+        for url in [
+            "http://a.example/v1",
+            "https://b.example/v1",
+            "https://a.example:444/v1",
+            "https://a.example/v2",
+        ] {
+            let (path, headers) = request_with(rule, url);
+            assert_eq!(headers[AUTHORIZATION], "Bearer of-the-guest", "{url}");
+            assert!(!path.contains("secret"));
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! A compiled component with its imports linked, ready to be instantiated.
+
+use std::sync::Arc;
+
+use wasmtime::Store;
+use wasmtime::component::{Component, ComponentExportIndex, Func, Instance, InstancePre};
+
+use super::engine::Engine;
+use super::host_state::HostState;
+use crate::inspect::interfaces::PLUGIN_PACKAGE;
+use crate::values::types::{FunctionKind, Shape};
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// A compiled component whose imports are linked and whose exports are resolved. A call needs only to instantiate it.
+pub(crate) struct LinkedComponent {
+    engine: Arc<Engine>,
+    pre: InstancePre<HostState>,
+    exports: Vec<ComponentExportIndex>,
+    shape: Arc<Shape>,
+    imports_plugin_api: bool,
+}
+
+impl LinkedComponent {
+    /// Links a compiled component.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownImport`] if the type of an import differs from the host's.
+    pub(crate) fn new(engine: Arc<Engine>, component: &Component, shape: Arc<Shape>) -> Result<Self, Error> {
+        let pre = engine.linker.instantiate_pre(component).map_err(|error| {
+            Error::new(
+                ErrorKind::UnknownImport,
+                Phase::Link,
+                format!(
+                    "the types of its imports differ from those of the host: {}",
+                    error.root_cause()
+                ),
+            )
+            .with_source(format!("{error:#}"))
+        })?;
+        let exports = shape
+            .functions
+            .iter()
+            .map(|function| {
+                let interface = match function.interface.as_deref() {
+                    Some(interface) => Some(component.get_export_index(None, interface)?),
+                    None => None,
+                };
+                component.get_export_index(interface.as_ref(), &function.export)
+            })
+            .collect::<Option<Vec<_>>>()
+            .ok_or_else(|| Error::new(ErrorKind::Internal, Phase::Link, "an inspected export is missing"))?;
+        let imports_plugin_api = component
+            .component_type()
+            .imports(&engine.wasmtime)
+            .any(|(name, _)| name.starts_with(PLUGIN_PACKAGE));
+        Ok(Self {
+            imports_plugin_api,
+            engine,
+            pre,
+            exports,
+            shape,
+        })
+    }
+
+    /// Returns whether the component imports an interface of `toolwit:plugin`.
+    pub(crate) fn imports_plugin_api(&self) -> bool {
+        self.imports_plugin_api
+    }
+
+    pub(crate) fn engine(&self) -> &wasmtime::Engine {
+        &self.engine.wasmtime
+    }
+
+    pub(crate) async fn instantiate(&self, store: &mut Store<HostState>) -> wasmtime::Result<Instance> {
+        self.pre.instantiate_async(store).await
+    }
+
+    /// Returns an export of an instance, by its index in the shape.
+    pub(crate) fn function(
+        &self,
+        function: usize,
+        instance: &Instance,
+        store: &mut Store<HostState>,
+    ) -> Result<Func, Error> {
+        self.exports
+            .get(function)
+            .and_then(|index| instance.get_func(store, index))
+            .ok_or_else(|| Error::new(ErrorKind::Internal, Phase::Execute, "a linked export is missing"))
+    }
+
+    /// Returns whether a function has a result. `wasi:cli/run` returns a bare `result`, which the shape leaves out.
+    pub(crate) fn has_result(&self, function: usize) -> bool {
+        self.shape
+            .functions
+            .get(function)
+            .is_some_and(|function| function.result.is_some() || function.kind == FunctionKind::Command)
+    }
+}

@@ -1,0 +1,71 @@
+//! A budget that a call shares with the calls inside it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// An amount that a call and the calls inside it may use. A nested call also draws on the budget of every call around it,
+/// so that the smallest limit applies.
+#[derive(Debug)]
+pub(crate) struct NestedBudget {
+    used: AtomicU64,
+    max: u64,
+    outer: Option<Arc<Self>>,
+}
+
+/// The limit that a request for more exceeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BudgetExceeded {
+    pub(crate) max: u64,
+    /// The amount that would have been used.
+    pub(crate) used: u64,
+}
+
+impl NestedBudget {
+    /// Creates an unused budget, inside that of the surrounding call if there is one.
+    pub(crate) fn new(max: u64, outer: Option<Arc<Self>>) -> Self {
+        Self {
+            used: AtomicU64::new(0),
+            max,
+            outer,
+        }
+    }
+
+    /// Uses an amount of this budget and of every budget around it.
+    ///
+    /// # Errors
+    /// The limit that is exceeded, of this call or of one around it. A budget that was exceeded stays exceeded.
+    pub(crate) fn take(&self, amount: u64) -> Result<(), BudgetExceeded> {
+        let before = self.used.fetch_add(amount, Ordering::Relaxed);
+        let used = before.saturating_add(amount);
+        if used > self.max {
+            return Err(BudgetExceeded { max: self.max, used });
+        }
+        self.outer.as_ref().map_or(Ok(()), |outer| outer.take(amount))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nested_call_uses_the_outer_budget_and_the_smallest_limit_applies() {
+        let outer = Arc::new(NestedBudget::new(3, None));
+        let lower = NestedBudget::new(1, Some(outer.clone()));
+        lower.take(1).unwrap();
+        assert_eq!(
+            lower.take(1),
+            Err(BudgetExceeded { max: 1, used: 2 }),
+            "its own limit is lower"
+        );
+        let higher = NestedBudget::new(10, Some(outer.clone()));
+        higher.take(2).unwrap();
+        assert_eq!(
+            higher.take(1),
+            Err(BudgetExceeded { max: 3, used: 4 }),
+            "the outer limit is lower than its own"
+        );
+        assert!(outer.take(1).is_err());
+    }
+}

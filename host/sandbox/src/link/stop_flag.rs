@@ -1,0 +1,39 @@
+//! The flag that stops a guest, and the reason.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Why the host stops a guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum StopCause {
+    /// The deadline passed.
+    Deadline = 1,
+    /// The caller cancelled the call.
+    Cancelled = 2,
+    /// The guest called the host more often than its limit.
+    HostCalls = 3,
+}
+
+/// A request to stop a guest, shared with the epoch callback of its store.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StopFlag(Arc<AtomicU8>);
+
+impl StopFlag {
+    /// Requests the stop. The first cause is kept.
+    pub(crate) fn raise(&self, cause: StopCause) {
+        let _ = self
+            .0
+            .compare_exchange(0, cause as u8, Ordering::SeqCst, Ordering::SeqCst);
+    }
+
+    /// Returns the cause of the requested stop, or `None` if the guest may run.
+    pub(crate) fn cause(&self) -> Option<StopCause> {
+        match self.0.load(Ordering::SeqCst) {
+            1 => Some(StopCause::Deadline),
+            2 => Some(StopCause::Cancelled),
+            3 => Some(StopCause::HostCalls),
+            _ => None,
+        }
+    }
+}

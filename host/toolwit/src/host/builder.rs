@@ -1,0 +1,176 @@
+//! The builder of a host.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::discovery::discover;
+use super::{Exposure, TOOLS_VISIBLE_MAX, Toolwit};
+use toolwit_core::Error;
+use toolwit_core::limits::{EngineLimits, LimitRequest};
+use toolwit_registry::store::{MemoryStore, Store};
+use toolwit_registry::{DynamicDiscovery, LiveRegistry, MissingPath, WatchOptions};
+use toolwit_sandbox::{CodeCacheLocation, KeyValueStore, Resolve, Runtime, RuntimeOptions};
+
+/// Configures a host. Every default is safe: without further calls, plugins can only compute.
+#[derive(Clone, Default)]
+pub struct ToolwitBuilder {
+    paths: Vec<PathBuf>,
+    runtime: RuntimeOptions,
+    store: Option<Arc<dyn Store>>,
+    exposure: Exposure,
+    tools_visible_max: Option<usize>,
+    watch: Option<WatchOptions>,
+    dynamic_discovery: DynamicDiscovery,
+}
+
+impl ToolwitBuilder {
+    /// Adds a directory of plugins, or a single component file.
+    #[must_use]
+    pub fn plugins(mut self, path: impl Into<PathBuf>) -> Self {
+        self.paths.push(path.into());
+        self
+    }
+
+    /// Sets the operator's limits of every call. Unset limits have their defaults.
+    #[must_use]
+    pub fn limits(mut self, limits: LimitRequest) -> Self {
+        self.runtime.operator_limits = limits;
+        self
+    }
+
+    /// Sets the limits of the process.
+    #[must_use]
+    pub fn engine_limits(mut self, limits: EngineLimits) -> Self {
+        self.runtime.engine_limits = limits;
+        self
+    }
+
+    /// Sets where compiled code is cached between processes.
+    #[must_use]
+    pub fn code_cache(mut self, location: CodeCacheLocation) -> Self {
+        self.runtime.code_cache = location;
+        self
+    }
+
+    /// Sets the store of package metadata. With a persistent store, the next start reads only what changed.
+    #[must_use]
+    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// Sets the store of the plugins' key-value data. By default, it is in memory.
+    #[must_use]
+    pub fn keyvalue(mut self, keyvalue: Arc<dyn KeyValueStore>) -> Self {
+        self.runtime.keyvalue = Some(keyvalue);
+        self
+    }
+
+    /// Adds a file or directory that can never be granted to a plugin, such as that of the store.
+    #[must_use]
+    pub fn protect(mut self, path: impl Into<PathBuf>) -> Self {
+        self.runtime.protected.push(path.into());
+        self
+    }
+
+    /// Sets which tools of plugins a conversation shows its model.
+    #[must_use]
+    pub fn exposure(mut self, exposure: Exposure) -> Self {
+        self.exposure = exposure;
+        self
+    }
+
+    /// Sets the most tools that [`Exposure::Auto`] shows without a search. The default is [`TOOLS_VISIBLE_MAX`].
+    #[must_use]
+    pub fn tools_visible_max(mut self, tools_visible_max: usize) -> Self {
+        self.tools_visible_max = Some(tools_visible_max);
+        self
+    }
+
+    /// Watches the plugin directories while the host lives. A missing directory is not an error then: it may be created
+    /// later.
+    #[must_use]
+    pub fn watch(mut self, options: WatchOptions) -> Self {
+        self.watch = Some(options);
+        self
+    }
+
+    /// Sets whether dynamic tools are discovered automatically; see [`LiveRegistry::discover_dynamic_tools`]. By default they are,
+    /// once for each new component. [`ToolwitBuilder::build`] waits for them for at most ten seconds.
+    #[must_use]
+    pub fn dynamic_discovery(mut self, discovery: DynamicDiscovery) -> Self {
+        self.dynamic_discovery = discovery;
+        self
+    }
+
+    /// Sets the operator's grants file; see [`Grants`](toolwit_sandbox::grants::Grants). Without a file, nothing is granted.
+    ///
+    /// The file is read again when it changes. A running call keeps its grants; the next call has the new ones.
+    #[must_use]
+    pub fn grants(mut self, file: impl Into<PathBuf>) -> Self {
+        self.runtime.grants = Some(file.into());
+        self
+    }
+
+    /// Sets the file with the values of granted secrets; see [`SecretStore`](toolwit_sandbox::SecretStore).
+    #[must_use]
+    pub fn secrets(mut self, file: impl Into<PathBuf>) -> Self {
+        self.runtime.secrets = Some(file.into());
+        self
+    }
+
+    /// Replaces the system's resolver for the names of granted hosts. Its addresses are checked as well.
+    #[must_use]
+    pub fn resolver(mut self, resolver: Arc<dyn Resolve>) -> Self {
+        self.runtime.resolver = Some(resolver);
+        self
+    }
+
+    /// Adds trusted root certificates, in PEM, for granted requests over TLS. The system's roots stay trusted.
+    #[cfg(feature = "network")]
+    #[must_use]
+    pub fn extra_root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.runtime.extra_root_certificates.push(pem.into());
+        self
+    }
+
+    /// Scans the plugin directories. Nothing is compiled and no guest code runs, except for the discovery of dynamic tools; see
+    /// [`ToolwitBuilder::dynamic_discovery`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) when a directory cannot be read,
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits of zero, for grants that cannot be read or
+    /// enforced, and for certificates that cannot be used.
+    pub async fn build(self) -> Result<Toolwit, Error> {
+        let runtime = Runtime::new(self.runtime)?;
+        let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
+        let missing = if self.watch.is_some() {
+            MissingPath::Empty
+        } else {
+            MissingPath::Error
+        };
+        let registry = LiveRegistry::open(&runtime, &self.paths, missing, store).await?;
+        let snapshot = registry.current();
+        let names = snapshot.packages().iter().map(|package| package.name.as_str());
+        runtime.warn_about_unknown_grants(names);
+        let discovery = if self.dynamic_discovery == DynamicDiscovery::Never {
+            None
+        } else {
+            discover(&registry).await?
+        };
+        let watch = self.watch.map(|mut options| {
+            if self.dynamic_discovery == DynamicDiscovery::Never {
+                options.dynamic_discovery = DynamicDiscovery::Never;
+            }
+            Arc::new(registry.watch(options))
+        });
+        Ok(Toolwit {
+            runtime,
+            registry,
+            exposure: self.exposure,
+            tools_visible_max: self.tools_visible_max.unwrap_or(TOOLS_VISIBLE_MAX),
+            _watch: watch,
+            _discovery: discovery.map(Arc::new),
+        })
+    }
+}

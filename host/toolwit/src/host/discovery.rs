@@ -1,0 +1,40 @@
+//! Discovery of dynamic tools with a time limit.
+
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+
+use toolwit_core::{Error, ErrorKind, Phase};
+use toolwit_registry::{DiscoveryOutcome, DiscoveryTargets, LiveRegistry};
+
+/// How long a host waits for the discovery of dynamic tools. It continues in the background afterwards.
+const DISCOVERY_WALL_MAX: Duration = Duration::from_secs(10);
+
+/// A discovery of dynamic tools that runs in the background. Dropping it ends the discovery.
+pub struct DiscoveryTask {
+    /// Contains one task, which is aborted on drop.
+    _task: JoinSet<Result<Vec<DiscoveryOutcome>, Error>>,
+}
+
+/// Discovers pending dynamic tools. Returns the task if it takes longer than ten seconds.
+pub(super) async fn discover(registry: &LiveRegistry) -> Result<Option<DiscoveryTask>, Error> {
+    if !registry
+        .current()
+        .plugins()
+        .any(|plugin| plugin.dynamic_tools().is_undiscovered())
+    {
+        return Ok(None);
+    }
+    let mut task = JoinSet::new();
+    let live = registry.clone();
+    task.spawn(async move { live.discover_dynamic_tools(DiscoveryTargets::Pending).await });
+    match tokio::time::timeout(DISCOVERY_WALL_MAX, task.join_next()).await {
+        Err(_) => Ok(Some(DiscoveryTask { _task: task })),
+        Ok(None | Some(Ok(Ok(_)))) => Ok(None),
+        Ok(Some(Ok(Err(error)))) => Err(error),
+        Ok(Some(Err(error))) => {
+            let message = "the discovery of dynamic tools failed unexpectedly";
+            Err(Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error))
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! A host: plugins, the runtime that they share, and the conversations that use them.
+
+mod builder;
+mod discovery;
+mod find;
+
+use std::sync::Arc;
+
+use crate::strategy::{RegistryTools, ToolSearch};
+use toolwit_agent::injection::Chaining;
+use toolwit_agent::{Conversation, ConversationBuilder};
+use toolwit_core::{Error, Tool};
+use toolwit_registry::{LiveRegistry, Package, Registry, WatchGuard};
+use toolwit_sandbox::{Plugin, Runtime, Scope};
+
+pub use builder::ToolwitBuilder;
+pub use discovery::DiscoveryTask;
+
+/// A host of plugins. Clones share everything.
+///
+/// ```no_run
+/// use toolwit::Toolwit;
+///
+/// # async fn example() -> Result<(), toolwit::Error> {
+/// let host = Toolwit::builder().plugins("./tools").build().await?;
+/// for package in host.registry().packages() {
+///     println!("{}: {}", package.name, if package.reason().is_none() { "ready" } else { "broken" });
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Toolwit {
+    runtime: Arc<Runtime>,
+    registry: LiveRegistry,
+    exposure: Exposure,
+    tools_visible_max: usize,
+    _watch: Option<Arc<WatchGuard>>,
+    /// Ends with the host.
+    _discovery: Option<Arc<DiscoveryTask>>,
+}
+
+/// The tools of plugins that a conversation shows its model. It is decided once, when the conversation is created.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Exposure {
+    /// [`Exposure::Flat`] for few tools, [`Exposure::Search`] for many; see [`ToolwitBuilder::tools_visible_max`].
+    #[default]
+    Auto,
+    /// All tools, from the start.
+    Flat,
+    /// All tools from the start, but each interface with several functions is a facade that reveals them.
+    Facade,
+    /// The tools that a search finds: for the user's message, before each turn, and for the model, with `search_tools`.
+    Search,
+}
+
+/// The default of [`ToolwitBuilder::tools_visible_max`]. Models choose badly among more tools, and each definition costs tokens in
+/// every request.
+pub const TOOLS_VISIBLE_MAX: usize = 40;
+
+impl Toolwit {
+    /// Starts to configure a host.
+    #[must_use]
+    pub fn builder() -> ToolwitBuilder {
+        ToolwitBuilder::default()
+    }
+
+    /// Returns a snapshot of the packages, broken ones included.
+    #[must_use]
+    pub fn registry(&self) -> Registry {
+        self.registry.current()
+    }
+
+    /// Returns the registry that follows the plugin directories.
+    #[must_use]
+    pub fn live_registry(&self) -> &LiveRegistry {
+        &self.registry
+    }
+
+    /// Returns the runtime, to load further components with.
+    #[must_use]
+    pub fn runtime(&self) -> &Arc<Runtime> {
+        &self.runtime
+    }
+
+    /// Returns all tools of all plugins. Resources that they return live in `scope`.
+    #[must_use]
+    pub fn tools(&self, scope: &Scope) -> Vec<Arc<dyn Tool>> {
+        self.registry().tools(scope)
+    }
+
+    /// Starts to configure a conversation with all tools of all plugins, shown as [`Toolwit::exposure`] returns.
+    ///
+    /// Resources that tools return live as long as the conversation. When packages change, the conversation uses the new ones
+    /// from the beginning of its next turn.
+    #[must_use]
+    pub fn conversation(&self) -> ConversationBuilder {
+        self.conversation_among(|_| true)
+    }
+
+    /// Starts to configure a conversation like [`Toolwit::conversation`], with only the tools whose id `may_use` accepts: those of
+    /// a tenant or a role.
+    ///
+    /// The other tools are neither shown nor found, and no tool can call them. Methods of entities are also filtered, by one id
+    /// for all instances, such as `crm/shop:crm/customers#[method]customer.delete`.
+    #[must_use]
+    pub fn conversation_among(&self, may_use: impl Fn(&str) -> bool + Send + Sync + 'static) -> ConversationBuilder {
+        let chaining = chaining(&self.registry(), &may_use);
+        let (registry, scope) = (self.registry.clone(), Scope::new());
+        let builder = Conversation::builder();
+        let builder = match self.exposure() {
+            Exposure::Search => builder.strategy(ToolSearch::among(registry, scope, may_use)),
+            exposure => {
+                let mut tools = RegistryTools::among(registry, scope, may_use);
+                if exposure == Exposure::Facade {
+                    tools = tools.as_facades();
+                }
+                builder.strategy(tools)
+            }
+        };
+        if chaining.is_empty() {
+            builder
+        } else {
+            builder.chaining(chaining)
+        }
+    }
+
+    /// Returns the exposure of a conversation that starts now. It is never [`Exposure::Auto`].
+    #[must_use]
+    pub fn exposure(&self) -> Exposure {
+        match self.exposure {
+            Exposure::Auto if self.registry().tool_count() <= self.tools_visible_max => Exposure::Flat,
+            Exposure::Auto => Exposure::Search,
+            configured => configured,
+        }
+    }
+
+    /// Discovers pending dynamic tools, and waits for at most ten seconds. Returns the background task if it takes longer.
+    ///
+    /// # Errors
+    /// Those of [`LiveRegistry::discover_dynamic_tools`].
+    pub async fn discover_dynamic_tools(&self) -> Result<Option<DiscoveryTask>, Error> {
+        discovery::discover(&self.registry).await
+    }
+}
+
+/// Returns the resources that manifests declare for chaining, with the methods that may be used.
+fn chaining(registry: &Registry, may_use: &impl Fn(&str) -> bool) -> Chaining {
+    // Only manifests are checked here: inspections are parsed lazily.
+    let has_chain = |package: &&Package| {
+        package
+            .manifest
+            .as_ref()
+            .is_some_and(|manifest| !manifest.chain.is_empty())
+    };
+    let plugins = registry.packages().iter().filter(has_chain).filter_map(Package::plugin);
+    let is_used = |plugin: &&Arc<Plugin>| plugin.inspection().tools.iter().any(|tool| may_use(tool.id.as_str()));
+    let resources = plugins.filter(is_used).flat_map(|plugin| plugin.chained_resources());
+    let usable = resources.filter_map(|mut resource| {
+        resource.methods.retain(|method| may_use(method.id.as_str()));
+        (!resource.methods.is_empty()).then_some(resource)
+    });
+    usable.fold(Chaining::new(), |chaining, resource| {
+        chaining.with_namespace(resource.namespace, resource.prefix, resource.methods)
+    })
+}
