@@ -9,8 +9,7 @@
 //!                 └─ a .wasm file ──── made a component if a core module
 //! ```
 //!
-//! If the machine lacks the Rust target, `rust_target` downloads it: with rustup, from Debian packages, or by building a
-//! sysroot.
+//! If the machine lacks the Rust target, `rust_target` obtains it: with rustup, or on Debian from packages.
 
 mod apt;
 mod blocking;

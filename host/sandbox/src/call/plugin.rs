@@ -10,8 +10,9 @@ use super::runtime::Runtime;
 use crate::grants::authority::{Authority, AuthorityRequest, ConversationNumber, OpenedRights};
 use crate::grants::{AccessRequest, DeclaredCapabilities, EffectiveRights, Explanation, NoGrantReason};
 use crate::inspect::annotations::{Annotations, Requirement};
+use crate::inspect::dynamic_tools::DynamicTools;
 use crate::inspect::inspection::Inspection;
-use crate::inspect::known::Known;
+use crate::inspect::lazy::LazyInspection;
 use crate::inspect::source::Source;
 use crate::link::compile;
 use crate::link::compile_status::CompileStatus;
@@ -27,7 +28,7 @@ use toolwit_core::{Error, ToolContext};
 /// get the error of a failed attempt, and the next call tries again.
 pub struct Plugin {
     name: Arc<str>,
-    known: Known,
+    inspection: LazyInspection,
     /// The rights of the plugin without any grant.
     no_rights: OnceLock<Arc<OpenedRights>>,
     source: Source,
@@ -45,14 +46,14 @@ impl Plugin {
     pub(crate) fn new(
         runtime: &Arc<Runtime>,
         name: &str,
-        known: Known,
+        inspection: LazyInspection,
         source: Source,
         annotations: &Annotations,
     ) -> Arc<Self> {
         Arc::new(Self {
             name: name.into(),
             no_rights: OnceLock::new(),
-            known,
+            inspection,
             source,
             requested: annotations.limits.clone(),
             requirements: annotations.requirements.clone(),
@@ -68,7 +69,7 @@ impl Plugin {
         Arc::new(Self {
             name: self.name.clone(),
             no_rights: OnceLock::new(),
-            known: Known::read(inspection),
+            inspection: LazyInspection::ready(inspection),
             source: self.source.clone(),
             requested: self.requested.clone(),
             requirements: self.requirements.clone(),
@@ -79,8 +80,11 @@ impl Plugin {
         })
     }
 
-    pub(crate) fn known(&self) -> &Known {
-        &self.known
+    /// Returns whether the component has dynamic tools, and whether they have been discovered. Does not parse a cached
+    /// inspection.
+    #[must_use]
+    pub fn dynamic_tools(&self) -> DynamicTools {
+        self.inspection.dynamic_tools()
     }
 
     /// Returns the name of the plugin.
@@ -92,19 +96,19 @@ impl Plugin {
     /// Returns the inspection of its component.
     #[must_use]
     pub fn inspection(&self) -> &Arc<Inspection> {
-        self.known.inspection(&self.name)
+        self.inspection.get(&self.name)
     }
 
     /// Returns the SHA-256 of its component, in hex.
     #[must_use]
     pub fn digest(&self) -> &str {
-        self.known.digest()
+        self.inspection.digest()
     }
 
     /// Returns the number of its tools.
     #[must_use]
     pub fn tool_count(&self) -> usize {
-        self.known.tool_count()
+        self.inspection.tool_count()
     }
 
     /// Compiles the component, so that the first call need not wait. Returns how long that took.
@@ -135,7 +139,7 @@ impl Plugin {
     /// Returns the capabilities that the imports of the component declare.
     #[must_use]
     pub fn declared(&self) -> &DeclaredCapabilities {
-        self.known.declared(&self.name)
+        self.inspection.declared(&self.name)
     }
 
     pub(crate) fn runtime(&self) -> &Arc<Runtime> {

@@ -7,21 +7,21 @@ use serde::Serialize;
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Capability {
-    /// HTTP requests.
+    /// Requests over HTTP.
     Http,
     /// Directories.
     Files,
-    /// Environment variables, including exposed secrets.
+    /// Environment variables, secrets exposed in them included.
     Env,
-    /// Settings of `wasi:config`.
+    /// Settings.
     Config,
-    /// A key–value store.
+    /// The key–value store.
     Keyvalue,
     /// Calls of other tools.
     Tools,
-    /// Values of the call's context.
+    /// Values that travel with a call.
     Context,
-    /// The blackboard, whose objects the tools of a conversation share.
+    /// The objects that the tools of a conversation share.
     Blackboard,
     /// Clocks.
     Clock,
@@ -29,8 +29,7 @@ pub enum Capability {
     Random,
 }
 
-/// The interfaces that declare a capability. A component may import an interface without using it, but cannot use it without
-/// importing it.
+/// The interfaces that declare a capability. A component can use a capability only through such an import.
 const INTERFACES: [(&str, Capability); 12] = [
     ("toolwit:plugin/blackboard", Capability::Blackboard),
     ("toolwit:plugin/context", Capability::Context),
@@ -46,7 +45,7 @@ const INTERFACES: [(&str, Capability); 12] = [
     ("wasi:random/random", Capability::Random),
 ];
 
-/// The capabilities that a component declares by its imports.
+/// The capabilities that a component declares.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct DeclaredCapabilities {
@@ -54,7 +53,7 @@ pub struct DeclaredCapabilities {
 }
 
 impl DeclaredCapabilities {
-    /// Reads the capabilities from the names of a component's imports.
+    /// Reads the names of a component's imports.
     pub fn from_imports<'a>(imports: impl IntoIterator<Item = &'a str>) -> Self {
         let mut capabilities: Vec<_> = imports
             .into_iter()
@@ -71,13 +70,13 @@ impl DeclaredCapabilities {
         Self { capabilities }
     }
 
-    /// Returns whether a capability is declared.
+    /// Returns whether the component declares a capability.
     #[must_use]
     pub fn has(&self, capability: Capability) -> bool {
         self.capabilities.contains(&capability)
     }
 
-    /// Returns the declared capabilities, in order.
+    /// Returns the declared capabilities.
     #[must_use]
     pub fn capabilities(&self) -> &[Capability] {
         &self.capabilities

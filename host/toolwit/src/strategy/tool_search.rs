@@ -153,7 +153,7 @@ impl InjectionStrategy for ToolSearch {
         };
         let recent: Vec<_> = messages.take(RECENT_MAX).collect();
         let hits = self
-            .shelf
+            .shared
             .search(Query::new(intent).with_recent(recent.into_iter().rev()));
         let registry = self.shared.registry();
         for plugin in hits.iter().filter_map(|hit| registry.plugin_of(&hit.id)) {
