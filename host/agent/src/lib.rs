@@ -1,69 +1,59 @@
-//! The loop, and what lives as long as a conversation.
+//! The loop between a language model and its tools: conversations, tool injection, agents and budgets.
 //!
-//! A [`Conversation`] owns history, tools and live entities. Each [`run`](Conversation::run) asks the model, runs the calls of
-//! its answer, lets the injection strategies look at each result, and asks again, until there is an answer or a limit of
-//! [`LoopLimits`] is met. [`Observer`]s hear [`Event`]s; a [`Trace`] writes them down.
+//! A [`Conversation`] owns a history, tools and live entities. Each [`run`](Conversation::run) performs an inference, runs the
+//! calls of the response, evaluates the injection strategies after each result, and repeats until the model answers or a limit
+//! of [`LoopLimits`] is reached. [`Observer`]s receive the [`Event`]s; a [`Trace`] writes them as JSON.
+//!
+//! The crate knows the tool contract of `toolwit-core` only: it does not depend on WebAssembly.
+//!
+//! # Map
+//!
+//! Each module depends only on those below it.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `agents` | agentic tools, subagents, the [`Agent`] trait |
+//! | `conversation` | [`Conversation`], its builder, turns, resuming |
+//! | `run` | one run: the loop, inference, dispatch of calls, results |
+//! | `state` | the data of a conversation: history, late results, long results |
+//! | `toolbox` | callable and declared tools, eviction, the gateway |
+//! | `tools` | native tools: blackboard, process, communication |
+//! | `process` | [`Process`], budgets and usage |
+//! | `event` | [`Event`], [`Observer`], [`Trace`] |
+//! | `outcome` | [`RunOutcome`], [`RunError`], stop reasons |
+//! | `limits` | [`LoopLimits`] and policies |
+//! | `group` | [`ToolGroups`]: tools by role |
+//! | [`injection`] | strategies that add, remove and lock tools |
+//! | [`model`] | the [`ChatModel`](model::ChatModel) trait and the scripted model |
 
-mod agent_port;
-mod agentic;
-mod answer;
-mod blackboard_tools;
-mod builder;
-mod communication;
+mod agents;
 mod conversation;
-mod dispatch;
 mod event;
-mod failure;
-mod folded;
-mod gateway;
 mod group;
-mod history;
-mod inference;
 pub mod injection;
-mod late;
-mod loop_id;
+mod limits;
+mod millis;
 pub mod model;
-mod observer;
 mod outcome;
-mod page;
-mod policy;
-mod prepare;
 mod process;
-mod process_tools;
-mod queued;
-mod reachable;
-mod resume;
-mod slot;
-mod stop;
-mod subagent;
-mod tally;
-mod tool_loop;
+mod run;
+mod state;
 mod toolbox;
-mod trace;
-mod user_turn;
+mod tools;
 
 #[cfg(test)]
 mod tests;
 
-pub use agent_port::{Agent, Agents};
-pub use agentic::AgenticTool;
-pub use blackboard_tools::{BlackboardTools, plain_entry};
-pub use builder::{ConversationBuilder, RESERVED_NAMES};
-pub use communication::{communicate_tool, progress_tool};
-pub use conversation::Conversation;
-pub use event::{Event, visible_tools};
-pub use failure::{RunError, RunFailure};
+pub use agents::{Agent, AgenticTool, Agents, Subagent, SubagentBuilder};
+pub use conversation::{Conversation, ConversationBuilder, RESERVED_TOOL_NAMES, TypedOutcome, UserTurn};
+pub use event::{Event, Observer, QueuedObserver, TRACE_VERSION, Trace, TraceEntry, visible_tools};
 pub use group::{
     FixedTools, GroupConfig, GroupPermission, GroupsConfig, SourceTools, ToolGroup, ToolGroups, ToolSource,
 };
-pub use observer::Observer;
-pub use outcome::{CallRecord, RunOutcome, RunUsage, StopReason};
-pub use policy::{IterationPolicy, LoopLimits, UnknownToolPolicy};
+pub use limits::{IterationPolicy, LoopLimits, UnknownToolPolicy};
+pub use outcome::{CallRecord, RunError, RunFailure, RunOutcome, RunUsage, StopReason};
 pub use process::{
-    AGENT_DEPTH_MAX, Action, Budget, ModelUse, ModelUseKind, Process, ProcessStatus, Remaining, ToolUse,
+    AGENT_DEPTH_MAX, Budget, ModelUsage, ModelUsageKind, Process, ProcessAction, ProcessStatus, RemainingBudget,
+    ToolUsage,
 };
-pub use process_tools::ProcessTools;
-pub use queued::Queued;
-pub use subagent::{Subagent, SubagentOf};
-pub use trace::{TRACE_VERSION, Trace, TraceEntry};
-pub use user_turn::{TypedOutcome, UserTurn};
+pub use tools::{BlackboardTools, ProcessTools, communicate_tool, progress_tool};

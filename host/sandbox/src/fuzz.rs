@@ -1,4 +1,4 @@
-//! A way in for fuzzers to what is private: the mapping between WIT and JSON. Not for use by anybody else.
+//! The entry point of the fuzzers to the private mapping between WIT and JSON. Not part of the public API.
 
 use serde_json::{Map, Value};
 
@@ -7,14 +7,15 @@ use crate::values::encode::encode;
 use crate::values::types::{Case, Field, Label, WitType};
 use toolwit_core::text::parse_json;
 
-/// How deep a type may be that is made of a fuzzer's bytes.
+/// The maximum depth of a type that is generated from a fuzzer's bytes.
 const DEPTH_MAX: u32 = 6;
 
-/// Reads a type from the first bytes and JSON from the rest; what decodes must encode, and come back as the same.
+/// Generates a type from the first bytes and parses JSON from the rest. A value that decodes must encode, and the result must
+/// decode and encode to itself.
 ///
 /// # Panics
-/// When it does not: the fuzzer has found something.
-#[allow(clippy::panic, reason = "this is how a fuzzer is told")]
+/// If it does not: the fuzzer has found a bug.
+#[allow(clippy::panic, reason = "a panic is how a fuzz target reports a finding")]
 pub fn values(data: &[u8]) {
     let mut data = data.iter().copied();
     let ty = wit_type(&mut data, 0);
@@ -26,15 +27,15 @@ pub fn values(data: &[u8]) {
         label: Label::new("value"),
         ty,
     };
-    let Some(first) = round(&field, value) else { return };
-    match round(&field, first.clone()) {
+    let Some(first) = round_trip(&field, value) else { return };
+    match round_trip(&field, first.clone()) {
         Some(second) if second == first => {}
-        second => panic!("{first} came back as {second:?} for {:?}", field.ty),
+        second => panic!("{first} was re-encoded as {second:?} for {:?}", field.ty),
     }
 }
 
-/// JSON to a value to JSON; `None` when the JSON is refused.
-fn round(field: &Field, value: Value) -> Option<Value> {
+/// Decodes JSON and encodes the value again. `None` if the JSON is refused.
+fn round_trip(field: &Field, value: Value) -> Option<Value> {
     let arguments = Map::from_iter([("value".to_owned(), value)]);
     let params = std::slice::from_ref(field);
     let decoded = decode_arguments(params, &arguments, &mut NoHandles).ok()?;

@@ -1,8 +1,19 @@
-//! Runs the functions of WebAssembly components as tools. The only crate that uses wasmtime.
+//! Runs the functions of WebAssembly components as tools. This is the only crate of Toolwit that uses wasmtime.
 //!
-//! The rooms stand in the order of a call: `inspect` reads a component's bytes, `values` maps JSON to component values,
-//! [`grants`] decides what a plugin may access, `link` compiles a component and links it to the host interfaces, `call` runs
-//! it under limits, `entity` turns returned resources into tools, and `dynamic` discovers tools that a component lists at run time.
+//! A [`Runtime`] holds what all plugins of a process share. A [`Plugin`] is a component with a name. [`Plugin::tools`] returns
+//! its tools for the conversation of a [`Scope`].
+//!
+//! # Modules
+//! In the order of a call. A module imports only from the modules above it.
+//!
+//! - `values`: maps JSON to component values, and WIT types to JSON Schema.
+//! - `inspect`: reads the tool definitions and imports of a component from its bytes, as an [`Inspection`].
+//! - [`grants`]: decides what a plugin may access.
+//! - `link`: compiles a component, caches the code ([`CodeCache`]), and links it to WASI and the host interfaces.
+//! - `call`: runs a function under limits, in a fresh instance or in the session instance of a conversation.
+//! - `entity`: turns the resources that a call returned into entities, whose methods are tools.
+//! - `dynamic`: discovers the tools that a component lists at run time ([`DynamicTools`]).
+//! - `plugin`: creates plugins and their tools.
 
 mod call;
 mod dynamic;
@@ -20,16 +31,15 @@ pub use call::runtime::{Runtime, RuntimeOptions};
 pub use call::scope::Scope;
 pub use entity::entity::ChainedResource;
 pub use grants::authority::{
-    KeyValueError, KeyValueStore, MemoryKeyValueStore, SecretError, SecretStore, read_grants_file,
+    KeyValueError, KeyValueStore, MemoryKeyValueStore, MissingGrant, SecretError, SecretStore,
 };
-pub use grants::file::private_file;
+pub use grants::file::{GrantsFile, GrantsFileError, GrantsFileErrorReason, NewGrant};
 pub use inspect::annotations::{Annotations, EntityOptions, Requirement, ToolText};
+pub use inspect::cache::{CachedInspection, INSPECTION_CACHE_VERSION};
 pub use inspect::docs::WIT_BYTES_MAX;
 pub use inspect::dynamic_tools::DynamicTools;
 pub use inspect::imports::{Import, ImportSupport};
 pub use inspect::inspection::{EntityType, Inspection, Origin, component_wit};
-pub use inspect::kept::INSPECTION_CACHE_VERSION;
-pub use inspect::known::CachedInspection;
 pub use inspect::profile::Profile;
 pub use inspect::source::{read_component, read_wit};
 pub use link::code_cache::CodeCache;

@@ -1,4 +1,4 @@
-//! Plugins: how they are created from components, and the tools that they have.
+//! Plugins: their creation from components, and their tools.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,31 +9,32 @@ use crate::call::scope::Scope;
 use crate::call::tool::PluginTool;
 use crate::entity::harvest::ENTITY_GATHERER;
 use crate::inspect::annotations::Annotations;
+use crate::inspect::cache::CachedInspection;
 use crate::inspect::inspection::{Inspection, Origin};
-use crate::inspect::known::{CachedInspection, Known};
+use crate::inspect::lazy::LazyInspection;
 use crate::inspect::source::{self, Source};
 use crate::link::compile::blocking;
 use toolwit_core::limits::{LimitRequest, effective};
 use toolwit_core::{Error, Tool};
 
 impl Plugin {
-    /// Makes a plugin of a component in memory.
+    /// Creates a plugin from a component in memory.
     ///
     /// # Errors
     /// Those of [`Inspection::from_bytes`] and [`Inspection::require_loadable`]; [`ErrorKind::Instances`](toolwit_core::ErrorKind::Instances),
-    /// [`ErrorKind::Memory`](toolwit_core::ErrorKind::Memory) or [`ErrorKind::TableElements`](toolwit_core::ErrorKind::TableElements) when no call could make an instance of it.
+    /// [`ErrorKind::Memory`](toolwit_core::ErrorKind::Memory) or [`ErrorKind::TableElements`](toolwit_core::ErrorKind::TableElements) if no call could instantiate it within the limits.
     pub async fn from_bytes(
         runtime: &Arc<Runtime>,
         name: &str,
         bytes: impl Into<Arc<[u8]>>,
     ) -> Result<Arc<Self>, Error> {
         let bytes = bytes.into();
-        let (of_task, name_of_task) = (bytes.clone(), name.to_owned());
+        let (task_bytes, task_name) = (bytes.clone(), name.to_owned());
         let inspect = move || {
             Inspection::from_bytes(
-                &of_task,
+                &task_bytes,
                 Origin {
-                    name: &name_of_task,
+                    name: &task_name,
                     adjacent_wit: None,
                 },
             )
@@ -42,21 +43,21 @@ impl Plugin {
         Self::from_loadable(runtime, name, inspection, Source::Bytes(bytes), &Annotations::default())
     }
 
-    /// Makes a plugin of a component file.
+    /// Creates a plugin from a component file.
     ///
     /// # Errors
     /// Those of [`Plugin::from_bytes`], and [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) or [`ErrorKind::FileBytes`](toolwit_core::ErrorKind::FileBytes).
     pub async fn from_file(runtime: &Arc<Runtime>, name: &str, path: PathBuf) -> Result<Arc<Self>, Error> {
         let bytes_max = runtime.engines.limits.component_bytes_max;
-        let (of_task, name_of_task) = (path.clone(), name.to_owned());
+        let (task_path, task_name) = (path.clone(), name.to_owned());
         let inspect = move || {
-            let bytes = source::read_component(&of_task, bytes_max)?;
-            let beside = source::read_wit(&of_task.with_extension("wit"));
+            let bytes = source::read_component(&task_path, bytes_max)?;
+            let adjacent_wit = source::read_wit(&task_path.with_extension("wit"));
             Inspection::from_bytes(
                 &bytes,
                 Origin {
-                    name: &name_of_task,
-                    adjacent_wit: beside.as_deref(),
+                    name: &task_name,
+                    adjacent_wit: adjacent_wit.as_deref(),
                 },
             )
         };
@@ -64,11 +65,11 @@ impl Plugin {
         Self::from_loadable(runtime, name, inspection, Source::File(path), &Annotations::default())
     }
 
-    /// Makes a plugin of a file that was inspected before, under what its package says about it. Its bytes are read when it is first called, and refused when
-    /// they are others than those that were inspected.
+    /// Creates a plugin from a component file that has been inspected, with the annotations of its package. The first call
+    /// reads the file, and refuses it if its digest has changed.
     ///
     /// # Errors
-    /// Those of [`Inspection::require_loadable`], and [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for bounds of zero.
+    /// Those of [`Inspection::require_loadable`], and [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits of zero.
     pub fn from_inspection(
         runtime: &Arc<Runtime>,
         name: &str,
@@ -94,23 +95,35 @@ impl Plugin {
             .require_loadable()
             .and_then(|()| fits())
             .map_err(|error| error.with_plugin(name))?;
-        Ok(Self::new(runtime, name, Known::read(inspection), source, annotations))
+        Ok(Self::new(
+            runtime,
+            name,
+            LazyInspection::ready(inspection),
+            source,
+            annotations,
+        ))
     }
 
-    /// Makes a plugin of a file of which was kept what an inspection told, when it could be used. Its bytes are read when it
-    /// is first called, and refused when they are others than those that were inspected.
+    /// Creates a plugin from a component file whose inspection is cached. The inspection must have passed
+    /// [`Plugin::from_inspection`] before. The first call reads the file, and refuses it if its digest has changed.
     #[must_use]
     pub fn from_cached(
         runtime: &Arc<Runtime>,
         name: &str,
         path: PathBuf,
-        kept: CachedInspection,
+        cached: CachedInspection,
         annotations: &Annotations,
     ) -> Arc<Self> {
-        Self::new(runtime, name, Known::kept(kept), Source::File(path), annotations)
+        Self::new(
+            runtime,
+            name,
+            LazyInspection::cached(cached),
+            Source::File(path),
+            annotations,
+        )
     }
 
-    /// Returns its tools, bound to a conversation.
+    /// Returns the tools of the plugin, for one conversation.
     #[must_use]
     pub fn tools(self: &Arc<Self>, scope: &Scope) -> Vec<Arc<dyn Tool>> {
         let inspection = self.inspection();

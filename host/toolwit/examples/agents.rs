@@ -126,7 +126,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut conversation = Conversation::builder()
         .model(script)
         .context(ToolContext::new().with("customer", "Ada"))
-        .budget(Budget::none().tokens(100_000).cost(Cost::usd(0.10)).calls(20))
+        .budget(Budget {
+            tokens_max: Some(100_000),
+            cost_max: Some(Cost::usd(0.10)),
+            calls_max: Some(20),
+            ..Budget::default()
+        })
         .tool(write_report_tool()?)
         .tool(clerk(Shop::default())?)
         .tool(Subagent::of(reviewer).consuming::<ToReview>()?)

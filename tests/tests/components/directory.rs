@@ -63,7 +63,7 @@ async fn what_is_broken_is_listed_with_its_reason_and_harms_no_other() {
         ("text", ErrorKind::MalformedComponent, "magic number"),
         ("zeros", ErrorKind::MalformedComponent, "magic number"),
         ("sparse", ErrorKind::FileBytes, "it has 10 GiB and may have 128 MiB"),
-        ("directory", ErrorKind::Io, "no regular file"),
+        ("directory", ErrorKind::Io, "not a regular file"),
         ("link-out", ErrorKind::Io, "leads out"),
         ("loop", ErrorKind::Io, "could not be read"),
         ("dangling", ErrorKind::Io, "could not be read"),
@@ -92,7 +92,12 @@ async fn a_pipe_does_not_keep_the_host_waiting() {
         return;
     }
     let registry = scan(place.path()).await;
-    assert!(reason(&registry, "pipe").unwrap().message.contains("no regular file"));
+    assert!(
+        reason(&registry, "pipe")
+            .unwrap()
+            .message
+            .contains("not a regular file")
+    );
 }
 
 #[tokio::test]

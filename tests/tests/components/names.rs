@@ -208,7 +208,7 @@ fn tools_that_cannot_be_called_as_such_are_skipped_with_a_reason() {
                 "it is an interface for servers, not a tool"
             ),
             ("wasi:cli/run@0.2.0", "it has no function `run: func() -> result`"),
-            ("inner", "it is no function"),
+            ("inner", "it is not a function"),
         ])
     );
 }

@@ -193,7 +193,7 @@ async fn hostile_tool_list_is_limited_and_refused_with_its_reason() {
         (
             "twice",
             ErrorKind::InvalidProvider,
-            "`get_soup` and `get-soup`, which are one name",
+            "`get_soup` and `get-soup`, which have the same name in a tool set",
         ),
         (
             "outside",
@@ -205,7 +205,7 @@ async fn hostile_tool_list_is_limited_and_refused_with_its_reason() {
             ErrorKind::InvalidProvider,
             "the tool `soup` cannot be used: its input schema",
         ),
-        ("none", ErrorKind::InvalidProvider, "is no JSON"),
+        ("none", ErrorKind::InvalidProvider, "is not JSON"),
     ] {
         let place = menu(&[("mode", mode)]).await;
         let host = host(&place).build().await.unwrap();

@@ -154,7 +154,7 @@ async fn invalid_argument_is_refused_with_its_path() {
         (
             "/bytes",
             json!("A*=="),
-            "/it/bytes: expected base64 with `+` and `/`: character 2 is none",
+            "/it/bytes: expected base64 with `+` and `/`: invalid character at position 2",
         ),
         (
             "/outcome",

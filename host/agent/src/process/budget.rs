@@ -1,4 +1,4 @@
-//! What a process may use.
+//! Budgets of processes.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::Cost;
 
-/// The most that a process may use, with everything that its nested agents use. What is not set is not bounded.
+/// The most that a process may use, nested agents included. A field that is `None` is unlimited.
 ///
-/// A budget holds for a process's whole life, over all runs; [`LoopLimits`](crate::LoopLimits) hold for one run. It is checked before
+/// A budget holds for all runs of a process together; [`LoopLimits`](crate::LoopLimits) hold for one run. It is checked before
 /// each inference and before the calls of each response.
 ///
 /// ```
@@ -16,85 +16,54 @@ use crate::model::Cost;
 /// use toolwit_agent::Budget;
 /// use toolwit_agent::model::Cost;
 ///
-/// let budget = Budget::none().tokens(100_000).cost(Cost::usd(0.5)).calls(50).wall(Duration::from_secs(600));
-/// assert_eq!(budget.tokens_max, Some(100_000));
+/// let budget = Budget {
+///     tokens_max: Some(100_000),
+///     cost_max: Some(Cost::usd(0.5)),
+///     calls_max: Some(50),
+///     wall_max: Some(Duration::from_secs(600)),
+/// };
+/// assert_ne!(budget, Budget::default());
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Budget {
-    /// Tokens, read and written together.
+    /// The most input and output tokens together.
     pub tokens_max: Option<u64>,
-    /// Money. Only models with a [`Price`](crate::model::Price) cost any.
+    /// The highest cost. Only models with a [`Price`](crate::model::Price) have a cost.
     pub cost_max: Option<Cost>,
-    /// Tool calls.
+    /// The most tool calls.
     pub calls_max: Option<u32>,
-    /// Time since the process began.
+    /// The longest time since the process began.
     pub wall_max: Option<Duration>,
 }
 
-impl Budget {
-    /// Bounds nothing.
-    #[must_use]
-    pub fn none() -> Self {
-        Self::default()
-    }
-
-    /// Bounds tokens, read and written together.
-    #[must_use]
-    pub fn tokens(mut self, tokens_max: u64) -> Self {
-        self.tokens_max = Some(tokens_max);
-        self
-    }
-
-    /// Bounds money.
-    #[must_use]
-    pub fn cost(mut self, cost_max: Cost) -> Self {
-        self.cost_max = Some(cost_max);
-        self
-    }
-
-    /// Bounds tool calls.
-    #[must_use]
-    pub fn calls(mut self, calls_max: u32) -> Self {
-        self.calls_max = Some(calls_max);
-        self
-    }
-
-    /// Bounds the time since the process began.
-    #[must_use]
-    pub fn wall(mut self, wall_max: Duration) -> Self {
-        self.wall_max = Some(wall_max);
-        self
-    }
-}
-
-/// What is left of a process's budget, the budgets around it included. `None` is without a bound.
+/// The rest of a process's budget, with outer budgets applied. A field that is `None` is unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Remaining {
+pub struct RemainingBudget {
     /// Tokens.
     pub tokens: Option<u64>,
-    /// Money, in dollars.
+    /// Cost in dollars.
     pub cost_usd: Option<Cost>,
     /// Tool calls.
     pub calls: Option<u32>,
-    /// Time, in milliseconds.
+    /// Time in milliseconds.
     pub wall_ms: Option<u64>,
 }
 
-impl Remaining {
-    /// Takes the smaller of each.
-    pub(super) fn and(self, other: Self) -> Self {
+impl RemainingBudget {
+    /// Returns the smaller value of each field.
+    pub(super) fn min(self, other: Self) -> Self {
         Self {
-            tokens: smaller(self.tokens, other.tokens),
-            cost_usd: smaller(self.cost_usd, other.cost_usd),
-            calls: smaller(self.calls, other.calls),
-            wall_ms: smaller(self.wall_ms, other.wall_ms),
+            tokens: min_limit(self.tokens, other.tokens),
+            cost_usd: min_limit(self.cost_usd, other.cost_usd),
+            calls: min_limit(self.calls, other.calls),
+            wall_ms: min_limit(self.wall_ms, other.wall_ms),
         }
     }
 }
 
-fn smaller<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+/// Returns the smaller of two limits, where `None` is unlimited.
+fn min_limit<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),

@@ -1,12 +1,13 @@
-//! A process: what a conversation is about, what it has done, and what it may still use.
+//! Processes: goal, status, history and budget of a conversation.
 
 mod account;
 mod budget;
+mod process_handle;
 mod record;
-mod state;
+mod run_id;
 
-pub use budget::{Budget, Remaining};
-pub use record::{Action, ModelUse, ModelUseKind, ToolUse};
-pub use state::{AGENT_DEPTH_MAX, Process, ProcessStatus};
-
-pub(super) use account::Account;
+pub(crate) use account::Account;
+pub use budget::{Budget, RemainingBudget};
+pub use process_handle::{AGENT_DEPTH_MAX, Process, ProcessStatus};
+pub use record::{ModelUsage, ModelUsageKind, ProcessAction, ToolUsage};
+pub(crate) use run_id::new_run_id;

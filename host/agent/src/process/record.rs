@@ -1,26 +1,26 @@
-//! What a process remembers of what it did.
+//! Records of the actions and the usage of a process.
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Cost, TokenUsage};
 use toolwit_core::{ToolId, ToolName};
 
-/// One thing that a process did: a tool call that came to its end.
+/// An action of a process: a tool call that ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Action {
+pub struct ProcessAction {
     /// The name under which the model called the tool.
     pub name: ToolName,
-    /// The tool.
+    /// The id of the tool.
     pub tool: ToolId,
-    /// How long it took.
+    /// The duration in milliseconds.
     pub wall_ms: u64,
     /// Whether it failed.
     pub is_error: bool,
 }
 
-impl Action {
-    /// Describes a call that came to its end.
+impl ProcessAction {
+    /// Creates a record of a call.
     #[must_use]
     pub fn new(name: ToolName, tool: ToolId, wall_ms: u64, is_error: bool) -> Self {
         Self {
@@ -32,43 +32,43 @@ impl Action {
     }
 }
 
-/// How often a tool was called.
+/// The usage of a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct ToolUse {
-    /// Calls.
+pub struct ToolUsage {
+    /// The number of calls.
     pub calls: u64,
-    /// Calls that failed.
+    /// The number of calls that failed.
     pub errors: u64,
-    /// Time of all calls together.
+    /// The duration of all calls together, in milliseconds.
     pub wall_ms: u64,
 }
 
-/// What a model is used for.
+/// The purpose for which a model is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum ModelUseKind {
+pub enum ModelUsageKind {
     /// Answers.
     Chat,
     /// Embeddings.
     Embedding,
 }
 
-/// How much a model was used, nested agents included.
+/// The usage of a model, nested agents included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct ModelUse {
-    /// Inferences, or texts embedded.
+pub struct ModelUsage {
+    /// The number of inferences, or of embedded texts.
     pub invocations: u64,
-    /// Tokens.
+    /// The tokens.
     #[serde(flatten)]
     pub tokens: TokenUsage,
-    /// What they cost, in dollars; nothing for a model without a price.
+    /// The cost in dollars; zero for a model without a price.
     pub cost_usd: Cost,
 }
 
-impl ModelUse {
+impl ModelUsage {
     pub(super) fn add(&mut self, tokens: TokenUsage, cost: Cost) {
         self.invocations += 1;
         self.tokens += tokens;

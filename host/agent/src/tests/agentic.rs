@@ -1,4 +1,4 @@
-//! Tools with a loop of their own.
+//! Agentic tools.
 
 use super::*;
 use toolwit_core::{Artifact, Blackboard, MemoryBlackboard, NoArguments, Parameter, ToolMethod, ToolMethods};
@@ -16,7 +16,7 @@ async fn call_with(tool: &AgenticTool, arguments: Value, context: &ToolContext) 
     tool.call(arguments.as_object().unwrap().clone(), context).await
 }
 
-fn handing_over(name: &str, kind: &'static str) -> Arc<dyn Tool> {
+fn with_artifact(name: &str, kind: &'static str) -> Arc<dyn Tool> {
     tool(name, move |_, _| {
         Ok(ToolResult::text(kind).with_artifact(Artifact::new(kind, json!({}))))
     })
@@ -28,7 +28,7 @@ fn kinds(result: &ToolResult) -> Vec<&str> {
 
 // accept: 65, accept: 127
 #[tokio::test]
-async fn an_agentic_tool_runs_a_loop_of_its_own_behind_one_tool() {
+async fn an_agentic_tool_runs_its_own_loop() {
     let (tool, stage) = agent(
         "calculator",
         [call([("add", json!({})), ("multiply", json!({}))]), say("11")],
@@ -106,10 +106,10 @@ async fn tool_objects_are_inner_tools_and_iterations_have_a_limit() {
 
 // accept: 71
 #[tokio::test]
-async fn artifacts_of_nested_agents_stay_inside_unless_they_are_captured() {
+async fn artifacts_of_nested_agents_are_omitted_unless_captured() {
     for (captured, expected) in [(false, vec!["Concert"]), (true, vec!["Performance", "Concert"])] {
         let (finder, _) = agent("finder", [call([("perform", json!({}))]), say("found")]);
-        let finder = finder.with_tool(handing_over("perform", "Performance"));
+        let finder = finder.with_tool(with_artifact("perform", "Performance"));
         let (assembler, _) = agent(
             "assembler",
             [
@@ -119,7 +119,7 @@ async fn artifacts_of_nested_agents_stay_inside_unless_they_are_captured() {
         );
         let assembler = assembler
             .with_tool(toolwit_core::ToolExt::with_note(finder, "A decorator changes nothing."))
-            .with_tool(handing_over("create", "Concert"))
+            .with_tool(with_artifact("create", "Concert"))
             .with_nested_artifacts(captured);
         let result = call_with(&assembler, json!({"task": "x"}), &ToolContext::new())
             .await
@@ -127,18 +127,18 @@ async fn artifacts_of_nested_agents_stay_inside_unless_they_are_captured() {
         assert_eq!(kinds(&result), expected);
         let (builder, _) = Stage::set([call([("finder", json!({"task": "x"}))]), say("Done.")]);
         let (finder, _) = agent("finder", [call([("perform", json!({}))]), say("found")]);
-        let finder = finder.with_tool(handing_over("perform", "Performance"));
+        let finder = finder.with_tool(with_artifact("perform", "Performance"));
         let outcome = builder.tool(finder).build().unwrap().run("go").await.unwrap();
         assert_eq!(
             outcome.artifacts[0].kind, "Performance",
-            "the outermost agent's come out"
+            "the artifacts of the outermost agent are returned"
         );
     }
 }
 
 // accept: 87, accept: 13
 #[tokio::test]
-async fn context_user_and_blackboard_reach_the_tools_inside() {
+async fn inner_tools_receive_context_output_and_blackboard() {
     let look = tool("look", |_, context| {
         context
             .blackboard()?
@@ -169,12 +169,12 @@ async fn context_user_and_blackboard_reach_the_tools_inside() {
     let (inside, around) = (stage.shown(1).messages, outer.shown(1).messages);
     let (inside, around) = (answers(&inside)[0], answers(&around)[0]);
     assert!(inside.ends_with(" 7") && around.ends_with(" 7"), "{inside}, {around}");
-    assert_ne!(inside, around, "each loop has an id of its own");
+    assert_ne!(inside, around, "each loop has its own id");
 }
 
 // accept: 65
 #[tokio::test]
-async fn agents_call_agents_to_a_depth_and_no_deeper() {
+async fn agents_are_refused_beyond_the_nesting_limit() {
     let mut steps = Vec::new();
     let mut tool: Option<AgenticTool> = None;
     for level in (0..=AGENT_DEPTH_MAX).rev() {
@@ -196,10 +196,10 @@ async fn agents_call_agents_to_a_depth_and_no_deeper() {
     }
     let (builder, _) = Stage::set([call([("level0", json!({"task": "x"}))]), say("Done.")]);
     builder.tool(tool.unwrap()).build().unwrap().run("go").await.unwrap();
-    assert_eq!(steps[0].times_asked(), 0, "the deepest is refused");
+    assert_eq!(steps[0].times_asked(), 0, "the deepest agent does not run");
     let refused = steps[1].shown(1).messages;
     assert!(
-        answers(&refused)[0].contains("agents may call agents"),
+        answers(&refused)[0].contains("agents may be nested"),
         "{}",
         answers(&refused)[0]
     );
@@ -207,7 +207,7 @@ async fn agents_call_agents_to_a_depth_and_no_deeper() {
 
 // accept: 133, accept: 93
 #[tokio::test]
-async fn what_only_the_operator_can_mend_stops_every_agent() {
+async fn an_operator_error_stops_every_outer_agent() {
     let broken = tool("db", |_, _| {
         Err(ToolError::Operator(Error::new(
             ErrorKind::Configuration,
@@ -230,7 +230,7 @@ async fn what_only_the_operator_can_mend_stops_every_agent() {
 
 // accept: 85
 #[tokio::test]
-async fn an_agent_waits_for_what_it_began_in_the_background() {
+async fn an_agent_waits_for_its_background_calls() {
     let slow = tool("slow", |_, context| {
         context.background_task()?.spawn(async { Ok(ToolResult::text("42")) });
         Ok(ToolResult::background("started"))
@@ -251,13 +251,13 @@ async fn an_agent_waits_for_what_it_began_in_the_background() {
     let last = stage.shown(stage.times_asked() - 1).messages;
     assert!(
         last.iter().any(|message| message.content().ends_with("\n42")),
-        "the late result was told"
+        "the model read the late result"
     );
 }
 
 // accept: 65
 #[tokio::test]
-async fn without_a_conversation_or_a_model_an_agent_says_what_it_lacks() {
+async fn an_agent_without_a_model_returns_a_configuration_error() {
     let error = call_with(
         &AgenticTool::new("agent", "Works."),
         json!({"task": "x"}),

@@ -1,11 +1,11 @@
-//! Calls that go on after they were answered.
+//! BackgroundTasks calls and their late results.
 
 use tokio::sync::oneshot;
 
 use super::*;
 use toolwit_core::{Artifact, BackgroundTask, NativeEntity, NoArguments, Signal};
 
-/// A tool that answers at once, and delivers when the test sends a result. Each call takes one receiver.
+/// Returns a tool that answers at once and delivers its late result when the test sends it. Each call takes one receiver.
 fn slow(results: Vec<oneshot::Receiver<ToolResult>>) -> Arc<dyn Tool> {
     let results = Arc::new(Mutex::new(VecDeque::from(results)));
     tool("slow", move |_, context| {
@@ -30,7 +30,7 @@ fn roles(history: &[Message]) -> Vec<&'static str> {
 
 // accept: 85
 #[tokio::test]
-async fn an_async_tool_that_finishes_after_the_answer_wakes_the_conversation() {
+async fn a_late_result_wakes_an_idle_conversation() {
     let (done, result) = oneshot::channel();
     let (builder, stage) = Stage::set([
         call([("slow", json!({"n": 1}))]),
@@ -39,7 +39,7 @@ async fn an_async_tool_that_finishes_after_the_answer_wakes_the_conversation() {
     ]);
     let mut conversation = builder.tools([slow(vec![result])]).build().unwrap();
     assert_eq!(conversation.run("go").await.unwrap().text(), "It is on its way.");
-    assert_eq!(conversation.outstanding(), 1);
+    assert_eq!(conversation.background_calls(), 1);
     done.send(ToolResult::text("42")).unwrap();
     let woken = conversation.wake().await.unwrap().unwrap();
     assert_eq!(woken.text(), "It is 42.");
@@ -48,7 +48,11 @@ async fn an_async_tool_that_finishes_after_the_answer_wakes_the_conversation() {
         roles(&shown),
         ["user", "assistant", "tool", "assistant", "assistant", "tool"]
     );
-    assert!(shown[5].content().ends_with("went on]\n42"), "{}", shown[5].content());
+    let late = shown[5].content();
+    assert!(
+        late.starts_with("[result of the background call ") && late.ends_with("]\n42"),
+        "{late}"
+    );
     assert_eq!(shown[4].tool_calls()[0].arguments, shown[1].tool_calls()[0].arguments);
     assert_valid(conversation.history());
     let events = stage.events_named("late_result");
@@ -56,13 +60,13 @@ async fn an_async_tool_that_finishes_after_the_answer_wakes_the_conversation() {
         (&events[0]["call"], &events[0]["name"]),
         (&json!("1-0"), &json!("slow"))
     );
-    assert_eq!(conversation.outstanding(), 0);
-    assert!(conversation.wake().await.is_none(), "nothing more is to come");
+    assert_eq!(conversation.background_calls(), 0);
+    assert!(conversation.wake().await.is_none(), "no background call is open");
 }
 
 // accept: 85
 #[tokio::test]
-async fn a_late_result_is_told_before_the_next_inference() {
+async fn a_late_result_is_delivered_before_the_next_inference() {
     let (done, result) = oneshot::channel();
     let done = Mutex::new(Some(done));
     let finish = tool("finish", move |_, _| {
@@ -88,7 +92,7 @@ async fn a_late_result_is_told_before_the_next_inference() {
     let tools = [slow(vec![result]), finish, Arc::new(wait.unwrap())];
     let mut conversation = builder.tools(tools).build().unwrap();
     conversation.run("go").await.unwrap();
-    let told = |at: usize| {
+    let late_results = |at: usize| {
         stage
             .shown(at)
             .messages
@@ -96,15 +100,15 @@ async fn a_late_result_is_told_before_the_next_inference() {
             .filter(|m| m.content().ends_with("\n42"))
             .count()
     };
-    assert_eq!(told(1), 0, "it was not there yet");
-    assert_eq!(told(3), 1, "it is told once");
+    assert_eq!(late_results(1), 0, "it has not arrived");
+    assert_eq!(late_results(3), 1, "it is delivered once");
     assert!(conversation.wake().await.is_none());
     assert_valid(conversation.history());
 }
 
 // accept: 85
 #[tokio::test]
-async fn what_a_late_result_brings_goes_the_way_of_every_result() {
+async fn a_late_result_injects_tools_and_artifacts_like_any_result() {
     struct Told(Mutex<Vec<String>>);
     impl toolwit_core::OutputSink for Told {
         fn progress(&self, _: &str) {}
@@ -149,12 +153,12 @@ async fn what_a_late_result_brings_goes_the_way_of_every_result() {
 
 // accept: 85
 #[tokio::test]
-async fn every_promise_is_kept_or_told_to_be_broken() {
+async fn a_dropped_promise_delivers_an_error() {
     let kept: Arc<Mutex<Option<BackgroundTask>>> = Arc::default();
     let store = kept.clone();
     let forgetful = tool("forgetful", move |_, context| {
         *store.lock().unwrap() = Some(context.background_task()?);
-        assert!(context.background_task().is_err(), "a call promises once");
+        assert!(context.background_task().is_err(), "a call can promise only once");
         Ok(ToolResult::background("started"))
     });
     let (builder, _) = Stage::set([call([("forgetful", json!({}))]), say("Wait."), say("It failed.")]);
@@ -166,7 +170,7 @@ async fn every_promise_is_kept_or_told_to_be_broken() {
 }
 
 #[tokio::test]
-async fn a_tool_that_answers_after_all_takes_its_promise_back() {
+async fn a_final_result_voids_the_promise() {
     let quick = tool("quick", |_, context| {
         drop(context.background_task()?);
         Ok(ToolResult::text("here it is"))
@@ -174,13 +178,13 @@ async fn a_tool_that_answers_after_all_takes_its_promise_back() {
     let (builder, _) = Stage::set([call([("quick", json!({}))]), say("Fine.")]);
     let mut conversation = builder.tools([quick]).build().unwrap();
     conversation.run("go").await.unwrap();
-    assert_eq!(conversation.outstanding(), 0);
+    assert_eq!(conversation.background_calls(), 0);
     assert!(conversation.wake().await.is_none());
 }
 
 // accept: 85, accept: 127
 #[tokio::test]
-async fn outside_a_conversation_nothing_can_be_promised() {
+async fn a_promise_outside_a_conversation_is_refused() {
     let context = ToolContext::new();
     let error = context.background_task().err().unwrap();
     assert!(error.to_string().contains("no conversation"), "{error}");
@@ -188,7 +192,7 @@ async fn outside_a_conversation_nothing_can_be_promised() {
 
 // accept: 133
 #[tokio::test]
-async fn background_work_ends_with_the_conversation_and_not_with_the_run() {
+async fn a_background_task_ends_with_the_conversation_not_with_the_run() {
     let (running, mut started) = tokio::sync::mpsc::unbounded_channel();
     let (ended, end) = oneshot::channel::<()>();
     let parts = Mutex::new(Some((running, ended)));
@@ -207,7 +211,7 @@ async fn background_work_ends_with_the_conversation_and_not_with_the_run() {
     let mut conversation = builder.tools([long]).build().unwrap();
     conversation.run("go").await.unwrap();
     let cancel = started.recv().await.unwrap();
-    assert!(!cancel.is_cancelled(), "the run is over, the work goes on");
+    assert!(!cancel.is_cancelled(), "the run ended, the task continues");
     drop(conversation);
     assert!(cancel.is_cancelled());
     assert!(end.await.is_err(), "the task was dropped");
@@ -215,7 +219,7 @@ async fn background_work_ends_with_the_conversation_and_not_with_the_run() {
 
 // accept: 85, accept: 86
 #[tokio::test]
-async fn a_late_result_may_stop_the_run() {
+async fn a_signal_in_a_late_result_stops_the_run() {
     let (done, result) = oneshot::channel();
     let (builder, stage) = Stage::set([call([("slow", json!({}))]), say("Wait.")]);
     let mut conversation = builder.tools([slow(vec![result])]).build().unwrap();

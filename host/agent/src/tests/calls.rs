@@ -1,4 +1,4 @@
-//! From one response's calls to their answers.
+//! Dispatch of the calls of a response.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -19,7 +19,7 @@ async fn answered(tools: impl IntoIterator<Item = Arc<dyn Tool>>, step: Step) ->
     )
 }
 
-/// A tool whose future a test makes.
+/// Returns a tool whose future the test provides.
 fn tool_async<F, Fut>(name: &str, body: F) -> Arc<dyn Tool>
 where
     F: Fn() -> Fut + Send + Sync + 'static,
@@ -34,7 +34,7 @@ where
 
 // accept: 129
 #[tokio::test]
-async fn calls_run_together_and_are_answered_in_call_order() {
+async fn calls_run_concurrently_and_are_answered_in_call_order() {
     let barrier = Arc::new(Barrier::new(3));
     let meet = |name: &'static str| {
         let barrier = barrier.clone();
@@ -48,7 +48,7 @@ async fn calls_run_together_and_are_answered_in_call_order() {
     };
     let step = call([("c", json!({})), ("a", json!({})), ("b", json!({}))]);
     let (answers, stage) = answered([meet("a"), meet("b"), meet("c")], step).await;
-    assert_eq!(answers, ["c", "a", "b"], "none could end before all had begun");
+    assert_eq!(answers, ["c", "a", "b"], "no call can end before all have started");
     let started: Vec<_> = stage
         .events()
         .iter()
@@ -59,7 +59,7 @@ async fn calls_run_together_and_are_answered_in_call_order() {
 
 // accept: 129
 #[tokio::test]
-async fn the_first_call_is_answered_first_although_it_ends_last() {
+async fn the_first_call_is_answered_first_even_if_it_ends_last() {
     let (release, gate) = tokio::sync::watch::channel(false);
     let slow = tool_async("slow", move || {
         let mut gate = gate.clone();
@@ -98,8 +98,8 @@ impl Tool for Serial {
     }
 }
 
-/// A tool that notes when it begins and yields before it ends.
-fn noting(name: &'static str, log: &Arc<Mutex<Vec<String>>>) -> Arc<dyn Tool> {
+/// Returns a tool that logs its start and its end, and yields in between.
+fn logging(name: &'static str, log: &Arc<Mutex<Vec<String>>>) -> Arc<dyn Tool> {
     let log = log.clone();
     tool_async(name, move || {
         let log = log.clone();
@@ -114,12 +114,12 @@ fn noting(name: &'static str, log: &Arc<Mutex<Vec<String>>>) -> Arc<dyn Tool> {
 
 // accept: 129
 #[tokio::test]
-async fn calls_on_one_instance_run_one_after_the_other() {
+async fn calls_of_one_serial_group_run_sequentially() {
     let log = Arc::new(Mutex::new(Vec::new()));
     let tools: [Arc<dyn Tool>; 3] = [
-        Arc::new(Serial(noting("add", &log))),
-        noting("free", &log),
-        Arc::new(Serial(noting("total", &log))),
+        Arc::new(Serial(logging("add", &log))),
+        logging("free", &log),
+        Arc::new(Serial(logging("total", &log))),
     ];
     let (answers, _) = answered(
         tools,
@@ -132,16 +132,16 @@ async fn calls_on_one_instance_run_one_after_the_other() {
     assert!(at("add ends") < at("total begins"), "{log:?}");
     assert!(
         at("free begins") < at("add ends"),
-        "the free one does not wait: {log:?}"
+        "a tool without a group does not wait: {log:?}"
     );
 }
 
 // accept: 129, attack: E7
 #[tokio::test]
-async fn a_call_may_use_what_an_earlier_call_of_the_response_brings() {
+async fn a_call_can_use_a_tool_that_an_earlier_call_of_the_response_injects() {
     let log = Arc::new(Mutex::new(Vec::new()));
-    let open = noting("open", &log);
-    let [late, serial] = ["late", "serial"].map(|name| Arc::new(Serial(noting(name, &log))) as Arc<dyn Tool>);
+    let open = logging("open", &log);
+    let [late, serial] = ["late", "serial"].map(|name| Arc::new(Serial(logging(name, &log))) as Arc<dyn Tool>);
     let strategy = move |context: &crate::injection::InjectionContext<'_>| match context.call().name.as_str() {
         "open" => crate::injection::Injection::add(vec![late.clone()]),
         _ => crate::injection::Injection::none(),
@@ -168,13 +168,13 @@ async fn a_call_may_use_what_an_earlier_call_of_the_response_brings() {
     let at = |what: &str| log.iter().position(|entry| entry == what).unwrap();
     assert!(
         at("late ends") < at("serial begins"),
-        "it might have been of the same instance: {log:?}"
+        "an unresolved call may belong to the same group: {log:?}"
     );
 }
 
 // accept: 8, attack: E7
 #[tokio::test]
-async fn an_unknown_name_is_answered_with_the_nearest_ones() {
+async fn an_unknown_name_is_answered_with_the_nearest_names() {
     let names = ["serch_customers", "", "a b", "é", &"x".repeat(500), "search_customer\n"];
     let calls = names.map(|name| (name.to_owned(), "{}".to_owned())).to_vec();
     let (answers, stage) = answered([echo("search_customer"), echo("calc")], raw(calls)).await;
@@ -194,7 +194,7 @@ async fn an_unknown_name_is_answered_with_the_nearest_ones() {
 
 // accept: 15, attack: E1
 #[tokio::test]
-async fn arguments_that_cannot_be_read_are_answered_with_what_was_expected() {
+async fn invalid_arguments_are_answered_with_the_expected_parameters() {
     let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {}}, "required": ["a"]});
     let ran = Arc::new(AtomicUsize::new(0));
     let counter = ran.clone();
@@ -228,7 +228,7 @@ async fn arguments_that_cannot_be_read_are_answered_with_what_was_expected() {
 
 // accept: 15, attack: F3
 #[tokio::test]
-async fn the_history_holds_what_was_executed() {
+async fn the_history_contains_the_executed_arguments() {
     let show = tool("show", |arguments, _| {
         Ok(ToolResult::text(Value::Object(arguments).to_string()))
     });
@@ -250,7 +250,7 @@ async fn the_history_holds_what_was_executed() {
 
 // attack: F1
 #[tokio::test]
-async fn of_an_answer_that_was_cut_only_complete_calls_run() {
+async fn only_complete_calls_of_a_truncated_response_run() {
     let show = tool("show", |arguments, _| {
         Ok(ToolResult::text(Value::Object(arguments).to_string()))
     });
@@ -269,7 +269,7 @@ async fn of_an_answer_that_was_cut_only_complete_calls_run() {
 
 // attack: F9
 #[tokio::test]
-async fn calls_with_doubled_or_missing_ids_get_their_own() {
+async fn duplicate_and_missing_call_ids_are_replaced() {
     let ids = ["same", "same", "", "same"];
     let step = || {
         but(
@@ -289,7 +289,7 @@ async fn calls_with_doubled_or_missing_ids_get_their_own() {
 
 // accept: 93
 #[tokio::test]
-async fn what_the_model_can_mend_it_reads_as_json() {
+async fn the_model_reads_model_errors_as_json() {
     let gone = tool("gone", |_, _| {
         let error = Error::new(ErrorKind::EntityGone, Phase::Execute, "the customer is gone");
         Err(ToolError::Model(error.with_suggestion("call `search_customer` again")))
@@ -309,12 +309,12 @@ async fn what_the_model_can_mend_it_reads_as_json() {
 
 // accept: 93
 #[tokio::test]
-async fn a_tool_that_panics_is_an_answer() {
+async fn a_panic_is_answered_with_an_error() {
     let bomb = tool("bomb", |_, _| panic!("boom"));
     let step = call([("bomb", json!({})), ("look", json!({}))]);
     let (answers, _) = answered([bomb, echo("look")], step).await;
     assert!(
-        answers[0].contains("broke inside the host") && !answers[0].contains("boom"),
+        answers[0].contains("panicked inside the host") && !answers[0].contains("boom"),
         "{}",
         answers[0]
     );
@@ -323,7 +323,7 @@ async fn a_tool_that_panics_is_an_answer() {
 
 // attack: B5
 #[tokio::test]
-async fn a_long_result_is_cut_and_can_be_read_on() {
+async fn a_long_result_is_cut_and_can_be_read_in_parts() {
     let whole: String = (0..20_000).map(|n| format!("{n} ")).collect();
     let text = whole.clone();
     let dump = tool("dump", move |_, _| Ok(ToolResult::text(text.clone())));
@@ -337,9 +337,9 @@ async fn a_long_result_is_cut_and_can_be_read_on() {
     ]);
     let outcome = builder.tools([dump, echo("read_result")]).run("go").await.unwrap();
     let answers = answers(&outcome.history);
-    assert!(answers[0].len() <= 32 << 10 && answers[0].contains("read on with `read_result`"));
+    assert!(answers[0].len() <= 32 << 10 && answers[0].contains("continue with `read_result`"));
     assert!(answers[1].starts_with(&whole[32_568..33_000]));
-    assert!(answers[2].contains("the results kept are: r1"), "{}", answers[2]);
+    assert!(answers[2].contains("the stored results are: r1"), "{}", answers[2]);
     let cut = &stage.events_named("result_cut")[0];
     assert_eq!(
         (&cut["result"], &cut["bytes"], &cut["shown_bytes"]),
@@ -348,7 +348,11 @@ async fn a_long_result_is_cut_and_can_be_read_on() {
     assert_eq!(
         outcome.injected.len(),
         1,
-        "the tool that reads on comes in when it is needed"
+        "`read_result` is injected with the first long result"
     );
-    assert_ne!(stage.shown(0).names[1], "read_result", "the name is the host's alone");
+    assert_ne!(
+        stage.shown(0).names[1],
+        "read_result",
+        "the name is reserved for the host"
+    );
 }

@@ -1,4 +1,4 @@
-//! What tools say to the user.
+//! Messages of tools to the user.
 
 use super::*;
 use toolwit_core::OutputSink;
@@ -18,7 +18,7 @@ impl OutputSink for Screen {
 
 // accept: 102, accept: 134, accept: 145
 #[tokio::test]
-async fn progress_passes_and_what_is_communicated_stays_in_the_history() {
+async fn progress_is_transient_and_messages_stay_in_the_history() {
     let step = call([
         ("progress", json!({"message": "looking"})),
         ("communicate", json!({"message": "see /pulls/7"})),
@@ -30,17 +30,17 @@ async fn progress_passes_and_what_is_communicated_stays_in_the_history() {
     assert_eq!(*screen.0.lock().unwrap(), ["… looking", "see /pulls/7"]);
     let answers = answers(&outcome.history);
     assert!(!answers[0].contains("looking"));
-    assert_eq!(answers[1], "The user was told: see /pulls/7");
+    assert_eq!(answers[1], "The user received: see /pulls/7");
 }
 
 // accept: 102, accept: 127
 #[tokio::test]
-async fn outside_a_process_they_say_so_softly() {
+async fn communication_tools_do_nothing_outside_a_process() {
     for tool in [progress_tool().unwrap(), communicate_tool().unwrap()] {
         let arguments = json!({"message": "hello"}).as_object().unwrap().clone();
         let result = tool.call(arguments, &ToolContext::new()).await.unwrap();
         assert!(
-            !result.is_error() && result.for_llm.contains("nobody"),
+            !result.is_error() && result.for_llm.contains("No user is connected"),
             "{}",
             result.for_llm
         );
@@ -50,7 +50,7 @@ async fn outside_a_process_they_say_so_softly() {
 
 // accept: 74, accept: 134
 #[tokio::test]
-async fn a_silent_result_keeps_its_text_from_the_user_and_each_shape_has_its_json() {
+async fn a_silent_result_hides_its_user_text_and_serialises() {
     let silent = tool("silent", |_, _| {
         let mut result = ToolResult::silent("kept").with_user_text("not told");
         result = result.with_source("the cause");

@@ -1,4 +1,4 @@
-//! What observers hear.
+//! Events and observers.
 
 use super::*;
 use crate::injection::Injection;
@@ -14,7 +14,7 @@ fn kinds(stage: &Stage) -> Vec<String> {
 
 // accept: 17, accept: 18
 #[tokio::test]
-async fn a_run_is_told_from_beginning_to_end() {
+async fn a_run_emits_its_events_in_order() {
     let bring = |context: &crate::injection::InjectionContext<'_>| match context.call().name.as_str() {
         "look" => Injection::replace(ToolId::native("old"), vec![echo("new")]),
         _ => Injection::none(),
@@ -60,9 +60,9 @@ async fn a_run_is_told_from_beginning_to_end() {
 }
 
 #[tokio::test]
-async fn an_observer_that_panics_hears_no_more_and_the_run_goes_on() {
-    let heard = Arc::new(Mutex::new(0));
-    let count = heard.clone();
+async fn an_observer_that_panics_is_dropped_and_the_run_continues() {
+    let received = Arc::new(Mutex::new(0));
+    let count = received.clone();
     let (builder, stage) = Stage::set([say("ok")]);
     let outcome = builder
         .observer(move |_: &Event| {
@@ -72,11 +72,11 @@ async fn an_observer_that_panics_hears_no_more_and_the_run_goes_on() {
         .run("go")
         .await;
     assert_eq!(outcome.unwrap().text(), "ok");
-    assert_eq!(*heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner), 1);
+    assert_eq!(*received.lock().unwrap_or_else(std::sync::PoisonError::into_inner), 1);
     assert_eq!(kinds(&stage).len(), 4);
 }
 
-/// A buffer that the trace and the test share.
+/// A buffer shared by the trace and the test.
 #[derive(Clone, Default)]
 struct Buffer(Arc<Mutex<Vec<u8>>>);
 
@@ -92,10 +92,10 @@ impl std::io::Write for Buffer {
 }
 
 #[tokio::test]
-async fn a_trace_tells_the_same_as_the_events() {
+async fn a_trace_contains_the_events() {
     let buffer = Buffer::default();
     let (builder, stage) = Stage::set([call([("look", json!({}))]), say("ok")]);
-    let queued = Arc::new(Queued::new(Trace::new(buffer.clone())).unwrap());
+    let queued = Arc::new(QueuedObserver::new(Trace::new(buffer.clone())).unwrap());
     let mut conversation = builder
         .tools([echo("look")])
         .shared_observer(queued.clone())

@@ -1,4 +1,4 @@
-//! One declared tool for all that come in.
+//! The gateway: one declared tool for all injected tools.
 
 use super::*;
 use crate::injection::{Facade, Playbook, Unlock};
@@ -22,7 +22,7 @@ fn database() -> Facade {
 
 // accept: 55, accept: 92
 #[tokio::test]
-async fn the_declared_tools_never_change_and_results_describe_what_came_in() {
+async fn declared_tools_never_change_and_results_describe_injected_tools() {
     let (builder, stage) = Stage::set([
         call([("db", json!({}))]),
         call([through("query", json!({"table": "orders"}))]),
@@ -36,41 +36,41 @@ async fn the_declared_tools_never_change_and_results_describe_what_came_in() {
     let mut conversation = builder.tool(database()).delivery(Delivery::Gateway).build().unwrap();
     let outcome = conversation.run("go").await.unwrap();
     assert_valid(&outcome.history);
-    let told = answers(&outcome.history);
+    let results = answers(&outcome.history);
     assert!(
-        told[0].contains("with `call_tool`")
-            && told[0].contains("- `query`: Is query. Arguments: {\"type\":\"object\"}"),
+        results[0].contains("with `call_tool`")
+            && results[0].contains("- `query`: Is query. Arguments: {\"type\":\"object\"}"),
         "{}",
-        told[0]
+        results[0]
     );
-    assert_eq!(told[1..], ["rows of \"orders\"", "rows of 1", "rows of 2"]);
+    assert_eq!(results[1..], ["rows of \"orders\"", "rows of 1", "rows of 2"]);
     conversation.run("again").await.unwrap();
     assert_eq!(stage.shown(0).names, ["db", "call_tool", "read_result"]);
     for inference in 1..stage.times_asked() {
         assert_eq!(stage.shown(inference).serialised, stage.shown(0).serialised);
     }
     let injected = &stage.events_named("tools_injected")[0];
-    let lines = told[0].split_once("`arguments`:\n").unwrap().1;
+    let lines = results[0].split_once("`arguments`:\n").unwrap().1;
     assert_eq!(
         injected["prompt_bytes"],
         lines.len(),
-        "what it cost is what the model reads"
+        "the prompt bytes are those of the description"
     );
     assert_eq!(outcome.usage.injected_bytes, lines.len() as u64);
     assert_eq!(
         stage.events_named("tool_started")[1]["name"],
         "query",
-        "the tool that is meant"
+        "the target tool"
     );
     let events = stage.events();
     assert!(
         visible_tools(&events).iter().any(|name| name.as_str() == "query"),
-        "it is known, if not declared"
+        "the tool is callable, but not declared"
     );
 }
 
 #[tokio::test]
-async fn calls_that_name_no_tool_are_answered() {
+async fn gateway_calls_without_a_tool_name_are_refused() {
     let steps = [
         call([
             ("call_tool", json!({})),
@@ -88,15 +88,19 @@ async fn calls_that_name_no_tool_are_answered() {
         .await
         .unwrap();
     assert_valid(&outcome.history);
-    let told = answers(&outcome.history);
+    let results = answers(&outcome.history);
     assert!(
-        told[0].contains("/name: it must be the name of a tool") && told[0].contains("`name` (string, required)"),
+        results[0].contains("/name: it must be the name of a tool") && results[0].contains("`name` (string, required)"),
         "{}",
-        told[0]
+        results[0]
     );
-    assert!(told[1].contains("unknown-tool"), "{}", told[1]);
-    assert!(told[2].contains("does not call itself"), "{}", told[2]);
-    assert!(told[3].contains("/arguments: it must be an object"), "{}", told[3]);
+    assert!(results[1].contains("unknown-tool"), "{}", results[1]);
+    assert!(results[2].contains("does not call itself"), "{}", results[2]);
+    assert!(
+        results[3].contains("/arguments: it must be an object"),
+        "{}",
+        results[3]
+    );
 }
 
 // accept: 67
@@ -128,17 +132,22 @@ async fn locks_entities_and_long_results_work_through_the_gateway() {
     let (builder, stage) = Stage::set(steps);
     let builder = builder.tools([find]).playbook(playbook).limits(limits);
     let outcome = builder.delivery(Delivery::Gateway).run("go").await.unwrap();
-    let told = answers(&outcome.history);
-    assert!(told[0].contains("call `cart_c_dump` first"), "{}", told[0]);
-    assert!(told[2].contains("[cut: "), "{}", told[2]);
-    assert_eq!(told[3], "ship");
-    assert!(told[4].starts_with("xxx"), "{}", told[4]);
+    let results = answers(&outcome.history);
+    assert!(results[0].contains("call `cart_c_dump` first"), "{}", results[0]);
+    assert!(results[2].contains("[cut: "), "{}", results[2]);
+    assert_eq!(results[3], "ship");
+    assert!(results[4].starts_with("xxx"), "{}", results[4]);
     assert_eq!(stage.shown(2).serialised, stage.shown(0).serialised);
 }
 
 #[tokio::test]
-async fn native_exposure_needs_a_model_that_has_it() {
+async fn native_delivery_requires_a_model_that_supports_it() {
     let (builder, _) = Stage::set([]);
     let error = builder.delivery(Delivery::Native).build().err().unwrap();
-    assert!(error.to_string().contains("`played` cannot hold tools back"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("`played` does not support the delivery `native`"),
+        "{error}"
+    );
 }

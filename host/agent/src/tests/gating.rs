@@ -186,7 +186,11 @@ async fn a_panicking_predicate_locks_only_its_tool() {
     )
     .await;
     let results = answers(&outcome.history);
-    assert!(results[0].contains("what decides about it is broken"), "{}", results[0]);
+    assert!(
+        results[0].contains("the strategy that guards it failed"),
+        "{}",
+        results[0]
+    );
     assert_eq!(results[1], "fine");
 }
 

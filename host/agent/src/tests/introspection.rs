@@ -1,4 +1,4 @@
-//! Tools that show a model its own process and what lies on the blackboard.
+//! Process and blackboard tools.
 
 use super::*;
 use crate::model::{Cost, Price, PricedModel};
@@ -16,7 +16,7 @@ async fn ask(
 
 // accept: 100, accept: 144
 #[tokio::test]
-async fn a_model_sees_its_process() {
+async fn process_tools_show_the_process() {
     let names = [
         "process_status",
         "process_budget",
@@ -27,7 +27,7 @@ async fn a_model_sees_its_process() {
     ];
     let embed = tool("embed", |_, context| {
         let tokens = TokenUsage::new(7, 0, 0);
-        Process::of(&context)?.note_model_use(ModelUseKind::Embedding, "embedder", tokens, Cost::usd(0.5));
+        Process::of(&context)?.record_model_usage(ModelUsageKind::Embedding, "embedder", tokens, Cost::usd(0.5));
         Ok(ToolResult::text("embedded"))
     });
     let usage = |step: Step| but(step, |response| response.usage = TokenUsage::new(100, 0, 10));
@@ -36,7 +36,12 @@ async fn a_model_sees_its_process() {
     let mut conversation = Conversation::builder()
         .model(PricedModel::new(stage.clone(), Price::per_million(1.0, 1.0)))
         .goal("look around")
-        .budget(Budget::none().tokens(1_000).cost(Cost::usd(1.0)).calls(10))
+        .budget(Budget {
+            tokens_max: Some(1_000),
+            cost_max: Some(Cost::usd(1.0)),
+            calls_max: Some(10),
+            ..Budget::default()
+        })
         .tools([embed])
         .tools(ProcessTools::tools().unwrap())
         .build()
@@ -79,7 +84,7 @@ async fn a_model_sees_its_process() {
 
 // accept: 100, accept: 127
 #[tokio::test]
-async fn outside_a_process_the_tools_answer_with_an_error() {
+async fn process_tools_return_an_error_outside_a_process() {
     let tools = ProcessTools::tools().unwrap();
     for tool in &tools {
         let error = tool.call(Arguments::new(), &ToolContext::new()).await.unwrap_err();
@@ -111,7 +116,7 @@ fn board() -> ToolContext {
 
 // accept: 101, accept: 144
 #[tokio::test]
-async fn a_model_sees_the_blackboard() {
+async fn blackboard_tools_show_the_blackboard() {
     let (tools, context) = (BlackboardTools::new().tools().unwrap(), board());
     let read = |name: &'static str, arguments: Value| {
         let (tools, context) = (&tools, &context);
@@ -157,7 +162,7 @@ async fn a_model_sees_the_blackboard() {
 
 // accept: 101
 #[tokio::test]
-async fn objects_are_shown_by_a_formatter_of_ones_own() {
+async fn objects_are_shown_in_a_custom_format() {
     let kind = |entry: &BlackboardEntry| format!("<{}>", entry.kind());
     let tools = BlackboardTools::new().with_format(kind).tools().unwrap();
     let shown = ask(&tools, "blackboard_get", json!({"name": "boss"}), &board())

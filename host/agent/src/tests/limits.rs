@@ -1,4 +1,4 @@
-//! How far a run goes.
+//! Limits of a run.
 
 use super::*;
 use toolwit_core::ErrorKind;
@@ -15,7 +15,7 @@ fn looks(times: usize) -> Vec<Step> {
 
 // accept: 6, attack: F8
 #[tokio::test]
-async fn a_run_that_never_ends_meets_its_limit_of_iterations() {
+async fn an_endless_run_stops_at_the_iteration_limit() {
     let (builder, stage) = Stage::set(looks(20));
     let error = builder
         .tools([echo("look")])
@@ -41,7 +41,7 @@ async fn a_run_that_never_ends_meets_its_limit_of_iterations() {
 
 // accept: 19
 #[tokio::test]
-async fn the_number_of_iterations_is_the_applications_choice() {
+async fn the_iteration_limit_is_configurable() {
     let (builder, stage) = Stage::set(looks(3));
     let mut conversation = builder.tools([echo("look")]).iterations_max(3).build().unwrap();
     assert_eq!(conversation.run("go").await.unwrap_err().outcome.iterations, 3);
@@ -50,7 +50,7 @@ async fn the_number_of_iterations_is_the_applications_choice() {
 
 // accept: 7
 #[tokio::test]
-async fn what_was_said_last_is_the_answer_where_the_policy_says_so() {
+async fn the_partial_policy_returns_the_last_text() {
     let talking = but(call([("look", json!({}))]), |response| {
         response.content = "So far: blue.".to_owned()
     });
@@ -68,7 +68,7 @@ async fn what_was_said_last_is_the_answer_where_the_policy_says_so() {
 
 // accept: 7
 #[tokio::test]
-async fn one_more_turn_without_tools_gives_the_final_answer() {
+async fn the_final_answer_policy_asks_once_more_without_tools() {
     let policy = limits(|limits| {
         limits.iterations_max = 2;
         limits.on_iterations_max = IterationPolicy::FinalAnswer;
@@ -90,7 +90,7 @@ async fn one_more_turn_without_tools_gives_the_final_answer() {
     assert_eq!(
         stage.shown(2).serialised,
         stage.shown(1).serialised,
-        "the prompt's prefix stays"
+        "the prefix of the prompt is unchanged"
     );
 
     let (builder, _) = Stage::set(looks(3));
@@ -109,7 +109,7 @@ async fn one_more_turn_without_tools_gives_the_final_answer() {
 
 // attack: F8
 #[tokio::test]
-async fn of_too_many_calls_in_one_response_the_first_ones_run() {
+async fn calls_beyond_the_limit_of_a_response_are_refused() {
     let calls = (0..500).map(|_| ("look".to_owned(), "{}".to_owned())).collect();
     let (builder, _) = Stage::set([raw(calls), say("ok")]);
     let many = limits(|limits| limits.calls_max = 1000);
@@ -121,7 +121,7 @@ async fn of_too_many_calls_in_one_response_the_first_ones_run() {
 
 // attack: F8
 #[tokio::test]
-async fn the_calls_of_a_run_are_counted() {
+async fn calls_beyond_the_limit_of_a_run_end_it() {
     let three = || call([("look", json!({})), ("look", json!({})), ("look", json!({}))]);
     let (builder, stage) = Stage::set([three(), three()]);
     let five = limits(|limits| limits.calls_max = 5);
@@ -140,7 +140,7 @@ async fn the_calls_of_a_run_are_counted() {
 }
 
 #[tokio::test]
-async fn tokens_end_a_run_before_its_calls_take_effect() {
+async fn the_token_limit_ends_a_run_before_its_calls_start() {
     let dear = |response: &mut ChatResponse| response.usage = TokenUsage::new(600, 0, 10);
     let steps = || {
         vec![
@@ -172,7 +172,7 @@ async fn tokens_end_a_run_before_its_calls_take_effect() {
 
 // accept: 8
 #[tokio::test]
-async fn three_responses_in_a_row_with_unknown_names_end_the_run() {
+async fn three_consecutive_responses_with_unknown_names_end_the_run() {
     let unknown = || call([("nowhere", json!({}))]);
     let (builder, stage) = Stage::set([
         unknown(),
@@ -201,7 +201,7 @@ async fn three_responses_in_a_row_with_unknown_names_end_the_run() {
         (requested.as_str(), *times, available[0].as_str()),
         ("nowhere", 3, "look")
     );
-    assert_eq!(stage.times_asked(), 6, "a known name starts the count anew");
+    assert_eq!(stage.times_asked(), 6, "a known name resets the count");
     assert_valid(&error.outcome.history);
     assert!(
         toolwit_core::Error::from(error)
@@ -214,7 +214,7 @@ async fn three_responses_in_a_row_with_unknown_names_end_the_run() {
 
 // accept: 8
 #[tokio::test]
-async fn unknown_names_end_a_run_at_once_or_never_where_the_policy_says_so() {
+async fn the_policy_for_unknown_names_ends_a_run_at_once_or_never() {
     let unknown = || call([("nowhere", json!({})), ("look", json!({}))]);
     let (builder, _) = Stage::set([unknown()]);
     let at_once = limits(|limits| limits.unknown_tools = UnknownToolPolicy::StopAfter(1));
@@ -235,7 +235,7 @@ async fn unknown_names_end_a_run_at_once_or_never_where_the_policy_says_so() {
 
 // attack: F1, attack: F2
 #[tokio::test]
-async fn an_answer_that_was_cut_or_withheld_is_typed_and_an_empty_one_is_an_answer() {
+async fn cut_and_withheld_answers_are_failures_and_an_empty_one_is_not() {
     let finish = |reason| {
         but(say("It is bl"), move |response: &mut ChatResponse| {
             response.finish = reason

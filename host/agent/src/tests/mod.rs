@@ -1,4 +1,4 @@
-//! The loop with a model that plays what a test says.
+//! The tool loop with a model that plays scripted responses.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -39,20 +39,20 @@ use super::*;
 use crate::model::{ChatModel, ChatRequest, ChatResponse, FinishReason, ModelError, TokenUsage, ToolChoice};
 use toolwit_core::{Arguments, Message, NativeTool, Role, Tool, ToolCall, ToolContext, ToolError, ToolResult};
 
-/// What the model does at one inference.
+/// The response of the model to one inference.
 type Step = Box<dyn FnOnce(&ChatRequest<'_>) -> Result<ChatResponse, ModelError> + Send>;
 
-/// What the model was shown at one inference.
+/// The request of one inference.
 #[derive(Clone)]
 struct Shown {
     messages: Vec<Message>,
     names: Vec<String>,
-    /// The declared tools as a provider would be sent them.
+    /// The declared tools as a provider receives them.
     serialised: Vec<String>,
     choice: ToolChoice,
 }
 
-/// A model that plays steps, and what it was shown and what happened meanwhile.
+/// A model that plays steps, and records its requests and the events.
 #[derive(Clone, Default)]
 struct Stage {
     steps: Arc<Mutex<VecDeque<Step>>>,
@@ -78,13 +78,13 @@ impl ChatModel for Stage {
             .lock()
             .unwrap()
             .pop_front()
-            .expect("the model is asked once more");
+            .expect("the script has no more steps");
         step(&request)
     }
 }
 
 impl Stage {
-    /// Describes a conversation with a model that plays these steps.
+    /// Returns a builder with a model that plays these steps.
     fn set(steps: impl IntoIterator<Item = Step>) -> (ConversationBuilder, Self) {
         let stage = Self {
             steps: Arc::new(Mutex::new(steps.into_iter().collect())),
@@ -119,33 +119,33 @@ impl Stage {
     }
 }
 
-/// A tool as a provider is sent it.
+/// Returns a tool as a provider receives it.
 fn serialised(tool: &crate::model::DeclaredTool) -> String {
     json!([tool.name, tool.definition.description, *tool.definition.input_schema]).to_string()
 }
 
-/// The model speaks.
+/// The model responds with text.
 fn say(text: &str) -> Step {
     let text = text.to_owned();
     Box::new(|_| Ok(ChatResponse::new(text, Vec::new())))
 }
 
-/// The model calls tools, under ids `<name>-<place>`.
+/// The model calls tools, with ids `<messages>-<index>`.
 fn call<const N: usize>(calls: [(&str, Value); N]) -> Step {
     raw(calls
         .map(|(name, arguments)| (name.to_owned(), arguments.to_string()))
         .to_vec())
 }
 
-/// The model calls tools with arguments as it wrote them.
+/// The model calls tools with raw argument texts.
 fn raw(calls: Vec<(String, String)>) -> Step {
     Box::new(|request| {
         let inference = request.messages.len();
         let calls = calls
             .into_iter()
             .enumerate()
-            .map(|(place, (name, arguments))| ToolCall {
-                id: format!("{inference}-{place}"),
+            .map(|(index, (name, arguments))| ToolCall {
+                id: format!("{inference}-{index}"),
                 name,
                 arguments,
             });
@@ -153,7 +153,7 @@ fn raw(calls: Vec<(String, String)>) -> Step {
     })
 }
 
-/// Changes what a step answers.
+/// Changes the response of a step.
 fn but(step: Step, change: impl FnOnce(&mut ChatResponse) + Send + 'static) -> Step {
     Box::new(move |request| {
         let mut response = step(request)?;
@@ -162,7 +162,7 @@ fn but(step: Step, change: impl FnOnce(&mut ChatResponse) + Send + 'static) -> S
     })
 }
 
-/// A tool with any arguments that answers by a function.
+/// Returns a tool with any arguments whose result is computed by a function.
 fn tool(
     name: &str,
     answer: impl Fn(Arguments, ToolContext) -> Result<ToolResult, ToolError> + Send + Sync + 'static,
@@ -176,13 +176,13 @@ fn tool(
     Arc::new(made.unwrap())
 }
 
-/// A tool that answers with its name.
+/// Returns a tool that returns its name.
 fn echo(name: &str) -> Arc<dyn Tool> {
     let text = name.to_owned();
     tool(name, move |_, _| Ok(ToolResult::text(text.clone())))
 }
 
-/// The answers to calls in a history, in order.
+/// Returns the answers to calls in a history, in order.
 fn answers(history: &[Message]) -> Vec<&str> {
     let answers = history
         .iter()
@@ -190,8 +190,8 @@ fn answers(history: &[Message]) -> Vec<&str> {
     answers.map(Message::content).collect()
 }
 
-/// Checks what every provider asks of a history: each call has an id of its own and exactly one answer, which follows the
-/// message with the call before anybody else speaks.
+/// Checks the requirements of every provider: each call has a unique id and exactly one answer, which follows the message
+/// with the call before any other message.
 fn assert_valid(history: &[Message]) {
     let mut ids = HashSet::new();
     let mut open: Vec<&str> = Vec::new();

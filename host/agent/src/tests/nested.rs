@@ -1,4 +1,4 @@
-//! Tools that call tools.
+//! Tools that call other tools.
 
 use async_trait::async_trait;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::injection::{Playbook, StateMachine, Unlock};
 use toolwit_core::{ToolDefinition, ToolId};
 
-/// Calls the native tool that it is told to call, and says what came of it.
+/// Calls the native tool of its argument and returns the outcome.
 struct Relay(ToolDefinition);
 
 impl Relay {
@@ -25,7 +25,7 @@ impl Tool for Relay {
 
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
         let id = format!("native#{}", arguments["tool"].as_str().unwrap());
-        let tools = context.tools().expect("who says that it calls tools is given them");
+        let tools = context.tools().expect("a tool that calls tools receives them");
         match tools.call_tool(&id, Arguments::new(), context).await {
             Ok(result) => Ok(ToolResult::text(result.content())),
             Err(error) => Ok(ToolResult::text(format!("no: {}", error.report().kind))),
@@ -45,7 +45,7 @@ fn directly(tool: &str) -> Step {
     call([(tool, json!({}))])
 }
 
-/// A tool that counts how often it ran.
+/// Returns a tool that logs each run.
 fn counted(name: &str, ran: &Arc<Mutex<Vec<String>>>) -> Arc<dyn Tool> {
     let (name, ran) = (name.to_owned(), ran.clone());
     tool(&name.clone(), move |_, _| {
@@ -55,7 +55,7 @@ fn counted(name: &str, ran: &Arc<Mutex<Vec<String>>>) -> Arc<dyn Tool> {
 }
 
 #[tokio::test]
-async fn what_a_playbook_locks_is_for_the_model_alone() {
+async fn tools_of_a_playbook_cannot_be_called_by_other_tools() {
     let ran = Arc::default();
     let playbook = Playbook::new()
         .with_tool(counted("search", &ran))
@@ -73,25 +73,25 @@ async fn what_a_playbook_locks_is_for_the_model_alone() {
     let (builder, _) = Stage::set(steps);
     let tools = [Relay::tool(), counted("free", &ran)];
     let outcome = builder.tools(tools).playbook(playbook).run("go").await.unwrap();
-    let told = answers(&outcome.history);
-    assert_eq!(told[0], "ran");
-    assert_eq!(told[1], "no: unknown-tool", "it is locked");
-    assert_eq!(told[2], "ran", "this one is never locked");
+    let results = answers(&outcome.history);
+    assert_eq!(results[0], "ran");
+    assert_eq!(results[1], "no: unknown-tool", "a guarded tool is hidden");
+    assert_eq!(results[2], "ran", "an unguarded tool can be called");
     assert!(
-        told[3].contains("call `search` first"),
+        results[3].contains("call `search` first"),
         "only a call of the model unlocks: {}",
-        told[3]
+        results[3]
     );
     assert_eq!(
-        told[4..],
+        results[4..],
         ["ran", "no: unknown-tool", "ran"],
-        "unlocked, it is still the model's"
+        "an unlocked tool is still reserved for the model"
     );
     assert_eq!(*ran.lock().unwrap(), ["free", "search", "search", "publish"]);
 }
 
 #[tokio::test]
-async fn what_a_state_machine_watches_is_for_the_model_alone() {
+async fn tools_of_a_state_machine_cannot_be_called_by_other_tools() {
     let ran = Arc::default();
     let machine = StateMachine::builder()
         .initial("draft")
@@ -118,9 +118,9 @@ async fn what_a_state_machine_watches_is_for_the_model_alone() {
         .run("go")
         .await
         .unwrap();
-    let told = answers(&outcome.history);
-    assert_eq!(told[..2], ["no: unknown-tool", "no: unknown-tool"]);
-    assert!(told[2].contains("the state is `draft`"), "{}", told[2]);
-    assert_eq!(told[3..], ["ran", "no: unknown-tool", "ran"]);
+    let results = answers(&outcome.history);
+    assert_eq!(results[..2], ["no: unknown-tool", "no: unknown-tool"]);
+    assert!(results[2].contains("the state is `draft`"), "{}", results[2]);
+    assert_eq!(results[3..], ["ran", "no: unknown-tool", "ran"]);
     assert_eq!(*ran.lock().unwrap(), ["confirm", "ship"]);
 }

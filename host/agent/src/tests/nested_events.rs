@@ -1,10 +1,10 @@
-//! What observers hear of calls that tools make.
+//! Events of nested calls.
 
 use super::*;
 use toolwit_core::ErrorKind;
 use toolwit_core::{ToolDefinition, ToolId};
 
-/// Calls the tools of its arguments, one after the other, and tells what came of the last.
+/// Calls the tools of its arguments in order and returns the outcome of the last.
 struct Caller(ToolDefinition);
 
 impl Caller {
@@ -26,7 +26,7 @@ impl Tool for Caller {
     }
 
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
-        let tools = context.tools().expect("it says that it calls tools");
+        let tools = context.tools().expect("a tool that calls tools receives them");
         let mut last = Ok(ToolResult::text("nothing to call"));
         for (id, arguments) in arguments {
             let arguments = arguments.as_object().cloned().unwrap_or_default();
@@ -55,7 +55,7 @@ fn nested(stage: &Stage) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn calls_that_a_tool_makes_are_told_in_order_without_what_was_said() {
+async fn nested_calls_emit_events_in_order_without_their_contents() {
     let failing = tool("fail", |_, _| Ok(ToolResult::error("a secret reason")));
     let arguments = json!({
         "native#inner": {"native#look": {"token": "hunter2"}},
@@ -84,12 +84,12 @@ async fn calls_that_a_tool_makes_are_told_in_order_without_what_was_said() {
             finished(4, "native#nowhere", json!("unknown-tool")),
         ]
     );
-    let told = serde_json::to_string(&nested(&stage)).unwrap();
-    assert!(!told.contains("hunter2") && !told.contains("secret"), "{told}");
+    let text = serde_json::to_string(&nested(&stage)).unwrap();
+    assert!(!text.contains("hunter2") && !text.contains("secret"), "{text}");
 }
 
 #[tokio::test]
-async fn a_call_within_a_stopped_one_is_told_to_have_ended() {
+async fn a_nested_call_of_a_cancelled_call_emits_its_end() {
     let endless = NativeTool::new("wait", "Waits.", json!({"type": "object"}), |_, _| async {
         std::future::pending::<Result<ToolResult, ToolError>>().await
     });
@@ -114,7 +114,7 @@ async fn a_call_within_a_stopped_one_is_told_to_have_ended() {
 }
 
 #[tokio::test]
-async fn a_resume_passes_over_calls_that_tools_made() {
+async fn a_resume_ignores_nested_calls() {
     let steps = || [call([("outer", json!({"native#look": {}}))]), say("ok")];
     let (builder, stage) = Stage::set(steps());
     let tools = || [Caller::named("outer"), echo("look")];
@@ -129,7 +129,7 @@ async fn a_resume_passes_over_calls_that_tools_made() {
         .iter()
         .map(|line| serde_json::from_str::<Event>(line).unwrap())
         .collect::<Vec<_>>();
-    assert_eq!(events, stage.events(), "a trace holds them as they are");
+    assert_eq!(events, stage.events(), "a trace preserves them");
     let (builder, _) = Stage::set([say("again")]);
     let resumed = builder
         .tools(tools())

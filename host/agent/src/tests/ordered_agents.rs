@@ -1,4 +1,4 @@
-//! Agents whose tools come in an order, and what there is to know.
+//! Agents with playbooks, state machines, chaining and references.
 
 use super::*;
 use crate::injection::{Chaining, Playbook, Reference, StateMachine, Unlock};
@@ -21,7 +21,7 @@ fn answers_of(stage: &Stage) -> Vec<String> {
 
 // accept: 66, accept: 67, accept: 25
 #[tokio::test]
-async fn a_playbook_unlocks_the_tools_of_an_agent_and_guides_to_what_is_missing() {
+async fn a_playbook_unlocks_the_tools_of_an_agent_and_guides_the_model() {
     let page = tool("page", |_, _| {
         Ok(ToolResult::text("page").with_artifact(Artifact::new("Page", json!({}))))
     });
@@ -112,13 +112,13 @@ async fn a_state_machine_moves_an_agent_from_state_to_state() {
     assert_eq!(
         answers[1..],
         ["lost", "status", "confirm", "ship"],
-        "a failure moves nothing"
+        "a failed call does not change the state"
     );
 }
 
 // accept: 68, accept: 70
 #[tokio::test]
-async fn a_copy_may_start_in_another_state() {
+async fn a_copy_can_start_in_another_state() {
     let step = || call([("ship", json!({}))]);
     let (tool, stage) = agent([step(), say("done"), step(), say("done")]);
     let fresh = tool.with_state_machine(order());
@@ -131,7 +131,7 @@ async fn a_copy_may_start_in_another_state() {
 
 // accept: 43, accept: 47
 #[tokio::test]
-async fn what_chaining_brings_to_an_agent_is_subject_to_no_playbook() {
+async fn chained_tools_of_an_agent_are_not_locked_by_a_playbook() {
     let users = EntityMethods::<u32>::new("user")
         .method("mail", "Tells the address.", |id, _: NoArguments, _| async move {
             Ok::<_, String>(format!("{id}@example.com"))
@@ -158,7 +158,7 @@ async fn what_chaining_brings_to_an_agent_is_subject_to_no_playbook() {
 
 // accept: 63
 #[tokio::test]
-async fn an_agent_is_given_what_there_is_to_know() {
+async fn an_agent_receives_references() {
     let memory = Reference::new("memory", "What was said before.", "Look here first.").with_tools([echo("recall")]);
     let (tool, stage) = agent([say("ok")]);
     run(&tool.with_reference(&memory)).await;
@@ -187,7 +187,7 @@ async fn the_introspection_tools_are_two_facades() {
 
 // accept: 85, accept: 68
 #[tokio::test]
-async fn a_call_that_goes_on_counts_when_its_late_result_is_there() {
+async fn a_background_call_counts_with_its_late_result() {
     let (done, result) = tokio::sync::oneshot::channel::<()>();
     let result = Mutex::new(Some(result));
     let confirm = tool("confirm", move |_, context| {

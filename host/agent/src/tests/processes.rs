@@ -1,4 +1,4 @@
-//! Processes, their budgets, and who pays.
+//! Processes and budgets.
 
 use super::*;
 use crate::model::{ChatModel, Cost, ModelChoice, Models, Price, PricedModel};
@@ -9,7 +9,7 @@ fn costing(step: Step, input: u64, output: u64) -> Step {
     but(step, move |response| response.usage = TokenUsage::new(input, 0, output))
 }
 
-/// A nested agent that plays steps.
+/// Returns a nested agent that plays steps.
 fn agent(name: &str, steps: impl IntoIterator<Item = Step>) -> (AgenticTool, Stage) {
     let (_, stage) = Stage::set(steps);
     (AgenticTool::new(name, "Works.").with_model(stage.clone()), stage)
@@ -21,7 +21,7 @@ fn task() -> Value {
 
 // accept: 100, accept: 140, accept: 144
 #[tokio::test]
-async fn a_tool_reaches_its_process_and_the_process_knows_what_was_done() {
+async fn a_tool_reads_the_actions_of_its_process() {
     let seen = Arc::new(Mutex::new(None));
     let sink = seen.clone();
     let ask = tool("ask", move |_, context| {
@@ -52,9 +52,9 @@ async fn a_tool_reaches_its_process_and_the_process_knows_what_was_done() {
         .map(|action| (action.name.to_string(), action.is_error))
         .collect();
     assert_eq!(actions, [("ask".to_owned(), false), ("bad".to_owned(), true)]);
-    assert_eq!(process.tool_use().values().map(|used| used.errors).sum::<u64>(), 1);
+    assert_eq!(process.tool_usage().values().map(|used| used.errors).sum::<u64>(), 1);
     assert_eq!(
-        process.model_use()[&(ModelUseKind::Chat, "played".to_owned())].invocations,
+        process.model_usage()[&(ModelUsageKind::Chat, "played".to_owned())].invocations,
         2
     );
     let outside = Process::of(&ToolContext::new()).err().unwrap();
@@ -63,7 +63,7 @@ async fn a_tool_reaches_its_process_and_the_process_knows_what_was_done() {
 
 // accept: 100
 #[tokio::test]
-async fn a_budget_of_money_needs_a_price_and_ends_the_process_for_good() {
+async fn a_cost_budget_requires_a_price_and_ends_the_process() {
     let steps = [
         costing(call([("look", json!({}))]), 1_000_000, 0),
         costing(say("Never."), 1, 1),
@@ -71,7 +71,13 @@ async fn a_budget_of_money_needs_a_price_and_ends_the_process_for_good() {
     let (_, stage) = Stage::set(steps);
     let priced = PricedModel::new(stage.clone(), Price::per_million(2.0, 8.0));
     let builder = Conversation::builder().model(priced).tools([echo("look")]);
-    let mut conversation = builder.budget(Budget::none().cost(Cost::usd(1.5))).build().unwrap();
+    let mut conversation = builder
+        .budget(Budget {
+            cost_max: Some(Cost::usd(1.5)),
+            ..Budget::default()
+        })
+        .build()
+        .unwrap();
     let error = conversation.run("go").await.unwrap_err();
     assert!(matches!(error.failure, RunFailure::CostLimit { used, .. } if used == Cost::usd(2.0)));
     assert_eq!(error.outcome.usage.cost_usd, Cost::usd(2.0));
@@ -87,23 +93,28 @@ async fn a_budget_of_money_needs_a_price_and_ends_the_process_for_good() {
 
 // accept: 65
 #[tokio::test]
-async fn a_nested_agents_own_limit_stops_it_alone() {
+async fn the_limit_of_a_nested_agent_stops_only_the_agent() {
     let (nested, inner) = agent("agent", [costing(call([("look", json!({}))]), 100, 0)]);
-    let nested = nested.with_budget(Budget::none().tokens(100)).with_tool(echo("look"));
+    let nested = nested
+        .with_budget(Budget {
+            tokens_max: Some(100),
+            ..Budget::default()
+        })
+        .with_tool(echo("look"));
     let (builder, _) = Stage::set([call([("agent", task())]), say("It gave up.")]);
     let outcome = builder.tool(nested).build().unwrap().run("go").await.unwrap();
     assert_eq!(outcome.text(), "It gave up.");
-    assert!(answers(&outcome.history)[0].contains("`agent` came to no end: the run met its limit of 100 tokens"));
+    assert!(answers(&outcome.history)[0].contains("`agent` did not finish: the run reached its limit of 100 tokens"));
     assert_eq!(inner.times_asked(), 1);
     assert_eq!(
         outcome.usage.tokens.input_tokens, 100,
-        "what it used is charged to the run around it"
+        "its usage is charged to the outer run"
     );
 }
 
 // accept: 65, accept: 133
 #[tokio::test]
-async fn a_budget_that_runs_out_in_a_nested_agent_stops_it_and_every_agent_around_it() {
+async fn a_budget_exhausted_in_a_nested_agent_stops_all_outer_agents() {
     let (deepest, inner) = agent(
         "deepest",
         [
@@ -118,7 +129,10 @@ async fn a_budget_that_runs_out_in_a_nested_agent_stops_it_and_every_agent_aroun
     let mut conversation = builder
         .tool(middle)
         .tools([echo("look")])
-        .budget(Budget::none().tokens(100))
+        .budget(Budget {
+            tokens_max: Some(100),
+            ..Budget::default()
+        })
         .build()
         .unwrap();
     let error = conversation.run("go").await.unwrap_err();
@@ -137,7 +151,7 @@ async fn a_budget_that_runs_out_in_a_nested_agent_stops_it_and_every_agent_aroun
 
 // accept: 65
 #[tokio::test]
-async fn a_runs_own_limit_counts_what_nested_agents_use() {
+async fn the_limit_of_a_run_includes_nested_agents() {
     let (nested, _) = agent("agent", [costing(say("42"), 90, 20)]);
     let (builder, stage) = Stage::set([call([("agent", task())])]);
     let limits = LoopLimits {
@@ -158,19 +172,25 @@ async fn a_runs_own_limit_counts_what_nested_agents_use() {
 
 // accept: 144
 #[tokio::test]
-async fn calls_are_taken_from_every_budget_around() {
+async fn calls_are_charged_to_every_outer_budget() {
     let two = || call([("look", json!({})), ("look", json!({}))]);
     let (nested, inner) = agent("agent", [two()]);
     let nested = nested.with_tool(echo("look"));
     let (builder, outer) = Stage::set([call([("agent", task())]), say("Enough."), call([("look", json!({}))])]);
     let builder = builder.tool(nested).tools([echo("look")]);
-    let mut conversation = builder.budget(Budget::none().calls(2)).build().unwrap();
+    let mut conversation = builder
+        .budget(Budget {
+            calls_max: Some(2),
+            ..Budget::default()
+        })
+        .build()
+        .unwrap();
     let outcome = conversation.run("go").await.unwrap();
     assert!(answers(&outcome.history)[0].contains("limit of 2 tool calls"));
     assert_eq!(
         (outcome.text(), inner.times_asked()),
         ("Enough.", 1),
-        "without calls, an answer is still possible"
+        "an answer is possible without calls"
     );
     assert_eq!(
         conversation.process().calls(),
@@ -185,7 +205,7 @@ async fn calls_are_taken_from_every_budget_around() {
 
 // accept: 133
 #[tokio::test(start_paused = true)]
-async fn the_time_of_a_process_ends_its_nested_agents() {
+async fn the_time_budget_of_a_process_ends_its_nested_agents() {
     let wait = NativeTool::new(
         "wait",
         "",
@@ -201,7 +221,10 @@ async fn the_time_of_a_process_ends_its_nested_agents() {
     let wall = std::time::Duration::from_secs(5);
     let error = builder
         .tool(nested)
-        .budget(Budget::none().wall(wall))
+        .budget(Budget {
+            wall_max: Some(wall),
+            ..Budget::default()
+        })
         .build()
         .unwrap()
         .run("go")
@@ -216,7 +239,7 @@ async fn the_time_of_a_process_ends_its_nested_agents() {
 
 // accept: 141
 #[tokio::test]
-async fn agents_choose_among_the_models_of_the_conversation_and_ask_its_own_by_default() {
+async fn agents_choose_among_the_models_of_the_conversation() {
     let play = |step: Step| Stage::set([step]).1;
     let (smart, plain) = (play(say("smart")), play(say("unused")));
     let (builder, own) = Stage::set([

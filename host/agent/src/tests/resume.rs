@@ -1,10 +1,10 @@
-//! The events of a conversation say which tools there are: after a resume, in a replay, on a branch.
+//! Resuming, replaying and branching from events.
 
 use super::*;
 use crate::injection::{Facade, Injection, InjectionContext, Playbook, StateMachine, Unlock};
 use toolwit_core::{NativeEntity, NoArguments};
 
-/// A tool that returns a customer.
+/// Returns a tool that returns a customer.
 fn find() -> Arc<dyn Tool> {
     tool("find", |_, _| {
         let entity = NativeEntity::new("customer", Arc::new(())).with_id("c-1");
@@ -15,7 +15,7 @@ fn find() -> Arc<dyn Tool> {
     })
 }
 
-/// A facade whose tools are made of the arguments, with another one inside.
+/// Returns a facade whose tools depend on its arguments, with an inner facade.
 fn database() -> Facade {
     let admin = Facade::builder("admin", "Administers.")
         .tools([echo("drop_table")])
@@ -45,7 +45,7 @@ fn machine() -> StateMachine<&'static str> {
         .unwrap()
 }
 
-/// Everything that such a conversation has from the start.
+/// Returns a builder with the initial tools and strategies of the test conversation.
 fn set(steps: impl IntoIterator<Item = Step>) -> (ConversationBuilder, Stage) {
     let (builder, stage) = Stage::set(steps);
     let unlock = |context: &InjectionContext<'_>| match context.call().name.as_str() {
@@ -68,7 +68,7 @@ fn one(name: &str, arguments: Value) -> Step {
     call([(name, arguments)])
 }
 
-/// Three turns: facades are opened twice, an entity is met, locks are opened, a tool is removed.
+/// Three turns that open a facade twice, discover an entity, unlock tools and remove a tool.
 fn story() -> Vec<Step> {
     vec![
         one("db", json!({"connection": "a"})),
@@ -81,7 +81,7 @@ fn story() -> Vec<Step> {
     ]
 }
 
-async fn told() -> (Stage, Vec<Message>) {
+async fn run_story() -> (Stage, Vec<Message>) {
     let (builder, stage) = set(story());
     let mut conversation = builder.build().unwrap();
     conversation.run("one").await.unwrap();
@@ -89,15 +89,15 @@ async fn told() -> (Stage, Vec<Message>) {
     (stage, outcome.history)
 }
 
-/// What goes through JSON on its way to the other process.
-fn carried<T: serde::Serialize + serde::de::DeserializeOwned>(value: &T) -> T {
+/// Serialises a value to JSON and back.
+fn round_trip<T: serde::Serialize + serde::de::DeserializeOwned>(value: &T) -> T {
     serde_json::from_str(&serde_json::to_string(value).unwrap()).unwrap()
 }
 
 // accept: 126, accept: 133
 #[tokio::test]
-async fn a_resumed_conversation_is_shown_the_same_tools_byte_for_byte() {
-    let (stage, history) = told().await;
+async fn a_resumed_conversation_declares_the_same_tools_byte_for_byte() {
+    let (stage, history) = run_story().await;
     let asked = [
         call([
             ("query", json!({})),
@@ -113,8 +113,8 @@ async fn a_resumed_conversation_is_shown_the_same_tools_byte_for_byte() {
     ];
     let (builder, resumed) = set(asked);
     let mut conversation = builder
-        .history(carried(&history))
-        .resume(carried(&stage.events()))
+        .history(round_trip(&history))
+        .resume(round_trip(&stage.events()))
         .build()
         .unwrap();
     let outcome = conversation.run("three").await.unwrap();
@@ -124,7 +124,7 @@ async fn a_resumed_conversation_is_shown_the_same_tools_byte_for_byte() {
     assert_eq!(
         resumed.shown(3).serialised,
         last.serialised,
-        "what is found again adds nothing"
+        "an entity that is found again adds no tools"
     );
     let answers = answers(&outcome.history);
     let answers = &answers[answers.len() - 8..];
@@ -140,8 +140,8 @@ async fn a_resumed_conversation_is_shown_the_same_tools_byte_for_byte() {
 
 // accept: 126
 #[tokio::test]
-async fn every_prefix_of_the_events_makes_a_branch_with_the_tools_of_that_moment() {
-    let (stage, history) = told().await;
+async fn every_prefix_of_the_events_is_a_branch_with_its_tools() {
+    let (stage, history) = run_story().await;
     let events = stage.events();
     let ends = events
         .iter()
@@ -162,7 +162,7 @@ async fn every_prefix_of_the_events_makes_a_branch_with_the_tools_of_that_moment
 
 // accept: 126
 #[tokio::test]
-async fn the_same_answers_of_the_model_give_the_same_events() {
+async fn the_same_responses_produce_the_same_events() {
     let without_time = |stage: &Stage| -> Vec<Value> {
         let events = stage
             .events()
@@ -177,14 +177,14 @@ async fn the_same_answers_of_the_model_give_the_same_events() {
             })
             .collect()
     };
-    let (first, _) = told().await;
-    let (second, _) = told().await;
+    let (first, _) = run_story().await;
+    let (second, _) = run_story().await;
     assert_eq!(without_time(&first), without_time(&second));
 }
 
 // accept: 68
 #[tokio::test]
-async fn a_resumed_machine_is_in_the_state_that_it_was_in() {
+async fn a_resumed_state_machine_keeps_its_state() {
     let (builder, stage) = set([one("confirm", json!({})), say("ok")]);
     let outcome = builder.run("confirm").await.unwrap();
     let (builder, _) = set([one("confirm", json!({})), one("ship", json!({})), say("ok")]);
@@ -197,7 +197,7 @@ async fn a_resumed_machine_is_in_the_state_that_it_was_in() {
 
 // accept: 40
 #[tokio::test]
-async fn what_was_evicted_or_removed_stays_so() {
+async fn evicted_and_removed_tools_stay_so_after_a_resume() {
     let limits = LoopLimits {
         tools_max: 7,
         ..LoopLimits::default()
@@ -217,7 +217,7 @@ async fn what_was_evicted_or_removed_stays_so() {
 }
 
 #[test]
-fn events_that_make_no_sense_make_no_panic() {
+fn inconsistent_events_do_not_panic() {
     let name = toolwit_core::ToolName::parse("ghost").unwrap();
     let events = vec![
         Event::ToolsInjected {

@@ -1,11 +1,11 @@
-//! What a run is and what it brings.
+//! Runs and their outcomes.
 
 use super::*;
 use toolwit_core::{Audience, Disposition, ToolStatus};
 
 // accept: 1, accept: 2, accept: 4, accept: 126
 #[tokio::test]
-async fn the_model_calls_reads_and_answers() {
+async fn the_model_calls_a_tool_and_answers() {
     let (builder, stage) = Stage::set([call([("look", json!({"at": "sky"}))]), say("It is blue.")]);
     let look = tool("look", |arguments, _| {
         Ok(ToolResult::text(format!("{} is blue", arguments["at"])))
@@ -42,7 +42,7 @@ async fn an_outcome_is_one_json_document() {
 
 // accept: 9, accept: 11
 #[tokio::test]
-async fn words_beside_a_call_stay_in_the_history() {
+async fn text_next_to_a_call_stays_in_the_history() {
     let step = but(call([("look", json!({}))]), |response| {
         response.content = "Let me look.".to_owned()
     });
@@ -61,7 +61,7 @@ async fn a_conversation_without_tools_answers() {
 }
 
 #[tokio::test]
-async fn turns_follow_each_other_in_one_history() {
+async fn turns_share_one_history() {
     let (builder, stage) = Stage::set([say("One."), say("Two.")]);
     let mut conversation = builder.build().unwrap();
     conversation.run("first").await.unwrap();
@@ -73,7 +73,7 @@ async fn turns_follow_each_other_in_one_history() {
 
 // accept: 133
 #[tokio::test]
-async fn a_history_from_before_is_continued_with_new_instructions() {
+async fn an_earlier_history_continues_with_a_new_system_message() {
     let call = ToolCall {
         id: "1-0".to_owned(),
         name: "look".to_owned(),
@@ -98,7 +98,7 @@ async fn a_history_from_before_is_continued_with_new_instructions() {
 
 // accept: 74, accept: 134, accept: 14
 #[tokio::test]
-async fn the_user_hears_what_a_tool_says_unless_it_is_silent() {
+async fn the_user_receives_tool_messages_unless_the_result_is_silent() {
     let loud = tool("loud", |_, _| Ok(ToolResult::user("ready")));
     let quiet = tool("quiet", |_, _| {
         let mut result = ToolResult::user("hush");
@@ -110,21 +110,21 @@ async fn the_user_hears_what_a_tool_says_unless_it_is_silent() {
         call([("loud", json!({})), ("quiet", json!({})), ("failing", json!({}))]),
         say("ok"),
     ]);
-    let heard = Arc::new(Heard::default());
+    let output = Arc::new(RecordingOutput::default());
     let outcome = builder
         .tools([loud, quiet, failing])
-        .output(heard.clone())
+        .output(output.clone())
         .run("go")
         .await
         .unwrap();
-    assert_eq!(*heard.0.lock().unwrap(), ["ready"]);
+    assert_eq!(*output.0.lock().unwrap(), ["ready"]);
     assert_eq!(answers(&outcome.history), ["ready", "hush", "disk full"]);
 }
 
 #[derive(Default)]
-struct Heard(Mutex<Vec<String>>);
+struct RecordingOutput(Mutex<Vec<String>>);
 
-impl toolwit_core::OutputSink for Heard {
+impl toolwit_core::OutputSink for RecordingOutput {
     fn progress(&self, _text: &str) {}
 
     fn communicate(&self, text: &str) {
@@ -134,12 +134,12 @@ impl toolwit_core::OutputSink for Heard {
 }
 
 #[tokio::test]
-async fn an_output_that_panics_loses_a_message_and_no_more() {
+async fn an_output_that_panics_loses_only_its_message() {
     let poison = tool("poison", |_, _| Ok(ToolResult::user("poison")));
     let (builder, _) = Stage::set([call([("poison", json!({}))]), say("ok")]);
     let outcome = builder
         .tools([poison])
-        .output(Arc::new(Heard::default()))
+        .output(Arc::new(RecordingOutput::default()))
         .run("go")
         .await
         .unwrap();
@@ -148,7 +148,7 @@ async fn an_output_that_panics_loses_a_message_and_no_more() {
 
 // accept: 75
 #[tokio::test]
-async fn a_direct_result_is_the_answer_and_failing_ones_are_not() {
+async fn a_direct_result_is_the_answer_unless_it_is_an_error() {
     let direct = |status| {
         move |_: Arguments, _: ToolContext| {
             let mut result = ToolResult::text("the report");
@@ -184,7 +184,7 @@ struct Weather {
 
 // accept: 5
 #[tokio::test]
-async fn an_answer_is_read_as_a_type() {
+async fn a_typed_answer_is_parsed() {
     let (builder, stage) = Stage::set([say("```json\n{\"degrees\": 21}\n```")]);
     let typed = builder
         .build()
@@ -198,7 +198,7 @@ async fn an_answer_is_read_as_a_type() {
 
 // accept: 5
 #[tokio::test]
-async fn an_answer_of_another_type_is_an_error_that_keeps_the_run() {
+async fn an_answer_of_another_type_is_an_error_with_the_outcome() {
     let (builder, _) = Stage::set([say("It is warm.")]);
     let error = builder
         .build()
@@ -215,7 +215,7 @@ async fn an_answer_of_another_type_is_an_error_that_keeps_the_run() {
 
 // accept: 13, accept: 84, accept: 88, accept: 147
 #[tokio::test]
-async fn the_context_of_process_and_turn_reaches_tools_and_never_the_model() {
+async fn the_context_reaches_tools_and_not_the_model() {
     let tell = tool("tell", |_, context| {
         let values = ["tenant", "channel", "chat_id"].map(|key| context.text(key).unwrap_or("-").to_owned());
         let loop_id = context.loop_id().unwrap().to_owned();
@@ -238,20 +238,20 @@ async fn the_context_of_process_and_turn_reaches_tools_and_never_the_model() {
     assert_eq!(
         answers(conversation.history()),
         ["acme chat 42", "acme mail -"],
-        "the turn's is gone with it"
+        "the context of a turn ends with it"
     );
     let ids: Vec<_> = stage
         .events_named("turn_started")
         .iter()
         .map(|event| event["loop_id"].clone())
         .collect();
-    assert_ne!(ids[0], ids[1], "each run has an id of its own");
+    assert_ne!(ids[0], ids[1], "each run has its own id");
     let everything = format!("{:?}", stage.shown(3).messages);
     assert!(!everything.contains("hunter2"), "{everything}");
 }
 
 #[tokio::test]
-async fn a_model_that_must_call_must_do_so_once() {
+async fn a_required_tool_call_is_required_only_once() {
     let (builder, stage) = Stage::set([call([("look", json!({}))]), say("ok")]);
     let options = crate::model::ChatOptions {
         tool_choice: ToolChoice::Required,
@@ -265,7 +265,7 @@ async fn a_model_that_must_call_must_do_so_once() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_built_says_why() {
+async fn a_builder_without_a_model_or_with_invalid_limits_is_refused() {
     let error = Conversation::builder().build().err().unwrap();
     assert!(error.suggestion.as_deref().unwrap().contains("`model`"));
     let limits = LoopLimits {

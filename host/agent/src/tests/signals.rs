@@ -1,4 +1,4 @@
-//! What a tool asks of the run that calls it.
+//! Signals of tools to the run.
 
 use super::*;
 use toolwit_core::{NoArguments, Signal, ToolExt};
@@ -13,7 +13,7 @@ fn signalling(name: &str, signal: Signal) -> Arc<dyn Tool> {
 
 // accept: 86
 #[tokio::test]
-async fn a_signal_stops_the_run_for_its_reason_and_leaves_a_history_to_go_on_with() {
+async fn a_signal_stops_the_run_and_leaves_a_valid_history() {
     let signals = [
         (Signal::replan("prices changed"), StopReason::ReplanRequested, None),
         (
@@ -46,7 +46,7 @@ async fn a_signal_stops_the_run_for_its_reason_and_leaves_a_history_to_go_on_wit
 
 // accept: 86
 #[tokio::test]
-async fn what_was_not_begun_when_a_tool_signals_is_not_run() {
+async fn calls_that_have_not_started_when_a_tool_signals_do_not_run() {
     let bring = |context: &crate::injection::InjectionContext<'_>| match context.call().name.as_str() {
         "signal" => crate::injection::Injection::add(vec![echo("late")]),
         _ => crate::injection::Injection::none(),
@@ -71,7 +71,7 @@ async fn what_was_not_begun_when_a_tool_signals_is_not_run() {
 
 // accept: 86, accept: 147
 #[tokio::test]
-async fn a_replanning_decorator_stops_the_run_after_the_tool_and_keeps_its_result() {
+async fn a_replanning_decorator_stops_the_run_and_keeps_the_result() {
     let found = echo("find").replan_when(|result, _| (result.for_llm == "find").then(|| "it is there".to_owned()));
     let (builder, _) = Stage::set([call([("find", json!({}))])]);
     let outcome = builder.tool(found).build().unwrap().run("go").await.unwrap();
@@ -81,7 +81,7 @@ async fn a_replanning_decorator_stops_the_run_after_the_tool_and_keeps_its_resul
 
 // accept: 76, accept: 86
 #[tokio::test]
-async fn a_signal_passes_decorators_and_nested_loops_on_its_way_up() {
+async fn a_signal_passes_through_decorators_and_nested_loops() {
     let (nested, inner) = Stage::set([call([("deep", json!({}))])]);
     drop(nested);
     let deep = signalling("deep", Signal::ask_user("Really?"))
@@ -107,7 +107,7 @@ async fn a_signal_passes_decorators_and_nested_loops_on_its_way_up() {
 
 // accept: 75
 #[tokio::test]
-async fn a_tool_that_returns_direct_ends_the_loop_unless_it_fails() {
+async fn a_direct_tool_ends_the_loop_unless_it_fails() {
     let (builder, stage) = Stage::set([call([("bad", json!({}))]), call([("look", json!({}))])]);
     let bad = tool("bad", |_, _| Ok(ToolResult::error("no")));
     let tools = [

@@ -1,4 +1,4 @@
-//! What ends a run from outside, or from a tool.
+//! Cancellation, deadlines and failures.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// A tool that says when it runs and then waits for ever, listening to the cancel token or not.
+/// Returns a tool that signals its start and then waits forever, with or without observing its cancellation token.
 fn stuck(name: &str, listens: bool) -> (Arc<dyn Tool>, tokio::sync::mpsc::UnboundedReceiver<()>) {
     let (running, started) = tokio::sync::mpsc::unbounded_channel();
     let made = NativeTool::new(name, "", json!({"type": "object"}), move |_, context: ToolContext| {
@@ -26,7 +26,7 @@ fn stuck(name: &str, listens: bool) -> (Arc<dyn Tool>, tokio::sync::mpsc::Unboun
 
 // accept: 133
 #[tokio::test(start_paused = true)]
-async fn cancelling_reaches_running_tools_and_leaves_a_valid_history() {
+async fn cancellation_reaches_running_tools_and_leaves_a_valid_history() {
     let (listening, mut first) = stuck("listening", true);
     let (deaf, mut second) = stuck("deaf", false);
     let step = call([
@@ -63,12 +63,12 @@ async fn cancelling_reaches_running_tools_and_leaves_a_valid_history() {
 
 // accept: 133
 #[tokio::test]
-async fn cancelling_while_the_model_thinks_ends_the_run() {
+async fn cancellation_during_an_inference_ends_the_run() {
     let cancel = CancellationToken::new();
     let token = cancel.clone();
     let step: Step = Box::new(move |request| {
         token.cancel();
-        assert!(request.cancel.is_cancelled(), "the model hears it too");
+        assert!(request.cancel.is_cancelled(), "the model is cancelled too");
         Err(ModelError::Cancelled)
     });
     let (builder, stage) = Stage::set([step]);
@@ -79,7 +79,7 @@ async fn cancelling_while_the_model_thinks_ends_the_run() {
 }
 
 #[tokio::test]
-async fn the_conversations_token_ends_a_turn_that_has_its_own() {
+async fn the_token_of_the_conversation_ends_a_turn_with_its_own_token() {
     let (listening, mut started) = stuck("listening", true);
     let (builder, _) = Stage::set([call([("listening", json!({}))])]);
     let process = CancellationToken::new();
@@ -112,7 +112,7 @@ async fn a_run_whose_future_is_dropped_leaves_a_valid_history() {
 
 // accept: 133
 #[tokio::test(start_paused = true)]
-async fn the_clock_ends_a_run_that_takes_too_long() {
+async fn the_time_limit_ends_a_run() {
     let (listening, _started) = stuck("listening", true);
     let (builder, _) = Stage::set([call([("listening", json!({}))])]);
     let limits = LoopLimits {
@@ -156,7 +156,7 @@ async fn a_model_that_fails_ends_the_run_with_its_error() {
     assert_eq!(conversation.run("again").await.unwrap().text(), "Back.");
 }
 
-fn fails_for_its_operator(name: &str) -> Arc<dyn Tool> {
+fn operator_failure(name: &str) -> Arc<dyn Tool> {
     tool(name, |_, _| {
         let error = Error::new(
             ErrorKind::Configuration,
@@ -169,7 +169,7 @@ fn fails_for_its_operator(name: &str) -> Arc<dyn Tool> {
 
 // accept: 93
 #[tokio::test]
-async fn a_failure_for_the_operator_stops_the_run_and_answers_every_call() {
+async fn an_operator_error_stops_the_run_and_answers_every_call() {
     let step = call([
         ("look", json!({})),
         ("db", json!({})),
@@ -178,7 +178,7 @@ async fn a_failure_for_the_operator_stops_the_run_and_answers_every_call() {
     ]);
     let (builder, _) = Stage::set([step]);
     let outcome = builder
-        .tools([echo("look"), fails_for_its_operator("db")])
+        .tools([echo("look"), operator_failure("db")])
         .build()
         .unwrap()
         .run("go")
@@ -197,7 +197,7 @@ async fn a_failure_for_the_operator_stops_the_run_and_answers_every_call() {
     assert_eq!(
         (answers[0], answers[3]),
         ("look", "look"),
-        "what was begun is answered as it ended"
+        "a call that started is answered with its result"
     );
     assert!(
         answers[1].contains("not run") && !answers[1].contains("db.internal"),
@@ -208,17 +208,13 @@ async fn a_failure_for_the_operator_stops_the_run_and_answers_every_call() {
 
 // accept: 93
 #[tokio::test]
-async fn what_would_have_come_after_a_failure_is_not_run() {
+async fn calls_after_an_operator_error_do_not_run() {
     let bring = |context: &crate::injection::InjectionContext<'_>| match context.call().name.as_str() {
         "db" => crate::injection::Injection::add(vec![echo("late")]),
         _ => crate::injection::Injection::none(),
     };
     let (builder, _) = Stage::set([call([("db", json!({})), ("late", json!({}))])]);
-    let mut conversation = builder
-        .tools([fails_for_its_operator("db")])
-        .strategy(bring)
-        .build()
-        .unwrap();
+    let mut conversation = builder.tools([operator_failure("db")]).strategy(bring).build().unwrap();
     let error = conversation.run("go").await.unwrap_err();
     assert_valid(&error.outcome.history);
     assert!(answers(&error.outcome.history)[1].contains("not run: another tool"));

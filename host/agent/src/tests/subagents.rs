@@ -1,4 +1,4 @@
-//! Agents as tools.
+//! Subagents.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ struct WorksToFind {
     max: Option<u8>,
 }
 
-/// An agent that is no model: it reads the board and puts down what it finds.
+/// An agent without a model, which reads the blackboard and adds its results.
 #[derive(Default)]
 struct Finder;
 
@@ -59,8 +59,8 @@ fn kinds(board: &dyn Blackboard) -> Vec<String> {
 
 // accept: 72, accept: 142
 #[tokio::test]
-async fn a_subagent_takes_a_typed_task_on_a_board_of_its_own_and_shares_back() {
-    let agents = Agents::new().with(Finder);
+async fn a_subagent_works_on_its_own_blackboard_and_shares_its_objects() {
+    let agents = Agents::new().with_agent(Finder);
     let by_name = Subagent::by_name(&agents, "finder")
         .unwrap()
         .consuming::<WorksToFind>()
@@ -90,7 +90,7 @@ async fn a_subagent_takes_a_typed_task_on_a_board_of_its_own_and_shares_back() {
 
 // accept: 72
 #[tokio::test]
-async fn what_is_shared_back_follows_the_rule_and_a_wrong_task_is_refused() {
+async fn objects_are_shared_by_rule_and_an_invalid_task_is_refused() {
     let subagent = Subagent::of(Finder)
         .consuming::<WorksToFind>()
         .unwrap()
@@ -110,10 +110,10 @@ async fn what_is_shared_back_follows_the_rule_and_a_wrong_task_is_refused() {
 
 // accept: 142
 #[test]
-fn an_unknown_agent_is_answered_with_the_known_ones() {
+fn an_unknown_agent_is_refused_with_the_known_names() {
     let agents = Agents::new()
-        .with(Finder)
-        .with(AgenticTool::new("assembler", "Assembles."));
+        .with_agent(Finder)
+        .with_agent(AgenticTool::new("assembler", "Assembles."));
     let error = Subagent::by_name(&agents, "planner").err().unwrap();
     assert_eq!(
         error.suggestion.as_deref(),
@@ -124,7 +124,7 @@ fn an_unknown_agent_is_answered_with_the_known_ones() {
 
 // accept: 72, accept: 12
 #[tokio::test]
-async fn an_agentic_tool_is_an_agent_and_its_answer_an_artifact() {
+async fn an_agentic_tool_is_an_agent_whose_answer_is_an_artifact() {
     let (_, inner) = Stage::set([say(r#"{"works": 3}"#)]);
     let agent = AgenticTool::new("assembler", "Assembles.").with_model(inner.clone());
     let subagent = Subagent::of(agent).consuming::<WorksToFind>().unwrap();

@@ -1,23 +1,23 @@
-//! Tools that can be called and are not declared: evicted for want of room, or folded up.
+//! Tools that can be called and are not declared: evicted beyond the limit, or folded.
 
 use super::Toolbox;
 use crate::event::Event;
 use toolwit_core::{ToolId, ToolLookup, ToolName};
 
 impl Toolbox {
-    /// Declares those of the named tools that were hidden.
+    /// Declares hidden tools again.
     pub(crate) fn restore(&mut self, names: &[ToolName]) -> Option<Event> {
-        let mut back = Vec::new();
+        let mut restored = Vec::new();
         for name in names {
-            if self.hidden.remove(name) && self.show(name).is_some() {
+            if self.hidden.remove(name) && self.declare(name).is_some() {
                 self.touch(name);
-                back.push(name.clone());
+                restored.push(name.clone());
             }
         }
-        (!back.is_empty()).then_some(Event::ToolsRestored { names: back })
+        (!restored.is_empty()).then_some(Event::ToolsRestored { names: restored })
     }
 
-    /// Folds tools up, before the model is asked for the first time in a turn. What was there from the start stays.
+    /// Folds tools before the first inference of a turn. Initial tools stay declared.
     pub(super) fn fold(&mut self, tools: &[ToolId]) -> Option<Event> {
         let named = tools.iter().filter_map(|id| self.callable.by_id(id));
         let names: Vec<_> = named
@@ -28,9 +28,9 @@ impl Toolbox {
         (!names.is_empty()).then_some(Event::ToolsFolded { names })
     }
 
-    /// Hides as many tools as are too many: those that cannot be called any more, then those not used for longest. Of the
-    /// tools that just came in, the last ones go when they alone are too many.
-    pub(super) fn evict(&mut self, fresh: &[ToolName]) -> Option<Event> {
+    /// Hides tools beyond the limit: first those that can no longer be called, then the least recently used. If the tools in
+    /// `recent` alone exceed the limit, the last of them are hidden.
+    pub(super) fn evict(&mut self, recent: &[ToolName]) -> Option<Event> {
         let excess = self.declared.len().checked_sub(self.tools_max).filter(|n| *n > 0)?;
         let mut candidates: Vec<_> = self
             .declared
@@ -38,13 +38,13 @@ impl Toolbox {
             .enumerate()
             .filter(|(_, tool)| !self.fixed.contains(&tool.name))
             .map(|(at, tool)| {
-                let is_fresh = fresh.contains(&tool.name);
-                let order = if is_fresh {
+                let is_recent = recent.contains(&tool.name);
+                let order = if is_recent {
                     u64::MAX - at as u64
                 } else {
-                    self.used.get(&tool.name).copied().unwrap_or(0)
+                    self.last_use.get(&tool.name).copied().unwrap_or(0)
                 };
-                ((self.is_callable(&tool.name), is_fresh, order), tool.name.clone())
+                ((self.is_callable(&tool.name), is_recent, order), tool.name.clone())
             })
             .collect();
         candidates.sort();
@@ -53,16 +53,17 @@ impl Toolbox {
         (!names.is_empty()).then_some(Event::ToolsEvicted { names })
     }
 
-    /// Warns once, each time the number of declared tools grows to where models choose badly.
+    /// Returns a warning each time the number of declared tools reaches the limit from which models choose badly.
     pub(super) fn warn(&mut self) -> Option<Event> {
-        let many = self.declared.len() >= self.tools_warn;
-        let event = (many && !self.warned).then_some(Event::ToolsMany {
+        let is_many = self.declared.len() >= self.tools_warn;
+        let event = (is_many && !self.has_warned).then_some(Event::ToolsMany {
             count: self.declared.len(),
         });
-        self.warned = many;
+        self.has_warned = is_many;
         event
     }
 
+    /// Stops declaring tools. They can still be called.
     pub(crate) fn hide(&mut self, names: &[ToolName]) {
         self.declared.retain(|tool| !names.contains(&tool.name));
         self.described.retain(|name| !names.contains(name));

@@ -17,7 +17,7 @@ fn name(name: &str) -> ToolName {
     ToolName::parse(name).unwrap()
 }
 
-/// A toolbox with the fixed tool `base` and room for four, at the beginning of a turn.
+/// Returns a toolbox with the initial tool `base` and a limit of four declared tools, at the beginning of a turn.
 fn toolbox() -> Toolbox {
     let mut set = ToolSet::new();
     set.add(tool("base"));
@@ -43,25 +43,29 @@ fn declared(toolbox: &Toolbox) -> Vec<&str> {
 }
 
 #[test]
-fn those_not_used_for_longest_are_hidden_and_fixed_ones_never() {
+fn the_least_recently_used_tools_are_evicted_and_initial_ones_never() {
     let mut toolbox = toolbox();
     add(&mut toolbox, &["a", "b", "c"]);
-    toolbox.called(&name("a"));
+    toolbox.mark_called(&name("a"));
     let events = add(&mut toolbox, &["d"]);
     assert!(
         events.contains(&Event::ToolsEvicted { names: vec![name("b")] }),
         "{events:?}"
     );
     assert_eq!(declared(&toolbox), ["base", "a", "c", "d"]);
-    assert_eq!(toolbox.start_turn().len(), 4, "a new turn brings nothing hidden back");
+    assert_eq!(
+        toolbox.start_turn().len(),
+        4,
+        "a new turn does not restore hidden tools"
+    );
 }
 
 #[test]
-fn a_hidden_tool_that_is_called_comes_back_and_another_goes() {
+fn calling_a_hidden_tool_restores_it_and_evicts_another() {
     let mut toolbox = toolbox();
     add(&mut toolbox, &["a", "b", "c"]);
     add(&mut toolbox, &["d"]);
-    let events = toolbox.called(&name("a"));
+    let events = toolbox.mark_called(&name("a"));
     assert_eq!(
         events,
         [
@@ -73,7 +77,7 @@ fn a_hidden_tool_that_is_called_comes_back_and_another_goes() {
 }
 
 #[test]
-fn removed_tools_make_room_before_others_do() {
+fn removed_tools_are_evicted_first() {
     let mut toolbox = toolbox();
     add(&mut toolbox, &["a", "b", "c"]);
     toolbox.apply(Injection::remove(vec![ToolId::native("c")]), &name("base"));
@@ -83,7 +87,7 @@ fn removed_tools_make_room_before_others_do() {
 }
 
 #[test]
-fn of_more_than_there_is_room_for_the_last_ones_are_hidden() {
+fn the_last_of_too_many_new_tools_are_evicted() {
     let mut toolbox = toolbox();
     let events = add(&mut toolbox, &["a", "b", "c", "d", "e"]);
     assert_eq!(declared(&toolbox), ["base", "a", "b", "c"]);
@@ -96,7 +100,7 @@ fn of_more_than_there_is_room_for_the_last_ones_are_hidden() {
 }
 
 #[test]
-fn the_warning_comes_once_each_time_the_number_grows_to_many() {
+fn the_warning_is_emitted_once_each_time_the_number_reaches_the_limit() {
     let mut toolbox = toolbox();
     let many = |events: &[Event]| events.iter().any(|event| matches!(event, Event::ToolsMany { .. }));
     assert!(!many(&add(&mut toolbox, &["a"])));
@@ -105,7 +109,7 @@ fn the_warning_comes_once_each_time_the_number_grows_to_many() {
 }
 
 #[test]
-fn a_tool_that_is_added_again_runs_new_code_under_its_definition() {
+fn adding_a_tool_again_replaces_its_code_and_keeps_its_definition() {
     let mut toolbox = toolbox();
     add(&mut toolbox, &["a"]);
     let before = Arc::as_ptr(&toolbox.declared()[1].definition);

@@ -23,7 +23,7 @@ fn plugins_are_listed_with_their_tools_and_broken_ones_with_the_reason() {
       hint: compose it with a component that exports this import, or build it without
 
     junk  tools/junk.wasm
-      broken: it is no WebAssembly: the magic number `\0asm` is missing
+      broken: it is not WebAssembly: the magic number `\0asm` is missing
 
     plain  tools/plain.wasm
       add    Add two numbers.

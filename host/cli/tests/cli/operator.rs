@@ -177,10 +177,10 @@ fn the_doctor_says_what_is_wrong_and_how_to_mend_it() {
     ok       2 plugins can be used, with 7 tools
     warning  plain#crash failed when it was last called: the guest trapped: wasm `unreachable` instruction executed
              hint: a call that goes well heals it: `toolwit call plain#crash`
-    problem  settings needs `greeting` (what to say), which nothing gives it
-             hint: `toolwit grant settings --env greeting=VALUE`, or keep it as a secret: `toolwit secret set greeting`
-    warning  something is granted to nobody, which is not there
-             hint: `toolwit revoke nobody` takes it back
+    problem  settings needs `greeting` (what to say), which is not granted
+             hint: `toolwit grant settings --env greeting=VALUE`, or store it as a secret: `toolwit secret set greeting`
+    warning  a grant names the plugin nobody, which does not exist
+             hint: `toolwit revoke nobody` removes it
     ok       1 grant can be read
     ok       the store is …/.data/toolwit/store.db
     warning  there is no cargo, so that plugins in Rust cannot be built here
@@ -236,8 +236,8 @@ fn a_missing_key_is_asked_for_and_does_not_break_the_tool() {
     exit: 2
 
     --- stderr
-    error: settings#greet: it needs `greeting`, which is not there
-    hint: ask the user for it; the operator gives it with `toolwit grant settings --env greeting=VALUE`, or as a secret
+    error: settings#greet: it needs `greeting`, which is not set
+    hint: ask the user for it, then run `toolwit grant settings --env greeting=VALUE`, or store it as a secret
     ");
     let (_, document) = workspace.json(&["doctor", "--json"]);
     assert!(findings(&document, "health").is_empty(), "{document}");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use wasmtime::component::ResourceAny;
 
-use crate::values::decode::{DecodeError, Handover, ResolveHandle, quoted};
+use crate::values::decode::{DecodeError, HandleTransfer, ResolveHandle, quoted};
 use crate::values::types::{Function, FunctionKind, ResourceIndex, Shape, WitType};
 use toolwit_core::text::snake_case;
 
@@ -113,23 +113,28 @@ impl<'a> EntityHandles<'a> {
 }
 
 impl ResolveHandle for EntityHandles<'_> {
-    fn resolve(&mut self, resource: ResourceIndex, id: &str, handover: Handover) -> Result<ResourceAny, DecodeError> {
+    fn resolve(
+        &mut self,
+        resource: ResourceIndex,
+        id: &str,
+        transfer: HandleTransfer,
+    ) -> Result<ResourceAny, DecodeError> {
         let key = (resource, id.to_owned());
         let Some(entity) = self.entities.get(&key) else {
             return Err(DecodeError::new(self.entities.missing(self.shape, &key)));
         };
-        let is_lent_and_given = match handover {
-            Handover::Give => self.given.contains(&key) || self.lent.contains(&key),
-            Handover::Lend => self.given.contains(&key),
+        let is_lent_and_given = match transfer {
+            HandleTransfer::Own => self.given.contains(&key) || self.lent.contains(&key),
+            HandleTransfer::Borrow => self.given.contains(&key),
         };
         if is_lent_and_given {
             return Err(DecodeError::new(format!(
                 "the entity `{id}` is named by another argument too, and one of them takes it away"
             )));
         }
-        match handover {
-            Handover::Give => self.given.push(key),
-            Handover::Lend => self.lent.push(key),
+        match transfer {
+            HandleTransfer::Own => self.given.push(key),
+            HandleTransfer::Borrow => self.lent.push(key),
         }
         Ok(entity.handle)
     }

@@ -1,47 +1,39 @@
-//! Asking a component for its tools.
+//! Discovery: queries a component for its dynamic tools.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::validate::{Written, check};
+use super::validate::{GuestDefinition, validate};
 use crate::call::function::FunctionCall;
 use crate::call::guarded::{GuardedCall, GuestWork, RunningCall};
 use crate::call::instance::Instance;
 use crate::call::plugin::Plugin;
 use crate::call::scope::Scope;
 use crate::grants::authority::Authority;
-use crate::inspect::dynamic_tools::DynamicTools;
 use crate::link::wasi::Stdio;
 use crate::values::dynamic_export::DiscoveredTool;
 use toolwit_core::text::printable;
 use toolwit_core::{Arguments, ToolContext, ToolResult};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// How long it may take to have a component's tools, all in all: somebody waits for them. Those that ask a server need seconds.
-const ASK_WALL_MAX: Duration = Duration::from_secs(10);
+/// The maximum duration of a discovery, compiling included. A component that queries a server needs seconds.
+const DISCOVERY_WALL_MAX: Duration = Duration::from_secs(10);
 
-/// How much of the guest's own reason is told, in characters.
+/// The maximum length of the guest's reason in an error message, in characters.
 const REASON_CHARS_MAX: usize = 500;
 
 impl Plugin {
-    /// Returns whether the component has dynamic tools, and whether they have been discovered. A cached inspection is not
-    /// parsed for that.
-    #[must_use]
-    pub fn dynamic_tools(&self) -> DynamicTools {
-        self.known().dynamic_tools()
-    }
-
-    /// Asks the component for the tools that it tells when it runs, and returns a plugin that has them; without such, or when
-    /// they are known, the plugin itself.
+    /// Queries the component for its dynamic tools, and returns a plugin with these tools. Returns the plugin itself if it has
+    /// no dynamic tools, or if they have been discovered.
     ///
-    /// It runs as a call does, under the bounds of a call and with what is granted to the plugin. All in all it takes at most ten
-    /// seconds, compiling included, which goes on by itself. Machine code is shared between both plugins.
+    /// The query runs as a call, under the limits of a call and with the grants of the plugin. It takes at most ten seconds,
+    /// compiling included; compiling continues in the background. Both plugins share compiled code.
     ///
     /// # Errors
-    /// Those of a call; [`ErrorKind::Tool`] with the reason that the component gave; [`ErrorKind::InvalidProvider`] for tools
-    /// that cannot be used. The next call asks again.
+    /// Those of a call; [`ErrorKind::Tool`] with the reason that the component returned; [`ErrorKind::InvalidProvider`] for
+    /// invalid tools. The next call of this method queries again.
     pub async fn discover_tools(self: &Arc<Self>) -> Result<Arc<Self>, Error> {
         if self.dynamic_tools().is_undiscovered() {
             self.rediscover_tools().await
@@ -50,7 +42,7 @@ impl Plugin {
         }
     }
 
-    /// Asks the component as [`Plugin::discover_tools`] does, whatever it told before.
+    /// Queries the component as [`Plugin::discover_tools`] does, even if its tools have been discovered.
     ///
     /// # Errors
     /// Those of [`Plugin::discover_tools`].
@@ -58,22 +50,22 @@ impl Plugin {
         if self.dynamic_tools().is_none() {
             return Ok(self.clone());
         }
-        let told = self
-            .ask(Instant::now() + ASK_WALL_MAX)
+        let tools = self
+            .query_tools(Instant::now() + DISCOVERY_WALL_MAX)
             .await
             .map_err(|error| error.with_plugin(self.name()))?;
-        Ok(self.with_inspection(self.inspection().telling(told, self.name())))
+        Ok(self.with_inspection(self.inspection().with_tools(tools, self.name())))
     }
 
-    /// Returns a plugin with the tools that the component told before, as [`Inspection::discovered_tools`](super::super::Inspection::discovered_tools)
-    /// wrote them; `None` for any other text.
+    /// Returns a plugin with the tools that were discovered earlier, from the JSON that
+    /// [`Inspection::discovered_tools`](crate::Inspection::discovered_tools) returned. `None` for any other text.
     #[must_use]
-    pub fn with_discovered_tools(&self, told: &str) -> Option<Arc<Self>> {
-        let told: Vec<DiscoveredTool> = serde_json::from_str(told).ok()?;
-        Some(self.with_inspection(self.inspection().telling(told, self.name())))
+    pub fn with_discovered_tools(&self, json: &str) -> Option<Arc<Self>> {
+        let tools: Vec<DiscoveredTool> = serde_json::from_str(json).ok()?;
+        Some(self.with_inspection(self.inspection().with_tools(tools, self.name())))
     }
 
-    async fn ask(self: &Arc<Self>, until: Instant) -> Result<Vec<DiscoveredTool>, Error> {
+    async fn query_tools(self: &Arc<Self>, deadline: Instant) -> Result<Vec<DiscoveredTool>, Error> {
         let inspection = self.inspection();
         let Some(dynamic) = &inspection.shape.dynamic else {
             return Ok(Vec::new());
@@ -87,17 +79,17 @@ impl Plugin {
             plugin: self,
             conversation: Scope::new().policy().conversation(),
             context: &ToolContext::new(),
-            deadline: Some(until),
+            deadline: Some(deadline),
         };
         let listed = Box::pin(call.run(&mut query)).await;
         let listed = listed.map_err(|error| {
             if query.has_started {
-                in_vain(error)
+                query_failed(error)
             } else {
-                not_yet(error)
+                not_queried(error)
             }
         })?;
-        tokio::task::spawn_blocking(move || checked(listed, until))
+        tokio::task::spawn_blocking(move || read_tools(listed, deadline))
             .await
             .unwrap_or_else(|error| Err(unreadable().with_source(error)))
     }
@@ -124,51 +116,52 @@ impl GuestWork for ToolQuery<'_> {
     }
 }
 
-/// Says that it was not asked at all.
-fn not_yet(error: Error) -> Error {
+/// Describes an error that occurred before guest code ran.
+fn not_queried(error: Error) -> Error {
     match error.kind {
         ErrorKind::Timeout => {
-            let message = "it is still compiling, and was not asked for its tools";
-            Error::new(ErrorKind::Timeout, Phase::Load, message).with_suggestion("ask again later: compiling goes on")
+            let message = "it is still compiling, and its tools have not been discovered";
+            Error::new(ErrorKind::Timeout, Phase::Load, message)
+                .with_suggestion("try again later: compiling continues in the background")
         }
         _ => error,
     }
 }
 
-/// Says in what a guest failed, whose own words would say only how.
-fn in_vain(error: Error) -> Error {
-    let message = format!("it could not tell its tools: {}", error.message);
-    let told = Error::new(error.kind, error.phase, message);
-    let told = match error.limit.clone() {
-        Some(limit) => told.with_limit(limit),
-        None => told,
+/// Adds to an error of the guest that the query failed.
+fn query_failed(error: Error) -> Error {
+    let message = format!("its tools could not be discovered: {}", error.message);
+    let failed = Error::new(error.kind, error.phase, message);
+    let failed = match error.limit.clone() {
+        Some(limit) => failed.with_limit(limit),
+        None => failed,
     };
     match error.suggestion.clone() {
-        Some(suggestion) => told.with_suggestion(suggestion).with_source(error),
-        None => told.with_source(error),
+        Some(suggestion) => failed.with_suggestion(suggestion).with_source(error),
+        None => failed.with_source(error),
     }
 }
 
-/// Takes what was told, or why nothing was. Blocks.
-fn checked(answered: ToolResult, until: Instant) -> Result<Vec<DiscoveredTool>, Error> {
-    if answered.is_error() {
-        let reason: String = printable(&answered.for_llm).chars().take(REASON_CHARS_MAX).collect();
-        let message = format!("it could not tell its tools: {reason}");
+/// Reads and validates the listed tools. Blocks.
+fn read_tools(result: ToolResult, deadline: Instant) -> Result<Vec<DiscoveredTool>, Error> {
+    if result.is_error() {
+        let reason: String = printable(&result.for_llm).chars().take(REASON_CHARS_MAX).collect();
+        let message = format!("its tools could not be discovered: {reason}");
         return Err(Error::new(ErrorKind::Tool, Phase::Load, message));
     }
-    let written: Vec<Written> =
-        serde_json::from_value(answered.value.unwrap_or_default()).map_err(|error| unreadable().with_source(error))?;
-    check(written, until).map_err(|why| {
+    let definitions: Vec<GuestDefinition> =
+        serde_json::from_value(result.value.unwrap_or_default()).map_err(|error| unreadable().with_source(error))?;
+    validate(definitions, deadline).map_err(|why| {
         Error::new(
             ErrorKind::InvalidProvider,
             Phase::Load,
             format!("its tools cannot be used: {why}"),
         )
-        .with_suggestion("tell its author")
+        .with_suggestion("report it to the author of the plugin")
     })
 }
 
 fn unreadable() -> Error {
-    let message = "what it told of its tools could not be read";
+    let message = "the list of its tools is not readable";
     Error::new(ErrorKind::Internal, Phase::Load, message)
 }

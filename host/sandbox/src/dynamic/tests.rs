@@ -5,12 +5,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::validate::{self, TOOLS_MAX, Written};
+use super::validate::{GuestDefinition, TOOLS_MAX, validate};
 use crate::values::dynamic_export::DiscoveredTool;
 use crate::values::guest_schema;
 
-fn tool(name: &str, schema: impl ToString) -> Written {
-    Written {
+fn tool(name: &str, schema: impl ToString) -> GuestDefinition {
+    GuestDefinition {
         name: name.to_owned(),
         description: "Does it.".to_owned(),
         input_schema: schema.to_string(),
@@ -18,40 +18,40 @@ fn tool(name: &str, schema: impl ToString) -> Written {
     }
 }
 
-fn check(tools: Vec<Written>) -> Result<Vec<DiscoveredTool>, String> {
-    validate::check(tools, Instant::now() + Duration::from_secs(60))
+fn check(tools: Vec<GuestDefinition>) -> Result<Vec<DiscoveredTool>, String> {
+    validate(tools, Instant::now() + Duration::from_secs(60))
 }
 
-fn refused(tools: Vec<Written>) -> String {
+fn refused(tools: Vec<GuestDefinition>) -> String {
     check(tools).unwrap_err()
 }
 
-/// Why a schema is refused.
+/// Returns the reason why a schema is refused.
 fn refused_schema(schema: impl ToString) -> String {
     refused(vec![tool("t", schema)])
 }
 
 #[test]
-fn what_is_sound_is_taken() {
+fn valid_tools_are_accepted() {
     let schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
         "properties": {"id": {"$ref": "#/$defs/id"}, "$ref": {"type": "string", "pattern": "^a+$"}},
         "$defs": {"id": {"type": "string"}},
     });
-    let mut told = tool("Soup_of-the-day", &schema);
-    told.description = format!("  Soup\u{1b}[2J{}", "x".repeat(10_000));
-    told.output_schema = Some("{\"type\": \"string\"}".to_owned());
-    let taken = serde_json::to_value(check(vec![told]).unwrap()).unwrap();
+    let mut soup = tool("Soup_of-the-day", &schema);
+    soup.description = format!("  Soup\u{1b}[2J{}", "x".repeat(10_000));
+    soup.output_schema = Some("{\"type\": \"string\"}".to_owned());
+    let taken = serde_json::to_value(check(vec![soup]).unwrap()).unwrap();
     assert_eq!(taken[0]["input_schema"], schema);
     let description = taken[0]["description"].as_str().unwrap();
     assert!(description.starts_with("Soup[2Jx"), "control characters are dropped");
-    assert_eq!(description.chars().count(), 8_192, "and a long text is cut");
+    assert_eq!(description.chars().count(), 8_192, "a long text is cut");
     assert_eq!(check(Vec::new()).unwrap(), []);
 }
 
 #[test]
-fn names_are_refused_that_no_model_may_be_shown_or_that_are_alike() {
+fn invalid_and_duplicate_names_are_refused() {
     let object = json!({"type": "object"});
     for name in ["", "a b", "1st", "a#b", "a/b", "\u{1b}[2J", &"x".repeat(65)] {
         assert!(
@@ -61,14 +61,14 @@ fn names_are_refused_that_no_model_may_be_shown_or_that_are_alike() {
     }
     for (one, other) in [("a", "a"), ("get-it", "get_it"), ("Get", "get")] {
         let why = refused(vec![tool(one, &object), tool(other, &object)]);
-        assert!(why.contains("one name"), "{why}");
+        assert!(why.contains("the same name"), "{why}");
     }
     let many = (0..=TOOLS_MAX).map(|at| tool(&format!("t{at}"), &object));
     assert!(refused(many.collect()).contains("at most 256"));
 }
 
 #[test]
-fn schemas_are_refused_that_lead_out_or_turn_in_circles() {
+fn schemas_with_external_or_cyclic_references_are_refused() {
     let property = |schema: Value| json!({"type": "object", "properties": {"a": schema}});
     for outside in [
         "https://example.com/schema.json",
@@ -78,11 +78,11 @@ fn schemas_are_refused_that_lead_out_or_turn_in_circles() {
         "#/%24defs/a",
     ] {
         let why = refused_schema(property(json!({"$ref": outside})));
-        assert!(why.contains(outside) && why.contains("no part of it"), "{why}");
+        assert!(why.contains(outside) && why.contains("not inside the schema"), "{why}");
     }
-    assert!(refused_schema(property(json!({"$ref": "#/$defs/none"}))).contains("not there"));
-    let circle = json!({"type": "object", "properties": {"a": {"$ref": "#"}}});
-    assert!(refused_schema(circle).contains("circle"));
+    assert!(refused_schema(property(json!({"$ref": "#/$defs/none"}))).contains("does not exist"));
+    let cycle = json!({"type": "object", "properties": {"a": {"$ref": "#"}}});
+    assert!(refused_schema(cycle).contains("cycle"));
     let growing: serde_json::Map<_, _> = (0..8)
         .map(|at| {
             let next = json!({"$ref": format!("#/$defs/d{}", at + 1)});
@@ -100,15 +100,15 @@ fn schemas_are_refused_that_lead_out_or_turn_in_circles() {
 }
 
 #[test]
-fn schemas_are_refused_that_are_none_or_too_much() {
-    assert!(refused_schema("{").contains("no JSON"));
+fn invalid_and_oversized_schemas_are_refused() {
+    assert!(refused_schema("{").contains("not JSON"));
     assert!(refused_schema(json!({"type": "string"})).contains("\"object\""));
     assert!(refused_schema(json!(true)).contains("\"object\""));
     assert!(refused_schema(json!({"type": "object", "properties": 1})).contains("not valid"));
     let deep = format!("{}{{}}{}", "{\"type\":\"object\",\"not\":".repeat(60), "}".repeat(60));
     assert!(refused_schema(deep).contains("deeper than 32"));
     let bottomless = "[".repeat(50_000);
-    assert!(refused_schema(bottomless).contains("no JSON"));
+    assert!(refused_schema(bottomless).contains("not JSON"));
     let long = json!({"type": "object", "title": "x".repeat(70_000)});
     assert!(refused_schema(long).contains("at most 65536"));
     // A pattern that backtracks, and one that grows.
@@ -125,7 +125,7 @@ fn schemas_are_refused_that_are_none_or_too_much() {
 
 // attack: B4
 #[test]
-fn keywords_that_double_the_work_at_each_step_are_refused() {
+fn keywords_that_double_the_work_are_refused() {
     let nested = |keyword: &str| (0..30).fold(json!({}), |schema, _| json!({"if": schema, "then": {}, keyword: {}}));
     for keyword in ["unevaluatedProperties", "unevaluatedItems"] {
         let mut schema = nested(keyword);
@@ -144,7 +144,7 @@ fn keywords_that_double_the_work_at_each_step_are_refused() {
 
 // attack: B4
 #[test]
-fn no_keyword_takes_more_time_than_a_schema_has_parts() {
+fn validation_time_is_linear_in_the_parts_of_a_schema() {
     type Nest = fn(Value) -> Value;
     let keywords: [(usize, Nest); 16] = [
         (26, |schema| json!({"not": schema})),
@@ -212,7 +212,7 @@ fn no_keyword_takes_more_time_than_a_schema_has_parts() {
 }
 
 #[test]
-fn what_is_data_in_a_schema_means_nothing() {
+fn data_in_a_schema_is_not_interpreted() {
     let data = json!({"id": "42", "$ref": "http://a", "$schema": "b", "unevaluatedProperties": 1, "pattern": "("});
     for schema in [
         json!({"type": "object", "examples": [data]}),
@@ -229,7 +229,7 @@ fn what_is_data_in_a_schema_means_nothing() {
 }
 
 #[test]
-fn all_that_one_answer_holds_is_counted_together() {
+fn schemas_of_one_component_share_a_budget() {
     let patterns: serde_json::Map<_, _> = (0..60).map(|at| (format!("^{at}$"), json!({}))).collect();
     let schema = json!({"type": "object", "patternProperties": patterns});
     let tools = |count, schema: &Value| (0..count).map(|at| tool(&format!("t{at}"), schema)).collect();
@@ -238,12 +238,12 @@ fn all_that_one_answer_holds_is_counted_together() {
     let schema = json!({"type": "object", "properties": {"a": {"enum": (0..8_000).collect::<Vec<_>>()}}});
     check(tools(8, &schema)).unwrap();
     assert!(refused(tools(9, &schema)).contains("together have more than 65536 parts"));
-    let late = validate::check(tools(1, &json!({"type": "object"})), Instant::now());
-    assert!(late.unwrap_err().contains("too long"));
+    let late = validate(tools(1, &json!({"type": "object"})), Instant::now());
+    assert!(late.unwrap_err().contains("takes too long"));
 }
 
 #[test]
-fn why_a_schema_is_refused_is_short_and_plain() {
+fn error_message_is_short_and_printable() {
     let long = format!("\u{1b}[2J{}", "x".repeat(10_000));
     for schema in [
         json!({"type": "object", "required": long}).to_string(),

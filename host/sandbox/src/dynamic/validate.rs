@@ -1,4 +1,4 @@
-//! What a component told about its tools, checked and kept.
+//! Validates the tools that a component listed.
 
 use std::collections::HashMap;
 
@@ -8,65 +8,67 @@ use tokio::time::Instant;
 
 use crate::inspect::annotations::DESCRIPTION_CHARS_MAX;
 use crate::values::dynamic_export::DiscoveredTool;
-use crate::values::guest_schema::{self, Spent};
+use crate::values::guest_schema::{self, SchemaBudget};
 use toolwit_core::ToolName;
 use toolwit_core::text::{printable, snake_case};
 
-/// How many tools one component may tell. A model chooses badly among far fewer.
+/// The maximum number of dynamic tools of a component.
 pub(super) const TOOLS_MAX: usize = 256;
 
-/// A `tool-definition` as it comes out of the guest.
+/// A `tool-definition` of the guest, not validated.
 #[derive(Debug, Deserialize)]
-pub(super) struct Written {
+pub(super) struct GuestDefinition {
     pub(super) name: String,
     pub(super) description: String,
     pub(super) input_schema: String,
     pub(super) output_schema: Option<String>,
 }
 
-/// Checks all that a component told, which may take until then. The error says which tool is wrong, and how. Blocks.
-pub(super) fn check(written: Vec<Written>, until: Instant) -> Result<Vec<DiscoveredTool>, String> {
-    if written.len() > TOOLS_MAX {
-        let count = written.len();
-        return Err(format!("it tells {count} tools; at most {TOOLS_MAX} are taken"));
+/// Validates the tools of a component, until the deadline. The error names the invalid tool and the reason. Blocks.
+pub(super) fn validate(definitions: Vec<GuestDefinition>, deadline: Instant) -> Result<Vec<DiscoveredTool>, String> {
+    if definitions.len() > TOOLS_MAX {
+        let count = definitions.len();
+        return Err(format!("it lists {count} tools; at most {TOOLS_MAX} are allowed"));
     }
     let mut names: HashMap<String, String> = HashMap::new();
-    let mut told = Vec::with_capacity(written.len());
-    let mut spent = Spent::default();
-    for tool in written {
-        if Instant::now() >= until {
-            return Err("their schemas take too long to check".to_owned());
+    let mut tools = Vec::with_capacity(definitions.len());
+    let mut budget = SchemaBudget::default();
+    for tool in definitions {
+        if Instant::now() >= deadline {
+            return Err("validating their schemas takes too long".to_owned());
         }
         let name = ToolName::parse(&tool.name).ok_or_else(|| {
             let name: String = printable(&tool.name).chars().take(100).collect();
             format!("`{name}` cannot be the name of a tool")
         })?;
         if let Some(other) = names.insert(snake_case(name.as_str()), tool.name.clone()) {
-            return Err(format!("it tells `{name}` and `{other}`, which are one name"));
+            return Err(format!(
+                "it lists `{name}` and `{other}`, which have the same name in a tool set"
+            ));
         }
-        told.push(read(tool, &mut spent).map_err(|why| format!("the tool `{name}` cannot be used: {why}"))?);
+        tools.push(read(tool, &mut budget).map_err(|why| format!("the tool `{name}` cannot be used: {why}"))?);
     }
-    Ok(told)
+    Ok(tools)
 }
 
-fn read(written: Written, spent: &mut Spent) -> Result<DiscoveredTool, String> {
+fn read(definition: GuestDefinition, budget: &mut SchemaBudget) -> Result<DiscoveredTool, String> {
     let input_schema =
-        guest_schema::read(&written.input_schema, spent).map_err(|why| format!("its input schema {why}"))?;
+        guest_schema::read(&definition.input_schema, budget).map_err(|why| format!("its input schema {why}"))?;
     if input_schema.get("type").and_then(Value::as_str) != Some("object") {
         return Err("its input schema must have `\"type\": \"object\"`".to_owned());
     }
     guest_schema::compile(&input_schema).map_err(|why| format!("its input schema {why}"))?;
-    let output_schema = written
+    let output_schema = definition
         .output_schema
         .map(|text| {
-            let schema = guest_schema::read(&text, spent)?;
+            let schema = guest_schema::read(&text, budget)?;
             guest_schema::compile(&schema).map(|_| schema)
         })
         .transpose()
         .map_err(|why| format!("its output schema {why}"))?;
-    let description = printable(written.description.trim());
+    let description = printable(definition.description.trim());
     Ok(DiscoveredTool {
-        name: written.name,
+        name: definition.name,
         description: description.chars().take(DESCRIPTION_CHARS_MAX).collect(),
         input_schema,
         output_schema,

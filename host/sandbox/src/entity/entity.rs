@@ -1,4 +1,4 @@
-//! Live resources as entities: how they are named, found again, shown to the model and given tools.
+//! An entity as a provider of tools, and its JSON for the model.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use crate::values::types::{Resource, ResourceIndex};
 use toolwit_core::text::snake_case;
 use toolwit_core::{AVAILABLE_TOOLS, Rebinding, Tool, ToolDefinition, ToolId, ToolProvider, entity_tool_names};
 
-/// The longest id that a guest may give, in bytes.
+/// The maximum length of an id that a guest returns, in bytes.
 pub(crate) const ID_BYTES_MAX: usize = 256;
 
-/// Writes what the model reads about an entity: its type, id, what it says of itself, and its tools.
+/// Returns the JSON of an entity for the model: its type, id, description and tools.
 pub(crate) fn entity_json(resource: &Resource, id: &str, description: Option<Value>, tools: &[String]) -> Value {
     let mut fields = Map::new();
     fields.insert("type".to_owned(), json!(resource.json_name()));
     fields.insert("id".to_owned(), json!(id));
     match description {
         Some(Value::Object(described)) => {
-            // Which tools there are is the host's to say.
+            // Only the host lists the tools.
             for (name, value) in described.into_iter().filter(|(name, _)| name != AVAILABLE_TOOLS) {
                 fields.entry(name).or_insert(value);
             }
@@ -39,12 +39,12 @@ pub(crate) fn entity_json(resource: &Resource, id: &str, description: Option<Val
     Value::Object(fields)
 }
 
-/// Writes what stands for a resource that cannot become an entity.
+/// Returns the JSON of a resource that cannot become an entity.
 pub(crate) fn invalid_json(resource: &Resource, reason: &str) -> Value {
     json!({"type": resource.json_name(), "error": reason})
 }
 
-/// Lists the methods that become tools: all but the one that only names the entity.
+/// Returns the methods that become tools: all except the one that returns the id.
 fn tool_methods(resource: &Resource) -> impl Iterator<Item = usize> {
     resource
         .methods
@@ -53,7 +53,7 @@ fn tool_methods(resource: &Resource) -> impl Iterator<Item = usize> {
         .filter(|method| resource.id != Some(*method))
 }
 
-/// Lists the methods that the conversation may use as tools.
+/// Returns the methods that the conversation may use as tools.
 fn usable_methods(session: &Session, resource: &Resource) -> impl Iterator<Item = usize> {
     let plugin = session.plugin();
     tool_methods(resource).filter(move |method| {
@@ -63,8 +63,7 @@ fn usable_methods(session: &Session, resource: &Resource) -> impl Iterator<Item 
     })
 }
 
-/// Names the tools of an entity as they will be called unless the names are taken; whoever takes them in writes the names
-/// that they were given.
+/// Returns the preferred tool names of an entity. The tool set may assign others, and then corrects the result.
 pub(crate) fn bound_tool_names(session: &Session, resource: &Resource, id: &str) -> Vec<String> {
     let shape = &session.plugin().inspection().shape;
     usable_methods(session, resource)
@@ -76,7 +75,7 @@ pub(crate) fn bound_tool_names(session: &Session, resource: &Resource, id: &str)
         .collect()
 }
 
-/// Names the tools that serve all entities of a type.
+/// Returns the names of the tools that serve all entities of a type.
 pub(crate) fn shared_tool_names(session: &Session, resource: &Resource) -> Vec<String> {
     let shape = &session.plugin().inspection().shape;
     usable_methods(session, resource)
@@ -84,20 +83,20 @@ pub(crate) fn shared_tool_names(session: &Session, resource: &Resource) -> Vec<S
         .collect()
 }
 
-/// A resource whose methods are declared before there is an instance.
+/// A resource whose methods are tools before an instance exists.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ChainedResource {
-    /// The namespace of its entities.
+    /// The namespace of the entities.
     pub namespace: String,
-    /// Its name in tool names.
+    /// The name of the resource in tool names.
     pub prefix: String,
-    /// Its methods, bound to no instance.
+    /// The definitions of its methods, not bound to an instance.
     pub methods: Vec<ToolDefinition>,
 }
 
 impl Plugin {
-    /// Lists the resources that the package wants chained.
+    /// Returns the resources that the package declares as chained.
     #[must_use]
     pub fn chained_resources(&self) -> Vec<ChainedResource> {
         let shape = &self.inspection().shape;
@@ -114,7 +113,7 @@ impl Plugin {
     }
 }
 
-/// Tells a plugin's types from those of all others.
+/// Returns the namespace of a resource: plugin, component and interface.
 fn namespace(plugin: &Plugin, resource: &Resource) -> String {
     let interface = resource.interface.as_deref().unwrap_or_default();
     format!("{}@{}/{interface}", plugin.name(), plugin.inspection().digest)
@@ -124,7 +123,7 @@ fn namespace(plugin: &Plugin, resource: &Resource) -> String {
 pub(crate) struct PluginEntity {
     session: Arc<Session>,
     resource: ResourceIndex,
-    /// `None` for the form that serves every entity of the type.
+    /// `None` for the form that serves all entities of the type.
     id: Option<String>,
     depth: u32,
     prefix: String,

@@ -1,4 +1,4 @@
-//! After a call: from the handles in its result to entities with ids, descriptions and tools.
+//! Turns the handles in a result into entities with ids, descriptions and tools.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use toolwit_core::Error;
 use toolwit_core::text::printable;
 use toolwit_core::{Rebinding, ToolProvider};
 
-/// Entities of one type in one result that get tools of their own; more of them share one set.
+/// The maximum number of entities of one type in one result that get tools of their own. More share one set of tools.
 const ENTITIES_PER_RESULT_MAX: usize = 16;
 
-/// Entities of one result that are asked to describe themselves.
+/// The maximum number of entities of one result whose description is queried.
 const DESCRIBED_MAX: usize = 16;
 
 /// Turns the resources of a session's results into entities.
@@ -50,19 +50,19 @@ impl ResourceGatherer for EntityGatherer {
     }
 }
 
-/// Asks the guest about the resources that it just gave. All of it draws on what is left of the call's bounds.
+/// Queries the guest about the resources that it returned, within the remaining limits of the call.
 struct Harvest<'a> {
     session: &'a Arc<Session>,
     call: &'a RunningCall<'a>,
-    /// How many entities lie between the new ones and a tool that was there from the start.
+    /// The number of calls of entity methods that led to the new entities.
     depth: u32,
 }
 
 impl Harvest<'_> {
-    /// Registers every handle. An entity that was there keeps its instance, and the new handle is dropped.
+    /// Registers every handle. For an entity that is already registered, one of the two handles is dropped.
     ///
     /// # Errors
-    /// Whatever ended the guest while it was asked; its instance is lost then.
+    /// An error of the guest. Its instance is lost then.
     async fn gather(
         &self,
         instance: &mut Instance,
@@ -74,7 +74,7 @@ impl Harvest<'_> {
         for handle in found {
             *counts.entry(handle.resource).or_default() += 1;
         }
-        let mut told = HashSet::new();
+        let mut listed = HashSet::new();
         let mut gathered = GatheredEntities {
             values: Vec::with_capacity(found.len()),
             providers: Vec::new(),
@@ -91,17 +91,19 @@ impl Harvest<'_> {
                     continue;
                 }
             };
-            let kept = self.keep(instance, entities, handle, &id).await?;
+            let entity = self.register(instance, entities, handle, &id).await?;
             let description = if at < DESCRIBED_MAX {
-                self.describe(instance, shape, resource, kept).await?
+                self.describe(instance, shape, resource, entity).await?
             } else {
                 None
             };
-            let tools = match is_shared {
-                // Told once for each type: it is the same for all of them.
-                true if told.insert(handle.resource) => shared_tool_names(self.session, resource),
-                true => Vec::new(),
-                false => bound_tool_names(self.session, resource, &id),
+            let tools = if !is_shared {
+                bound_tool_names(self.session, resource, &id)
+            } else if listed.insert(handle.resource) {
+                shared_tool_names(self.session, resource)
+            } else {
+                // Shared tools are listed once for each type.
+                Vec::new()
             };
             gathered.values.push(entity_json(resource, &id, description, &tools));
             provide(
@@ -109,13 +111,13 @@ impl Harvest<'_> {
                 self.session,
                 handle.resource,
                 (!is_shared).then_some(id),
-                kept.depth,
+                entity.depth,
             );
         }
         Ok(gathered)
     }
 
-    /// Asks a resource for its id, or counts it. The inner error says why it cannot be an entity.
+    /// Queries the id of a resource, or assigns a number. The inner error is the reason why it cannot be an entity.
     async fn identify(
         &self,
         instance: &mut Instance,
@@ -135,14 +137,14 @@ impl Harvest<'_> {
                 "its `id` has {} bytes; at most {ID_BYTES_MAX} are allowed",
                 id.len()
             )),
-            Some(Val::String(id)) if printable(&id) != id => Err("its `id` holds control characters".to_owned()),
+            Some(Val::String(id)) if printable(&id) != id => Err("its `id` contains control characters".to_owned()),
             Some(Val::String(id)) => Ok(id),
-            _ => Err("its `id` is no text".to_owned()),
+            _ => Err("its `id` is not a string".to_owned()),
         })
     }
 
-    /// Keeps the entity that is live under this id, else the new one.
-    async fn keep(
+    /// Registers an entity. If one is live under this id, the resource's rebinding decides which of them is kept.
+    async fn register(
         &self,
         instance: &mut Instance,
         entities: &mut EntityTable,
@@ -195,7 +197,7 @@ impl Harvest<'_> {
     }
 }
 
-/// Adds a provider, one for all entities of a type where they share their tools.
+/// Adds a provider of tools: one for all entities of a type if they share their tools.
 fn provide(
     gathered: &mut GatheredEntities,
     session: &Arc<Session>,
@@ -204,12 +206,12 @@ fn provide(
     depth: u32,
 ) {
     let provider = PluginEntity::new(session.clone(), resource, id, depth);
-    let is_there = |other: &Arc<dyn ToolProvider>| {
+    let is_same = |other: &Arc<dyn ToolProvider>| {
         other.prefix() == provider.prefix()
             && other.namespace() == provider.namespace()
             && other.instance_id() == provider.instance_id()
     };
-    if !gathered.providers.iter().any(is_there) {
+    if !gathered.providers.iter().any(is_same) {
         gathered.providers.push(Arc::new(provider));
     }
 }

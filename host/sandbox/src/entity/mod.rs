@@ -1,4 +1,4 @@
-//! Live resources of guests, and the tools that their methods become.
+//! Entities: live resources that calls returned, whose methods are tools.
 
 pub(crate) mod entity;
 pub(crate) mod harvest;

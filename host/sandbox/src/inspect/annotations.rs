@@ -1,4 +1,4 @@
-//! What a package says about its component beside the component itself: texts for models, entity options, lower bounds.
+//! The annotations of a component by its package: texts for models, entity options, lower limits, requirements.
 
 use std::collections::BTreeMap;
 
@@ -9,71 +9,71 @@ use toolwit_core::text::printable;
 use toolwit_core::text::snake_case;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The longest description of a tool with all that a manifest adds to it, in characters.
+/// The maximum length of a tool's description, the manifest's additions included, in characters.
 pub(crate) const DESCRIPTION_CHARS_MAX: usize = 8_192;
 
-/// What a package says about its component. It never widens what the component may do.
+/// The annotations of a component by its package. They grant nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Annotations {
-    /// What is said about every tool, after what is said about the tool itself.
+    /// Text for all tools. It follows the text of the tool itself.
     pub all: ToolText,
-    /// What is said about single tools, by export (`add`, `demo:calc/ops@0.1.0#add`, `customer.find`) or tool name.
+    /// Text for single tools, by export (`add`, `demo:calc/ops@0.1.0#add`, `customer.find`) or tool name.
     pub tools: BTreeMap<String, ToolText>,
-    /// What is said about resources, by name.
+    /// Options of the exported resources, by name.
     pub entities: BTreeMap<String, EntityOptions>,
-    /// Resources whose methods are declared from the start and act on the instance that was returned last, by name.
+    /// The names of the resources whose methods are tools from the start and act on the instance that was returned last.
     pub chain: Vec<String>,
-    /// The bounds that the package asks for itself; they can only lower those that hold.
+    /// The limits that the package requests. They can only lower the limits of a call.
     pub limits: LimitRequest,
-    /// The values without which none of its tools works.
+    /// The values without which none of the tools works.
     pub requirements: Vec<Requirement>,
 }
 
-/// A value that a plugin needs: a key, an address. It is looked up anew at each call.
+/// A value that a plugin requires: a key, an address. It is looked up at each call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Requirement {
     /// The name of the environment variable, the secret or the setting.
     pub name: String,
-    /// What it is, and where to get one.
+    /// The meaning of the value, and where to get it.
     pub description: String,
 }
 
-/// What a model is told about a tool beside its own docs.
+/// Text about a tool for the model, in addition to the tool's docs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolText {
-    /// Takes the place of the docs.
+    /// Replaces the docs.
     pub description: Option<String>,
-    /// When to use it.
+    /// When to use the tool.
     pub use_case: Option<String>,
-    /// What it cannot do.
+    /// The limitations of the tool.
     pub limitations: Option<String>,
-    /// Requests that it answers.
+    /// Example requests.
     pub examples: Vec<String>,
-    /// What its author says about its effects: `changes nothing`. It is shown, and trusted for no decision.
+    /// The tool's effects as its author declares them: `changes nothing`. They are shown to the model; no decision trusts them.
     pub effects: Option<String>,
 }
 
-/// What effects are told under. What is said about a tool wins over what is said about all.
+/// The label of the effects in a description. The effects of a single tool take precedence over those of all tools.
 const EFFECTS: &str = "Effects, as its author says";
 
-/// How the instances of a resource are told apart and kept.
+/// The options of a resource: how its instances are identified and replaced.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EntityOptions {
-    /// The method that gives the id, in place of `id`.
+    /// The method that returns the id, instead of `id`.
     pub id: Option<String>,
-    /// Which instance stays when the same entity is returned again.
+    /// Which instance is kept when the same entity is returned again.
     pub rebinding: Rebinding,
 }
 
 impl Annotations {
-    /// Writes the texts and options into a component's shape.
+    /// Applies the texts and options to the shape of a component.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] that names an export, a resource or a method which the component lacks.
+    /// [`ErrorKind::Configuration`] for an export, a resource or a method that the component does not have.
     pub(crate) fn apply(&self, shape: &mut Shape) -> Result<(), Error> {
         for (export, text) in &self.tools {
             let mut found = false;
@@ -84,7 +84,7 @@ impl Annotations {
                 }
             }
             if !found {
-                return Err(lacks(shape, "tools", export));
+                return Err(not_exported(shape, "tools", export));
             }
         }
         for function in &mut shape.functions {
@@ -99,7 +99,7 @@ impl Annotations {
         }
         for name in &self.chain {
             let Some(at) = resource_named(shape, name) else {
-                return Err(lacks(shape, "chain", name));
+                return Err(not_exported(shape, "chain", name));
             };
             shape.resources[at].chained = true;
         }
@@ -108,7 +108,7 @@ impl Annotations {
 }
 
 impl ToolText {
-    /// Makes the description that a model reads: what it is, when to use it, what it cannot do, examples.
+    /// Writes the description for the model: docs, use case, limitations, examples, effects.
     fn describe(&self, function: &mut Function) {
         let mut parts: Vec<String> = self
             .description
@@ -122,22 +122,22 @@ impl ToolText {
         if !self.examples.is_empty() {
             parts.push(format!("Examples: {}", self.examples.join("; ")));
         }
-        let are_told = parts.iter().any(|part| part.contains(EFFECTS));
+        let has_effects = parts.iter().any(|part| part.contains(EFFECTS));
         parts.extend(
             self.effects
                 .as_ref()
-                .filter(|_| !are_told)
+                .filter(|_| !has_effects)
                 .map(|text| labelled(EFFECTS, text)),
         );
-        let whole = printable(parts.join("\n\n").trim());
-        function.docs = (!whole.is_empty()).then(|| whole.chars().take(DESCRIPTION_CHARS_MAX).collect());
+        let description = printable(parts.join("\n\n").trim());
+        function.docs = (!description.is_empty()).then(|| description.chars().take(DESCRIPTION_CHARS_MAX).collect());
     }
 }
 
 impl EntityOptions {
     fn apply(&self, shape: &mut Shape, name: &str) -> Result<(), Error> {
         let Some(at) = resource_named(shape, name) else {
-            return Err(lacks(shape, "entities", name));
+            return Err(not_exported(shape, "entities", name));
         };
         shape.resources[at].rebinding = self.rebinding;
         let Some(id) = &self.id else { return Ok(()) };
@@ -148,7 +148,7 @@ impl EntityOptions {
                 && matches!(function.result, Some(WitType::String))
         });
         let Some(method) = method else {
-            return Err(wrong(format!(
+            return Err(configuration_error(format!(
                 "the manifest names `{id}` as the id of `{name}`, which has no such method without parameters that returns a string"
             )));
         };
@@ -162,7 +162,7 @@ fn resource_named(shape: &Shape, name: &str) -> Option<usize> {
     resources.position(|resource| resource.name == name || resource.json_name() == name)
 }
 
-/// Whether a manifest's name means this function.
+/// Whether a name in a manifest refers to this function.
 fn is_named(shape: &Shape, function: &Function, wanted: &str) -> bool {
     let tool_name = match function.kind {
         FunctionKind::Constructor(index) | FunctionKind::Static(index) | FunctionKind::Method(index) => {
@@ -187,8 +187,8 @@ fn is_named(shape: &Shape, function: &Function, wanted: &str) -> bool {
         || function.interface.as_deref().is_some_and(of_interface)
 }
 
-fn lacks(shape: &Shape, section: &str, wanted: &str) -> Error {
-    let known: Vec<_> = match section {
+fn not_exported(shape: &Shape, section: &str, wanted: &str) -> Error {
+    let exports: Vec<_> = match section {
         "tools" => shape
             .functions
             .iter()
@@ -202,15 +202,16 @@ fn lacks(shape: &Shape, section: &str, wanted: &str) -> Error {
             .take(8)
             .collect(),
     };
-    let error = wrong(format!(
+    let error = configuration_error(format!(
         "the manifest describes `{wanted}` under `{section}`, which the component does not export"
     ));
-    match known.is_empty() {
-        true => error,
-        false => error.with_suggestion(format!("it exports {}", known.join(", "))),
+    if exports.is_empty() {
+        error
+    } else {
+        error.with_suggestion(format!("it exports {}", exports.join(", ")))
     }
 }
 
-fn wrong(message: String) -> Error {
+fn configuration_error(message: String) -> Error {
     Error::new(ErrorKind::Configuration, Phase::Registry, message)
 }

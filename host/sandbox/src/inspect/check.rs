@@ -1,4 +1,4 @@
-//! Are these bytes a component that an engine here can run? Nothing is compiled to find out.
+//! Validates that bytes are a component that one of the engines can run. Nothing is compiled.
 
 use wasmparser::{
     FuncToValidate, FuncValidatorAllocations, FunctionBody, Parser, Payload, ValidPayload, Validator,
@@ -6,7 +6,7 @@ use wasmparser::{
 };
 
 use super::footprint::Footprint;
-use super::survey::{NESTING_MAX, Survey};
+use super::instantiation_recorder::{InstantiationRecorder, NESTING_MAX};
 use crate::inspect::profile::Profile;
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -14,31 +14,32 @@ const MAGIC: &[u8] = b"\0asm";
 const CORE_MODULE: &[u8] = &[0x01, 0x00, 0x00, 0x00];
 const COMPONENT: &[u8] = &[0x0d, 0x00, 0x01, 0x00];
 
-/// A component that is valid, with the names and types of its imports and exports.
+/// A valid component, with the names and types of its imports and exports.
 pub(crate) struct Checked<'a> {
-    /// The engine that it needs.
+    /// The engine configuration that it requires.
     pub(crate) profile: Profile,
-    /// What an instance takes before it runs.
+    /// The resources that one instance takes before it runs.
     pub(crate) footprint: Footprint,
-    /// Types of everything at the top level.
+    /// The types of all items at the top level.
     pub(crate) types: wasmparser::types::Types,
-    /// Names of the imports, in order.
+    /// The names of the imports, in order.
     pub(crate) imports: Vec<&'a str>,
-    /// Names of the exports, in order.
+    /// The names of the exports, in order.
     pub(crate) exports: Vec<&'a str>,
-    /// Custom sections at the top level.
+    /// The custom sections at the top level.
     pub(crate) custom_sections: Vec<(&'a str, &'a [u8])>,
 }
 
 /// Validates a component, function bodies included.
 ///
 /// # Errors
-/// [`ErrorKind::MalformedComponent`] or [`ErrorKind::Unsupported`], with one line that says why.
+/// [`ErrorKind::MalformedComponent`] or [`ErrorKind::Unsupported`], with the reason in one line.
 pub(crate) fn check(bytes: &[u8]) -> Result<Checked<'_>, Error> {
     check_header(bytes)?;
     match validate(bytes, Profile::Plain) {
         Ok(checked) => Ok(checked),
-        // Most components fail for a reason of their own; those that only need async concurrency pass the second time.
+        // A component that fails only because it uses async functions passes the second time. For any other, the error that
+        // occurred later in the bytes is the more precise one.
         Err(plain) => validate(bytes, Profile::Concurrent).map_err(|concurrent| {
             let error = if concurrent.offset > plain.offset {
                 concurrent
@@ -58,7 +59,7 @@ fn malformed(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::MalformedComponent, Phase::Load, message)
 }
 
-/// Tells apart what people put beside components, so that they learn what to do.
+/// Checks the header. Files that are often mistaken for components get an error of their own.
 fn check_header(bytes: &[u8]) -> Result<(), Error> {
     if bytes.starts_with(b"\x7fELF") {
         return Err(
@@ -77,7 +78,7 @@ fn check_header(bytes: &[u8]) -> Result<(), Error> {
         return Err(if is_text {
             malformed("it is WebAssembly text, not a binary component").with_suggestion("build it with `toolwit build`")
         } else {
-            malformed("it is no WebAssembly: the magic number `\\0asm` is missing")
+            malformed("it is not WebAssembly: the magic number `\\0asm` is missing")
         });
     }
     match &bytes[4..8] {
@@ -91,7 +92,7 @@ fn check_header(bytes: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// Why bytes are not valid, and where.
+/// A validation error and its position in the bytes.
 struct Invalid {
     message: String,
     offset: usize,
@@ -125,14 +126,14 @@ fn validate(bytes: &[u8], profile: Profile) -> Result<Checked<'_>, Invalid> {
     let (mut imports, mut exports, mut custom_sections) = (Vec::new(), Vec::new(), Vec::new());
     let mut bodies = Vec::new();
     let mut types = None;
-    let mut survey = Survey::new();
+    let mut recorder = InstantiationRecorder::new();
     for payload in parser.parse_all(bytes) {
         let payload = payload?;
-        let depth = survey.depth();
+        let depth = recorder.depth();
         if depth > NESTING_MAX {
             return Err(too_deep(&payload));
         }
-        survey.read(&payload)?;
+        recorder.read(&payload)?;
         match &payload {
             Payload::ComponentImportSection(section) if depth == 1 => {
                 for import in section.clone() {
@@ -154,14 +155,14 @@ fn validate(bytes: &[u8], profile: Profile) -> Result<Checked<'_>, Invalid> {
         }
     }
     validate_bodies(bodies)?;
-    let cut = || Invalid {
+    let truncated = || Invalid {
         message: "it ends too early".to_owned(),
         offset: bytes.len(),
     };
     Ok(Checked {
         profile,
-        footprint: survey.count(),
-        types: types.ok_or_else(cut)?,
+        footprint: recorder.count(),
+        types: types.ok_or_else(truncated)?,
         imports,
         exports,
         custom_sections,
@@ -178,7 +179,7 @@ fn validate_bodies(bodies: Vec<(FuncToValidate<ValidatorResources>, FunctionBody
     Ok(())
 }
 
-/// The proposals that the engine of a profile has, as it is configured and compiled into this crate.
+/// Returns the WebAssembly proposals that the engine of a profile supports, as configured and compiled into this crate.
 fn features(profile: Profile) -> WasmFeatures {
     let absent = WasmFeatures::THREADS | WasmFeatures::GC | WasmFeatures::GC_TYPES | WasmFeatures::EXCEPTIONS;
     let mut features = (WasmFeatures::WASM3 | WasmFeatures::COMPONENT_MODEL) - absent;
@@ -186,7 +187,7 @@ fn features(profile: Profile) -> WasmFeatures {
     features
 }
 
-/// Keeps a message of a parser on one line and of a bearable length.
+/// Puts a parser's message on one line, cut to 300 characters.
 fn one_line(message: &str) -> String {
     const CHARS_MAX: usize = 300;
     message

@@ -1,8 +1,8 @@
-//! What a component asks for, by what it imports.
+//! The capabilities that a component declares by its imports.
 
 use serde::Serialize;
 
-/// A kind of authority.
+/// A kind of access that can be granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -29,7 +29,7 @@ pub enum Capability {
     Random,
 }
 
-/// Which interfaces stand for a capability. An import is not yet a use, but there is no use without it.
+/// The interfaces that declare a capability. A component can use a capability only through such an import.
 const INTERFACES: [(&str, Capability); 12] = [
     ("toolwit:plugin/blackboard", Capability::Blackboard),
     ("toolwit:plugin/context", Capability::Context),
@@ -45,7 +45,7 @@ const INTERFACES: [(&str, Capability); 12] = [
     ("wasi:random/random", Capability::Random),
 ];
 
-/// What a component asks for.
+/// The capabilities that a component declares.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct DeclaredCapabilities {
@@ -70,13 +70,13 @@ impl DeclaredCapabilities {
         Self { capabilities }
     }
 
-    /// Tells whether it asks for this.
+    /// Returns whether the component declares a capability.
     #[must_use]
     pub fn has(&self, capability: Capability) -> bool {
         self.capabilities.contains(&capability)
     }
 
-    /// Lists what it asks for.
+    /// Returns the declared capabilities.
     #[must_use]
     pub fn capabilities(&self) -> &[Capability] {
         &self.capabilities

@@ -1,8 +1,8 @@
-//! What authors wrote about their functions, types, fields and cases.
+//! The docs of functions, types, fields and cases, from the WIT of a component.
 //!
 //! No toolchain carries `///` comments into a component. `toolwit build` and `pack` append the WIT package, in binary form
-//! and with its docs, as the custom section [`WIT_SECTION`](toolwit_sections::WIT_SECTION); a `.wit` file beside the component serves as well. Docs are
-//! best effort: whatever is wrong with them, the component loads.
+//! and with its docs, as the custom section [`WIT_SECTION`](toolwit_sections::WIT_SECTION); a `.wit` file next to the
+//! component works too. Docs are best effort: a component with invalid docs loads without them.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,22 +13,22 @@ use wit_parser::{Docs, Function as WitFunction, InterfaceId, Resolve, Type, Type
 use crate::values::types::{Case, Field, Function, FunctionKind, Label, Shape, WitType};
 use toolwit_core::text::is_printable;
 
-/// The most packages that are read beside a project's own.
+/// The maximum number of WIT packages that are read in addition to the project's own.
 const PACKAGES_MAX: usize = 32;
 
-/// The largest WIT that is read, in bytes.
+/// The maximum size of WIT that is read, in bytes.
 pub const WIT_BYTES_MAX: u64 = 1 << 20;
 
-/// The longest description of a function, in characters.
+/// The maximum length of the docs of a function, in characters.
 pub(crate) const FUNCTION_DOCS_CHARS_MAX: usize = 4_096;
 
-/// The longest description of a field, a case or a resource, in characters.
+/// The maximum length of the docs of a field, a case or a resource, in characters.
 const ITEM_DOCS_CHARS_MAX: usize = 1_024;
 
-/// The most that is said about one component, in characters.
+/// The maximum length of all docs of a component, in characters.
 const DOCS_CHARS_MAX: usize = 2 << 20;
 
-/// Decodes a WIT package in binary form. `None` for anything that is none, a parser's panic included.
+/// Decodes a WIT package in binary form. `None` if it is invalid, too large, or makes the parser panic.
 pub(crate) fn decode_wit(bytes: &[u8]) -> Option<Resolve> {
     if bytes.len() as u64 > WIT_BYTES_MAX {
         return None;
@@ -36,31 +36,31 @@ pub(crate) fn decode_wit(bytes: &[u8]) -> Option<Resolve> {
     decode_component(bytes)
 }
 
-/// Decodes WIT packages in binary form, the last of which is the project's own and builds upon those before it.
+/// Decodes WIT packages in binary form. The last one is the project's own and depends on the ones before it.
 ///
-/// The binary form of a package has the docs of its own items only: what an earlier package says stays, and the next one is
-/// put to it. Where they do not fit, the last one speaks alone.
+/// The binary form of a package has the docs of its own items only, so the packages are merged, and the docs of an earlier
+/// package take precedence. If the packages cannot be merged, only the last one is returned.
 pub(crate) fn decode_packages<'a>(sections: impl Iterator<Item = &'a [u8]>) -> Option<Resolve> {
     let sections: Vec<_> = sections.collect();
     let (own, others) = sections.split_last()?;
     let own = decode_wit(own)?;
-    let upon = others.iter().take(PACKAGES_MAX).filter_map(|bytes| decode_wit(bytes));
-    let Some(whole) = upon.reduce(|whole, next| merged(&whole, &next).unwrap_or(whole)) else {
+    let dependencies = others.iter().take(PACKAGES_MAX).filter_map(|bytes| decode_wit(bytes));
+    let Some(dependencies) = dependencies.reduce(|all, next| merged(&all, &next).unwrap_or(all)) else {
         return Some(own);
     };
-    Some(merged(&whole, &own).unwrap_or(own))
+    Some(merged(&dependencies, &own).unwrap_or(own))
 }
 
-/// Puts packages together; what the first one says wins. `None` when they do not fit, a parser's panic included.
-fn merged(whole: &Resolve, next: &Resolve) -> Option<Resolve> {
+/// Merges packages; the docs of the first one take precedence. `None` if they conflict or make the parser panic.
+fn merged(first: &Resolve, next: &Resolve) -> Option<Resolve> {
     let merge = || {
-        let mut whole = whole.clone();
-        whole.merge(next.clone()).ok().map(|_| whole)
+        let mut first = first.clone();
+        first.merge(next.clone()).ok().map(|_| first)
     };
     catch_unwind(AssertUnwindSafe(merge)).ok()?
 }
 
-/// Decodes the WIT that a component's own types tell. It has no docs.
+/// Decodes the WIT of a component from its types. It has no docs.
 pub(crate) fn decode_component(bytes: &[u8]) -> Option<Resolve> {
     let decoded = catch_unwind(AssertUnwindSafe(|| wit_component::decode(bytes)))
         .ok()?
@@ -70,22 +70,22 @@ pub(crate) fn decode_component(bytes: &[u8]) -> Option<Resolve> {
     }
 }
 
-/// Parses WIT text. `None` for anything that is none.
+/// Parses WIT text. `None` if it is invalid, too large, or makes the parser panic.
 pub(crate) fn parse_wit(text: &str) -> Option<Resolve> {
     if text.len() as u64 > WIT_BYTES_MAX {
         return None;
     }
     let parse = || {
         let mut resolve = Resolve::default();
-        resolve.push_str("beside.wit", text).ok().map(|_| resolve)
+        resolve.push_str("adjacent.wit", text).ok().map(|_| resolve)
     };
     catch_unwind(AssertUnwindSafe(parse)).ok()?
 }
 
-/// Puts docs beside what they describe, wherever names and structure agree.
+/// Copies the docs to the functions, types and resources of a shape, where names and structure match.
 pub(crate) fn apply(shape: &mut Shape, wit: &Resolve) {
     let mut overlay = Overlay::of(wit);
-    // What stands for tools whose docs come later is not described itself.
+    // The functions of `toolwit:plugin/dynamic` are not tools; the tools that they list have descriptions of their own.
     for function in shape
         .functions
         .iter_mut()
@@ -107,7 +107,7 @@ pub(crate) fn apply(shape: &mut Shape, wit: &Resolve) {
 struct Overlay<'a> {
     wit: &'a Resolve,
     interfaces: HashMap<String, InterfaceId>,
-    /// How much may still be said: a type that is used in many places is described in each.
+    /// The remaining characters: the docs of a type are copied to each of its uses.
     chars_left: usize,
 }
 
@@ -166,7 +166,7 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    /// Walks both descriptions of a type side by side; where they part, the docs are for another version.
+    /// Walks both forms of a type in parallel. Stops where they differ: the docs are those of another version.
     fn ty(&mut self, ty: &mut WitType, wit: &'a Type) {
         let mut wit = wit;
         while let Type::Id(id) = wit {
@@ -232,7 +232,7 @@ impl<'a> Overlay<'a> {
     }
 }
 
-/// Takes docs as text: without control characters, cut at a bound.
+/// Removes control characters from docs, and cuts them to a maximum length. `None` if nothing remains.
 pub(crate) fn clean(docs: &str, chars_max: usize) -> Option<String> {
     let mut chars = docs.trim().chars().filter(|c| is_printable(*c));
     let mut cut: String = chars.by_ref().take(chars_max).collect();

@@ -1,27 +1,28 @@
-//! How much an instance of a component takes before its first instruction.
+//! The resources that an instance of a component takes before its first instruction.
 
+use super::instantiation::SIMULATION_STEPS_MAX;
 use toolwit_core::limits::{ByteCount, CallLimits};
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
-/// What one instance of a component takes.
+/// The resources that one instance of a component takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Footprint {
-    /// Core instances.
+    /// The number of core instances.
     pub(crate) instances: u64,
-    /// Linear memories.
+    /// The number of linear memories.
     pub(crate) memories: u64,
-    /// Tables.
+    /// The number of tables.
     pub(crate) tables: u64,
-    /// Bytes with which the memories begin.
+    /// The initial size of all memories, in bytes.
     pub(crate) memory_bytes: u64,
-    /// Elements with which the tables begin.
+    /// The initial size of all tables, in elements.
     pub(crate) table_elements: u64,
-    /// Whether counting was given up, so that all numbers are too small.
-    pub(crate) is_endless: bool,
+    /// Whether counting stopped at its limit, so that all numbers are too small.
+    pub(crate) is_incomplete: bool,
 }
 
 impl Footprint {
-    /// Refuses a component of which no call could make an instance.
+    /// Refuses a component that no call could instantiate within the limits.
     ///
     /// # Errors
     /// [`ErrorKind::Instances`], [`ErrorKind::Memory`] or [`ErrorKind::TableElements`].
@@ -32,7 +33,7 @@ impl Footprint {
             ("memories", self.memories),
             ("tables", self.tables),
         ];
-        let more = if self.is_endless { "more than " } else { "" };
+        let more = if self.is_incomplete { "more than " } else { "" };
         if let Some((what, count)) = parts.into_iter().find(|(_, count)| *count > parts_max) {
             let message = format!("each of its instances needs {more}{count} {what} and may have {parts_max}");
             return Err(too_large(
@@ -43,8 +44,8 @@ impl Footprint {
                 count,
             ));
         }
-        if self.is_endless {
-            let message = "its instantiation has no end in sight".to_owned();
+        if self.is_incomplete {
+            let message = format!("its instantiation exceeds {SIMULATION_STEPS_MAX} steps");
             return Err(too_large(
                 ErrorKind::Instances,
                 message,
@@ -55,7 +56,7 @@ impl Footprint {
         }
         if self.memory_bytes > memory_bytes_max {
             let message = format!(
-                "each of its instances begins with {} of memory and may have {}",
+                "each of its instances starts with {} of memory and may have {}",
                 ByteCount(self.memory_bytes),
                 ByteCount(memory_bytes_max)
             );
@@ -64,7 +65,7 @@ impl Footprint {
         }
         let (max, used) = (limits.table_elements_max, self.table_elements);
         if used > max {
-            let message = format!("each of its instances begins with {used} table elements and may have {max}");
+            let message = format!("each of its instances starts with {used} table elements and may have {max}");
             return Err(too_large(
                 ErrorKind::TableElements,
                 message,

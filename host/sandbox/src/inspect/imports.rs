@@ -1,4 +1,4 @@
-//! What a component imports, and whether the host offers it.
+//! The imports of a component, and whether the host implements them.
 
 use serde::{Deserialize, Serialize};
 use wasmparser::component_types::ComponentEntityType;
@@ -12,25 +12,25 @@ use toolwit_core::{Error, ErrorKind, Phase};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Import {
-    /// The name as the component writes it: `wasi:http/types@0.2.6`.
+    /// The name that the component imports: `wasi:http/types@0.2.6`.
     pub name: String,
-    /// How the host answers.
+    /// Whether the host implements the import.
     pub support: ImportSupport,
 }
 
-/// How the host answers an import.
+/// Whether the host implements an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ImportSupport {
-    /// It links. An import is not yet a use, and a use is denied unless granted.
+    /// The host implements the import. Its use is denied unless it is granted.
     Linked,
-    /// It only names types, and needs nobody behind it.
+    /// The import only defines types and needs no implementation.
     TypesOnly,
-    /// The host has nothing of this name or version.
+    /// The host does not implement an interface of this name and version.
     Unknown,
 }
 
-/// Lists what a component imports.
+/// Lists the imports of a component.
 pub(crate) fn list(checked: &Checked<'_>) -> Vec<Import> {
     let support_of = |name: &str| match checked.types.component_item_for_import(name).map(|item| &item.ty) {
         Some(ComponentEntityType::Type { .. }) => ImportSupport::TypesOnly,
@@ -59,11 +59,11 @@ pub(crate) fn list(checked: &Checked<'_>) -> Vec<Import> {
         .collect()
 }
 
-/// Refuses a component that needs what the host does not have.
+/// Refuses a component with an import that the host does not implement.
 ///
 /// # Errors
-/// [`ErrorKind::UnknownImport`], naming every such import.
-pub(crate) fn require_known(imports: &[Import]) -> Result<(), Error> {
+/// [`ErrorKind::UnknownImport`], with the names of these imports.
+pub(crate) fn require_supported(imports: &[Import]) -> Result<(), Error> {
     const NAMES_MAX: usize = 8;
     let unknown: Vec<_> = imports
         .iter()

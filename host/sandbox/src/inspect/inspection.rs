@@ -1,4 +1,5 @@
-//! What a component is and offers, read from its bytes. Nothing is compiled and no guest code runs.
+//! The inspection of a component: its digest, imports and tool definitions, read from its bytes. Nothing is compiled, and no
+//! guest code runs.
 
 use std::sync::Arc;
 
@@ -13,87 +14,77 @@ use super::dynamic_tools::DynamicTools;
 use super::footprint::Footprint;
 use super::imports::{self, Import};
 use super::package_docs;
+use super::profile::Profile;
 use super::reflect::reflect;
 use super::wit_text;
-use crate::inspect::profile::Profile;
 use crate::values::dynamic_export::DiscoveredTool;
 use crate::values::types::{Function, FunctionKind, Resource, Shape, SkippedExport};
 use toolwit_core::Error;
 use toolwit_core::text::snake_case;
 use toolwit_core::{ToolDefinition, ToolId};
 
-/// All that is known about a component without running it.
+/// A WebAssembly component that has been inspected but not compiled.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Inspection {
-    /// SHA-256 of the bytes, in hex.
+    /// SHA-256 of the component, in hex.
     pub digest: String,
-    /// Size of the file, in bytes.
+    /// The size of the component, in bytes.
     pub size_bytes: u64,
-    /// Which engine it needs.
+    /// The engine configuration that it requires.
     pub profile: Profile,
-    /// The functions that are tools from the start.
+    /// The definitions of the functions that are tools from the start, and of the discovered tools.
     pub tools: Vec<ToolDefinition>,
-    /// The resources whose methods become tools when a call returns one.
+    /// The exported resources. Their methods become tools when a call returns an instance.
     pub entities: Vec<EntityType>,
-    /// Exports that are no tools, and why.
+    /// The exports that are not tools, with the reasons.
     pub skipped: Vec<SkippedExport>,
-    /// What it imports.
+    /// The imports.
     pub imports: Vec<Import>,
-    /// What an instance takes before it runs.
+    /// The resources that one instance takes before it runs.
     pub(crate) footprint: Footprint,
-    /// Which function of the shape each of `tools` is.
+    /// The index in `shape.functions` of each of `tools`.
     pub(crate) tool_functions: Vec<usize>,
     pub(crate) shape: Arc<Shape>,
-}
-
-/// What a component is, apart from what it exports.
-#[derive(Clone, Debug, Serialize, serde::Deserialize)]
-pub(crate) struct Facts {
-    pub(crate) digest: String,
-    pub(crate) size_bytes: u64,
-    pub(crate) profile: Profile,
-    pub(crate) imports: Vec<Import>,
-    pub(crate) footprint: Footprint,
 }
 
 /// A resource that a component exports.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct EntityType {
-    /// Its name in tool names: `customer`.
+    /// The name of the resource in tool names: `customer`.
     pub name: String,
-    /// What the author wrote about it.
+    /// The docs of the resource.
     pub description: Option<String>,
-    /// Its methods, in the form that takes the entity's id as a parameter.
+    /// The definitions of its methods, in the form that takes the entity's id as a parameter.
     pub methods: Vec<ToolDefinition>,
 }
 
-/// Who a component is to be, and what lies beside it.
+/// The plugin name of a component, and the WIT file next to it.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'a> {
     /// The plugin's name, the first part of its tools' ids.
     pub name: &'a str,
-    /// WIT text from a file beside the component, for docs.
+    /// WIT text from a file next to the component. It is read for its docs.
     pub adjacent_wit: Option<&'a str>,
 }
 
 impl Inspection {
-    /// Reads a component. It takes milliseconds a megabyte: run it where blocking is allowed.
+    /// Inspects a component. Takes milliseconds per megabyte: call it where blocking is allowed.
     ///
     /// # Errors
     /// [`ErrorKind::MalformedComponent`](toolwit_core::ErrorKind::MalformedComponent) or
-    /// [`ErrorKind::Unsupported`](toolwit_core::ErrorKind::Unsupported), with one line that says why. An import that the
-    /// host does not offer is no error here; see [`Inspection::require_loadable`].
+    /// [`ErrorKind::Unsupported`](toolwit_core::ErrorKind::Unsupported), with the reason in one line. Unknown imports are not
+    /// an error here; see [`Inspection::require_loadable`].
     pub fn from_bytes(bytes: &[u8], origin: Origin<'_>) -> Result<Self, Error> {
         Self::from_bytes_with(bytes, origin, &Annotations::default())
     }
 
-    /// Reads a component, and puts what its package says about it in the place of its own docs.
+    /// Inspects a component, and applies the annotations of its package.
     ///
     /// # Errors
     /// Those of [`Inspection::from_bytes`], and [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for an
-    /// annotation of something that the component lacks.
+    /// annotation of an item that the component does not export.
     pub fn from_bytes_with(bytes: &[u8], origin: Origin<'_>, annotations: &Annotations) -> Result<Self, Error> {
         let checked = check::check(bytes)?;
         let wit = wit_with_docs(&checked, origin);
@@ -101,49 +92,56 @@ impl Inspection {
         if let Some(wit) = &wit {
             docs::apply(&mut shape, wit);
         }
-        for (_, section) in checked
-            .custom_sections
-            .iter()
-            .filter(|(name, _)| *name == package_docs::SECTION)
-        {
+        let sections = checked.custom_sections.iter();
+        for (_, section) in sections.filter(|(name, _)| *name == package_docs::SECTION) {
             package_docs::apply(&mut shape, section);
         }
         annotations.apply(&mut shape)?;
         let digest = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-        let facts = Facts {
-            digest,
+        let inspection = Self {
             size_bytes: bytes.len() as u64,
             profile: checked.profile,
             imports: imports::list(&checked),
             footprint: checked.footprint,
+            shape: Arc::new(shape),
+            ..Self::empty(digest)
         };
-        Ok(Self::assemble(facts, shape, origin.name))
+        Ok(inspection.with_definitions(origin.name))
     }
 
-    /// Makes definitions of a shape, for a plugin of this name.
-    pub(crate) fn assemble(facts: Facts, mut shape: Shape, plugin: &str) -> Self {
-        shape.make_schemas();
+    /// An inspection of a component without imports and exports.
+    pub(super) fn empty(digest: String) -> Self {
+        Self {
+            digest,
+            size_bytes: 0,
+            profile: Profile::Plain,
+            tools: Vec::new(),
+            entities: Vec::new(),
+            skipped: Vec::new(),
+            imports: Vec::new(),
+            footprint: Footprint::default(),
+            tool_functions: Vec::new(),
+            shape: Arc::default(),
+        }
+    }
+
+    /// Generates the schemas and the definitions from the shape, for a plugin of this name.
+    pub(super) fn with_definitions(mut self, plugin: &str) -> Self {
+        Arc::make_mut(&mut self.shape).generate_schemas();
+        let shape = &*self.shape;
         let is_tool = |function: &Function| !matches!(function.kind, FunctionKind::Method(_) | FunctionKind::Dynamic);
         let functions = shape.functions.iter().enumerate();
         let functions = functions.filter(|(_, function)| is_tool(function));
-        let own = functions.map(|(at, function)| (define(&shape, function, plugin), at));
-        let (tools, tool_functions) = own.chain(dynamic_export::definitions(&shape, plugin)).unzip();
-        Self {
-            digest: facts.digest,
-            size_bytes: facts.size_bytes,
-            profile: facts.profile,
-            tools,
-            entities: shape
-                .resources
-                .iter()
-                .map(|resource| entity_type(&shape, resource, plugin))
-                .collect(),
-            skipped: shape.skipped.clone(),
-            imports: facts.imports,
-            footprint: facts.footprint,
-            tool_functions,
-            shape: Arc::new(shape),
-        }
+        let exported = functions.map(|(index, function)| (define(shape, function, plugin), index));
+        let discovered = dynamic_export::definitions(shape, plugin);
+        (self.tools, self.tool_functions) = exported.chain(discovered).unzip();
+        self.entities = shape
+            .resources
+            .iter()
+            .map(|resource| entity_type(shape, resource, plugin))
+            .collect();
+        self.skipped.clone_from(&shape.skipped);
+        self
     }
 
     /// Returns whether the component has dynamic tools, and whether they have been discovered.
@@ -156,52 +154,43 @@ impl Inspection {
         }
     }
 
-    /// Writes what the component told of its tools as text for [`Inspection::with_discovered_tools`]; none where nothing was.
+    /// Returns the discovered tools as JSON for [`Inspection::with_discovered_tools`]. `None` if no tools have been discovered.
     #[must_use]
     pub fn discovered_tools(&self) -> Option<String> {
-        let told = self.shape.dynamic.as_ref()?.discovered.as_ref()?;
-        serde_json::to_string(told).ok()
+        let tools = self.shape.dynamic.as_ref()?.discovered.as_ref()?;
+        serde_json::to_string(tools).ok()
     }
 
-    /// Adds the tools that the component told before, as [`Inspection::discovered_tools`] wrote them, for a plugin of this name. Text that
-    /// is none of that adds nothing.
+    /// Adds the tools that were discovered earlier, from the JSON that [`Inspection::discovered_tools`] returned, for a plugin
+    /// of this name. Ignores any other text.
     #[must_use]
-    pub fn with_discovered_tools(self, told: &str, plugin: &str) -> Self {
-        match serde_json::from_str(told) {
-            Ok(told) if !self.dynamic_tools().is_none() => self.telling(told, plugin),
+    pub fn with_discovered_tools(self, json: &str, plugin: &str) -> Self {
+        match serde_json::from_str(json) {
+            Ok(tools) if !self.dynamic_tools().is_none() => self.with_tools(tools, plugin),
             _ => self,
         }
     }
 
-    /// Adds the tools that the component told, for a plugin of this name.
-    pub(crate) fn telling(&self, told: Vec<DiscoveredTool>, plugin: &str) -> Self {
-        let mut shape = Shape::clone(&self.shape);
-        if let Some(dynamic) = &mut shape.dynamic {
-            dynamic.discovered = Some(told);
+    /// Returns the inspection with these discovered tools, for a plugin of this name.
+    pub(crate) fn with_tools(&self, tools: Vec<DiscoveredTool>, plugin: &str) -> Self {
+        let mut inspection = self.clone();
+        if let Some(dynamic) = &mut Arc::make_mut(&mut inspection.shape).dynamic {
+            dynamic.discovered = Some(tools);
         }
-        Self::assemble(self.facts(), shape, plugin)
+        inspection.with_definitions(plugin)
     }
 
-    pub(crate) fn facts(&self) -> Facts {
-        Facts {
-            digest: self.digest.clone(),
-            size_bytes: self.size_bytes,
-            profile: self.profile,
-            imports: self.imports.clone(),
-            footprint: self.footprint,
-        }
-    }
-
-    /// Refuses a component that needs an import which the host does not offer.
+    /// Refuses a component with an import that the host does not implement.
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownImport`](toolwit_core::ErrorKind::UnknownImport), naming the imports.
+    /// [`ErrorKind::UnknownImport`](toolwit_core::ErrorKind::UnknownImport), with the names of the imports.
     pub fn require_loadable(&self) -> Result<(), Error> {
-        imports::require_known(&self.imports)
+        imports::require_supported(&self.imports)
     }
 }
 
-/// Prints a component's WIT, with docs where it carries them. It takes milliseconds a megabyte.
+/// Prints the WIT of a component, with the docs that it carries. `None` if the component is not valid or has no WIT to print.
+/// Takes milliseconds per megabyte.
 #[must_use]
 pub fn component_wit(bytes: &[u8]) -> Option<String> {
     let checked = check::check(bytes).ok()?;
@@ -213,7 +202,7 @@ pub fn component_wit(bytes: &[u8]) -> Option<String> {
     wit_text::print(&wit)
 }
 
-/// Finds the WIT that has docs: in the component, else beside it.
+/// Returns the WIT that has docs: from the component, or else from the file next to it.
 fn wit_with_docs(checked: &Checked<'_>, origin: Origin<'_>) -> Option<wit_parser::Resolve> {
     let sections = checked
         .custom_sections
@@ -236,7 +225,7 @@ fn entity_type(shape: &Shape, resource: &Resource, plugin: &str) -> EntityType {
     }
 }
 
-/// Describes a function that is a tool from the start.
+/// Defines the tool of a function.
 pub(crate) fn define(shape: &Shape, function: &Function, plugin: &str) -> ToolDefinition {
     let id = ToolId::plugin(plugin, function.interface.as_deref(), &function.export);
     let name = match function.kind {
@@ -271,7 +260,7 @@ pub(crate) fn define(shape: &Shape, function: &Function, plugin: &str) -> ToolDe
     }
 }
 
-/// Describes a method in the form that serves any number of entities: the id is a parameter.
+/// Defines the tool of a method in the form that serves all entities of a type: the entity's id is a parameter.
 pub(crate) fn define_shared_method(method: &Function, resource: &Resource, plugin: &str) -> ToolDefinition {
     let entity = resource.json_name();
     let id = ToolId::plugin(plugin, method.interface.as_deref(), &method.export);
@@ -284,8 +273,8 @@ pub(crate) fn define_shared_method(method: &Function, resource: &Resource, plugi
     let parameter = id_parameter(method, resource);
     if let Some(fields) = schema.as_object_mut() {
         let mut properties = serde_json::Map::new();
-        let told = serde_json::json!({"type": "string", "description": format!("The id of the `{entity}`.")});
-        properties.insert(parameter.clone(), told);
+        let id = serde_json::json!({"type": "string", "description": format!("The id of the `{entity}`.")});
+        properties.insert(parameter.clone(), id);
         if let Some(serde_json::Value::Object(own)) = fields.remove("properties") {
             properties.extend(own);
         }
@@ -303,7 +292,8 @@ pub(crate) fn define_shared_method(method: &Function, resource: &Resource, plugi
     definition.or_named(format!("{}_{name}", snake_case(plugin)))
 }
 
-/// Names the parameter that takes the entity's id: `customer_id`, or `the_customer_id` where the method has one itself.
+/// Returns the name of the parameter for the entity's id: `customer_id`, or `the_customer_id` if the method has a parameter of
+/// that name.
 pub(crate) fn id_parameter(method: &Function, resource: &Resource) -> String {
     let mut name = format!("{}_id", resource.json_name());
     while method.params.iter().any(|param| param.label.json == name) {

@@ -1,6 +1,7 @@
-//! Bytes to definitions: what a component offers and imports, read without running anything.
+//! Inspection: reads the tool definitions and imports of a component from its bytes, without compiling or running it.
 
 pub(crate) mod annotations;
+pub(crate) mod cache;
 pub(crate) mod check;
 pub(crate) mod declared;
 pub(crate) mod docs;
@@ -9,14 +10,13 @@ pub(crate) mod dynamic_tools;
 pub(crate) mod footprint;
 pub(crate) mod imports;
 pub(crate) mod inspection;
+pub(crate) mod instantiation;
+pub(crate) mod instantiation_recorder;
 pub(crate) mod interfaces;
-pub(crate) mod kept;
-pub(crate) mod known;
+pub(crate) mod lazy;
 pub(crate) mod package_docs;
 pub(crate) mod profile;
 pub(crate) mod reflect;
-pub(crate) mod rehearsal;
 pub(crate) mod source;
-pub(crate) mod survey;
 pub(crate) mod type_reader;
 pub(crate) mod wit_text;

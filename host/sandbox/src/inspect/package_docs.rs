@@ -1,8 +1,8 @@
-//! Docs of functions from a `package-docs` section, where another host or tool put one into a component.
+//! The docs of functions from a `package-docs` section, which other tools write into components.
 //!
-//! Two formats are in the wild: JSON after a byte `1`, in which each function is an object with `docs`, and bare JSON, in
-//! which it is the text itself. Both name interfaces without their package, and types not at all as functions use them, so
-//! that only functions are described from here.
+//! Two formats exist: JSON after a byte `1`, in which each function is an object with `docs`, and plain JSON, in which each
+//! function is its text. Both name interfaces without their package, and do not relate types to the functions that use them,
+//! so only the docs of functions are read.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::values::types::{Function, FunctionKind, Shape};
 /// The custom section that `wit-component` writes into WIT packages.
 pub(crate) const SECTION: &str = "package-docs";
 
-/// Describes the functions that have no docs yet.
+/// Copies the docs to the functions that have no docs yet.
 pub(crate) fn apply(shape: &mut Shape, section: &[u8]) {
     if section.len() as u64 > WIT_BYTES_MAX {
         return;
@@ -21,8 +21,8 @@ pub(crate) fn apply(shape: &mut Shape, section: &[u8]) {
     let Ok(package) = serde_json::from_slice::<Value>(json) else {
         return;
     };
-    let is_bare = |function: &Function| function.docs.is_none() && function.kind != FunctionKind::Dynamic;
-    for function in shape.functions.iter_mut().filter(|function| is_bare(function)) {
+    let is_undocumented = |function: &Function| function.docs.is_none() && function.kind != FunctionKind::Dynamic;
+    for function in shape.functions.iter_mut().filter(|function| is_undocumented(function)) {
         let docs = match function.interface_name() {
             Some(interface) => docs_of(&package["interfaces"][interface], &function.export),
             None => package["worlds"]
@@ -33,10 +33,10 @@ pub(crate) fn apply(shape: &mut Shape, section: &[u8]) {
     }
 }
 
-fn docs_of<'a>(place: &'a Value, function: &str) -> Option<&'a str> {
+fn docs_of<'a>(scope: &'a Value, function: &str) -> Option<&'a str> {
     const LISTS: [&str; 3] = ["funcs", "func_exports", "functions"];
     LISTS.iter().find_map(|list| {
-        let entry = &place[*list][function];
+        let entry = &scope[*list][function];
         entry.as_str().or_else(|| entry["docs"].as_str())
     })
 }
@@ -46,7 +46,7 @@ fn docs_of<'a>(place: &'a Value, function: &str) -> Option<&'a str> {
 mod tests {
     use crate::{Inspection, Origin};
 
-    fn described(section: &[u8]) -> String {
+    fn description_with(section: &[u8]) -> String {
         let mut bytes = wat::parse_str(
             r#"(component
                 (core module $m (func (export "add") (result i32) i32.const 1))
@@ -73,17 +73,17 @@ mod tests {
     }
 
     #[test]
-    fn both_formats_describe_functions_and_anything_else_is_ignored() {
+    fn both_formats_are_read_and_other_data_is_ignored() {
         let object = br#"{"interfaces":{"calc":{"funcs":{"add":{"docs":"Adds."}}}}}"#;
         let mut marked = vec![1];
         marked.extend_from_slice(object);
-        assert_eq!(described(&marked), "Adds.");
+        assert_eq!(description_with(&marked), "Adds.");
         assert_eq!(
-            described(br#"{"interfaces":{"calc":{"funcs":{"add":"Adds."}}}}"#),
+            description_with(br#"{"interfaces":{"calc":{"funcs":{"add":"Adds."}}}}"#),
             "Adds."
         );
-        for odd in [&b"\x01not json"[..], b"", b"[]", b"{\"interfaces\": 5}", b"\xff\xff"] {
-            assert_eq!(described(odd), "`add() -> u32` of `demo:tool/calc@0.1.0`.");
+        for invalid in [&b"\x01not json"[..], b"", b"[]", b"{\"interfaces\": 5}", b"\xff\xff"] {
+            assert_eq!(description_with(invalid), "`add() -> u32` of `demo:tool/calc@0.1.0`.");
         }
     }
 }

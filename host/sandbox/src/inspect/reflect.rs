@@ -1,4 +1,4 @@
-//! From the types of a component's exports to functions that can be tools.
+//! Reads the exports of a component: the functions that can be tools, the resources, and the skipped exports.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,23 +19,23 @@ use crate::values::types::{
     Field, Function, FunctionKind, Label, Resource, ResourceIndex, Shape, SkippedExport, WitType,
 };
 
-/// The most parts that the types of all functions of a component may have together.
+/// The maximum number of parts that the types of all functions of a component may have together.
 const COMPONENT_PARTS_MAX: usize = 1 << 17;
 
-/// The longest name of a function or an interface, in bytes.
+/// The maximum length of the name of a function or an interface, in bytes.
 const EXPORT_BYTES_MAX: usize = 512;
 
-/// The most exports that are told to be no tools.
+/// The maximum number of skipped exports that are reported.
 const SKIPPED_MAX: usize = 1_024;
 
-/// The most functions that one component may offer; the rest is skipped.
+/// The maximum number of functions of a component. The rest is skipped.
 const FUNCTIONS_MAX: usize = 4_096;
 
-/// Exports that toolchains add for their own use: of componentize-py, and of componentize-qjs. An author's own function of
-/// that name is one that the component's WIT knows.
+/// Exports that toolchains add for their own use: those of componentize-py and componentize-qjs. A function of that name that
+/// the component's WIT declares is the author's.
 const TOOLCHAIN_EXPORTS: [&str; 2] = ["exports", "init"];
 
-/// Reads what a component exports. Docs and schemas come later.
+/// Reads the exports of a component, without docs and schemas.
 pub(crate) fn reflect(checked: &Checked<'_>, wit: Option<&Resolve>) -> Shape {
     let mut reader = Reader::new(checked, wit);
     for name in &checked.exports {
@@ -48,9 +48,9 @@ pub(crate) fn reflect(checked: &Checked<'_>, wit: Option<&Resolve>) -> Shape {
 struct Reader<'a> {
     reader: TypeReader<'a>,
     exports: &'a [&'a str],
-    /// What the author wrote, where the component carries it.
+    /// The WIT of the component, if it carries any.
     wit: Option<&'a Resolve>,
-    /// Parts of the types that were read so far.
+    /// The number of parts of the types that have been read.
     parts: usize,
     shape: Shape,
 }
@@ -79,7 +79,7 @@ impl<'a> Reader<'a> {
         reader
     }
 
-    /// Numbers the exported resources first, since functions of one interface may use those of a later one.
+    /// Collects the exported resources first: functions of one interface may use resources of a later one.
     fn collect_resources(&mut self) {
         let mut seen = HashSet::new();
         for export in self.exports {
@@ -126,7 +126,7 @@ impl<'a> Reader<'a> {
             }
             ComponentEntityType::Instance(id) if is_interface(name) => self.read_dynamic(name, *id),
             ComponentEntityType::Instance(_) if name.starts_with(PLUGIN_PACKAGE) => {
-                self.skip(name, "this host does not know this interface of `toolwit:plugin`");
+                self.skip(name, "this host does not support this interface of `toolwit:plugin`");
             }
             ComponentEntityType::Instance(_) if name.starts_with("wasi:") => {
                 self.skip(name, "it is an interface for servers, not a tool");
@@ -144,17 +144,17 @@ impl<'a> Reader<'a> {
             }
             ComponentEntityType::Type { .. } => {}
             ComponentEntityType::Module(_) | ComponentEntityType::Component(_) | ComponentEntityType::Value(_) => {
-                self.skip(name, "it is no function");
+                self.skip(name, "it is not a function");
             }
         }
     }
 
-    /// Reads `toolwit:plugin/dynamic`, whose functions stand for tools and are none.
+    /// Reads `toolwit:plugin/dynamic`. Its functions list and call tools, and are not tools themselves.
     fn read_dynamic(&mut self, name: &str, interface: ComponentInstanceTypeId) {
         if self.shape.dynamic.is_some() {
             return self.skip(
                 name,
-                "another version of `toolwit:plugin/dynamic` tells the tools already",
+                "another version of `toolwit:plugin/dynamic` already lists the tools",
             );
         }
         let first = self.shape.functions.len();
@@ -171,10 +171,7 @@ impl<'a> Reader<'a> {
             }
             _ => {
                 self.shape.functions.truncate(first);
-                self.skip(
-                    name,
-                    "its functions are not of the types that `toolwit:plugin/dynamic` has",
-                );
+                self.skip(name, "its functions do not have the types of `toolwit:plugin/dynamic`");
             }
         }
     }
@@ -192,7 +189,7 @@ impl<'a> Reader<'a> {
             return false;
         };
         let run = &self.reader.types[*id];
-        let gives_bare_result = match run.result {
+        let returns_plain_result = match run.result {
             Some(ComponentValType::Type(id)) => matches!(
                 &self.reader.types[id],
                 ComponentDefinedType::Result {
@@ -203,7 +200,7 @@ impl<'a> Reader<'a> {
             ),
             _ => false,
         };
-        run.params.is_empty() && gives_bare_result
+        run.params.is_empty() && returns_plain_result
     }
 
     fn skip(&mut self, export: &str, reason: impl Into<String>) {
@@ -214,7 +211,7 @@ impl<'a> Reader<'a> {
             }),
             SKIPPED_MAX => self.shape.skipped.push(SkippedExport {
                 export: "…".to_owned(),
-                reason: format!("more than {SKIPPED_MAX} exports are no tools"),
+                reason: format!("more than {SKIPPED_MAX} exports are not tools"),
             }),
             _ => {}
         }
@@ -238,7 +235,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a function, and says how many parts its types have.
+    /// Reads a function. Returns the number of parts of its types, too.
     fn function(
         &self,
         interface: Option<&Arc<str>>,
@@ -285,7 +282,7 @@ impl<'a> Reader<'a> {
         Ok((function, parts.count()))
     }
 
-    /// Reads `[method]customer.get-average-spend` and its kin.
+    /// Returns the kind and the short name of a function, from an export such as `[method]customer.get-average-spend`.
     fn kind(
         &self,
         interface: Option<&Arc<str>>,
@@ -338,7 +335,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Cuts a name that came from outside to a bearable length.
+/// Cuts an untrusted name to [`EXPORT_BYTES_MAX`] characters.
 pub(crate) fn shortened(name: &str) -> String {
     let mut shown: String = name.chars().take(EXPORT_BYTES_MAX).collect();
     if shown.len() < name.len() {
@@ -347,7 +344,7 @@ pub(crate) fn shortened(name: &str) -> String {
     shown
 }
 
-/// Lists the resources that an import or export brings, with their names.
+/// Lists the resources of an import or export, with their names.
 fn resources_of(types: &Types, name: &str, ty: &ComponentEntityType) -> Vec<(ResourceId, String)> {
     match ty {
         ComponentEntityType::Type {
@@ -371,7 +368,7 @@ fn resources_of(types: &Types, name: &str, ty: &ComponentEntityType) -> Vec<(Res
     }
 }
 
-/// Whether an interface is `wasi:cli/run` of a version that the host can run.
+/// Whether an interface is `wasi:cli/run`, in a version that the host supports.
 fn is_command(interface: &str) -> bool {
     interface
         .strip_prefix("wasi:cli/run@")
@@ -379,7 +376,7 @@ fn is_command(interface: &str) -> bool {
 }
 
 impl Shape {
-    /// Gives each resource its methods, and finds out which of them name and describe it.
+    /// Assigns the methods to their resources, and finds the ones that return the id and the description.
     fn assign_methods(&mut self) {
         for (at, function) in self.functions.iter().enumerate() {
             let FunctionKind::Method(ResourceIndex(index)) = function.kind else {

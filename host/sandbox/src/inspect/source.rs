@@ -1,4 +1,4 @@
-//! Where a component's bytes come from.
+//! Reads the bytes of components.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use toolwit_core::limits::ByteCount;
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
-/// Where a component's bytes come from. They are not kept in memory between inspecting and compiling.
+/// The source of a component's bytes. A file is read again to compile it, so that its bytes are not held in memory.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     File(PathBuf),
@@ -18,19 +18,19 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Reads the bytes again, and refuses them when they are no longer those that were inspected.
+    /// Reads the bytes again. Refuses a file whose digest is not the one that was inspected.
     pub(crate) fn read(&self, digest: &str, bytes_max: u64) -> Result<Arc<[u8]>, Error> {
         let path = match self {
             Self::Bytes(bytes) => return Ok(bytes.clone()),
             Self::File(path) => path,
         };
         let bytes = read_component(path, bytes_max)?;
-        let now: String = Sha256::digest(&bytes)
+        let found: String = Sha256::digest(&bytes)
             .iter()
             .map(|byte| format!("{byte:02x}"))
             .collect();
-        if now != digest {
-            let message = format!("the file {} changed after it was read", path.display());
+        if found != digest {
+            let message = format!("the file {} changed after it was inspected", path.display());
             return Err(
                 Error::new(ErrorKind::Io, Phase::Load, message).with_suggestion("load the plugin directory again")
             );
@@ -39,13 +39,14 @@ impl Source {
     }
 }
 
-/// Reads WIT text beside a component. Docs are best effort: `None` for whatever is no small text file.
+/// Reads the WIT file next to a component. Docs are best effort: `None` if the file is not UTF-8 text of at most
+/// [`WIT_BYTES_MAX`](crate::WIT_BYTES_MAX) bytes.
 pub fn read_wit(path: &Path) -> Option<String> {
     String::from_utf8(read_component(path, super::docs::WIT_BYTES_MAX).ok()?).ok()
 }
 
-/// Reads a component file. What is no regular file is refused before it is opened for reading, and what is too large
-/// before it is read.
+/// Reads a component file. Refuses a file that is not a regular file before opening it, and one that is too large before
+/// reading it.
 ///
 /// # Errors
 /// [`ErrorKind::Io`] or [`ErrorKind::FileBytes`].
@@ -54,13 +55,13 @@ pub fn read_component(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
         let message = format!("{} could not be read: {error}", path.display());
         Error::new(ErrorKind::Io, Phase::Load, message).with_source(error)
     };
-    // Asking before opening: opening a pipe would wait for its writer.
+    // Checked before opening, because opening a named pipe waits for its writer.
     let metadata = std::fs::metadata(path).map_err(unreadable)?;
     if !metadata.is_file() {
         return Err(Error::new(
             ErrorKind::Io,
             Phase::Load,
-            format!("{} is no regular file", path.display()),
+            format!("{} is not a regular file", path.display()),
         ));
     }
     let too_large = |found: u64| {
@@ -75,7 +76,7 @@ pub fn read_component(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
         return Err(too_large(metadata.len()));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
-    // One byte more than allowed shows a file that grew since.
+    // Reading one byte more than allowed detects a file that has grown since.
     File::open(path)
         .and_then(|file| file.take(bytes_max + 1).read_to_end(&mut bytes))
         .map_err(unreadable)?;

@@ -1,4 +1,5 @@
-//! From the component's own types to the host's, counted so that a few bytes cannot stand for a gigantic schema.
+//! Reads the types of a component's functions. The parts of each type are counted, so that a few bytes cannot expand to a
+//! huge schema.
 
 use std::collections::HashMap;
 
@@ -8,25 +9,25 @@ use wasmparser::types::Types;
 
 use crate::values::types::{Case, Field, Label, ResourceIndex, WitType};
 
-/// The most parts that the types of one function may have.
+/// The maximum number of parts that the types of one function may have.
 const TYPE_PARTS_MAX: usize = 4_096;
 
-/// Every so many bytes of names count as one part.
+/// The number of name bytes that count as one part.
 const NAME_BYTES_PER_PART: usize = 32;
 
-/// How deep types may nest. The model would be lost long before.
+/// The maximum nesting depth of types.
 const TYPE_DEPTH_MAX: usize = 64;
 
-/// Reads the types of a component's functions, or says why they cannot be those of a tool.
+/// Reads the types of a component's functions. An error is the reason why a tool cannot have the type.
 pub(crate) struct TypeReader<'a> {
     pub(crate) types: &'a Types,
-    /// Resources that come from the host, with the names by which they are imported.
+    /// The imported resources, with the names of the imports.
     pub(crate) imported: HashMap<ResourceId, String>,
-    /// Resources that the component exports.
+    /// The exported resources.
     pub(crate) exported: HashMap<ResourceId, ResourceIndex>,
 }
 
-/// How many parts the types of a function have so far.
+/// Counts the parts of the types of a function.
 #[derive(Default)]
 pub(crate) struct Parts(usize);
 
@@ -43,7 +44,7 @@ impl Parts {
         Ok(())
     }
 
-    /// A name counts, and a long one more.
+    /// Counts a name: one part, and another for every [`NAME_BYTES_PER_PART`] bytes.
     pub(crate) fn add_name(&mut self, name: &str) -> Result<(), String> {
         self.add(1 + name.len() / NAME_BYTES_PER_PART)
     }
@@ -128,7 +129,7 @@ impl TypeReader<'_> {
     }
 }
 
-/// Lists the names that a type brings along.
+/// Returns the names of the fields or cases of a type.
 fn names_of(ty: &ComponentDefinedType) -> Box<dyn Iterator<Item = &str> + '_> {
     match ty {
         ComponentDefinedType::Record(record) => Box::new(record.fields.keys().map(|name| name.as_str())),

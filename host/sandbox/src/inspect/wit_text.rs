@@ -1,4 +1,4 @@
-//! WIT as people read it.
+//! WIT as text.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -8,10 +8,10 @@ use wit_parser::Resolve;
 use crate::values::types::{Field, Function, FunctionKind, WitType};
 use toolwit_core::text::printable;
 
-/// The longest WIT text that is kept, in bytes.
+/// The maximum size of printed WIT, in bytes.
 const TEXT_BYTES_MAX: usize = 256 << 10;
 
-/// Prints the packages of a component's WIT, without those of WASI. `None` when there is nothing to print.
+/// Prints the WIT packages of a component, without those of WASI. `None` if there are none, or if the text is too long.
 pub(crate) fn print(wit: &Resolve) -> Option<String> {
     let own = wit
         .packages
@@ -35,14 +35,14 @@ pub(crate) fn print(wit: &Resolve) -> Option<String> {
     (!printed.is_empty()).then_some(printed)
 }
 
-/// Describes a function that has no docs by its signature.
+/// Returns the signature of a function as its description, for a function without docs.
 pub(crate) fn plain_description(function: &Function, name: &str, plugin: &str) -> String {
     if function.kind == FunctionKind::Command {
         return format!(
             "Runs the program `{plugin}` with arguments and standard input; gives its output and exit status."
         );
     }
-    let place = function.interface.as_deref().unwrap_or(plugin);
+    let interface = function.interface.as_deref().unwrap_or(plugin);
     let params: Vec<_> = function
         .params
         .iter()
@@ -53,10 +53,10 @@ pub(crate) fn plain_description(function: &Function, name: &str, plugin: &str) -
         .as_ref()
         .map(|ty| format!(" -> {}", type_name(ty)))
         .unwrap_or_default();
-    format!("`{name}({}){result}` of `{place}`.", params.join(", "))
+    format!("`{name}({}){result}` of `{interface}`.", params.join(", "))
 }
 
-/// Names a type briefly.
+/// Returns a short name of a type.
 fn type_name(ty: &WitType) -> String {
     match ty {
         WitType::Bool => "bool".to_owned(),

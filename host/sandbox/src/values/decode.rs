@@ -1,4 +1,4 @@
-//! From JSON to the values that a component's function takes.
+//! Decodes JSON arguments into the parameter values of a component's function.
 
 use std::fmt;
 
@@ -12,16 +12,16 @@ use super::decode_number::{float32, float64, integer, long_integer};
 use super::types::{Case, Field, Label, ResourceIndex, WitType};
 use toolwit_core::text::json_type;
 
-/// Base64 that does not mind unused bits in the last character, which encoders differ in.
+/// Base64 that ignores unused bits of the last character, which encoders set differently.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// Why a value does not fit, and where in the arguments.
+/// The error for a value that does not fit its type, with its path in the arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DecodeError {
-    /// Steps from the value to the root, the innermost first.
+    /// The path from the value to the root, the innermost step first.
     steps: Vec<String>,
     message: String,
 }
@@ -38,7 +38,7 @@ impl DecodeError {
         Self::new(format!("expected {what}, found {}", shown(found)))
     }
 
-    /// Notes a step towards the root.
+    /// Adds a step towards the root to the path.
     fn within(mut self, step: impl fmt::Display) -> Self {
         self.steps.push(step.to_string());
         self
@@ -57,31 +57,36 @@ impl fmt::Display for DecodeError {
     }
 }
 
-/// Whether a handle comes back after the call.
+/// Whether the callee takes or borrows a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Handover {
-    /// The callee keeps it.
-    Give,
-    /// The callee borrows it.
-    Lend,
+pub(crate) enum HandleTransfer {
+    /// The callee takes ownership.
+    Own,
+    /// The callee borrows the handle for the call.
+    Borrow,
 }
 
-/// Knows the live resources by the ids that the model uses.
+/// Resolves the ids that the model uses to handles of live resources.
 pub(crate) trait ResolveHandle {
-    /// Finds the handle of an entity.
-    fn resolve(&mut self, resource: ResourceIndex, id: &str, handover: Handover) -> Result<ResourceAny, DecodeError>;
+    /// Returns the handle of an entity.
+    fn resolve(
+        &mut self,
+        resource: ResourceIndex,
+        id: &str,
+        transfer: HandleTransfer,
+    ) -> Result<ResourceAny, DecodeError>;
 }
 
-/// Of a component from which no entity came.
+/// The resolver for a component that has no entities.
 pub(crate) struct NoHandles;
 
 impl ResolveHandle for NoHandles {
-    fn resolve(&mut self, _: ResourceIndex, id: &str, _: Handover) -> Result<ResourceAny, DecodeError> {
+    fn resolve(&mut self, _: ResourceIndex, id: &str, _: HandleTransfer) -> Result<ResourceAny, DecodeError> {
         Err(DecodeError::new(format!("there is no entity `{id}`")))
     }
 }
 
-/// Decodes a function's arguments in the order of its parameters; what is left over is refused.
+/// Decodes a function's arguments in the order of its parameters. Unknown properties are refused.
 pub(crate) fn decode_arguments(
     params: &[Field],
     arguments: &Map<String, Value>,
@@ -135,22 +140,22 @@ impl Decoder<'_> {
                 _ => return Err(DecodeError::expected("an object", value)),
             },
             WitType::Variant(cases) => self.variant(cases, value)?,
-            WitType::Enum(names) => Val::Enum(known(names, text(value)?)?.wit.clone()),
+            WitType::Enum(names) => Val::Enum(find_label(names, text(value)?)?.wit.clone()),
             WitType::Flags(names) => Val::Flags(flags(names, value)?),
             WitType::Option(_) if value.is_null() => Val::Option(None),
             WitType::Option(inner) if inner.encodes_null() => {
                 const FORM: &str = "`null` or `{\"some\": …}`";
                 let entry = only_entry(value, FORM)?;
                 if entry.0 != "some" {
-                    return Err(entry.unknown(FORM));
+                    return Err(entry.unknown_key(FORM));
                 }
                 let value = self.decode(inner, entry.1).map_err(|error| error.within("some"))?;
                 Val::Option(Some(Box::new(value)))
             }
             WitType::Option(inner) => Val::Option(Some(Box::new(self.decode(inner, value)?))),
             WitType::Result { ok, err } => self.result(ok.as_deref(), err.as_deref(), value)?,
-            WitType::Own(index) => self.handle(*index, value, Handover::Give)?,
-            WitType::Borrow(index) => self.handle(*index, value, Handover::Lend)?,
+            WitType::Own(index) => self.handle(*index, value, HandleTransfer::Own)?,
+            WitType::Borrow(index) => self.handle(*index, value, HandleTransfer::Borrow)?,
         })
     }
 
@@ -230,7 +235,7 @@ impl Decoder<'_> {
         let ty = match entry.0 {
             "ok" => ok,
             "err" => err,
-            _ => return Err(entry.unknown(FORM)),
+            _ => return Err(entry.unknown_key(FORM)),
         };
         let payload = match (ty, entry.1) {
             (Some(ty), payload) => Some(Box::new(
@@ -242,29 +247,29 @@ impl Decoder<'_> {
         Ok(Val::Result(if entry.0 == "ok" { Ok(payload) } else { Err(payload) }))
     }
 
-    fn handle(&mut self, index: ResourceIndex, value: &Value, handover: Handover) -> Result<Val, DecodeError> {
+    fn handle(&mut self, index: ResourceIndex, value: &Value, transfer: HandleTransfer) -> Result<Val, DecodeError> {
         let Value::String(id) = value else {
             return Err(DecodeError::expected("the id of an entity, a string", value));
         };
-        self.handles.resolve(index, id, handover).map(Val::Resource)
+        self.handles.resolve(index, id, transfer).map(Val::Resource)
     }
 }
 
-/// The only entry of an object.
-struct Entry<'a>(&'a str, &'a Value);
+/// The only entry of an object: its key and its value.
+struct SingleEntry<'a>(&'a str, &'a Value);
 
-impl Entry<'_> {
-    fn unknown(&self, form: &str) -> DecodeError {
+impl SingleEntry<'_> {
+    fn unknown_key(&self, form: &str) -> DecodeError {
         DecodeError::new(format!("expected {form}, found the key {}", quoted(self.0)))
     }
 }
 
-fn only_entry<'a>(value: &'a Value, form: &str) -> Result<Entry<'a>, DecodeError> {
+fn only_entry<'a>(value: &'a Value, form: &str) -> Result<SingleEntry<'a>, DecodeError> {
     let Value::Object(map) = value else {
         return Err(DecodeError::expected(form, value));
     };
     match (map.iter().next(), map.len()) {
-        (Some((name, payload)), 1) => Ok(Entry(name, payload)),
+        (Some((name, payload)), 1) => Ok(SingleEntry(name, payload)),
         (_, found) => Err(DecodeError::new(format!(
             "expected {form}, found an object with {found} keys"
         ))),
@@ -286,8 +291,8 @@ fn bytes(value: &Value) -> Result<Vec<u8>, DecodeError> {
     use base64::DecodeError::{InvalidByte, InvalidLastSymbol, InvalidLength, InvalidPadding};
     BASE64.decode(text(value)?).map_err(|error| {
         let why = match error {
-            InvalidByte(at, _) | InvalidLastSymbol(at, _) => format!("character {} is none", at + 1),
-            InvalidLength(_) => "it is cut off".to_owned(),
+            InvalidByte(at, _) | InvalidLastSymbol(at, _) => format!("invalid character at position {}", at + 1),
+            InvalidLength(_) => "the text is incomplete".to_owned(),
             InvalidPadding => "it must be padded with `=` to a multiple of four characters".to_owned(),
         };
         DecodeError::new(format!("expected base64 with `+` and `/`: {why}"))
@@ -306,7 +311,7 @@ fn flags(names: &[Label], value: &Value) -> Result<Vec<String>, DecodeError> {
     let mut set: Vec<String> = Vec::new();
     for (at, item) in array(value)?.iter().enumerate() {
         let flag = text(item)
-            .and_then(|name| known(names, name))
+            .and_then(|name| find_label(names, name))
             .map_err(|error| error.within(at))?;
         if set.contains(&flag.wit) {
             return Err(DecodeError::new(format!("the flag `{}` is named twice", flag.json)).within(at));
@@ -316,7 +321,7 @@ fn flags(names: &[Label], value: &Value) -> Result<Vec<String>, DecodeError> {
     Ok(set)
 }
 
-fn known<'a>(names: &'a [Label], name: &str) -> Result<&'a Label, DecodeError> {
+fn find_label<'a>(names: &'a [Label], name: &str) -> Result<&'a Label, DecodeError> {
     names.iter().find(|label| label.json == name).ok_or_else(|| {
         let names = names.iter().map(|label| label.json.as_str());
         DecodeError::new(format!("there is no name {}{}", quoted(name), list_known(names)))
@@ -336,7 +341,7 @@ fn list_known<'a>(names: impl Iterator<Item = &'a str>) -> String {
     format!("; known are {}", names.join(", "))
 }
 
-/// Quotes a name that came from outside, bounded.
+/// Quotes an untrusted name, escaped and cut to 60 characters.
 pub(crate) fn quoted(name: &str) -> String {
     const CHARS_MAX: usize = 60;
     let mut shown: String = name.chars().take(CHARS_MAX).flat_map(char::escape_debug).collect();
@@ -346,7 +351,7 @@ pub(crate) fn quoted(name: &str) -> String {
     format!("`{shown}`")
 }
 
-/// Shows a value in an error message: itself when it is short, else its type.
+/// Formats a value for an error message: the value itself if it is short, or else its type.
 fn shown(value: &Value) -> String {
     const BYTES_MAX: usize = 60;
     match value {

@@ -1,63 +1,63 @@
-//! From JSON to the numbers of WIT: each in its range, exactly, or not at all.
+//! Decodes JSON numbers into WIT numbers. A number that is out of range or not exact is refused.
 
 use serde_json::Value;
 
 use super::decode::DecodeError;
 
-/// The largest integer below which no other one reads as the same 64-bit float.
+/// The largest integer up to which every integer is an exact 64-bit float: 2^53 − 1.
 const EXACT_FLOAT_MAX: f64 = 9_007_199_254_740_991.0;
 
-/// Reads a whole number exactly; `3.0` is one, `3.5` is not.
-fn whole(value: &Value) -> Option<i128> {
+/// Reads an integer exactly: `3.0` is an integer, `3.5` is not.
+fn exact_integer(value: &Value) -> Option<i128> {
     let number = value.as_number()?;
-    if let Some(whole) = number.as_i128() {
-        return Some(whole);
+    if let Some(integer) = number.as_i128() {
+        return Some(integer);
     }
     let float = number.as_f64()?;
-    #[expect(clippy::cast_possible_truncation, reason = "the value is a whole number below 2^53")]
+    #[expect(clippy::cast_possible_truncation, reason = "the value is an integer below 2^53")]
     (float.fract() == 0.0 && float.abs() <= EXACT_FLOAT_MAX).then_some(float as i128)
 }
 
-pub(crate) trait Bounded: TryFrom<i128> {
-    const BOUNDS: (i128, i128);
+pub(crate) trait IntegerRange: TryFrom<i128> {
+    const RANGE: (i128, i128);
 }
 
-macro_rules! bounded {
-    ($($ty:ty),*) => { $(impl Bounded for $ty { const BOUNDS: (i128, i128) = (<$ty>::MIN as i128, <$ty>::MAX as i128); })* };
+macro_rules! integer_range {
+    ($($ty:ty),*) => { $(impl IntegerRange for $ty { const RANGE: (i128, i128) = (<$ty>::MIN as i128, <$ty>::MAX as i128); })* };
 }
 
-bounded!(i8, u8, i16, u16, i32, u32, i64, u64);
+integer_range!(i8, u8, i16, u16, i32, u32, i64, u64);
 
-pub(crate) fn integer<T: Bounded>(value: &Value) -> Result<T, DecodeError> {
-    whole(value)
-        .and_then(|whole| T::try_from(whole).ok())
+pub(crate) fn integer<T: IntegerRange>(value: &Value) -> Result<T, DecodeError> {
+    exact_integer(value)
+        .and_then(|integer| T::try_from(integer).ok())
         .ok_or_else(|| not_an_integer::<T>(value))
 }
 
-fn not_an_integer<T: Bounded>(value: &Value) -> DecodeError {
-    let (min, max) = T::BOUNDS;
-    let bounds = format!("an integer from {min} to {max}");
+fn not_an_integer<T: IntegerRange>(value: &Value) -> DecodeError {
+    let (min, max) = T::RANGE;
+    let range = format!("an integer from {min} to {max}");
     match value {
-        // Nobody can say which whole number was meant.
-        Value::Number(number) if number.is_f64() && whole(value).is_none() => {
-            DecodeError::expected(&format!("{bounds}, without fraction or exponent"), value)
+        // The sender may have rounded the number, so the intended integer is unknown.
+        Value::Number(number) if number.is_f64() && exact_integer(value).is_none() => {
+            DecodeError::expected(&format!("{range}, without fraction or exponent"), value)
         }
-        _ => DecodeError::expected(&bounds, value),
+        _ => DecodeError::expected(&range, value),
     }
 }
 
-/// Like [`integer`], and takes decimal text too, since JSON numbers beyond 2^53 do not survive every sender.
-pub(crate) fn long_integer<T: Bounded>(value: &Value) -> Result<T, DecodeError> {
+/// Decodes a 64-bit integer as [`integer`] does. Accepts decimal text, too: many senders round JSON numbers beyond 2^53.
+pub(crate) fn long_integer<T: IntegerRange>(value: &Value) -> Result<T, DecodeError> {
     let Value::String(text) = value else {
         return integer(value);
     };
     let digits = text.strip_prefix('-').unwrap_or(text);
     let is_decimal = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-    let (min, max) = T::BOUNDS;
+    let (min, max) = T::RANGE;
     is_decimal
         .then(|| text.parse::<i128>().ok())
         .flatten()
-        .and_then(|whole| T::try_from(whole).ok())
+        .and_then(|integer| T::try_from(integer).ok())
         .ok_or_else(|| {
             DecodeError::expected(
                 &format!("an integer from {min} to {max}, or one as decimal text"),
@@ -85,7 +85,7 @@ pub(crate) fn float32(value: &Value) -> Result<f32, DecodeError> {
     let wide = float64(value)?;
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "rounding to the nearest is meant; overflow is caught below"
+        reason = "rounding to the nearest is intended; overflow is checked below"
     )]
     let narrow = wide as f32;
     if narrow.is_infinite() && wide.is_finite() {

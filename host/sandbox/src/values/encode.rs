@@ -1,4 +1,4 @@
-//! From the values that a component's function gives to JSON.
+//! Encodes the result values of a component's function as JSON.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,22 +7,23 @@ use wasmtime::component::{ResourceAny, Val};
 
 use super::types::{Label, ResourceIndex, WitType};
 
-/// Integers beyond this are written as decimal text, since many readers of JSON hold numbers as 64-bit floats.
+/// The largest integer that is encoded as a number. Larger ones are encoded as decimal text, since many JSON parsers read
+/// numbers as 64-bit floats.
 const EXACT_INTEGER_MAX: u64 = 1 << 53;
 
-/// The value is not of the type that the component declared; wasmtime never lets that happen.
+/// The error for a value that does not have its declared type. Wasmtime checks types, so it does not occur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a value does not have its declared type")]
 pub(crate) struct EncodeError;
 
-/// A handle that a result holds.
+/// A resource handle in a result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FoundHandle {
     pub(crate) resource: ResourceIndex,
     pub(crate) handle: ResourceAny,
 }
 
-/// Lists the handles in a value, in the order in which [`encode`] meets them.
+/// Collects the handles in a value, in the order in which [`encode`] visits them.
 pub(crate) fn find_handles(ty: &WitType, value: &Val, found: &mut Vec<FoundHandle>) {
     match (ty, value) {
         (WitType::Own(resource) | WitType::Borrow(resource), Val::Resource(handle)) => {
@@ -62,7 +63,7 @@ pub(crate) fn find_handles(ty: &WitType, value: &Val, found: &mut Vec<FoundHandl
     }
 }
 
-/// Writes a value as JSON. `entities` gives what stands for each handle, in the order of [`find_handles`].
+/// Encodes a value as JSON. `entities` yields the JSON for each handle, in the order of [`find_handles`].
 pub(crate) fn encode(
     ty: &WitType,
     value: Val,
@@ -149,7 +150,7 @@ pub(crate) fn encode(
     })
 }
 
-/// Writes one side of a result; a side without a payload is `null`.
+/// Encodes one side of a result. A side without a payload is `null`.
 pub(crate) fn side(
     ty: Option<&WitType>,
     payload: Option<Val>,
@@ -190,7 +191,7 @@ fn float64(value: f64) -> Value {
     }
 }
 
-/// Writes the shortest number that reads back as the same 32 bits: 0.1, not 0.10000000149011612.
+/// Encodes the shortest number that parses to the same 32-bit float: 0.1, not 0.10000000149011612.
 fn float32(value: f32) -> Value {
     match value.to_string().parse::<f64>() {
         Ok(shortest) if value.is_finite() => float64(shortest),

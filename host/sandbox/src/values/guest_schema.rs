@@ -1,4 +1,4 @@
-//! What a guest's schema may be, so that neither compiling it nor checking arguments against it harms the host.
+//! Restricts the schemas of guests, so that neither compiling them nor validating arguments takes too much time or memory.
 
 use jsonschema::PatternOptions;
 use serde_json::{Map, Value};
@@ -7,30 +7,32 @@ use toolwit_core::text::parse_json;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{InputValidator, ToolDefinition};
 
-/// The longest schema, in bytes. Each is part of every request to a model.
+/// The maximum size of a schema, in bytes. Each is part of every request to a model.
 const SCHEMA_BYTES_MAX: usize = 64 << 10;
 
-/// How deep a schema may be, references followed. Models are lost long before.
+/// The maximum depth of a schema, references followed.
 const DEPTH_MAX: usize = 32;
 
-/// How many values a schema may have, references followed: what refers to itself twice at each step doubles each time.
+/// The maximum number of values of a schema, references followed: a schema that refers to itself twice at each step doubles
+/// each time.
 const VALUES_MAX: usize = 8_192;
 
-/// How many values all schemas of one answer may have: 256 tools of 250 values each.
+/// The maximum number of values of all schemas of one component: 256 tools of 250 values each.
 const VALUES_SUM_MAX: usize = 64 << 10;
 
-/// How many patterns all schemas of one answer may have, and how large each may become, in bytes: 64 MiB in all.
+/// The maximum number of patterns of all schemas of one component, and the maximum compiled size of each, in bytes: 64 MiB in
+/// total.
 const PATTERNS_MAX: usize = 256;
 const PATTERN_BYTES_MAX: usize = 256 << 10;
 
-/// How many times a schema behind a pattern may be compiled: for `additionalProperties` beside it, for patterns that are plain
-/// text, and for all of them when one is not.
+/// How many times the library may compile a schema under `patternProperties`: for an adjacent `additionalProperties`, for
+/// patterns that are plain text, and for all patterns if one is not.
 const PATTERN_TIMES: usize = 3;
 
-/// How much of a text that a guest chose is told, in characters.
-const TOLD_CHARS_MAX: usize = 200;
+/// The maximum length of a guest's text in an error message, in characters.
+const QUOTED_CHARS_MAX: usize = 200;
 
-/// Keywords whose text changes what a reference means, or leads out.
+/// Keywords that change the base of references, or refer to other documents.
 const FORBIDDEN: [&str; 7] = [
     "$id",
     "id",
@@ -41,10 +43,10 @@ const FORBIDDEN: [&str; 7] = [
     "$vocabulary",
 ];
 
-/// Keywords that look at the other keywords beside them once more: nested, they double the work at each step.
+/// Keywords that evaluate the adjacent keywords again: nested, they double the work at each step.
 const DOUBLING: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
 
-/// Keywords whose fields are names of the author's, each with a schema behind it.
+/// Keywords whose fields have names that the author chose, each with a schema as its value.
 const NAMING: [&str; 6] = [
     "properties",
     "patternProperties",
@@ -54,35 +56,35 @@ const NAMING: [&str; 6] = [
     "dependencies",
 ];
 
-/// Keywords with data behind them, which mean nothing.
+/// Keywords whose values are data, not schemas.
 const DATA: [&str; 5] = ["examples", "example", "default", "const", "enum"];
 
-/// The dialects that are known.
+/// The supported dialects.
 const DIALECTS: [&str; 3] = ["draft-07/schema", "draft/2019-09/schema", "draft/2020-12/schema"];
 
-/// What the schemas of one answer took so far.
+/// The values and patterns that the schemas of one component have used so far.
 #[derive(Default)]
-pub(crate) struct Spent {
+pub(crate) struct SchemaBudget {
     values: usize,
     patterns: usize,
 }
 
-/// Reads a schema that a guest told. The error completes a sentence that names it.
-pub(crate) fn read(text: &str, spent: &mut Spent) -> Result<Value, String> {
+/// Parses and checks a schema of a guest. The error is the predicate of a sentence about the schema.
+pub(crate) fn read(text: &str, used: &mut SchemaBudget) -> Result<Value, String> {
     if text.len() > SCHEMA_BYTES_MAX {
         return Err(format!("has {} bytes; at most {SCHEMA_BYTES_MAX} are read", text.len()));
     }
-    let schema = parse_json(text).map_err(|error| format!("is no JSON: {}", short(&error.to_string())))?;
+    let schema = parse_json(text).map_err(|error| format!("is not JSON: {}", short(&error.to_string())))?;
     let mut walk = Walk {
         root: &schema,
         values: 0,
-        spent,
+        used,
     };
-    walk.schema(&schema, Place::ROOT)?;
+    walk.schema(&schema, Position::ROOT)?;
     Ok(schema)
 }
 
-/// Compiles a schema, or says why that cannot be. Patterns are matched in linear time.
+/// Compiles a schema. Patterns match in linear time. The error is the predicate of a sentence about the schema.
 pub(crate) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
     jsonschema::options()
         .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_BYTES_MAX))
@@ -90,8 +92,8 @@ pub(crate) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
         .map_err(|error| format!("is not valid: {}", short(&error.to_string())))
 }
 
-/// Makes the check of a dynamic tool's arguments.
-pub(crate) fn check_of(definition: &ToolDefinition) -> Result<InputValidator, Error> {
+/// Compiles the input schema of a dynamic tool into a validator of its arguments.
+pub(crate) fn input_validator(definition: &ToolDefinition) -> Result<InputValidator, Error> {
     let validator = compile(&definition.input_schema).map_err(|why| {
         let message = format!("its input schema {why}");
         Error::new(ErrorKind::Internal, Phase::Validate, message)
@@ -99,22 +101,22 @@ pub(crate) fn check_of(definition: &ToolDefinition) -> Result<InputValidator, Er
     Ok(InputValidator::with(validator))
 }
 
-/// Follows a schema into all that it refers to.
+/// Visits a schema and all schemas that it refers to.
 struct Walk<'a> {
     root: &'a Value,
     values: usize,
-    spent: &'a mut Spent,
+    used: &'a mut SchemaBudget,
 }
 
-/// Where a value stands.
+/// The position of a value in the walk.
 #[derive(Clone, Copy)]
-struct Place {
+struct Position {
     depth: usize,
-    /// How many times it is compiled.
+    /// How many times the value is compiled.
     times: usize,
 }
 
-impl Place {
+impl Position {
     const ROOT: Self = Self { depth: 0, times: 1 };
 
     fn below(self) -> Self {
@@ -126,57 +128,59 @@ impl Place {
 }
 
 impl<'a> Walk<'a> {
-    /// Visits what is a schema, or may be taken for one by a reference.
-    fn schema(&mut self, value: &'a Value, place: Place) -> Result<(), String> {
-        self.count(place)?;
+    /// Visits a value that is a schema, or that a reference may use as one.
+    fn schema(&mut self, value: &'a Value, position: Position) -> Result<(), String> {
+        self.count(position)?;
         match value {
-            Value::Array(items) => items.iter().try_for_each(|item| self.schema(item, place.below())),
+            Value::Array(items) => items.iter().try_for_each(|item| self.schema(item, position.below())),
             Value::Object(fields) => fields.iter().try_for_each(|(key, field)| {
-                self.keyword(key, field, place)?;
+                self.keyword(key, field, position)?;
                 match field {
-                    Value::Object(named) if NAMING.contains(&key.as_str()) => self.named(key, named, place.below()),
-                    field if DATA.contains(&key.as_str()) => self.data(field, place.below()),
-                    field => self.schema(field, place.below()),
+                    Value::Object(named) if NAMING.contains(&key.as_str()) => self.named(key, named, position.below()),
+                    field if DATA.contains(&key.as_str()) => self.data(field, position.below()),
+                    field => self.schema(field, position.below()),
                 }
             }),
             _ => Ok(()),
         }
     }
 
-    /// Visits schemas that have names.
-    fn named(&mut self, keyword: &str, named: &'a Map<String, Value>, place: Place) -> Result<(), String> {
-        self.count(place)?;
+    /// Visits the named schemas of a keyword.
+    fn named(&mut self, keyword: &str, named: &'a Map<String, Value>, position: Position) -> Result<(), String> {
+        self.count(position)?;
         let times = match keyword {
             "patternProperties" => PATTERN_TIMES,
             _ => 1,
         };
-        let place = Place {
-            times: place.times.saturating_mul(times),
-            ..place.below()
+        let position = Position {
+            times: position.times.saturating_mul(times),
+            ..position.below()
         };
-        named.values().try_for_each(|schema| self.schema(schema, place))
+        named.values().try_for_each(|schema| self.schema(schema, position))
     }
 
-    /// Visits what is only passed on.
-    fn data(&mut self, value: &'a Value, place: Place) -> Result<(), String> {
-        self.count(place)?;
+    /// Visits data, which is counted but not interpreted.
+    fn data(&mut self, value: &'a Value, position: Position) -> Result<(), String> {
+        self.count(position)?;
         match value {
-            Value::Array(items) => items.iter().try_for_each(|item| self.data(item, place.below())),
-            Value::Object(fields) => fields.values().try_for_each(|field| self.data(field, place.below())),
+            Value::Array(items) => items.iter().try_for_each(|item| self.data(item, position.below())),
+            Value::Object(fields) => fields.values().try_for_each(|field| self.data(field, position.below())),
             _ => Ok(()),
         }
     }
 
-    fn count(&mut self, place: Place) -> Result<(), String> {
-        if place.depth > DEPTH_MAX {
-            return Err(format!("is deeper than {DEPTH_MAX}, or refers to itself in a circle"));
+    fn count(&mut self, position: Position) -> Result<(), String> {
+        if position.depth > DEPTH_MAX {
+            return Err(format!("is deeper than {DEPTH_MAX}, or refers to itself in a cycle"));
         }
-        self.values = self.values.saturating_add(place.times);
+        self.values = self.values.saturating_add(position.times);
         if self.values > VALUES_MAX {
-            return Err(format!("has more than {VALUES_MAX} parts, with all that it refers to"));
+            return Err(format!(
+                "has more than {VALUES_MAX} parts, including those that it refers to"
+            ));
         }
-        self.spent.values = self.spent.values.saturating_add(place.times);
-        if self.spent.values > VALUES_SUM_MAX {
+        self.used.values = self.used.values.saturating_add(position.times);
+        if self.used.values > VALUES_SUM_MAX {
             return Err(format!(
                 "is too much: all schemas together have more than {VALUES_SUM_MAX} parts"
             ));
@@ -184,23 +188,23 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn keyword(&mut self, key: &str, value: &'a Value, place: Place) -> Result<(), String> {
+    fn keyword(&mut self, key: &str, value: &'a Value, position: Position) -> Result<(), String> {
         if DOUBLING.contains(&key) {
             return Err(unsupported(key));
         }
         match (key, value) {
-            ("$ref", Value::String(text)) => self.follow(text, place)?,
+            ("$ref", Value::String(text)) => self.follow(text, position)?,
             ("$schema", Value::String(text))
-                if place.depth > 0 || !DIALECTS.iter().any(|dialect| text.contains(dialect)) =>
+                if position.depth > 0 || !DIALECTS.iter().any(|dialect| text.contains(dialect)) =>
             {
-                return Err(format!("is of a dialect that is not known: `{}`", short(text)));
+                return Err(format!("has an unsupported dialect: `{}`", short(text)));
             }
-            ("pattern", Value::String(_)) => self.spent.patterns += 1,
-            ("patternProperties", Value::Object(patterns)) => self.spent.patterns += patterns.len(),
+            ("pattern", Value::String(_)) => self.used.patterns += 1,
+            ("patternProperties", Value::Object(patterns)) => self.used.patterns += patterns.len(),
             (key, Value::String(_)) if FORBIDDEN.contains(&key) => return Err(unsupported(key)),
             _ => {}
         }
-        if self.spent.patterns > PATTERNS_MAX {
+        if self.used.patterns > PATTERNS_MAX {
             return Err(format!(
                 "is too much: all schemas together have more than {PATTERNS_MAX} patterns"
             ));
@@ -208,16 +212,16 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn follow(&mut self, reference: &str, place: Place) -> Result<(), String> {
+    fn follow(&mut self, reference: &str, position: Position) -> Result<(), String> {
         let inside = reference.strip_prefix('#').filter(|_| !reference.contains('%'));
         let Some(pointer) = inside.filter(|pointer| pointer.is_empty() || pointer.starts_with('/')) else {
             let reference = short(reference);
-            return Err(format!("refers to `{reference}`, which is no part of it"));
+            return Err(format!("refers to `{reference}`, which is not inside the schema"));
         };
         let Some(part) = self.root.pointer(pointer) else {
-            return Err(format!("refers to `{}`, which is not there", short(reference)));
+            return Err(format!("refers to `{}`, which does not exist", short(reference)));
         };
-        // On the way there may be data, in which no keyword was looked at.
+        // The path may lead through data, whose keywords were not checked.
         for (end, _) in pointer.match_indices('/') {
             let on_the_way = self.root.pointer(&pointer[..end]).and_then(Value::as_object);
             let leads_away = |key: &&str| on_the_way.is_some_and(|part| part.get(*key).is_some_and(Value::is_string));
@@ -225,7 +229,7 @@ impl<'a> Walk<'a> {
                 return Err(unsupported(key));
             }
         }
-        self.schema(part, place.below())
+        self.schema(part, position.below())
     }
 }
 
@@ -236,6 +240,6 @@ fn unsupported(keyword: &str) -> String {
 fn short(text: &str) -> String {
     toolwit_core::text::printable(text)
         .chars()
-        .take(TOLD_CHARS_MAX)
+        .take(QUOTED_CHARS_MAX)
         .collect()
 }

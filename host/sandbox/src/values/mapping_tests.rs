@@ -1,4 +1,4 @@
-//! The mapping between WIT and JSON: schema, decoder and encoder come from one description and must not disagree.
+//! Tests of the mapping between WIT and JSON: schema, decoder and encoder must agree.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -11,7 +11,7 @@ use super::types::{Case, Field, Function, FunctionKind, Label, Shape, WitType};
 mod known_answers;
 mod properties;
 
-/// A function that takes a `value` of a type and gives a tuple that holds one.
+/// A function that takes a `value` of a type and returns a tuple with one value of that type.
 fn function(ty: &WitType) -> Function {
     let mut shape = Shape {
         functions: vec![Function {
@@ -23,7 +23,7 @@ fn function(ty: &WitType) -> Function {
                 label: Label::new("value"),
                 ty: ty.clone(),
             }],
-            // Within a tuple, since a `result` at the top is the outcome of the call.
+            // In a tuple, since a `result` at the top level is the outcome of the call.
             result: Some(WitType::Tuple(vec![ty.clone()])),
             gives_tool_result: false,
             docs: None,
@@ -32,7 +32,7 @@ fn function(ty: &WitType) -> Function {
         }],
         ..Shape::default()
     };
-    shape.make_schemas();
+    shape.generate_schemas();
     shape.functions.remove(0)
 }
 

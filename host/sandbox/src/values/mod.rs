@@ -1,4 +1,4 @@
-//! Component values and JSON: one description of a type yields its schema, its decoder and its encoder.
+//! The mapping between component values and JSON: one type description determines the schema, the decoder and the encoder.
 
 pub(crate) mod decode;
 pub(crate) mod decode_number;

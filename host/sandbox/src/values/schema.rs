@@ -1,4 +1,4 @@
-//! From a WIT type to the JSON Schema (draft 2020-12) of its values.
+//! Generates the JSON Schema (draft 2020-12) of WIT types.
 
 use std::sync::Arc;
 
@@ -11,27 +11,27 @@ use toolwit_core::AVAILABLE_TOOLS;
 /// Standard base64 with padding, as RFC 4648 section 4 defines it.
 const BASE64_PATTERN: &str = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
 
-/// The largest number of 32 bits as the encoder writes it, in the fewest digits. It is a little above [`f32::MAX`], and
-/// rounds to it.
+/// The largest 32-bit float as the encoder writes it, in the fewest digits. It is slightly above [`f32::MAX`], and rounds to
+/// it.
 const F32_MAX: f64 = 3.402_823_5e38;
 
-/// Which way values travel: only handles differ.
+/// Whether a schema is for parameters or results. Only the schemas of handles differ.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
-    In,
-    Out,
+    Input,
+    Output,
 }
 
 impl Shape {
-    /// Makes every function's schemas. Docs must be in place.
-    pub(crate) fn make_schemas(&mut self) {
+    /// Generates the schemas of all functions. The docs must have been applied.
+    pub(crate) fn generate_schemas(&mut self) {
         let resources = std::mem::take(&mut self.resources);
         for function in &mut self.functions {
             function.input_schema = Arc::new(match function.kind {
                 FunctionKind::Command => command_input(),
                 _ => Schemas {
                     resources: &resources,
-                    direction: Direction::In,
+                    direction: Direction::Input,
                 }
                 .object(&function.params),
             });
@@ -47,12 +47,12 @@ fn output(function: &Function, resources: &[Resource]) -> Option<Value> {
         return Some(command_output());
     }
     if function.gives_tool_result {
-        // What the model reads is text of no known shape.
+        // The model reads text, for which there is no schema.
         return None;
     }
     let schemas = Schemas {
         resources,
-        direction: Direction::Out,
+        direction: Direction::Output,
     };
     Some(
         function
@@ -62,7 +62,7 @@ fn output(function: &Function, resources: &[Resource]) -> Option<Value> {
     )
 }
 
-/// What a command-line program takes.
+/// The input schema of a command-line program.
 fn command_input() -> Value {
     json!({
         "type": "object",
@@ -78,7 +78,7 @@ fn command_input() -> Value {
     })
 }
 
-/// What a command-line program gives.
+/// The output schema of a command-line program.
 fn command_output() -> Value {
     json!({
         "type": "object",
@@ -107,7 +107,7 @@ impl Schemas<'_> {
             WitType::U16 => integer(u16::MIN, u16::MAX),
             WitType::S32 => integer(i32::MIN, i32::MAX),
             WitType::U32 => integer(u32::MIN, u32::MAX),
-            // A pattern bounds the digits and not the value; the decoder bounds that.
+            // The pattern limits the number of digits. The decoder checks the range.
             WitType::S64 => {
                 json!({"type": ["integer", "string"], "minimum": i64::MIN, "maximum": i64::MAX, "pattern": "^-?[0-9]{1,19}$"})
             }
@@ -181,7 +181,7 @@ impl Schemas<'_> {
             return json!({"anyOf": [tagged("some", self.of(inner)), {"type": "null"}]});
         }
         match self.of(inner) {
-            // The short form, which models follow best, where nothing but the type narrows the value.
+            // The short form, which models follow best, if only the type restricts the value.
             Value::Object(mut schema)
                 if schema.get("type").is_some_and(Value::is_string) && !schema.contains_key("enum") =>
             {
@@ -196,9 +196,9 @@ impl Schemas<'_> {
     fn handle(&self, resource: &Resource) -> Value {
         let name = resource.json_name();
         match self.direction {
-            Direction::In => json!({"type": "string", "description": format!("The id of a `{name}`.")}),
-            // A resource that cannot become an entity has an `error` in place of an `id`.
-            Direction::Out => json!({
+            Direction::Input => json!({"type": "string", "description": format!("The id of a `{name}`.")}),
+            // A resource that cannot become an entity has an `error` instead of an `id`.
+            Direction::Output => json!({
                 "type": "object",
                 "properties": {
                     "type": {"const": name},
@@ -219,28 +219,28 @@ fn json_names(labels: &[Label]) -> Vec<&str> {
     labels.iter().map(|label| label.json.as_str()).collect()
 }
 
-/// An object with one property, as cases with a payload are written.
+/// The schema of an object with one property: a case with a payload.
 fn tagged(name: &str, schema: Value) -> Value {
     json!({"type": "object", "properties": {name: schema}, "required": [name], "additionalProperties": false})
 }
 
-/// Adds docs to a schema, before what it says of itself.
+/// Adds docs to a schema, before its own description.
 fn described(mut schema: Value, docs: Option<&str>) -> Value {
     if let (Value::Object(fields), Some(docs)) = (&mut schema, docs) {
-        let told = match fields.get("description").and_then(Value::as_str) {
+        let description = match fields.get("description").and_then(Value::as_str) {
             Some(own) => format!("{docs}\n{own}"),
             None => docs.to_owned(),
         };
-        fields.insert("description".to_owned(), json!(told));
+        fields.insert("description".to_owned(), json!(description));
     }
     schema
 }
 
-/// Tells what each name means, where the author said so.
+/// Adds the docs of the names to a schema.
 fn labels(schema: Value, labels: &[Label]) -> Value {
-    let told: Vec<_> = labels
+    let docs: Vec<_> = labels
         .iter()
         .filter_map(|label| label.docs.as_ref().map(|docs| format!("`{}`: {docs}", label.json)))
         .collect();
-    described(schema, (!told.is_empty()).then(|| told.join("\n")).as_deref())
+    described(schema, (!docs.is_empty()).then(|| docs.join("\n")).as_deref())
 }

@@ -1,4 +1,4 @@
-//! What a component's functions take and give: one description from which schemas, decoder and encoder are made.
+//! The types of a component's functions and resources, from which schemas, decoder and encoder are derived.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::dynamic_export::DynamicExport;
 
-/// The type of a value, as far as the host needs to know it.
+/// A WIT type, with resolved names.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum WitType {
     Bool,
@@ -22,7 +22,7 @@ pub(crate) enum WitType {
     F64,
     Char,
     String,
-    /// `list<u8>`, which travels as base64.
+    /// `list<u8>`, encoded as base64.
     Bytes,
     List(Box<WitType>),
     Tuple(Vec<WitType>),
@@ -35,17 +35,17 @@ pub(crate) enum WitType {
         ok: Option<Box<WitType>>,
         err: Option<Box<WitType>>,
     },
-    /// A handle that is given away.
+    /// An owned handle.
     Own(ResourceIndex),
-    /// A handle that is lent for the call.
+    /// A handle that is borrowed for the call.
     Borrow(ResourceIndex),
 }
 
-/// Which of the component's resources: an index into [`Shape::resources`].
+/// An index into [`Shape::resources`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub(crate) struct ResourceIndex(pub(crate) usize);
 
-/// A name as WIT writes it and as JSON writes it, with its docs.
+/// A name in WIT and in JSON, with its docs.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Label {
     pub(crate) wit: String,
@@ -78,12 +78,12 @@ pub(crate) struct Case {
 }
 
 impl WitType {
-    /// Whether a value of this type may be JSON `null`, so that an option around it must be marked.
+    /// Whether a value of this type can be JSON `null`, so that an option of this type needs an explicit `some`.
     pub(crate) fn encodes_null(&self) -> bool {
         matches!(self, Self::Option(_))
     }
 
-    /// Calls `visit` with every resource that a value of this type can hold or take.
+    /// Calls `visit` with every resource of which a value of this type can hold a handle.
     pub(crate) fn visit_resources(&self, visit: &mut impl FnMut(ResourceIndex)) {
         match self {
             Self::Own(index) | Self::Borrow(index) => visit(*index),
@@ -101,7 +101,7 @@ impl WitType {
         }
     }
 
-    /// Whether a value of this type can hold a handle that is given away.
+    /// Whether a value of this type can hold a handle.
     pub(crate) fn holds_resources(&self) -> bool {
         let mut holds = false;
         self.visit_resources(&mut |_| holds = true);
@@ -109,54 +109,54 @@ impl WitType {
     }
 }
 
-/// What kind of function it is.
+/// The kind of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum FunctionKind {
     /// A function of an interface or of the world.
     Free,
-    /// Makes a resource.
+    /// A constructor of a resource.
     Constructor(ResourceIndex),
-    /// Belongs to a resource, without an instance.
+    /// A static function of a resource.
     Static(ResourceIndex),
-    /// Needs a live resource, its first parameter.
+    /// A method of a resource. Its first parameter in WIT is the resource.
     Method(ResourceIndex),
     /// `wasi:cli/run`: a program with arguments, standard input and output.
     Command,
-    /// A function of `toolwit:plugin/dynamic`: it stands for tools, and is none.
+    /// A function of `toolwit:plugin/dynamic`: it lists or calls dynamic tools, and is not a tool itself.
     Dynamic,
 }
 
-/// An exported function that can be offered as a tool.
+/// An exported function.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Function {
     /// The exporting interface as the component names it (`demo:tool/calc@0.1.0`); `None` for the world itself.
     #[serde(with = "super::shared_text")]
     pub(crate) interface: Option<Arc<str>>,
-    /// The function as the component names it: `add`, `[method]customer.get-average-spend`.
+    /// The export name: `add`, `[method]customer.get-average-spend`.
     pub(crate) export: String,
-    /// What kind it is.
+    /// The kind.
     pub(crate) kind: FunctionKind,
-    /// Its own short name in WIT: `add`, `get-average-spend`.
+    /// The short name in WIT: `add`, `get-average-spend`.
     pub(crate) name: String,
-    /// Parameters, without `self`.
+    /// The parameters, without `self`.
     pub(crate) params: Vec<Field>,
-    /// The result.
+    /// The type of the result.
     pub(crate) result: Option<WitType>,
-    /// Whether the result, or what it is when all went well, is `tool-result` of `toolwit:plugin`.
+    /// Whether a successful call returns `tool-result` of `toolwit:plugin`.
     #[serde(skip)]
     pub(crate) gives_tool_result: bool,
-    /// What the author wrote about it.
+    /// The docs.
     pub(crate) docs: Option<String>,
-    /// Schema of the parameters.
+    /// The schema of the parameters.
     #[serde(skip)]
     pub(crate) input_schema: Arc<Value>,
-    /// Schema of the result, without `err`.
+    /// The schema of a successful result.
     #[serde(skip)]
     pub(crate) output_schema: Option<Arc<Value>>,
 }
 
 impl Function {
-    /// What a successful call gives, and what a failed one does: the sides of a `result`, else the result itself.
+    /// Returns the types of a successful and of a failed result: the two sides of a `result`, or else the result itself.
     pub(crate) fn outcome(&self) -> (Option<&WitType>, Option<&WitType>) {
         match &self.result {
             Some(WitType::Result { ok, err }) => (ok.as_deref(), err.as_deref()),
@@ -164,71 +164,71 @@ impl Function {
         }
     }
 
-    /// The last part of the interface's name: `calc` of `demo:tool/calc@0.1.0`.
+    /// Returns the last part of the interface's name: `calc` of `demo:tool/calc@0.1.0`.
     pub(crate) fn interface_name(&self) -> Option<&str> {
         self.interface.as_deref().map(short_interface)
     }
 }
 
-/// Cuts an interface's name down to its last part.
+/// Returns the last part of an interface's name.
 pub(crate) fn short_interface(interface: &str) -> &str {
     let path = interface.split_once('@').map_or(interface, |(path, _)| path);
     path.rsplit(['/', ':']).next().unwrap_or(path)
 }
 
-/// A resource that the component exports.
+/// An exported resource.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Resource {
     /// The exporting interface; `None` for the world itself.
     #[serde(with = "super::shared_text")]
     pub(crate) interface: Option<Arc<str>>,
-    /// Its name in WIT: `customer`.
+    /// The name in WIT: `customer`.
     pub(crate) name: String,
-    /// What the author wrote about it.
+    /// The docs.
     pub(crate) docs: Option<String>,
-    /// Indexes of its methods in [`Shape::functions`].
+    /// The indexes of its methods in [`Shape::functions`].
     pub(crate) methods: Vec<usize>,
-    /// Which instance stays when the same entity is returned again.
+    /// Which instance is kept when the same entity is returned again.
     pub(crate) rebinding: toolwit_core::Rebinding,
-    /// Whether its methods are declared from the start and act on the instance that was returned last.
+    /// Whether its methods are tools from the start and act on the instance that was returned last.
     #[serde(default)]
     pub(crate) chained: bool,
-    /// Its `id: func() -> string`, if it has one.
+    /// The index of its `id: func() -> string`, if it has one.
     pub(crate) id: Option<usize>,
-    /// Its `describe`, a method without parameters, if it has one.
+    /// The index of its `describe`, a method without parameters, if it has one.
     pub(crate) describe: Option<usize>,
 }
 
 impl Resource {
-    /// The name as tools and JSON write it.
+    /// Returns the name in tool names and JSON.
     pub(crate) fn json_name(&self) -> String {
         toolwit_core::text::snake_case(&self.name)
     }
 }
 
-/// An export that is no tool, and why.
+/// An export that is not a tool, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct SkippedExport {
-    /// The export, as the component names it.
+    /// The name of the export.
     pub export: String,
-    /// Why it is no tool.
+    /// The reason why it is not a tool.
     pub reason: String,
 }
 
-/// All that a component exports, as tools see it.
+/// The exports of a component: its functions and resources, with their types.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Shape {
     pub(crate) functions: Vec<Function>,
     pub(crate) resources: Vec<Resource>,
     pub(crate) skipped: Vec<SkippedExport>,
-    /// Where it tells tools when it runs.
+    /// The exported `toolwit:plugin/dynamic`, with the discovered tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) dynamic: Option<DynamicExport>,
 }
 
 impl Shape {
-    /// Whether handles can come out of a call, so that calls of a conversation must share an instance.
+    /// Whether a call can return handles, so that the calls of a conversation must share an instance.
     pub(crate) fn is_stateful(&self) -> bool {
         self.functions
             .iter()

@@ -16,7 +16,7 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
 use super::body::{Incoming, Outgoing};
 use super::secret_placement::insert_secrets;
-use super::{Admitted, Network, Sent};
+use super::{AdmittedRequest, Network, Sent};
 use crate::grants::authority::Refusal;
 use crate::grants::{RequestHost, Scheme, decide_address};
 
@@ -31,7 +31,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 /// Sends a request and returns its response. Redirects are not followed: the guest sends each as a new request.
 pub(super) async fn send(
-    admitted: Admitted,
+    admitted: AdmittedRequest,
     request: Request<WasiBody>,
     options: RequestOptions,
 ) -> Result<(Response<WasiBody>, Sent<()>), Error> {
@@ -43,7 +43,7 @@ pub(super) async fn send(
 }
 
 /// Converts a request to the form that is sent: with secrets, the checked host, and its budget.
-fn outgoing(admitted: &Admitted, request: Request<WasiBody>) -> Result<Request<Outgoing>, Error> {
+fn outgoing(admitted: &AdmittedRequest, request: Request<WasiBody>) -> Result<Request<Outgoing>, Error> {
     let (mut parts, body) = request.into_parts();
     let path = insert_secrets(&admitted.authority.secrets, &admitted.target, &mut parts.headers)
         .ok_or_else(|| Error::InternalError(Some("a secret could not be inserted".to_owned())))?;
@@ -64,7 +64,7 @@ fn outgoing(admitted: &Admitted, request: Request<WasiBody>) -> Result<Request<O
 }
 
 /// Connects to an address of the host, after all addresses were checked.
-async fn connect(admitted: &Admitted, options: RequestOptions) -> Result<Box<dyn Stream>, Error> {
+async fn connect(admitted: &AdmittedRequest, options: RequestOptions) -> Result<Box<dyn Stream>, Error> {
     let addresses = checked_addresses(admitted).await?;
     let wall_max = options
         .connect_timeout
@@ -90,7 +90,7 @@ async fn connect(admitted: &Admitted, options: RequestOptions) -> Result<Box<dyn
 
 /// Resolves the host. One address that is not permitted refuses all: a name that resolves to an internal address is not trusted
 /// for external ones.
-async fn checked_addresses(admitted: &Admitted) -> Result<Vec<IpAddr>, Error> {
+async fn checked_addresses(admitted: &AdmittedRequest) -> Result<Vec<IpAddr>, Error> {
     let addresses = match &admitted.target.host {
         RequestHost::Address(address) => vec![*address],
         RequestHost::Name(name) => admitted.network.resolver.resolve(name).await.map_err(|error| {
@@ -103,11 +103,11 @@ async fn checked_addresses(admitted: &Admitted) -> Result<Vec<IpAddr>, Error> {
     };
     for address in &addresses {
         if let Err(denial) = decide_address(&admitted.rule, *address) {
-            admitted.authority.refuse(Refusal {
-                wanted: format!("send `{}`", admitted.target),
-                why: denial.to_string(),
-                suggestion: format!("add `addresses = [\"{address}\"]` to the rule if that is intended"),
-            });
+            admitted.authority.refuse(Refusal::new(
+                format!("send `{}`", admitted.target),
+                denial.to_string(),
+                format!("add `addresses = [\"{address}\"]` to the rule if that is intended"),
+            ));
             return Err(Error::DestinationIpProhibited);
         }
     }
@@ -125,7 +125,7 @@ async fn secured(network: &Network, host: &RequestHost, stream: TcpStream) -> Re
 
 /// Sends the request and waits for the head of the response, while it polls the connection.
 async fn exchange(
-    admitted: &Admitted,
+    admitted: &AdmittedRequest,
     request: Request<Outgoing>,
     options: RequestOptions,
     stream: Box<dyn Stream>,
@@ -169,7 +169,7 @@ async fn exchange(
 
 /// Converts a response to the form that the guest receives: counted, timed, and without secrets that the server echoes.
 fn incoming(
-    admitted: &Admitted,
+    admitted: &AdmittedRequest,
     response: Response<hyper::body::Incoming>,
     between_bytes: Duration,
 ) -> Result<Response<WasiBody>, Error> {

@@ -26,7 +26,7 @@ pub use resolve::{Resolve, ResolveFuture};
 pub(crate) use trust::ExtraRoots;
 
 use crate::grants::authority::{Authority, Refusal};
-use crate::grants::{AccessRequest, Decision, HttpRule, RequestTarget, decide};
+use crate::grants::{HttpRule, RequestTarget};
 
 type Sent<T> = Box<dyn Future<Output = Result<T, Error>> + Send>;
 
@@ -59,20 +59,20 @@ impl Network {
     }
 }
 
-/// The gate of one instance. It denies everything until a call opens it; each call opens it anew, with its own authority,
-/// budget and deadline.
+/// The gate of one instance. It denies every request until a call opens it, with the authority, budget and deadline of that
+/// call.
 pub(crate) struct HttpGate {
     network: Arc<Network>,
     call: Option<GateCall>,
 }
 
-/// What the gate knows of a call.
+/// The call that has opened the gate.
 struct GateCall {
     authority: Authority,
     limits: HttpLimits,
-    /// What is left of the call that this one is part of.
+    /// The budget of the surrounding call.
     outer: Option<Arc<HttpBudget>>,
-    /// Made by the first request, its own or that of a call inside it.
+    /// Created by the first request, of this call or of a nested one.
     budget: OnceLock<Arc<HttpBudget>>,
     deadline: Instant,
 }
@@ -85,7 +85,7 @@ impl GateCall {
 }
 
 /// A request that the gate has admitted, with its rule and its limits.
-pub(crate) struct Admitted {
+pub(crate) struct AdmittedRequest {
     pub(crate) target: RequestTarget,
     pub(crate) rule: HttpRule,
     pub(crate) authority: Authority,
@@ -131,14 +131,10 @@ impl HttpGate {
     ///
     /// # Errors
     /// [`Error::HttpRequestDenied`]. The refusal becomes part of the call's error.
-    fn admit(&self, request: &http::Request<WasiBody>) -> Result<Admitted, Error> {
+    fn admit(&self, request: &http::Request<WasiBody>) -> Result<AdmittedRequest, Error> {
         let call = self.call.as_ref().ok_or(Error::HttpRequestDenied)?;
         let refuse = |wanted: String, why: String, suggestion: String| {
-            call.authority.refuse(Refusal {
-                wanted,
-                why,
-                suggestion,
-            });
+            call.authority.refuse(Refusal::new(wanted, why, suggestion));
             Error::HttpRequestDenied
         };
         let uri = request.uri();
@@ -155,16 +151,12 @@ impl HttpGate {
                 "change the request".to_owned(),
             )
         })?;
-        let effective = &call.authority.granted.effective;
-        let rule = match decide(effective, &AccessRequest::Http(&target)) {
-            Decision::Allowed { rule } => effective.http.get(rule - 1).cloned().ok_or(Error::HttpRequestDenied)?,
-            Decision::Denied(denial) => {
-                let wanted = target.to_string();
-                call.authority
-                    .deny(format!("send `{target}`"), &denial, "--http", &wanted);
-                return Err(Error::HttpRequestDenied);
-            }
-        };
+        let rule = call.authority.rights.effective.http_rule(&target).map_err(|denial| {
+            let access = format!("send `{target}`");
+            call.authority.deny(access, &denial, "http", &target.to_string());
+            Error::HttpRequestDenied
+        })?;
+        let rule = rule.clone();
         let budget = call.budget();
         if let Err(exceeded) = budget.take_request() {
             let why = format!(
@@ -177,7 +169,7 @@ impl HttpGate {
                 "send fewer requests in one call; an operator can raise `http_requests_max`".to_owned(),
             ));
         }
-        Ok(Admitted {
+        Ok(AdmittedRequest {
             target,
             rule,
             authority: call.authority.clone(),
@@ -220,7 +212,7 @@ impl WasiHttpHooks for HttpGate {
 
 #[cfg(feature = "network")]
 async fn send(
-    admitted: Admitted,
+    admitted: AdmittedRequest,
     request: http::Request<WasiBody>,
     options: RequestOptions,
 ) -> Result<(http::Response<WasiBody>, Sent<()>), Error> {
@@ -230,7 +222,7 @@ async fn send(
 /// Without the feature no grant of a host is accepted, so no request is admitted.
 #[cfg(not(feature = "network"))]
 async fn send(
-    _: Admitted,
+    _: AdmittedRequest,
     _: http::Request<WasiBody>,
     _: RequestOptions,
 ) -> Result<(http::Response<WasiBody>, Sent<()>), Error> {

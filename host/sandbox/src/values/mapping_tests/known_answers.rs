@@ -1,4 +1,4 @@
-//! Values and refusals that were worked out by hand.
+//! Decoded values and refusals, written by hand.
 
 use super::*;
 
@@ -6,14 +6,14 @@ fn refusal(ty: &WitType, value: Value) -> String {
     decoded(ty, value.clone()).expect_err(&value.to_string())
 }
 
-/// Reads JSON text, as what a model wrote is read.
+/// Parses JSON text as the arguments of a model are parsed.
 fn text(json: &str) -> Value {
     serde_json::from_str(json).unwrap()
 }
 
 // attack: E2
 #[test]
-fn an_integer_is_exact_or_refused() {
+fn inexact_integer_is_refused() {
     assert_eq!(decoded(&WitType::U8, text("1.0")), Ok(Val::U8(1)));
     assert_eq!(decoded(&WitType::U8, text("255")), Ok(Val::U8(255)));
     for bad in ["256", "-1", "1.5", "\"1\"", "true", "null", "[]", "1e3"] {
@@ -37,7 +37,7 @@ fn an_integer_is_exact_or_refused() {
 
 // attack: E2
 #[test]
-fn sixty_four_bits_survive_as_numbers_and_as_text() {
+fn integers_of_64_bits_decode_from_numbers_and_text() {
     for number in ["9007199254740993", "-9007199254740993", "9223372036854775807"] {
         let value = Val::S64(number.parse().unwrap());
         assert_eq!(decoded(&WitType::S64, text(number)), Ok(value.clone()));
@@ -45,7 +45,7 @@ fn sixty_four_bits_survive_as_numbers_and_as_text() {
         assert_eq!(
             encoded(&WitType::S64, &value),
             json!(number),
-            "beyond 2^53 it is written as text"
+            "beyond 2^53 it is encoded as text"
         );
     }
     assert_eq!(
@@ -74,7 +74,7 @@ fn sixty_four_bits_survive_as_numbers_and_as_text() {
 
 // attack: E2
 #[test]
-fn a_number_that_lost_digits_on_the_way_is_refused() {
+fn rounded_number_is_refused() {
     for lossy in ["9007199254740992.0", "9007199254740993.0", "1e18"] {
         let refused = refusal(&WitType::S64, text(lossy));
         assert!(refused.contains("without fraction or exponent"), "{refused}");
@@ -87,7 +87,7 @@ fn a_number_that_lost_digits_on_the_way_is_refused() {
 
 // attack: E4
 #[test]
-fn floats_keep_their_value_their_sign_and_their_names() {
+fn floats_keep_value_and_sign() {
     assert_eq!(
         refusal(&WitType::F32, text("1e39")),
         "/value: expected a number that fits 32 bits, found 1e+39"
@@ -115,7 +115,7 @@ fn floats_keep_their_value_their_sign_and_their_names() {
 
 // attack: E3
 #[test]
-fn a_character_is_one_scalar_value() {
+fn char_is_one_scalar_value() {
     assert_eq!(decoded(&WitType::Char, json!("💩")), Ok(Val::Char('💩')));
     assert_eq!(decoded(&WitType::Char, json!("\0")), Ok(Val::Char('\0')));
     for bad in [json!(""), json!("ab"), json!("e\u{301}"), json!(97)] {
@@ -123,14 +123,14 @@ fn a_character_is_one_scalar_value() {
     }
     assert!(
         serde_json::from_str::<Value>(r#""\ud800""#).is_err(),
-        "half a surrogate pair is no JSON text"
+        "half a surrogate pair is not valid JSON"
     );
     let odd = "a\0b\u{202e}\u{feff}".to_owned();
     assert_eq!(decoded(&WitType::String, json!(odd)), Ok(Val::String(odd)));
 }
 
 #[test]
-fn nested_options_are_told_apart() {
+fn nested_options_are_distinguished() {
     let ty = option(option(option(WitType::U8)));
     let some = |value| Val::Option(Some(Box::new(value)));
     let none = Val::Option(None);
@@ -155,7 +155,7 @@ fn nested_options_are_told_apart() {
 
 // attack: E5
 #[test]
-fn a_variant_has_one_known_tag_and_its_payload() {
+fn variant_with_unknown_case_or_wrong_payload_is_refused() {
     let ty = WitType::Variant(vec![case("not-found", None), case("too-many", Some(WitType::U8))]);
     assert_eq!(
         decoded(&ty, json!("not_found")),
@@ -166,7 +166,7 @@ fn a_variant_has_one_known_tag_and_its_payload() {
         decoded(&ty, json!({"too_many": 3})),
         Ok(Val::Variant("too-many".to_owned(), payload))
     );
-    for (bad, told) in [
+    for (bad, message) in [
         (
             json!("too_many"),
             "the case `too_many` has a payload; write `{\"too_many\": …}`",
@@ -192,7 +192,7 @@ fn a_variant_has_one_known_tag_and_its_payload() {
             "expected a case's name, or an object with a case and its payload, found 7",
         ),
     ] {
-        assert_eq!(refusal(&ty, bad), format!("/value: {told}"));
+        assert_eq!(refusal(&ty, bad), format!("/value: {message}"));
     }
     assert_eq!(
         refusal(&ty, json!({"too_many": "x"})),
@@ -202,7 +202,7 @@ fn a_variant_has_one_known_tag_and_its_payload() {
 
 // attack: E5
 #[test]
-fn lists_and_tuples_have_the_right_length_and_names_are_known() {
+fn wrong_tuple_length_and_unknown_names_are_refused() {
     let pair = WitType::Tuple(vec![WitType::U8, WitType::Bool]);
     assert_eq!(
         refusal(&pair, json!([1])),
@@ -237,7 +237,7 @@ fn lists_and_tuples_have_the_right_length_and_names_are_known() {
 
 // attack: E6
 #[test]
-fn a_record_has_its_properties_and_no_others() {
+fn record_with_missing_or_unknown_property_is_refused() {
     let ty = WitType::Record(vec![
         field("full-name", WitType::String),
         field("nick-name", option(WitType::String)),
@@ -270,7 +270,7 @@ fn a_record_has_its_properties_and_no_others() {
 
 // attack: E6
 #[test]
-fn a_path_is_a_json_pointer() {
+fn error_path_is_a_json_pointer() {
     let ty = list(WitType::Record(vec![Field {
         label: Label {
             wit: "odd".to_owned(),
@@ -286,7 +286,7 @@ fn a_path_is_a_json_pointer() {
 }
 
 #[test]
-fn bytes_are_base64_and_a_mistake_in_it_is_shown() {
+fn bytes_are_base64_and_errors_name_the_position() {
     assert_eq!(
         encoded(&WitType::Bytes, &Val::List(vec![Val::U8(0xfb), Val::U8(0xff)])),
         json!("+/8=")
@@ -297,21 +297,21 @@ fn bytes_are_base64_and_a_mistake_in_it_is_shown() {
         "unused bits are ignored"
     );
     assert_eq!(decoded(&WitType::Bytes, json!("")), Ok(Val::List(Vec::new())));
-    for (bad, told) in [
-        ("+_8=", "character 2 is none"),
+    for (bad, message) in [
+        ("+_8=", "invalid character at position 2"),
         ("+/8", "it must be padded with `=` to a multiple of four characters"),
-        ("A", "it is cut off"),
-        ("+/8=\n", "character 5 is none"),
+        ("A", "the text is incomplete"),
+        ("+/8=\n", "invalid character at position 5"),
     ] {
         assert_eq!(
             refusal(&WitType::Bytes, json!(bad)),
-            format!("/value: expected base64 with `+` and `/`: {told}")
+            format!("/value: expected base64 with `+` and `/`: {message}")
         );
     }
 }
 
 #[test]
-fn a_result_within_a_value_is_tagged() {
+fn result_inside_a_value_is_tagged() {
     let ty = WitType::Result {
         ok: None,
         err: Some(Box::new(WitType::String)),
@@ -327,7 +327,7 @@ fn a_result_within_a_value_is_tagged() {
 
 // attack: E1
 #[test]
-fn what_a_refusal_shows_is_bounded() {
+fn error_message_has_a_length_limit() {
     let long = "x".repeat(1 << 20);
     for (ty, bad) in [
         (WitType::Bool, json!(long)),

@@ -1,8 +1,8 @@
-//! What must hold for every type and every value.
+//! Properties of the mapping for all types and values.
 
 use super::*;
 
-/// Types of bounded size, without handles.
+/// Types of limited size, without handles.
 fn types() -> impl Strategy<Value = WitType> {
     let leaf = prop_oneof![
         prop::sample::select(vec![
@@ -55,7 +55,7 @@ fn numbered(name: &str, count: usize) -> Vec<Label> {
     (0..count).map(|at| Label::new(&format!("{name}-{at}"))).collect()
 }
 
-/// Values of a type, as a guest may give them.
+/// Values of a type that a guest can return.
 fn values(ty: &WitType) -> BoxedStrategy<Val> {
     match ty {
         WitType::Bool => any::<bool>().prop_map(Val::Bool).boxed(),
@@ -152,7 +152,7 @@ fn one_of<T: std::fmt::Debug + 'static>(strategies: impl Iterator<Item = BoxedSt
     prop::strategy::Union::new(strategies).boxed()
 }
 
-/// JSON that a model may write for a type: every form that the input schema allows.
+/// JSON that a model can write for a type: every form that the input schema allows.
 fn inputs(ty: &WitType) -> BoxedStrategy<Value> {
     let whole = |min: i64, max: i64| {
         prop_oneof![
@@ -243,7 +243,7 @@ fn inputs(ty: &WitType) -> BoxedStrategy<Value> {
     }
 }
 
-/// Objects in which what is optional is there or not, in any order.
+/// Objects with or without their optional properties, in any order.
 fn object(fields: &[Field]) -> BoxedStrategy<Value> {
     let entries: Vec<_> = fields
         .iter()
@@ -263,7 +263,7 @@ fn object(fields: &[Field]) -> BoxedStrategy<Value> {
         .boxed()
 }
 
-/// Any JSON at all.
+/// Arbitrary JSON.
 fn json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -290,7 +290,7 @@ fn json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A type together with something made for it.
+/// A type with a value that is generated for it.
 fn with<T: std::fmt::Debug + 'static>(
     make: impl Fn(&WitType) -> BoxedStrategy<T> + 'static,
 ) -> impl Strategy<Value = (WitType, T)> {
@@ -303,7 +303,7 @@ fn validator(schema: &Value) -> jsonschema::Validator {
         .unwrap_or_else(|error| panic!("{error}: {schema}"))
 }
 
-/// What is left of a value when it was written as text and read again.
+/// Serializes a value and parses it again.
 fn through_text(value: &Value) -> Value {
     serde_json::from_str(&value.to_string()).unwrap()
 }
@@ -322,7 +322,7 @@ proptest! {
 
     // attack: E4
     #[test]
-    fn what_is_encoded_fits_the_output_schema_and_comes_back_as_it_was((ty, value) in with(values)) {
+    fn encoded_value_fits_the_output_schema_and_decodes_to_itself((ty, value) in with(values)) {
         let function = function(&ty);
         let json = through_text(&encoded(function.result.as_ref().unwrap(), &Val::Tuple(vec![value.clone()])));
         let validator = validator(function.output_schema.as_ref().unwrap());
@@ -331,7 +331,7 @@ proptest! {
     }
 
     #[test]
-    fn what_fits_the_input_schema_decodes((ty, value) in with(inputs)) {
+    fn value_that_fits_the_input_schema_decodes((ty, value) in with(inputs)) {
         let function = function(&ty);
         let arguments = through_text(&json!({"value": value}));
         prop_assert!(validator(&function.input_schema).is_valid(&arguments), "{arguments} for {}", function.input_schema);
@@ -340,13 +340,13 @@ proptest! {
 
     // attack: E1
     #[test]
-    fn any_json_is_decoded_or_refused_with_its_place((ty, value) in (types(), json())) {
+    fn any_json_is_decoded_or_refused_with_its_path((ty, value) in (types(), json())) {
         let fits = validator(&function(&ty).input_schema).is_valid(&json!({"value": value}));
         match decoded(&ty, value.clone()) {
             Ok(_) => {}
             Err(error) => {
                 prop_assert!(error.starts_with("/value"), "{error}");
-                // A number beyond 2^53 with a fraction or an exponent is all that a schema cannot tell apart.
+                // A schema cannot express that a number beyond 2^53 must not have a fraction or an exponent.
                 let is_inexact = error.contains("without fraction or exponent") || error.contains("as decimal text");
                 prop_assert!(!fits || is_inexact, "{value} fits and was refused: {error}");
             }

@@ -1,0 +1,160 @@
+//! Subagents: tools that pass a typed task to an agent.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::agent::{Agent, Agents};
+use toolwit_core::Error;
+use toolwit_core::text::parse_json;
+use toolwit_core::{
+    Arguments, Artifact, BlackboardSharing, InputValidator, Tool, ToolContext, ToolDefinition, ToolError, ToolId,
+    ToolResult,
+};
+
+/// The name of the task on the blackboard of the agent.
+const TASK: &str = "task";
+
+/// A tool that passes a typed task to an [`Agent`].
+///
+/// It has the name and the description of its agent, and the schema of the type that it consumes. The agent works on its own
+/// blackboard, which starts with the objects of the caller's blackboard. When it ends, the objects that it added are shared
+/// with the caller according to a [`BlackboardSharing`] rule. Its result is an artifact too.
+///
+/// ```
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
+/// use toolwit_agent::{AgenticTool, Agents, Subagent};
+/// use toolwit_core::BlackboardSharing;
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// struct WorksToFind { composers: Vec<String>, era: String }
+///
+/// let agents = Agents::new().with_agent(AgenticTool::new("performance_finder", "Finds performances."));
+/// let finder = Subagent::by_name(&agents, "performance_finder")?
+///     .consuming::<WorksToFind>()?
+///     .with_sharing(BlackboardSharing::Kinds(vec!["Performance".into()]));
+/// # Ok::<(), toolwit_core::Error>(())
+/// ```
+pub struct Subagent {
+    definition: ToolDefinition,
+    input: InputValidator,
+    /// Parses a task as the consumed type, to check what its schema cannot express.
+    parse: fn(Value) -> Result<(), serde_json::Error>,
+    kind: &'static str,
+    agent: Arc<dyn Agent>,
+    sharing: BlackboardSharing,
+}
+
+/// Builds a [`Subagent`] for the type that it consumes.
+#[must_use = "call `consuming` with the type of the task"]
+pub struct SubagentBuilder<A: ?Sized> {
+    agent: Arc<dyn Agent>,
+    agent_type: PhantomData<fn(&A)>,
+}
+
+impl Subagent {
+    /// Starts to build a subagent for an agent.
+    pub fn of<A: Agent + 'static>(agent: A) -> SubagentBuilder<A> {
+        SubagentBuilder {
+            agent: Arc::new(agent),
+            agent_type: PhantomData,
+        }
+    }
+
+    /// Starts to build a subagent for the default agent of a type.
+    pub fn of_type<A: Agent + Default + 'static>() -> SubagentBuilder<A> {
+        Self::of(A::default())
+    }
+
+    /// Starts to build a subagent for the agent with this name.
+    ///
+    /// # Errors
+    /// As [`Agents::get`].
+    pub fn by_name(agents: &Agents, name: &str) -> Result<SubagentBuilder<dyn Agent>, Error> {
+        Ok(SubagentBuilder {
+            agent: agents.get(name)?.clone(),
+            agent_type: PhantomData,
+        })
+    }
+
+    /// Sets which objects of the agent are shared with the caller's blackboard; by default all.
+    #[must_use]
+    pub fn with_sharing(mut self, sharing: BlackboardSharing) -> Self {
+        self.sharing = sharing;
+        self
+    }
+}
+
+impl<A: ?Sized> SubagentBuilder<A> {
+    /// Builds the tool, whose arguments are a `T`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if `T` is not an object.
+    pub fn consuming<T: DeserializeOwned + JsonSchema>(self) -> Result<Subagent, Error> {
+        let agent = self.agent;
+        let (name, description) = (agent.name(), agent.description());
+        let definition = ToolDefinition::typed::<T>(ToolId::native(name), name, description);
+        Ok(Subagent {
+            input: InputValidator::of(&definition)?,
+            definition,
+            parse: |task| serde_json::from_value::<T>(task).map(drop),
+            kind: std::any::type_name::<T>(),
+            agent,
+            sharing: BlackboardSharing::default(),
+        })
+    }
+}
+
+#[async_trait]
+impl Tool for Subagent {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+        let task = Value::Object(self.input.check(arguments)?);
+        (self.parse)(task.clone()).map_err(|error| ToolError::invalid_arguments(error.to_string()))?;
+        let Ok(parent) = context.blackboard() else {
+            return Ok(self.with_artifact(self.agent.run(task, context).await?));
+        };
+        // The task is on a blackboard between the two, so that it is not shared with the caller.
+        let between = parent.spawn();
+        let object = Artifact::new(self.kind, task.clone());
+        between.put_named(TASK, object).map_err(ToolError::Model)?;
+        let own = between.spawn();
+        let mut result = self
+            .agent
+            .run(task, &context.clone().with_blackboard(own.clone()))
+            .await?;
+        if let Err(error) = self.sharing.apply(&*own, &**parent) {
+            tracing::warn!(agent = self.agent.name(), %error, "some objects of a subagent were not shared");
+            result
+                .for_llm
+                .push_str(&format!("\n[some of its objects were not shared: {error}]"));
+        }
+        Ok(self.with_artifact(result))
+    }
+
+    fn is_agent(&self) -> bool {
+        true
+    }
+}
+
+impl Subagent {
+    /// Adds the answer as an artifact, unless the agent returned artifacts or has no answer.
+    fn with_artifact(&self, result: ToolResult) -> ToolResult {
+        if result.is_error() || result.signal.is_some() || !result.artifacts.is_empty() {
+            return result;
+        }
+        let value = match &result.value {
+            Some(value) => value.clone(),
+            None => parse_json(&result.for_llm).unwrap_or_else(|_| Value::String(result.for_llm.clone())),
+        };
+        result.with_artifact(Artifact::new(self.agent.name(), value))
+    }
+}

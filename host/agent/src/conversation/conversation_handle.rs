@@ -1,0 +1,134 @@
+//! The conversation that an application holds.
+
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+
+use super::builder::ConversationBuilder;
+use super::user_turn::{TypedOutcome, UserTurn};
+use crate::injection::Entities;
+use crate::outcome::{RunError, RunOutcome};
+use crate::process::Process;
+use crate::run::ToolLoop;
+use crate::state::ConversationState;
+use toolwit_core::{Blackboard, Message, Tool, ToolId, ToolName, ToolSet};
+
+/// A conversation with a model that has tools: its history, its tools and the live entities behind them.
+///
+/// Each [`run`](Conversation::run) answers one user message. However it ends (an answer, a limit, an error, a cancellation,
+/// or a dropped future), the history stays valid and the conversation can continue. Entities live until the conversation is
+/// dropped.
+pub struct Conversation {
+    pub(super) state: ConversationState,
+}
+
+impl Conversation {
+    /// Returns a builder.
+    #[must_use]
+    pub fn builder() -> ConversationBuilder {
+        ConversationBuilder::default()
+    }
+
+    /// Answers a user message.
+    ///
+    /// # Errors
+    /// [`RunError`] if there is no complete answer because of a limit, a failure or a cancellation. It contains the outcome so
+    /// far.
+    pub async fn run(&mut self, prompt: &str) -> Result<RunOutcome, RunError> {
+        self.turn(prompt).run().await
+    }
+
+    /// Answers a user message with a value of type `T`.
+    ///
+    /// # Errors
+    /// As [`run`](Conversation::run); [`RunFailure::AnswerMalformed`](crate::RunFailure::AnswerMalformed) if the answer is not
+    /// a `T`.
+    pub async fn run_typed<T>(&mut self, prompt: &str) -> Result<TypedOutcome<T>, RunError>
+    where
+        T: DeserializeOwned + schemars::JsonSchema,
+    {
+        self.turn(prompt).run_typed().await
+    }
+
+    /// Waits for a late result of a background call, and runs the model on it. Returns `None` if no background call is open.
+    ///
+    /// Call it while the conversation is idle: an application waits for its user and for late results at the same time. A
+    /// future that is dropped while it waits has no effect; later, it behaves like a dropped run.
+    ///
+    /// ```no_run
+    /// # async fn next_line() -> String { String::new() }
+    /// # async fn example(mut conversation: toolwit_agent::Conversation) -> Result<(), toolwit_agent::RunError> {
+    /// loop {
+    ///     let outcome = tokio::select! {
+    ///         line = next_line() => conversation.run(&line).await?,
+    ///         Some(outcome) = conversation.wake() => outcome?,
+    ///     };
+    ///     println!("{}", outcome.text());
+    /// }
+    /// # }
+    /// ```
+    pub async fn wake(&mut self) -> Option<Result<RunOutcome, RunError>> {
+        let cancel = self.state.context.cancel().clone();
+        let has_arrived = tokio::select! {
+            biased;
+            () = cancel.cancelled() => false,
+            has_arrived = self.state.late_results.wait() => has_arrived,
+        };
+        if !has_arrived {
+            return None;
+        }
+        let context = self.state.context.clone();
+        Some(ToolLoop::new(&mut self.state, &context).run(None).await)
+    }
+
+    /// Returns the number of calls that run in the background.
+    #[must_use]
+    pub fn background_calls(&self) -> usize {
+        self.state.late_results.open_calls()
+    }
+
+    /// Returns the goal, the actions and the budget of the conversation.
+    #[must_use]
+    pub fn process(&self) -> &Arc<Process> {
+        &self.state.process
+    }
+
+    /// Prepares a turn with its own context, cancellation token or output.
+    pub fn turn(&mut self, prompt: impl Into<String>) -> UserTurn<'_> {
+        UserTurn::new(&mut self.state, prompt.into())
+    }
+
+    /// Returns the messages so far.
+    #[must_use]
+    pub fn history(&self) -> &[Message] {
+        self.state.history.messages()
+    }
+
+    /// Returns the callable tools.
+    #[must_use]
+    pub fn tools(&self) -> &ToolSet {
+        self.state.toolbox.callable()
+    }
+
+    /// Returns the entities that were discovered.
+    #[must_use]
+    pub fn entities(&self) -> &Entities {
+        self.state.toolbox.entities()
+    }
+
+    /// Returns the blackboard that the tools share.
+    #[must_use]
+    pub fn blackboard(&self) -> &Arc<dyn Blackboard> {
+        &self.state.blackboard
+    }
+
+    /// Adds a tool, or replaces the one with its id. It is declared to the model from the next turn on.
+    pub fn add_tool(&mut self, tool: Arc<dyn Tool>) -> ToolName {
+        self.state.toolbox.add_fixed(tool)
+    }
+
+    /// Removes a tool, if present. It is no longer declared to the model from the next turn on.
+    pub fn remove_tool(&mut self, id: &ToolId) -> Option<ToolName> {
+        self.state.toolbox.remove(id)
+    }
+}

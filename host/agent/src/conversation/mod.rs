@@ -1,0 +1,12 @@
+//! The public interface of a conversation: building, running, resuming.
+
+mod build;
+mod builder;
+mod conversation_handle;
+mod replay;
+mod unavailable_tool;
+mod user_turn;
+
+pub use builder::{ConversationBuilder, RESERVED_TOOL_NAMES};
+pub use conversation_handle::Conversation;
+pub use user_turn::{TypedOutcome, UserTurn};

@@ -1,0 +1,192 @@
+//! Replays the events of a conversation to resume it, in another process or on another branch.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::unavailable_tool::UnavailableTool;
+use crate::event::Event;
+use crate::injection::{CompletedCall, InjectionContext, InjectionStrategy, PastCall};
+use crate::state::ConversationState;
+use crate::toolbox::{CALL_TOOL, gateway_target};
+use toolwit_core::{
+    Arguments, Artifact, NamedTool, Tool, ToolCall, ToolDefinition, ToolId, ToolLookup, ToolName, ToolResult,
+    parse_arguments,
+};
+
+/// Restores the tools of a conversation from its events.
+///
+/// The events alone determine the visible tools, their names and their order. The code behind a name is restored: facades
+/// reopen, and strategies are evaluated again. A tool that cannot be restored, such as a method of an object in another
+/// process, becomes an [`UnavailableTool`].
+pub(super) fn replay(conversation: &mut ConversationState, events: Vec<Event>) {
+    let mut replay = Replay {
+        conversation,
+        calls: HashMap::new(),
+        offered: HashMap::new(),
+        iteration: 0,
+    };
+    for event in events {
+        replay.apply(event);
+    }
+}
+
+struct Replay<'c> {
+    conversation: &'c mut ConversationState,
+    /// The calls that the model requested, by id.
+    calls: HashMap<String, ToolCall>,
+    /// The tools that the strategies inject after the last answered call.
+    offered: HashMap<ToolId, Arc<dyn Tool>>,
+    iteration: u32,
+}
+
+impl Replay<'_> {
+    fn apply(&mut self, event: Event) {
+        let toolbox = &mut self.conversation.toolbox;
+        match event {
+            Event::TurnStarted { turn, .. } => {
+                self.conversation.turns = turn;
+                toolbox.start_turn();
+            }
+            Event::ModelAnswered {
+                iteration, tool_calls, ..
+            } => {
+                self.iteration = iteration;
+                let calls = tool_calls.into_iter().map(|call| (call.id.clone(), call));
+                self.calls.extend(calls);
+            }
+            Event::ToolStarted { name, .. } => toolbox.touch(&name),
+            // A background call is complete with its late result.
+            Event::ToolFinished {
+                is_background: true, ..
+            } => {}
+            Event::ToolFinished {
+                id,
+                name,
+                tool,
+                is_error,
+                content,
+                artifacts,
+                ..
+            } => {
+                let past = self.past_call(&id, (name, tool), is_error, artifacts);
+                self.record_answer(&id, past, content);
+            }
+            Event::LateResult {
+                id,
+                call,
+                name,
+                tool,
+                is_error,
+                content,
+                artifacts,
+            } => {
+                let past = self.past_call(&call, (name, tool), is_error, artifacts);
+                self.record_answer(&id, past, content);
+            }
+            Event::ToolsInjected {
+                trigger,
+                definitions,
+                names,
+                ..
+            } => {
+                for (name, definition) in names.into_iter().zip(definitions) {
+                    self.restore(&trigger, name, definition);
+                }
+            }
+            Event::ToolsRebound { names, .. } => self.rebind(&names),
+            Event::ToolsRemoved { names, .. } => toolbox.remove_named(&names),
+            Event::ToolsEvicted { names } | Event::ToolsFolded { names } => toolbox.hide(&names),
+            Event::ToolsRestored { names } => drop(toolbox.restore(&names)),
+            _ => {}
+        }
+    }
+
+    /// Returns the record of a call of this turn that the model requested under an id.
+    fn past_call(&self, id: &str, tool: (ToolName, ToolId), is_error: bool, artifacts: Vec<String>) -> PastCall {
+        PastCall {
+            arguments: self.arguments(id),
+            is_error,
+            artifacts,
+            ..PastCall::new(self.conversation.turns, tool.0, tool.1)
+        }
+    }
+
+    /// Returns the arguments of a call as the tool received them.
+    fn arguments(&self, id: &str) -> Arguments {
+        let Some(call) = self.calls.get(id) else {
+            return Arguments::new();
+        };
+        let arguments = parse_arguments(&call.arguments).map(|parsed| parsed.arguments);
+        let arguments = arguments.unwrap_or_default();
+        match gateway_target(&arguments) {
+            Ok((_, inner)) if call.name == CALL_TOOL => inner,
+            _ => arguments,
+        }
+    }
+
+    /// Records a call, and evaluates the strategies after it.
+    fn record_answer(&mut self, id: &str, past: PastCall, content: String) {
+        self.offered.clear();
+        if let ToolLookup::Found(named) = self.conversation.toolbox.look_up(past.name.as_str()) {
+            let offer = catch_unwind(AssertUnwindSafe(|| self.evaluate(id, &past, named, content)));
+            match offer {
+                Ok(tools) => {
+                    let tools = tools.into_iter().map(|tool| (tool.definition().id.clone(), tool));
+                    self.offered.extend(tools);
+                }
+                Err(_) => {
+                    tracing::error!(tool = %past.name, "a strategy or a facade panicked; its tools are missing")
+                }
+            }
+        }
+        self.conversation.toolbox.calls.push(past);
+    }
+
+    /// Returns the tools that the strategies inject after a call.
+    fn evaluate(&self, id: &str, past: &PastCall, named: NamedTool, content: String) -> Vec<Arc<dyn Tool>> {
+        let conversation = &*self.conversation;
+        let mut result = if past.is_error {
+            ToolResult::error(content)
+        } else {
+            ToolResult::text(content)
+        };
+        let artifact = |kind: &String| Artifact::new(kind, serde_json::Value::Null);
+        result.artifacts = past.artifacts.iter().map(artifact).collect();
+        let facade = named.tool.facade().filter(|_| !past.is_error);
+        result.revealed_tools = facade.and_then(|facade| facade.reopen(&past.arguments, &conversation.context));
+        let call = CompletedCall::new(id, past.name.clone(), past.arguments.clone(), named.tool, result);
+        let view = conversation.toolbox.view(conversation.history.until_answer(id));
+        let view = view.with_context(&conversation.context).at(past.turn, self.iteration);
+        conversation
+            .strategy
+            .evaluate(&InjectionContext::after(&call, view))
+            .add
+    }
+
+    /// Adds a tool that was injected before the resume.
+    fn restore(&mut self, trigger: &ToolName, name: ToolName, definition: ToolDefinition) {
+        let conversation = &mut *self.conversation;
+        let read_result = &conversation.read_result;
+        let host_tool = (read_result.definition().id == definition.id).then(|| read_result.clone());
+        let tool = self.offered.remove(&definition.id).or(host_tool);
+        let tool = tool.or_else(|| conversation.strategy.restore(&definition.id));
+        let is_lost = tool.is_none();
+        let tool = tool.unwrap_or_else(|| Arc::new(UnavailableTool::new(&definition, trigger)));
+        conversation
+            .toolbox
+            .restore_injected(trigger, name, definition, tool, is_lost);
+    }
+
+    /// Binds tools to the object that was returned last. A tool without a new object is unchanged.
+    fn rebind(&mut self, names: &[ToolName]) {
+        for name in names {
+            let ToolLookup::Found(named) = self.conversation.toolbox.look_up(name.as_str()) else {
+                continue;
+            };
+            if let Some(tool) = self.offered.remove(&named.definition.id) {
+                self.conversation.toolbox.rebind(tool);
+            }
+        }
+    }
+}

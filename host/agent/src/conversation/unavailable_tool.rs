@@ -1,0 +1,36 @@
+//! Tools whose code or object did not survive a resume.
+
+use async_trait::async_trait;
+
+use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolName, ToolResult};
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// A tool that was injected before the resume and cannot be restored. Calls fail with the tool to call instead.
+pub(super) struct UnavailableTool {
+    definition: ToolDefinition,
+    /// The tool whose result injected it.
+    trigger: ToolName,
+}
+
+impl UnavailableTool {
+    pub(super) fn new(definition: &ToolDefinition, trigger: &ToolName) -> Self {
+        Self {
+            definition: definition.clone(),
+            trigger: trigger.clone(),
+        }
+    }
+}
+
+#[async_trait]
+impl Tool for UnavailableTool {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    async fn call(&self, _arguments: Arguments, _context: &ToolContext) -> Result<ToolResult, ToolError> {
+        let message = "the object of this tool is gone: the conversation was resumed without it";
+        let error = Error::new(ErrorKind::EntityGone, Phase::Execute, message);
+        let hint = format!("call `{}` again to get a new one", self.trigger);
+        Err(ToolError::Model(error.with_suggestion(hint)))
+    }
+}

@@ -1,0 +1,127 @@
+//! One turn with its own settings.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use tokio_util::sync::CancellationToken;
+
+use crate::outcome::{RunError, RunFailure, RunOutcome};
+use crate::run::ToolLoop;
+use crate::state::ConversationState;
+use toolwit_core::{OutputSink, ToolContext};
+
+/// A user message before it is answered.
+///
+/// ```no_run
+/// # async fn example(mut conversation: toolwit_agent::Conversation) -> Result<(), toolwit_agent::RunError> {
+/// use tokio_util::sync::CancellationToken;
+/// use toolwit_core::ToolContext;
+///
+/// let cancel = CancellationToken::new();
+/// let outcome = conversation
+///     .turn("What is in my cart?")
+///     .context(ToolContext::new().with("channel", "chat").with("chat_id", "42"))
+///     .cancel(cancel.clone())
+///     .run()
+///     .await?;
+/// # Ok(()) }
+/// ```
+#[must_use = "the model is asked when the turn is run"]
+pub struct UserTurn<'c> {
+    state: &'c mut ConversationState,
+    prompt: String,
+    context: ToolContext,
+}
+
+/// An answer as a value of type `T`, with the outcome of its run.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct TypedOutcome<T> {
+    /// The answer.
+    pub value: T,
+    /// The outcome of the run.
+    pub outcome: RunOutcome,
+}
+
+impl<'c> UserTurn<'c> {
+    pub(super) fn new(state: &'c mut ConversationState, prompt: String) -> Self {
+        let context = state.context.clone();
+        Self { state, prompt, context }
+    }
+
+    /// Adds a context to that of the conversation. Its values take precedence.
+    pub fn context(mut self, context: ToolContext) -> Self {
+        self.context = self.context.merged_with(&context);
+        self
+    }
+
+    /// Sets a token that cancels this turn. The token of the conversation cancels it too.
+    pub fn cancel(mut self, cancel: CancellationToken) -> Self {
+        self.context = self.context.with_cancel(cancel);
+        self
+    }
+
+    /// Sets the output for this turn.
+    pub fn output(mut self, output: Arc<dyn OutputSink>) -> Self {
+        self.context = self.context.with_output(output);
+        self
+    }
+
+    /// Runs the turn.
+    ///
+    /// # Errors
+    /// As [`Conversation::run`].
+    pub async fn run(self) -> Result<RunOutcome, RunError> {
+        ToolLoop::new(self.state, &self.context).run(Some(&self.prompt)).await
+    }
+
+    /// Runs the turn for a value of type `T`. The prompt contains the schema of `T`, and the answer is parsed as JSON, with or
+    /// without a code fence.
+    ///
+    /// # Errors
+    /// As [`Conversation::run_typed`].
+    pub async fn run_typed<T>(self) -> Result<TypedOutcome<T>, RunError>
+    where
+        T: DeserializeOwned + JsonSchema,
+    {
+        let schema = schemars::schema_for!(T).to_value();
+        let prompt = format!(
+            "{}\n\nWhen you are done, answer only with JSON that fits this schema:\n{schema}",
+            self.prompt
+        );
+        let outcome = ToolLoop::new(self.state, &self.context).run(Some(&prompt)).await?;
+        match serde_json::from_str(without_fence(outcome.text())) {
+            Ok(value) => Ok(TypedOutcome { value, outcome }),
+            Err(error) => {
+                let message = error.to_string();
+                Err(RunError::new(RunFailure::AnswerMalformed { message }, outcome))
+            }
+        }
+    }
+}
+
+/// Returns the content of the first code fence, or the full text if there is none.
+fn without_fence(text: &str) -> &str {
+    let Some((_, fenced)) = text.split_once("```") else {
+        return text;
+    };
+    let body = fenced.split_once("```").map_or(fenced, |(body, _)| body);
+    match body.split_once('\n') {
+        Some((language, json)) if language.trim().chars().all(char::is_alphanumeric) => json,
+        _ => body,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // accept: 5
+    #[test]
+    fn a_code_fence_around_an_answer_is_removed() {
+        for text in ["{}", "```json\n{}\n```", "Here it is:\n```\n{}\n```\nBye.", "```{}```"] {
+            assert_eq!(without_fence(text).trim(), "{}", "{text}");
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Events of a conversation, and their observers.
+
+mod observer;
+mod queued_observer;
+mod trace;
+mod visible_tools;
+
+use serde::{Deserialize, Serialize};
+
+use crate::injection::EntityBinding;
+use crate::model::{FinishReason, TokenUsage};
+use crate::outcome::{RunUsage, StopReason};
+use toolwit_core::ErrorKind;
+use toolwit_core::{ToolCall, ToolDefinition, ToolId, ToolName};
+
+pub use observer::Observer;
+pub(crate) use observer::Observers;
+pub use queued_observer::QueuedObserver;
+pub use trace::{TRACE_VERSION, Trace, TraceEntry};
+pub use visible_tools::visible_tools;
+
+/// An event of a conversation.
+///
+/// The events determine which tools are declared to the model at any moment: see [`visible_tools`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Event {
+    /// A turn began with a user message, or with a late result.
+    TurnStarted {
+        /// The unique id of the run, which tools find in their context.
+        loop_id: String,
+        /// The number of the turn in the conversation, from 1.
+        turn: u32,
+        /// The declared tools, in order.
+        tools: Vec<ToolName>,
+    },
+    /// An inference begins.
+    IterationStarted {
+        /// The number of the inference in this run, from 1.
+        iteration: u32,
+        /// The number of declared tools.
+        tools: usize,
+        /// The number of entities that the conversation has discovered.
+        providers: usize,
+    },
+    /// The model responded.
+    ModelAnswered {
+        /// The number of the inference.
+        iteration: u32,
+        /// The duration in milliseconds.
+        wall_ms: u64,
+        /// Why the model stopped.
+        finish: FinishReason,
+        /// The tokens of the inference.
+        usage: TokenUsage,
+        /// The text.
+        content: String,
+        /// The requested calls, as stored in the history.
+        tool_calls: Vec<ToolCall>,
+    },
+    /// The arguments of a call were invalid JSON and were repaired without loss.
+    ArgumentsRepaired {
+        /// The id of the call.
+        id: String,
+        /// The name of the tool.
+        name: String,
+    },
+    /// A tool call starts.
+    ToolStarted {
+        /// The id of the call.
+        id: String,
+        /// The name of the tool.
+        name: ToolName,
+        /// The id of the tool.
+        tool: ToolId,
+    },
+    /// A tool call ended.
+    ToolFinished {
+        /// The id of the call.
+        id: String,
+        /// The name of the tool.
+        name: ToolName,
+        /// The id of the tool.
+        tool: ToolId,
+        /// The duration in milliseconds.
+        wall_ms: u64,
+        /// Whether it failed.
+        is_error: bool,
+        /// The kind of error, if known.
+        kind: Option<ErrorKind>,
+        /// The text for the model.
+        content: String,
+        /// The types of its artifacts.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        artifacts: Vec<String>,
+        /// Whether the call continues in the background and will deliver a late result.
+        #[serde(default, rename = "goes_on")]
+        is_background: bool,
+    },
+    /// A running tool calls another tool: a plugin through `toolwit:plugin/tools`, native code through its context. The model
+    /// does not see the call.
+    NestedCallStarted {
+        /// The id of the model's call that contains it.
+        id: String,
+        /// Its number among the nested calls of that call, from 1.
+        number: u32,
+        /// The id of the calling tool.
+        caller: ToolId,
+        /// The requested tool.
+        tool: ToolId,
+    },
+    /// A call that a tool made ended.
+    NestedCallFinished {
+        /// The id of the model's call that contains it.
+        id: String,
+        /// Its number among the nested calls of that call.
+        number: u32,
+        /// The requested tool.
+        tool: ToolId,
+        /// The duration in milliseconds.
+        wall_ms: u64,
+        /// Whether it failed.
+        is_error: bool,
+        /// The kind of error, if known.
+        kind: Option<ErrorKind>,
+    },
+    /// The model called a locked tool and was answered with what to do first. Nothing ran.
+    CallGuided {
+        /// The id of the call.
+        id: String,
+        /// The name of the tool.
+        name: ToolName,
+        /// The text for the model.
+        content: String,
+    },
+    /// A background call delivered its result.
+    LateResult {
+        /// The id of the call under which the result is stored in the history.
+        id: String,
+        /// The id of the call that started the work.
+        call: String,
+        /// The name of the tool.
+        name: ToolName,
+        /// The id of the tool.
+        tool: ToolId,
+        /// Whether it failed.
+        is_error: bool,
+        /// The text for the model.
+        content: String,
+        /// The types of its artifacts.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        artifacts: Vec<String>,
+    },
+    /// A call was answered without running a tool.
+    CallRefused {
+        /// The id of the call.
+        id: String,
+        /// The name that the model called, truncated if it is long.
+        name: String,
+        /// The kind of error.
+        kind: ErrorKind,
+        /// The text for the model.
+        content: String,
+    },
+    /// A result was too long for one message and was cut.
+    ResultCut {
+        /// The id of the call.
+        id: String,
+        /// The name under which the full result is stored.
+        result: String,
+        /// The bytes of the result.
+        bytes: usize,
+        /// The bytes that the model read.
+        shown_bytes: usize,
+    },
+    /// Tools were injected.
+    ToolsInjected {
+        /// The tool whose result injected them.
+        trigger: ToolName,
+        /// Their names, in declaration order.
+        names: Vec<ToolName>,
+        /// Their definitions, in the same order.
+        #[serde(default)]
+        definitions: Vec<ToolDefinition>,
+        /// The bytes that their definitions add to the prompt.
+        prompt_bytes: u64,
+    },
+    /// Tools were bound to new code or to another object, under the same name.
+    ToolsRebound {
+        /// The tool whose result caused it.
+        trigger: ToolName,
+        /// Their names.
+        names: Vec<ToolName>,
+    },
+    /// Tools were removed and can no longer be called. They stay declared until the turn ends.
+    ToolsRemoved {
+        /// The tool whose result removed them.
+        trigger: ToolName,
+        /// Their names.
+        names: Vec<ToolName>,
+    },
+    /// Tools are no longer declared, because of the limit. They can still be called.
+    ToolsEvicted {
+        /// Their names.
+        names: Vec<ToolName>,
+    },
+    /// Tools are no longer declared, because they were not used. They can still be called.
+    ToolsFolded {
+        /// Their names.
+        names: Vec<ToolName>,
+    },
+    /// A strategy did not inject a tool.
+    ToolWithheld {
+        /// The tool whose result was evaluated.
+        trigger: ToolName,
+        /// The name of the tool that was not injected.
+        name: String,
+        /// The reason.
+        reason: String,
+    },
+    /// Evicted or folded tools are declared again.
+    ToolsRestored {
+        /// Their names.
+        names: Vec<ToolName>,
+    },
+    /// A result contained an entity.
+    EntityDiscovered {
+        /// Its type, as in tool names.
+        #[serde(rename = "type")]
+        kind: String,
+        /// Its id; `None` for an entity that cannot be recognised again.
+        id: Option<String>,
+        /// Whether the entity is new, and which instance is bound.
+        binding: EntityBinding,
+        /// The tool names of its methods.
+        tools: Vec<ToolName>,
+    },
+    /// A result contained an object that cannot become tools.
+    ProviderInvalid {
+        /// Its type, as in tool names.
+        #[serde(rename = "type")]
+        kind: String,
+        /// The reason.
+        reason: String,
+    },
+    /// More tools are declared than models choose well among.
+    ToolsMany {
+        /// The number of declared tools.
+        count: usize,
+    },
+    /// An injection strategy panicked; no strategy changed the tools after this call.
+    StrategyFailed {
+        /// The tool whose result was evaluated.
+        trigger: ToolName,
+    },
+    /// The run ended.
+    Finished {
+        /// The reason.
+        stop: StopReason,
+        /// The number of inferences.
+        iterations: u32,
+        /// The number of tool calls that ran.
+        tool_calls: usize,
+        /// The usage of the run, nested agents included.
+        usage: RunUsage,
+        /// The duration in milliseconds.
+        wall_ms: u64,
+    },
+}

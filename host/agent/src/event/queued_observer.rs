@@ -1,0 +1,104 @@
+//! An observer that may block.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use super::{Event, Observer};
+
+/// Calls an observer on a separate thread, so that a slow observer does not block the run.
+///
+/// Events wait in a queue, whose length the limits of the run restrict. The thread ends when the value is dropped and the
+/// queue is empty.
+pub struct QueuedObserver {
+    queue: Sender<QueueItem>,
+}
+
+enum QueueItem {
+    Event(Box<Event>),
+    Flush(Sender<()>),
+}
+
+impl QueuedObserver {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// [`io::Error`] if the thread cannot be started.
+    pub fn new(observer: impl Observer + 'static) -> io::Result<Self> {
+        let (queue, items) = channel();
+        thread::Builder::new()
+            .name("toolwit-observer".to_owned())
+            .spawn(move || deliver(&items, &observer))?;
+        Ok(Self { queue })
+    }
+
+    /// Blocks until the observer has received all events so far. Not for an executor's thread.
+    pub fn flush(&self) {
+        let (done, waiting) = channel();
+        if self.queue.send(QueueItem::Flush(done)).is_ok() {
+            // An error means that the thread has ended.
+            let _ = waiting.recv();
+        }
+    }
+}
+
+impl Observer for QueuedObserver {
+    fn observe(&self, event: &Event) {
+        // Sending fails only after the observer panicked and its thread ended.
+        let _ = self.queue.send(QueueItem::Event(Box::new(event.clone())));
+    }
+}
+
+fn deliver(items: &Receiver<QueueItem>, observer: &dyn Observer) {
+    for item in items {
+        match item {
+            QueueItem::Event(event) => {
+                if catch_unwind(AssertUnwindSafe(|| observer.observe(&event))).is_err() {
+                    tracing::warn!("an observer panicked and receives no more events of this conversation");
+                    return;
+                }
+            }
+            QueueItem::Flush(done) => drop(done),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[test]
+    fn a_slow_observer_does_not_block_and_receives_every_event() {
+        let (opener, gate) = channel::<()>();
+        let gate = Mutex::new(gate);
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let sink = received.clone();
+        let queued = QueuedObserver::new(move |event: &Event| {
+            gate.lock().unwrap().recv().ok();
+            sink.lock().unwrap().push(event.clone());
+        })
+        .unwrap();
+        for count in 0..3 {
+            queued.observe(&Event::ToolsMany { count });
+        }
+        assert!(
+            received.lock().unwrap().is_empty(),
+            "the observer still handles the first event"
+        );
+        drop(opener);
+        queued.flush();
+        assert_eq!(received.lock().unwrap().len(), 3);
+    }
+
+    #[test]
+    fn an_observer_that_panicked_does_not_block() {
+        let queued = QueuedObserver::new(|_: &Event| panic!("broken")).unwrap();
+        queued.observe(&Event::ToolsMany { count: 1 });
+        queued.observe(&Event::ToolsMany { count: 2 });
+        queued.flush();
+    }
+}

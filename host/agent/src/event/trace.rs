@@ -1,0 +1,139 @@
+//! Traces: the events of a conversation as lines of JSON.
+
+use std::io::{self, Write};
+use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Event, Observer};
+
+/// The version of the trace schema, which every line contains.
+pub const TRACE_VERSION: u32 = 1;
+
+/// One line of a trace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct TraceEntry {
+    /// The version of the schema.
+    pub version: u32,
+    /// The number of the line, from 0.
+    pub sequence: u64,
+    /// The time of the event, in milliseconds since 1970 UTC.
+    pub at_ms: u64,
+    /// The event.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// Writes each event as one line of JSON.
+///
+/// The lines contain the messages and the tool results. The trace ends at the first write error, and the run continues.
+pub struct Trace<W> {
+    state: Mutex<TraceState<W>>,
+}
+
+struct TraceState<W> {
+    writer: W,
+    sequence: u64,
+    has_failed: bool,
+}
+
+impl<W: Write> Trace<W> {
+    /// Creates a trace. The writer is flushed at the end of each run.
+    #[must_use]
+    pub fn new(writer: W) -> Self {
+        Self {
+            state: Mutex::new(TraceState {
+                writer,
+                sequence: 0,
+                has_failed: false,
+            }),
+        }
+    }
+
+    /// Returns the writer.
+    pub fn into_inner(self) -> W {
+        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).writer
+    }
+}
+
+impl<W: Write> TraceState<W> {
+    fn write(&mut self, event: &Event) -> io::Result<()> {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let entry = TraceEntry {
+            version: TRACE_VERSION,
+            sequence: self.sequence,
+            at_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX),
+            event: event.clone(),
+        };
+        let mut line = serde_json::to_vec(&entry)?;
+        line.push(b'\n');
+        self.writer.write_all(&line)?;
+        self.sequence += 1;
+        if matches!(event, Event::Finished { .. }) {
+            self.writer.flush()?;
+        }
+        Ok(())
+    }
+}
+
+impl<W: Write + Send> Observer for Trace<W> {
+    fn observe(&self, event: &Event) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.has_failed {
+            return;
+        }
+        if let Err(error) = state.write(event) {
+            state.has_failed = true;
+            tracing::warn!(%error, "the trace cannot be written and ends here");
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_numbered_and_versioned_and_can_be_parsed() {
+        let trace = Trace::new(Vec::new());
+        let events = [
+            Event::ToolsMany { count: 31 },
+            Event::ToolsEvicted { names: Vec::new() },
+        ];
+        events.iter().for_each(|event| trace.observe(event));
+        let text = String::from_utf8(trace.into_inner()).unwrap();
+        let entries: Vec<TraceEntry> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert!(text.starts_with(r#"{"version":1,"sequence":0,"at_ms":"#), "{text}");
+        assert!(entries.iter().zip(&events).all(|(entry, event)| entry.event == *event));
+        assert_eq!(entries[1].sequence, 1);
+    }
+
+    /// A disk that is full after the first line.
+    struct FullDisk(Vec<u8>);
+
+    impl Write for FullDisk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if self.0.is_empty() {
+                self.0.extend(bytes);
+                return Ok(bytes.len());
+            }
+            Err(io::ErrorKind::StorageFull.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_full_disk_ends_the_trace_without_an_error() {
+        let trace = Trace::new(FullDisk(Vec::new()));
+        for count in 0..4 {
+            trace.observe(&Event::ToolsMany { count });
+        }
+        assert_eq!(trace.into_inner().0.iter().filter(|byte| **byte == b'\n').count(), 1);
+    }
+}

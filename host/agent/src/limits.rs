@@ -1,0 +1,152 @@
+//! Limits of a run, and policies for reaching them.
+
+use serde::{Deserialize, Serialize};
+
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// The limits of one run, from a user message to its answer.
+///
+/// ```
+/// use toolwit_agent::{IterationPolicy, LoopLimits};
+///
+/// let limits = LoopLimits {
+///     iterations_max: 5,
+///     on_iterations_max: IterationPolicy::FinalAnswer,
+///     ..LoopLimits::default()
+/// };
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LoopLimits {
+    /// The most inferences. The default of 20 suffices for real tasks and ends a loop before it is expensive.
+    pub iterations_max: u32,
+    /// What happens when `iterations_max` is reached.
+    pub on_iterations_max: IterationPolicy,
+    /// The most tool calls of the run.
+    pub calls_max: u32,
+    /// The most calls of one response that run. The others are answered with an error.
+    pub calls_per_response_max: u32,
+    /// The longest duration of the run, in milliseconds. The default of ten minutes allows for slow tools.
+    pub wall_ms_max: u64,
+    /// The most input and output tokens together; unlimited by default.
+    pub tokens_max: Option<u64>,
+    /// What happens when the model calls tools that do not exist.
+    pub unknown_tools: UnknownToolPolicy,
+    /// The most bytes of a result in one message. The model reads the rest with `read_result`.
+    pub result_bytes_max: usize,
+    /// The most declared tools, since providers refuse more. Beyond it the least recently used tools are hidden.
+    pub tools_max: usize,
+    /// The number of declared tools from which an event warns, since models choose badly among many.
+    pub tools_warn: usize,
+}
+
+impl Default for LoopLimits {
+    fn default() -> Self {
+        Self {
+            iterations_max: 20,
+            on_iterations_max: IterationPolicy::Error,
+            calls_max: 100,
+            calls_per_response_max: 32,
+            wall_ms_max: 600_000,
+            tokens_max: None,
+            unknown_tools: UnknownToolPolicy::StopAfter(3),
+            result_bytes_max: 32 << 10,
+            tools_max: 128,
+            tools_warn: 30,
+        }
+    }
+}
+
+/// The smallest `result_bytes_max`, which leaves space for text before the marker.
+const RESULT_BYTES_MIN: usize = 256;
+
+impl LoopLimits {
+    /// Checks that a run is possible with these limits.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] with the name of the first invalid limit.
+    pub fn check(&self) -> Result<(), Error> {
+        let counts = [
+            ("iterations_max", u64::from(self.iterations_max)),
+            ("calls_max", u64::from(self.calls_max)),
+            ("calls_per_response_max", u64::from(self.calls_per_response_max)),
+            ("wall_ms_max", self.wall_ms_max),
+            ("tokens_max", self.tokens_max.unwrap_or(1)),
+            ("tools_max", self.tools_max as u64),
+        ];
+        let refused = |message: String| Err(Error::new(ErrorKind::Configuration, Phase::Registry, message));
+        if let Some((name, _)) = counts.iter().find(|(_, value)| *value == 0) {
+            return refused(format!("`{name}` must be at least 1"));
+        }
+        if self.unknown_tools == UnknownToolPolicy::StopAfter(0) {
+            return refused("`unknown_tools` must allow at least 1".to_owned());
+        }
+        if self.result_bytes_max < RESULT_BYTES_MIN {
+            return refused(format!("`result_bytes_max` must be at least {RESULT_BYTES_MIN}"));
+        }
+        Ok(())
+    }
+}
+
+/// What happens when a run reaches its iteration limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum IterationPolicy {
+    /// The run fails. The error contains the history.
+    #[default]
+    Error,
+    /// The model answers in one more inference without tools.
+    FinalAnswer,
+    /// The last text of the model is the answer.
+    Partial,
+}
+
+/// What happens when the model calls tools that do not exist. Each call is answered with the nearest names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum UnknownToolPolicy {
+    /// The run stops after this many consecutive responses with an unknown name. 1 stops it at the first one.
+    StopAfter(u32),
+    /// The run continues until another limit.
+    Never,
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    // attack: B16
+    #[test]
+    fn limits_that_prevent_any_run_are_refused_by_name() {
+        assert!(LoopLimits::default().check().is_ok());
+        let zeros = [
+            LoopLimits {
+                iterations_max: 0,
+                ..LoopLimits::default()
+            },
+            LoopLimits {
+                wall_ms_max: 0,
+                ..LoopLimits::default()
+            },
+            LoopLimits {
+                tokens_max: Some(0),
+                ..LoopLimits::default()
+            },
+            LoopLimits {
+                unknown_tools: UnknownToolPolicy::StopAfter(0),
+                ..LoopLimits::default()
+            },
+            LoopLimits {
+                result_bytes_max: 10,
+                ..LoopLimits::default()
+            },
+        ];
+        for limits in zeros {
+            let message = limits.check().unwrap_err().to_string();
+            assert!(message.contains("must"), "{message}");
+        }
+    }
+}

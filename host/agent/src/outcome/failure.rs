@@ -1,0 +1,204 @@
+//! Failures of runs.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::time::Duration;
+
+use super::{RunOutcome, StopReason};
+use crate::model::{Cost, ModelError};
+use toolwit_core::ToolName;
+use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
+
+/// The error of a run that ended without a complete answer, with the outcome so far.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RunError {
+    /// The failure.
+    pub failure: RunFailure,
+    /// The outcome so far. Its history can be continued.
+    pub outcome: Box<RunOutcome>,
+}
+
+/// The reason why a run has no complete answer.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunFailure {
+    /// The iteration limit was reached.
+    #[error("the run reached its limit of {max} iterations")]
+    IterationLimit {
+        /// The limit.
+        max: u32,
+    },
+    /// The token limit was reached.
+    #[error("the run reached its limit of {max} tokens and used {used}")]
+    TokenLimit {
+        /// The limit.
+        max: u64,
+        /// The tokens that were used.
+        used: u64,
+    },
+    /// The cost limit was reached.
+    #[error("the run reached its cost limit of {max} and cost {used}")]
+    CostLimit {
+        /// The limit.
+        max: Cost,
+        /// The cost of the run.
+        used: Cost,
+    },
+    /// The time limit was reached.
+    #[error("the run reached its time limit of {max:?}")]
+    WallClockLimit {
+        /// The limit.
+        max: Duration,
+    },
+    /// The limit of tool calls was reached.
+    #[error("the run reached its limit of {max} tool calls")]
+    CallLimit {
+        /// The limit.
+        max: u32,
+    },
+    /// The model repeatedly called tools that do not exist.
+    #[error("the model called `{requested}`, which does not exist, {times} times in a row")]
+    UnknownTools {
+        /// The name that it called last, truncated if it is long.
+        requested: String,
+        /// The number of consecutive responses with an unknown name.
+        times: u32,
+        /// The declared tools.
+        available: Vec<ToolName>,
+    },
+    /// The model or the connection to it failed.
+    #[error("the model failed")]
+    Model(#[source] ModelError),
+    /// A tool failed in a way that only the operator can fix.
+    #[error(transparent)]
+    Tool(Error),
+    /// The caller cancelled the run.
+    #[error("the run was cancelled")]
+    Cancelled,
+    /// The provider cut the answer.
+    #[error("the answer was cut at the model's limit of tokens")]
+    Length,
+    /// The provider withheld the answer.
+    #[error("the provider withheld the answer")]
+    Withheld,
+    /// The answer does not have the requested type.
+    #[error("the answer does not have the requested type: {message}")]
+    AnswerMalformed {
+        /// The error of the parser.
+        message: String,
+    },
+}
+
+impl RunFailure {
+    /// Returns the stop reason of the run.
+    #[must_use]
+    pub fn stop(&self) -> StopReason {
+        match self {
+            Self::IterationLimit { .. } => StopReason::IterationLimit,
+            Self::TokenLimit { .. } => StopReason::TokenLimit,
+            Self::CostLimit { .. } => StopReason::CostLimit,
+            Self::WallClockLimit { .. } => StopReason::WallClockLimit,
+            Self::CallLimit { .. } => StopReason::CallLimit,
+            Self::UnknownTools { .. } => StopReason::UnknownTools,
+            Self::Model(_) => StopReason::ModelFailed,
+            Self::Tool(_) => StopReason::ToolFailed,
+            Self::Cancelled => StopReason::Cancelled,
+            Self::Length => StopReason::Length,
+            Self::Withheld => StopReason::Withheld,
+            Self::AnswerMalformed { .. } => StopReason::Answered,
+        }
+    }
+
+    /// Returns the failure as an error with a suggestion.
+    #[must_use]
+    pub fn report(&self) -> Error {
+        let message = self.to_string();
+        let limit = |limit| Error::new(ErrorKind::LoopLimit, Phase::Execute, message.clone()).with_limit(limit);
+        let model = || Error::new(ErrorKind::Model, Phase::Model, message.clone());
+        match self {
+            Self::IterationLimit { max } => {
+                limit(ExceededLimit::new("iterations_max", u64::from(*max), u64::from(*max))).with_suggestion(
+                    "look for a loop in the tool calls, split an overly complex task, or raise `iterations_max`",
+                )
+            }
+            Self::TokenLimit { max, used } => limit(ExceededLimit::new("tokens_max", *max, *used))
+                .with_suggestion("reduce the task, or raise `tokens_max`"),
+            Self::CostLimit { max, used } => {
+                limit(ExceededLimit::new("cost_nano_usd_max", max.nano_usd(), used.nano_usd()))
+                    .with_suggestion("reduce the task, use a cheaper model, or raise the budget")
+            }
+            Self::WallClockLimit { max } => {
+                let max_ms = u64::try_from(max.as_millis()).unwrap_or(u64::MAX);
+                limit(ExceededLimit::new("wall_ms_max", max_ms, max_ms))
+                    .with_suggestion("look for the slow tool in the trace, or raise `wall_ms_max`")
+            }
+            Self::CallLimit { max } => limit(ExceededLimit::new("calls_max", u64::from(*max), u64::from(*max)))
+                .with_suggestion("look for a loop in the tool calls, or raise `calls_max`"),
+            Self::UnknownTools { available, .. } => Error::new(ErrorKind::UnknownTool, Phase::Validate, message)
+                .with_suggestion(format!("the tools are {}", list(available))),
+            Self::Model(source) => model_report(source),
+            Self::Tool(error) => error.clone(),
+            Self::Cancelled => Error::new(ErrorKind::Cancelled, Phase::Execute, message),
+            Self::Length => model().with_suggestion("raise the model's `max_tokens`"),
+            Self::Withheld => {
+                model().with_suggestion("rephrase the prompt, or check the content rules of the provider")
+            }
+            Self::AnswerMalformed { .. } => model().with_suggestion("run again, or use the text of the outcome"),
+        }
+    }
+}
+
+fn model_report(source: &ModelError) -> Error {
+    let kind = match source {
+        ModelError::Configuration { .. } => ErrorKind::Configuration,
+        ModelError::Cancelled => ErrorKind::Cancelled,
+        _ => ErrorKind::Model,
+    };
+    let report = Error::new(kind, Phase::Model, source.to_string()).with_source(source.clone());
+    match source {
+        ModelError::Configuration { suggestion, .. } => report.with_suggestion(suggestion.clone()),
+        _ => report,
+    }
+}
+
+fn list(names: &[ToolName]) -> String {
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    quoted.join(", ")
+}
+
+impl RunError {
+    pub(crate) fn new(failure: RunFailure, outcome: RunOutcome) -> Self {
+        Self {
+            failure,
+            outcome: Box::new(outcome),
+        }
+    }
+
+    /// Returns the outcome so far.
+    #[must_use]
+    pub fn into_outcome(self) -> RunOutcome {
+        *self.outcome
+    }
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.failure.fmt(f)
+    }
+}
+
+impl StdError for RunError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.failure.source()
+    }
+}
+
+impl From<RunError> for Error {
+    fn from(error: RunError) -> Self {
+        error.failure.report()
+    }
+}

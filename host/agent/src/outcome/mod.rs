@@ -1,0 +1,130 @@
+//! Outcomes of runs: an answer, or a failure with the progress so far.
+
+mod failure;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Cost, TokenUsage};
+use toolwit_core::{Artifact, Message, Signal, ToolId, ToolName};
+
+pub use failure::{RunError, RunFailure};
+
+/// The outcome of a run: the answer, the calls, the usage and the history.
+///
+/// Serialises as `{"answer", "stop_reason", "signal"?, "iterations", "tool_calls", "artifacts"?, "injected", "removed", "usage",
+/// "history"}`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct RunOutcome {
+    /// The final text; `None` if the run ended without one.
+    pub answer: Option<String>,
+    /// Why the run ended.
+    #[serde(rename = "stop_reason")]
+    pub stop: StopReason,
+    /// The signal of the tool that ended the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<Signal>,
+    /// The number of inferences.
+    pub iterations: u32,
+    /// The calls that ran, in the order of their answers.
+    pub tool_calls: Vec<CallRecord>,
+    /// The artifacts of the tool results, in the order of the answers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<Artifact>,
+    /// The injected tools, in order.
+    pub injected: Vec<ToolName>,
+    /// The removed tools, in order.
+    pub removed: Vec<ToolName>,
+    /// The usage of the run, nested agents included.
+    pub usage: RunUsage,
+    /// All messages of the conversation so far. They can be continued as they are.
+    pub history: Vec<Message>,
+}
+
+impl RunOutcome {
+    /// Returns the final text, empty if there is none.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.answer.as_deref().unwrap_or_default()
+    }
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum StopReason {
+    /// The model answered without calling a tool.
+    Answered,
+    /// The result of a tool is the answer.
+    ReturnDirect,
+    /// The iteration limit was reached.
+    IterationLimit,
+    /// The token limit was reached.
+    TokenLimit,
+    /// The cost limit was reached.
+    CostLimit,
+    /// The time limit was reached.
+    WallClockLimit,
+    /// The limit of tool calls was reached.
+    CallLimit,
+    /// The model repeatedly called tools that do not exist.
+    UnknownTools,
+    /// The model or the connection to it failed.
+    ModelFailed,
+    /// A tool failed in a way that only the operator can fix.
+    ToolFailed,
+    /// The caller cancelled the run.
+    Cancelled,
+    /// The provider cut the answer; the outcome contains its beginning.
+    Length,
+    /// The provider withheld the answer.
+    Withheld,
+    /// A tool requested another plan.
+    ReplanRequested,
+    /// A tool has a question for the user, which is the answer of the run.
+    UserInputRequired,
+    /// A tool ended the run.
+    Terminated,
+}
+
+impl From<&Signal> for StopReason {
+    fn from(signal: &Signal) -> Self {
+        match signal {
+            Signal::Replan { .. } => Self::ReplanRequested,
+            Signal::AskUser { .. } => Self::UserInputRequired,
+            // `Terminate`, and signals of later versions.
+            _ => Self::Terminated,
+        }
+    }
+}
+
+/// A tool call that ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct CallRecord {
+    /// The id of the call in the history.
+    pub id: String,
+    /// The name under which the model called the tool.
+    pub name: ToolName,
+    /// The id of the tool.
+    pub tool: ToolId,
+    /// Whether it failed.
+    pub is_error: bool,
+    /// The duration in milliseconds.
+    pub wall_ms: u64,
+}
+
+/// The usage of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RunUsage {
+    /// The tokens of all inferences, nested agents included.
+    #[serde(flatten)]
+    pub tokens: TokenUsage,
+    /// The cost in dollars, nested agents included. Omitted if it is zero, as for a model without a price.
+    #[serde(default, skip_serializing_if = "Cost::is_zero")]
+    pub cost_usd: Cost,
+    /// The bytes that the definitions of injected tools added to the prompt.
+    pub injected_bytes: u64,
+}

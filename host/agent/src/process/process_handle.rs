@@ -1,0 +1,217 @@
+//! The process handle that tools receive.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::account::Account;
+use super::budget::{Budget, RemainingBudget};
+use super::record::{ModelUsage, ModelUsageKind, ProcessAction, ToolUsage};
+use super::run_id::new_run_id;
+use crate::model::{Cost, TokenUsage};
+use crate::outcome::StopReason;
+use toolwit_core::{Error, ErrorKind, Phase};
+use toolwit_core::{ToolContext, ToolError, ToolName};
+
+/// The deepest nesting of agents. Each level multiplies the possible cost of a run.
+pub const AGENT_DEPTH_MAX: u32 = 4;
+
+/// The most actions that a process stores; the oldest are dropped first. The usage counts all of them.
+const ACTIONS_MAX: usize = 1_000;
+
+/// The longest goal that is stored, in characters.
+const GOAL_CHARS_MAX: usize = 500;
+
+/// The goal, status, actions and budget of a conversation. Every tool of the conversation can read them.
+///
+/// An agent that a tool runs is a nested process. Its usage is charged to both processes.
+///
+/// ```
+/// use toolwit_agent::Process;
+/// use toolwit_core::{NativeTool, NoArguments, ToolError};
+///
+/// let left = NativeTool::typed("left", "Returns the number of tokens left.", |_: NoArguments, context| async move {
+///     Ok::<_, ToolError>(Process::of(&context)?.remaining().tokens)
+/// })?;
+/// # Ok::<(), toolwit_core::Error>(())
+/// ```
+pub struct Process {
+    id: String,
+    depth: u32,
+    account: Arc<Account>,
+    state: Mutex<ProcessState>,
+}
+
+struct ProcessState {
+    goal: Option<String>,
+    status: ProcessStatus,
+    actions: VecDeque<ProcessAction>,
+    tools: BTreeMap<ToolName, ToolUsage>,
+}
+
+/// The status of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "status", content = "stop_reason", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ProcessStatus {
+    /// No run has begun.
+    Ready,
+    /// A run is in progress.
+    Running,
+    /// The last run ended.
+    Stopped(StopReason),
+}
+
+impl Process {
+    /// Returns the process of the conversation in which a tool is called.
+    ///
+    /// # Errors
+    /// [`ToolError::Model`] outside a conversation.
+    pub fn of(context: &ToolContext) -> Result<&Arc<Self>, ToolError> {
+        context.extension::<Arc<Self>>().ok_or_else(|| {
+            let message = "there is no process: the tool is called outside a conversation";
+            ToolError::Model(Error::new(ErrorKind::ToolUnavailable, Phase::Execute, message))
+        })
+    }
+
+    /// Begins a process, nested in the process of the context if there is one.
+    pub(crate) fn begin(goal: Option<String>, budget: Budget, context: &ToolContext) -> Self {
+        let parent = context.extension::<Arc<Account>>().cloned();
+        let depth = Self::of(context).map_or(0, |process| process.depth.saturating_add(1));
+        Self {
+            id: new_run_id(),
+            depth,
+            account: Arc::new(Account::open(budget, parent)),
+            state: Mutex::new(ProcessState {
+                goal: goal.map(|goal| shortened_goal(&goal)),
+                status: ProcessStatus::Ready,
+                actions: VecDeque::new(),
+                tools: BTreeMap::new(),
+            }),
+        }
+    }
+
+    /// Returns the unique id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Returns the goal of the conversation; by default the first user message.
+    #[must_use]
+    pub fn goal(&self) -> Option<String> {
+        self.lock().goal.clone()
+    }
+
+    /// Returns the status.
+    #[must_use]
+    pub fn status(&self) -> ProcessStatus {
+        self.lock().status
+    }
+
+    /// Returns the number of agents in which this process is nested.
+    #[must_use]
+    pub fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// Returns the time since the process began.
+    #[must_use]
+    pub fn running_time(&self) -> Duration {
+        self.account.age()
+    }
+
+    /// Returns the budget.
+    #[must_use]
+    pub fn budget(&self) -> &Budget {
+        self.account.budget()
+    }
+
+    /// Returns the rest of the budget, with outer budgets applied.
+    #[must_use]
+    pub fn remaining(&self) -> RemainingBudget {
+        self.account.remaining()
+    }
+
+    /// Returns the tokens used, nested agents included.
+    #[must_use]
+    pub fn tokens(&self) -> TokenUsage {
+        self.account.used().tokens
+    }
+
+    /// Returns the cost, nested agents included.
+    #[must_use]
+    pub fn cost(&self) -> Cost {
+        self.account.used().cost
+    }
+
+    /// Returns the number of tool calls that were allowed to run, nested agents included.
+    #[must_use]
+    pub fn calls(&self) -> u32 {
+        self.account.used().calls
+    }
+
+    /// Returns the last actions, the oldest first.
+    #[must_use]
+    pub fn actions(&self) -> Vec<ProcessAction> {
+        self.lock().actions.iter().cloned().collect()
+    }
+
+    /// Returns the usage of each tool.
+    #[must_use]
+    pub fn tool_usage(&self) -> BTreeMap<ToolName, ToolUsage> {
+        self.lock().tools.clone()
+    }
+
+    /// Returns the usage of each model, nested agents included.
+    #[must_use]
+    pub fn model_usage(&self) -> BTreeMap<(ModelUsageKind, String), ModelUsage> {
+        self.account.used().models
+    }
+
+    /// Records that a tool used a model by itself, such as for embeddings.
+    pub fn record_model_usage(&self, kind: ModelUsageKind, model: &str, tokens: TokenUsage, cost: Cost) {
+        self.account.charge(kind, model, tokens, cost);
+    }
+
+    pub(crate) fn account(&self) -> &Arc<Account> {
+        &self.account
+    }
+
+    /// Records the begin of a run.
+    pub(crate) fn begin_run(&self, prompt: Option<&str>) {
+        let mut state = self.lock();
+        state.status = ProcessStatus::Running;
+        if state.goal.is_none() {
+            state.goal = prompt.map(shortened_goal);
+        }
+    }
+
+    /// Records the end of a run.
+    pub(crate) fn end_run(&self, stop: StopReason) {
+        self.lock().status = ProcessStatus::Stopped(stop);
+    }
+
+    /// Records a call that ended.
+    pub(crate) fn record_action(&self, action: ProcessAction) {
+        let mut state = self.lock();
+        let tool = state.tools.entry(action.name.clone()).or_default();
+        tool.calls += 1;
+        tool.errors += u64::from(action.is_error);
+        tool.wall_ms = tool.wall_ms.saturating_add(action.wall_ms);
+        state.actions.push_back(action);
+        if state.actions.len() > ACTIONS_MAX {
+            state.actions.pop_front();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ProcessState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn shortened_goal(goal: &str) -> String {
+    goal.chars().take(GOAL_CHARS_MAX).collect()
+}

@@ -1,0 +1,211 @@
+//! The calls of one response, from their first lookup to their end.
+
+use std::collections::{HashSet, VecDeque};
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
+use tokio::time::{Instant, sleep_until};
+
+use super::prepared_call::PreparedCall;
+use super::refusal::{not_run, with_expectation};
+use toolwit_core::{Arguments, NamedTool, ToolContext, ToolError, ToolName, ToolResult};
+use toolwit_core::{Error, ErrorKind};
+
+/// The time that tools have to end after they were cancelled. A plugin's call ends within milliseconds; native code that
+/// ignores the token is dropped.
+const STOP_GRACE: Duration = Duration::from_secs(1);
+
+/// A call of a response that is not answered yet.
+pub(super) struct PendingCall {
+    /// The position of the call in the response.
+    index: usize,
+    pub(super) prepared: PreparedCall,
+    pub(super) state: CallState,
+}
+
+/// The progress of a call.
+pub(super) enum CallState {
+    /// Its name has no tool yet, or a strategy guards its tool.
+    Unresolved,
+    Waiting(NamedTool),
+    Running(NamedTool),
+    Finished(NamedTool, FinishedCall),
+    /// It does not run.
+    Refused(Error),
+    /// Its tool is locked; the model reads what to do first.
+    Guided(ToolName, String),
+}
+
+impl CallState {
+    /// Returns the state of a call whose tool may run: refused if the arguments are invalid, else waiting.
+    pub(super) fn of_tool(tool: NamedTool, prepared: &PreparedCall) -> Self {
+        match &prepared.arguments {
+            Ok(_) => Self::Waiting(tool),
+            Err(error) => {
+                let error = with_expectation(ToolError::Model(error.clone()), &tool.definition, &tool.name);
+                Self::Refused(error.report().clone())
+            }
+        }
+    }
+}
+
+/// The end of a call.
+pub(super) struct FinishedCall {
+    pub(super) outcome: CallOutcome,
+    pub(super) wall: Duration,
+}
+
+/// How a call ended.
+pub(super) enum CallOutcome {
+    Returned(Box<Result<ToolResult, ToolError>>),
+    Panicked,
+    /// It did not end within [`STOP_GRACE`] after its cancellation.
+    Abandoned,
+}
+
+impl CallOutcome {
+    /// Returns why no further call of the response may start after this one.
+    fn halt_reason(&self) -> Option<&'static str> {
+        let Self::Returned(returned) = self else { return None };
+        match returned.as_ref() {
+            Err(ToolError::Operator(_)) => Some("another tool of this response failed"),
+            Ok(result) if result.signal.is_some() => Some("another tool of this response stopped the run"),
+            _ => None,
+        }
+    }
+}
+
+/// Runs a tool. A panic is an outcome like others.
+pub(super) async fn run_tool(tool: NamedTool, arguments: Arguments, context: ToolContext) -> FinishedCall {
+    let started = Instant::now();
+    let body = async move { tool.tool.call(arguments, &context).await };
+    let outcome = match AssertUnwindSafe(body).catch_unwind().await {
+        Ok(returned) => CallOutcome::Returned(Box::new(returned)),
+        Err(_) => CallOutcome::Panicked,
+    };
+    FinishedCall {
+        outcome,
+        wall: started.elapsed(),
+    }
+}
+
+/// The pending calls of a response in order, and those of them that run.
+#[derive(Default)]
+pub(super) struct CallQueue {
+    pending: VecDeque<PendingCall>,
+    running: FuturesUnordered<BoxFuture<'static, (usize, FinishedCall)>>,
+    /// Why no further call may start.
+    halted: Option<Error>,
+    /// When cancelled calls are dropped.
+    grace_end: Option<Instant>,
+}
+
+impl CallQueue {
+    pub(super) fn new(calls: impl IntoIterator<Item = (PreparedCall, CallState)>) -> Self {
+        let calls = calls.into_iter().enumerate();
+        let pending = |(index, (prepared, state))| PendingCall { index, prepared, state };
+        Self {
+            pending: calls.map(pending).collect(),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn pop(&mut self) -> Option<PendingCall> {
+        self.pending.pop_front()
+    }
+
+    /// Puts the first call back.
+    pub(super) fn unpop(&mut self, call: PendingCall) {
+        self.pending.push_front(call);
+    }
+
+    /// Starts every call that does not have to wait for another. A call of a serial group waits for earlier calls without a
+    /// tool, since those may turn out to be of the same group.
+    pub(super) fn start<F>(&mut self, mut begin: impl FnMut(&PreparedCall, NamedTool) -> F)
+    where
+        F: Future<Output = FinishedCall> + Send + 'static,
+    {
+        let mut busy_groups = HashSet::new();
+        let mut has_unresolved = false;
+        for call in &mut self.pending {
+            match &call.state {
+                CallState::Unresolved => has_unresolved = true,
+                CallState::Running(tool) => busy_groups.extend(tool.tool.serial_group()),
+                CallState::Finished(..) | CallState::Refused(_) | CallState::Guided(..) => {}
+                CallState::Waiting(tool) => {
+                    let group = tool.tool.serial_group();
+                    let must_wait = group.is_some_and(|group| has_unresolved || busy_groups.contains(&group));
+                    busy_groups.extend(group);
+                    if let Some(reason) = &self.halted {
+                        call.state = CallState::Refused(reason.clone());
+                    } else if !must_wait {
+                        let (index, tool) = (call.index, tool.clone());
+                        call.state = CallState::Running(tool.clone());
+                        let body = begin(&call.prepared, tool);
+                        self.running.push(body.map(move |finished| (index, finished)).boxed());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns whether no call runs.
+    pub(super) fn is_idle(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    /// Waits until a running call ends. After the grace period of [`stop`](Self::stop), drops the calls that still run.
+    pub(super) async fn finish_next(&mut self) {
+        let grace_end = self.grace_end;
+        let grace = async move {
+            match grace_end {
+                Some(end) => sleep_until(end).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            Some((index, finished)) = self.running.next() => {
+                if let Some(reason) = finished.outcome.halt_reason() {
+                    self.halt(ErrorKind::ToolUnavailable, reason);
+                }
+                if let Some(call) = self.pending.iter_mut().find(|call| call.index == index) {
+                    call.finish(finished);
+                }
+            }
+            () = grace => self.abandon(),
+        }
+    }
+
+    /// Starts no further call, and gives those that run [`STOP_GRACE`] to end.
+    pub(super) fn stop(&mut self) {
+        self.halt(ErrorKind::Cancelled, "the run was stopped");
+        self.grace_end = Some(Instant::now() + STOP_GRACE);
+    }
+
+    fn halt(&mut self, kind: ErrorKind, reason: &str) {
+        self.halted.get_or_insert_with(|| not_run(kind, reason));
+    }
+
+    fn abandon(&mut self) {
+        self.running.clear();
+        for call in &mut self.pending {
+            call.finish(FinishedCall {
+                outcome: CallOutcome::Abandoned,
+                wall: STOP_GRACE,
+            });
+        }
+    }
+}
+
+impl PendingCall {
+    /// Ends the call if it runs.
+    fn finish(&mut self, finished: FinishedCall) {
+        if let CallState::Running(tool) = &self.state {
+            self.state = CallState::Finished(tool.clone(), finished);
+        }
+    }
+}

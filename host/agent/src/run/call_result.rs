@@ -1,0 +1,235 @@
+//! Results of calls: into the history, to the strategies, to the user and the observers.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::call_queue::{CallOutcome, FinishedCall};
+use super::ending::EndRequests;
+use super::prepared_call::PreparedCall;
+use super::refusal::{not_run, with_expectation};
+use super::run_state::RunState;
+use crate::event::Event;
+use crate::injection::{
+    CompletedCall, Injection, InjectionContext, InjectionStrategy, write_entity_tool_names, write_facade_tool_names,
+};
+use crate::millis::millis;
+use crate::outcome::CallRecord;
+use crate::process::ProcessAction;
+use crate::state::{TruncatedResult, error_text, interrupted_call};
+use toolwit_core::{Arguments, NamedTool, ToolCall, ToolError, ToolName, ToolResult};
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// Answers a call that does not run.
+pub(super) fn record_refusal(run: &mut RunState<'_>, call: &ToolCall, error: &Error) {
+    let content = error_text(error);
+    run.conversation.history.answer(call, content.clone(), true);
+    run.emit(&Event::CallRefused {
+        id: call.id.clone(),
+        name: call.name.clone(),
+        kind: error.kind,
+        content,
+    });
+}
+
+/// Answers a call of a locked tool with what to do first. This is not an error, and nothing runs.
+pub(super) fn record_guidance(run: &mut RunState<'_>, call: &ToolCall, name: ToolName, guidance: String) {
+    run.conversation.history.answer(call, guidance.clone(), false);
+    run.emit(&Event::CallGuided {
+        id: call.id.clone(),
+        name,
+        content: guidance,
+    });
+}
+
+/// Answers a call that ran.
+pub(super) fn record_call(
+    run: &mut RunState<'_>,
+    call: PreparedCall,
+    tool: NamedTool,
+    finished: FinishedCall,
+    requests: &mut EndRequests,
+) {
+    let wall_ms = millis(finished.wall);
+    let ToolAnswer { result, kind } = answer_of(&tool, finished.outcome, requests);
+    let (name, id, is_error) = (tool.name.clone(), tool.definition.id.clone(), result.is_error());
+    let arguments = call.arguments.unwrap_or_default();
+    let call = call.call;
+    run.tally.calls.push(CallRecord {
+        id: call.id.clone(),
+        name: name.clone(),
+        tool: id.clone(),
+        is_error,
+        wall_ms,
+    });
+    let action = ProcessAction::new(name.clone(), id.clone(), wall_ms, is_error);
+    run.conversation.process.record_action(action);
+    let is_background = run.conversation.late_results.track(&call, &arguments, &tool, &result);
+    tracing::debug!(tool = %name, wall_ms, is_error, is_background, "a tool call ended");
+    let event_id = call.id.clone();
+    let arrived = ArrivedResult {
+        call,
+        tool,
+        arguments,
+        result,
+        heading: String::new(),
+        is_final: !is_background,
+    };
+    let result = arrived.record(run, |content, artifacts| Event::ToolFinished {
+        id: event_id,
+        name,
+        tool: id,
+        wall_ms,
+        is_error,
+        kind,
+        content,
+        artifacts,
+        is_background,
+    });
+    requests.add_result(result);
+}
+
+/// A result that is not in the history yet.
+pub(super) struct ArrivedResult {
+    pub(super) call: ToolCall,
+    pub(super) tool: NamedTool,
+    pub(super) arguments: Arguments,
+    pub(super) result: ToolResult,
+    /// A line before the result, for the model.
+    pub(super) heading: String,
+    /// Whether the call is complete. A call that continues in the background is complete with its late result.
+    pub(super) is_final: bool,
+}
+
+impl ArrivedResult {
+    /// Appends the result to the history with the tools that it injects, then emits the event that `event` makes of the
+    /// text for the model and the types of the artifacts.
+    pub(super) fn record(self, run: &mut RunState<'_>, event: impl FnOnce(String, Vec<String>) -> Event) -> ToolResult {
+        let NamedTool { name, tool, .. } = self.tool;
+        let is_kept_inside = tool.is_agent() && run.conversation.drops_nested_artifacts;
+        let history = &mut run.conversation.history;
+        history.answer(&self.call, self.result.content(), self.result.is_error());
+        let mut completed = CompletedCall::new(self.call.id, name, self.arguments, tool, self.result);
+        let changes = inject(run, &mut completed);
+        let conversation = &mut *run.conversation;
+        if self.is_final {
+            conversation
+                .toolbox
+                .calls
+                .push(completed.to_past_call(conversation.turns));
+        }
+        let CompletedCall { id, name, result, .. } = completed;
+        let descriptions = conversation.toolbox.descriptions(&changes).unwrap_or_default();
+        let full = self.heading + &result.content() + &descriptions;
+        let full_bytes = full.len();
+        let truncated = conversation.long_results.truncate(&full);
+        let content = truncated.as_ref().map_or(full, |truncated| truncated.content.clone());
+        conversation.history.replace_last_answer(&content);
+        if !is_kept_inside {
+            run.tally.artifacts.extend(result.artifacts.iter().cloned());
+        }
+        let artifacts = result.artifacts.iter().map(|artifact| artifact.kind.clone()).collect();
+        run.emit(&event(content, artifacts));
+        show_user(run, &result);
+        run.emit_all(&changes);
+        if let Some(truncated) = truncated {
+            announce_truncation(run, id, &name, truncated, full_bytes);
+        }
+        result
+    }
+}
+
+/// Sends the user the text that a result holds for them.
+fn show_user(run: &RunState<'_>, result: &ToolResult) {
+    let Some(text) = result.user_text() else {
+        return;
+    };
+    let output = run.context.output();
+    if catch_unwind(AssertUnwindSafe(|| output.communicate(text))).is_err() {
+        tracing::warn!("the output sink panicked; the message is lost");
+    }
+}
+
+/// Applies the strategies' changes after a call, and writes the names of the new tools into its result. Returns the events to
+/// emit.
+fn inject(run: &mut RunState<'_>, call: &mut CompletedCall) -> Vec<Event> {
+    let Some(injection) = evaluate(run, call) else {
+        let trigger = call.name.clone();
+        return vec![Event::StrategyFailed { trigger }];
+    };
+    let (discovered, listed) = (injection.discovered.clone(), injection.listed.clone());
+    let toolbox = &mut run.conversation.toolbox;
+    let events = toolbox.apply(injection, &call.name);
+    write_entity_tool_names(&mut call.result, &discovered, toolbox.callable());
+    write_facade_tool_names(&mut call.result, &listed, toolbox.callable());
+    events
+}
+
+/// Evaluates the strategies. `None` if one panicked.
+fn evaluate(run: &RunState<'_>, call: &CompletedCall) -> Option<Injection> {
+    let context = InjectionContext::after(call, run.view());
+    let strategy = &run.conversation.strategy;
+    let evaluated = catch_unwind(AssertUnwindSafe(|| strategy.evaluate(&context)));
+    if evaluated.is_err() {
+        tracing::error!(tool = %call.name, "an injection strategy panicked; nothing changes");
+    }
+    evaluated.ok()
+}
+
+/// Emits that a result was truncated, and adds the tool that reads the rest.
+fn announce_truncation(run: &mut RunState<'_>, id: String, name: &ToolName, truncated: TruncatedResult, bytes: usize) {
+    run.emit(&Event::ResultCut {
+        id,
+        result: truncated.name,
+        bytes,
+        shown_bytes: truncated.shown_bytes,
+    });
+    let reader = run.conversation.read_result_if_missing();
+    let events = run.conversation.toolbox.apply(reader, name);
+    run.emit_all(&events);
+}
+
+/// A result, and the kind of error if it is one.
+struct ToolAnswer {
+    result: ToolResult,
+    kind: Option<ErrorKind>,
+}
+
+impl ToolAnswer {
+    fn error(error: &Error) -> Self {
+        Self {
+            result: ToolResult::error(error_text(error)),
+            kind: Some(error.kind),
+        }
+    }
+}
+
+/// Turns the end of a call into a result, and logs errors. The request to end the run at an operator's error is added to
+/// `requests`.
+fn answer_of(tool: &NamedTool, outcome: CallOutcome, requests: &mut EndRequests) -> ToolAnswer {
+    let name = &tool.name;
+    let error = match outcome {
+        CallOutcome::Returned(returned) => match *returned {
+            Ok(result) => {
+                if let Some(source) = &result.source {
+                    tracing::warn!(tool = %name, error = %source, "the tool failed");
+                }
+                let kind = result.is_error().then_some(ErrorKind::Tool);
+                return ToolAnswer { result, kind };
+            }
+            Err(ToolError::Operator(error)) => {
+                tracing::error!(tool = %name, error = %error, "the tool failed; the run stops");
+                let shown = not_run(error.kind, "the tool's operator must look into it first");
+                requests.add_operator_error(error.with_tool(name.as_str()));
+                return ToolAnswer::error(&shown);
+            }
+            Err(error) => Error::from(with_expectation(error, &tool.definition, name)),
+        },
+        CallOutcome::Panicked => {
+            tracing::error!(tool = %name, "the tool panicked");
+            let message = "the tool panicked inside the host; the call may have taken effect";
+            Error::new(ErrorKind::Internal, Phase::Execute, message).with_tool(name.as_str())
+        }
+        CallOutcome::Abandoned => interrupted_call().with_tool(name.as_str()),
+    };
+    tracing::debug!(tool = %name, %error, "the call failed");
+    ToolAnswer::error(&error)
+}

@@ -1,0 +1,194 @@
+//! The calls of one response: run concurrently where possible, answered in call order.
+
+use std::sync::Arc;
+
+use super::call_queue::{CallQueue, CallState, FinishedCall, PendingCall, run_tool};
+use super::call_result::{record_call, record_guidance, record_refusal};
+use super::ending::{EndRequests, Ending};
+use super::nested_calls::NestedCaller;
+use super::prepared_call::PreparedCall;
+use super::refusal::{not_run, removed_tool, shortened_name, tool_in_facade, unknown_tool};
+use super::run_state::RunState;
+use crate::event::Event;
+use crate::injection::CallGate;
+use crate::limits::UnknownToolPolicy;
+use crate::model::Delivery;
+use crate::outcome::RunFailure;
+use crate::toolbox::facade_path;
+use toolwit_core::{Error, ErrorKind};
+use toolwit_core::{NamedTool, ToolLookup};
+
+/// The number of calls of a response that may run.
+pub(super) struct CallQuota {
+    pub(super) per_response: usize,
+    /// The calls that the run has left.
+    pub(super) per_run: usize,
+}
+
+impl CallQuota {
+    /// Returns why the call at a position of the response does not run, if it exceeds a limit.
+    fn refusal(&self, index: usize) -> Option<Error> {
+        if index >= self.per_run {
+            return Some(not_run(ErrorKind::LoopLimit, "the run has no tool calls left"));
+        }
+        (index >= self.per_response).then(|| {
+            let reason = format!("too many calls in one response; at most {} are run", self.per_response);
+            not_run(ErrorKind::LoopLimit, &reason).with_suggestion("call again those that are still needed")
+        })
+    }
+}
+
+/// The calls of one response while they are executed.
+///
+/// Calls whose tool exists at the start and is not guarded by a strategy run concurrently, except that calls of one serial
+/// group run one after the other. An earlier call may inject or unlock the tool of a later one, so a call without a tool or
+/// with a guarded tool is looked up when all calls before it are answered. Results and injections are applied in call order.
+pub(super) struct Dispatch<'l, 'c> {
+    run: &'l mut RunState<'c>,
+    queue: CallQueue,
+    requests: EndRequests,
+    /// Why the run was stopped from outside.
+    stopped: Option<RunFailure>,
+    unknown_name: Option<String>,
+}
+
+impl<'l, 'c> Dispatch<'l, 'c> {
+    /// Looks up the calls of a response, and refuses those beyond the quota.
+    pub(super) fn new(run: &'l mut RunState<'c>, calls: Vec<PreparedCall>, quota: &CallQuota) -> Self {
+        let toolbox = &run.conversation.toolbox;
+        let is_gateway = toolbox.delivery() == Delivery::Gateway;
+        let calls = calls.into_iter().enumerate().map(|(index, call)| {
+            let call = if is_gateway { call.through_gateway() } else { call };
+            let state = match (quota.refusal(index), toolbox.look_up(&call.requested_name)) {
+                (Some(error), _) => CallState::Refused(error),
+                (None, ToolLookup::Found(tool)) if run.gate(&tool) == CallGate::Ungated => {
+                    CallState::of_tool(tool, &call)
+                }
+                (None, _) => CallState::Unresolved,
+            };
+            (call, state)
+        });
+        let queue = CallQueue::new(calls);
+        Self {
+            run,
+            queue,
+            requests: EndRequests::default(),
+            stopped: None,
+            unknown_name: None,
+        }
+    }
+
+    /// Runs the calls and answers each of them. Returns the end of the run, or `None` if the model is to continue.
+    ///
+    /// # Errors
+    /// [`RunFailure`] if the run was stopped, a tool failed in a way that only the operator can fix, or the model called
+    /// unknown tools too often.
+    pub(super) async fn run(mut self) -> Result<Option<Ending>, RunFailure> {
+        while let Some(mut call) = self.queue.pop() {
+            if matches!(call.state, CallState::Unresolved) {
+                call.state = self.resolve(&call.prepared);
+            }
+            match call.state {
+                CallState::Finished(tool, finished) => {
+                    record_call(self.run, call.prepared, tool, finished, &mut self.requests);
+                }
+                CallState::Refused(error) => record_refusal(self.run, &call.prepared.call, &error),
+                CallState::Guided(name, guidance) => record_guidance(self.run, &call.prepared.call, name, guidance),
+                _ => self.advance(call).await,
+            }
+        }
+        self.ending()
+    }
+
+    /// Looks up a call again, now that all calls before it are answered.
+    fn resolve(&mut self, call: &PreparedCall) -> CallState {
+        let toolbox = &self.run.conversation.toolbox;
+        let requested = &call.requested_name;
+        match toolbox.look_up(requested) {
+            ToolLookup::Found(tool) => match self.run.gate(&tool) {
+                CallGate::Locked(guidance) => CallState::Guided(tool.name, guidance),
+                _ => CallState::of_tool(tool, call),
+            },
+            ToolLookup::Removed(_) => CallState::Refused(removed_tool(requested)),
+            ToolLookup::Unknown(nearest) => match facade_path(requested, toolbox.callable()) {
+                Some(path) => CallState::Refused(tool_in_facade(requested, &path)),
+                None => {
+                    self.unknown_name = Some(requested.clone());
+                    CallState::Refused(unknown_tool(requested, &nearest, toolbox.callable()))
+                }
+            },
+        }
+    }
+
+    /// Starts what can start, and waits until a call ends or the run must stop.
+    async fn advance(&mut self, first: PendingCall) {
+        let Self { run, queue, .. } = self;
+        queue.unpop(first);
+        queue.start(|call, tool| begin(run, call, tool));
+        if queue.is_idle() {
+            return;
+        }
+        tokio::select! {
+            biased;
+            failure = run.stop.requested(), if self.stopped.is_none() => {
+                queue.stop();
+                self.stopped = Some(failure);
+            }
+            () = queue.finish_next() => {}
+        }
+    }
+
+    fn ending(self) -> Result<Option<Ending>, RunFailure> {
+        if let Some(failure) = self.stopped {
+            return Err(failure);
+        }
+        if let Some(ending) = self.requests.ending()? {
+            return Ok(Some(ending));
+        }
+        check_unknown_streak(self.run, self.unknown_name.as_deref())?;
+        Ok(None)
+    }
+}
+
+/// Counts consecutive responses with an unknown tool name.
+///
+/// # Errors
+/// [`RunFailure::UnknownTools`] if the policy of the conversation ends the run here.
+fn check_unknown_streak(run: &mut RunState<'_>, unknown_name: Option<&str>) -> Result<(), RunFailure> {
+    let Some(name) = unknown_name else {
+        run.tally.unknown_streak = 0;
+        return Ok(());
+    };
+    run.tally.unknown_streak += 1;
+    let times = run.tally.unknown_streak;
+    match run.conversation.limits.unknown_tools {
+        UnknownToolPolicy::StopAfter(max) if times >= max => Err(RunFailure::UnknownTools {
+            requested: shortened_name(name),
+            times,
+            available: run.conversation.toolbox.declared_names(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Starts a call. The future owns all that it needs.
+fn begin(
+    run: &mut RunState<'_>,
+    call: &PreparedCall,
+    tool: NamedTool,
+) -> impl Future<Output = FinishedCall> + Send + use<> {
+    tracing::debug!(tool = %tool.name, "a tool call starts");
+    let events = run.conversation.toolbox.mark_called(&tool.name);
+    run.emit_all(&events);
+    run.emit(&Event::ToolStarted {
+        id: call.call.id.clone(),
+        name: tool.name.clone(),
+        tool: tool.definition.id.clone(),
+    });
+    let arguments = call.arguments.clone().unwrap_or_default();
+    let mut context = run.conversation.late_results.offer(&call.call.id, &run.context);
+    if tool.tool.calls_tools() {
+        context = context.with_tools(Arc::new(NestedCaller::new(run, &call.call.id, &tool.definition.id)));
+    }
+    run_tool(tool, arguments, context)
+}

@@ -1,0 +1,73 @@
+//! The reasons for which a run ends.
+
+use crate::outcome::{RunFailure, StopReason};
+use toolwit_core::{Error, Signal, ToolResult};
+
+/// The end of a run that is not a failure.
+pub(super) struct Ending {
+    pub(super) answer: Option<String>,
+    pub(super) stop: StopReason,
+    pub(super) signal: Option<Signal>,
+}
+
+impl Ending {
+    pub(super) fn new(answer: Option<String>, stop: StopReason) -> Self {
+        Self {
+            answer,
+            stop,
+            signal: None,
+        }
+    }
+
+    /// Ends the run at a tool's request. A question or a reason for the user is the answer.
+    pub(super) fn by_signal(signal: Signal) -> Self {
+        let answer = match &signal {
+            Signal::AskUser { question: text } | Signal::Terminate { reason: text } => Some(text.clone()),
+            _ => None,
+        };
+        Self {
+            answer,
+            stop: StopReason::from(&signal),
+            signal: Some(signal),
+        }
+    }
+
+    /// Returns the answer that a tool gave in place of the model, for the history.
+    pub(super) fn tool_answer(&self) -> Option<&str> {
+        let is_direct = self.stop == StopReason::ReturnDirect;
+        self.answer.as_deref().filter(|answer| is_direct || !answer.is_empty())
+    }
+}
+
+/// Requests of tools to end the run after the calls of one response. The first of each kind counts.
+#[derive(Default)]
+pub(super) struct EndRequests {
+    operator_error: Option<Error>,
+    signal: Option<Signal>,
+    direct: Option<String>,
+}
+
+impl EndRequests {
+    /// Adds the request that a result makes, if any.
+    pub(super) fn add_result(&mut self, result: ToolResult) {
+        if self.direct.is_none() && result.is_final() {
+            self.direct = Some(result.content());
+        }
+        self.signal = self.signal.take().or(result.signal);
+    }
+
+    /// Adds an error that only the operator can fix.
+    pub(super) fn add_operator_error(&mut self, error: Error) {
+        self.operator_error.get_or_insert(error);
+    }
+
+    /// Returns the end of the run, or `None` if no tool requested one. An operator error precedes a signal, and a signal
+    /// precedes a direct answer.
+    pub(super) fn ending(self) -> Result<Option<Ending>, RunFailure> {
+        if let Some(error) = self.operator_error {
+            return Err(RunFailure::Tool(error));
+        }
+        let direct = |answer| Ending::new(Some(answer), StopReason::ReturnDirect);
+        Ok(self.signal.map(Ending::by_signal).or(self.direct.map(direct)))
+    }
+}

@@ -1,0 +1,139 @@
+//! One inference: a request to the model, and its response in the history.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::prepared_call::{PreparedCall, prepare};
+use super::run_state::RunState;
+use super::stop::Stop;
+use crate::event::Event;
+use crate::millis::millis;
+use crate::model::{
+    ChatModel, ChatOptions, ChatRequest, ChatResponse, Cost, DeclaredTool, FinishReason, ModelError, ToolChoice,
+};
+use crate::outcome::RunFailure;
+use crate::process::ModelUsageKind;
+use toolwit_core::{Message, OutputSink};
+
+/// The model's response, with its calls ready to run.
+pub(super) struct ModelReply {
+    pub(super) content: String,
+    pub(super) finish: FinishReason,
+    pub(super) calls: Vec<PreparedCall>,
+}
+
+/// Performs one inference and appends the response to the history.
+///
+/// # Errors
+/// [`RunFailure`] if a budget is exhausted, the run must stop, or the model fails.
+pub(super) async fn infer(run: &mut RunState<'_>, choice: Option<ToolChoice>) -> Result<ModelReply, RunFailure> {
+    if let Some(exhausted) = run.account.exhausted() {
+        return Err(exhausted);
+    }
+    run.tally.iterations += 1;
+    let conversation = &*run.conversation;
+    let toolbox = &conversation.toolbox;
+    run.emit(&Event::IterationStarted {
+        iteration: run.tally.iterations,
+        tools: toolbox.declared().len(),
+        providers: toolbox.entities().len(),
+    });
+    let mut options = conversation.options.clone();
+    options.tool_choice = choice.unwrap_or_else(|| tool_choice(&options, run.tally.iterations));
+    let inference = Inference {
+        model: &*conversation.model,
+        messages: conversation.history.messages(),
+        tools: toolbox.declared(),
+        options: &options,
+        output: run.context.output(),
+        stop: &run.stop,
+    };
+    let started = Instant::now();
+    let response = inference.run().await?;
+    Ok(record(run, response, started.elapsed()))
+}
+
+/// A model that must call a tool must do so only once per run, or it could never answer.
+fn tool_choice(options: &ChatOptions, iteration: u32) -> ToolChoice {
+    match options.tool_choice {
+        ToolChoice::Required if iteration > 1 => ToolChoice::Auto,
+        choice => choice,
+    }
+}
+
+/// A request to the model.
+struct Inference<'r> {
+    model: &'r dyn ChatModel,
+    messages: &'r [Message],
+    tools: &'r [DeclaredTool],
+    options: &'r ChatOptions,
+    output: &'r dyn OutputSink,
+    stop: &'r Stop,
+}
+
+impl Inference<'_> {
+    /// Sends the request, streams the text to the user, and returns the response.
+    async fn run(&self) -> Result<ChatResponse, RunFailure> {
+        let is_streamed = AtomicBool::new(false);
+        let stream = |text: &str| {
+            is_streamed.store(true, Ordering::Relaxed);
+            if catch_unwind(AssertUnwindSafe(|| self.output.words(text))).is_err() {
+                tracing::warn!("the output sink panicked; some text is lost");
+            }
+        };
+        let request =
+            ChatRequest::new(self.messages, self.tools, self.options, self.stop.token()).with_text_listener(&stream);
+        let response = tokio::select! {
+            biased;
+            failure = self.stop.requested() => return Err(failure),
+            response = self.model.chat(request) => response,
+        };
+        // A model that does not stream delivers its text at once.
+        if let (Ok(response), false) = (&response, is_streamed.load(Ordering::Relaxed))
+            && !response.content.is_empty()
+        {
+            stream(&response.content);
+        }
+        response.map_err(|error| match error {
+            ModelError::Cancelled => RunFailure::Cancelled,
+            error => RunFailure::Model(error),
+        })
+    }
+}
+
+/// Appends a response to the history and charges its cost.
+fn record(run: &mut RunState<'_>, response: ChatResponse, wall: Duration) -> ModelReply {
+    let history = &mut run.conversation.history;
+    let calls = prepare(response.tool_calls, &response.finish, history);
+    let tool_calls: Vec<_> = calls.iter().map(|prepared| prepared.call.clone()).collect();
+    history.respond(response.content.clone(), tool_calls.clone());
+    let model = &run.conversation.model;
+    let cost = model.price().map_or(Cost::ZERO, |price| price.cost(&response.usage));
+    run.account
+        .charge(ModelUsageKind::Chat, model.name(), response.usage, cost);
+    if !response.content.is_empty() {
+        run.tally.text = Some(response.content.clone());
+    }
+    run.emit(&Event::ModelAnswered {
+        iteration: run.tally.iterations,
+        wall_ms: millis(wall),
+        finish: response.finish.clone(),
+        usage: response.usage,
+        content: response.content.clone(),
+        tool_calls,
+    });
+    for prepared in calls.iter().filter(|prepared| prepared.is_repaired) {
+        run.emit(&Event::ArgumentsRepaired {
+            id: prepared.call.id.clone(),
+            name: prepared.call.name.clone(),
+        });
+    }
+    ModelReply {
+        content: response.content,
+        finish: response.finish,
+        calls,
+    }
+}

@@ -1,0 +1,45 @@
+//! Results of background calls, delivered between inferences.
+
+use super::call_result::ArrivedResult;
+use super::run_state::RunState;
+use crate::event::Event;
+use toolwit_core::{Signal, ToolCall};
+
+/// Appends the late results to the history in the order of their arrival. Returns the first signal among them.
+///
+/// Providers accept one answer for each call, directly after it. So a late result is stored as a call of its own with the
+/// arguments of the first one: in the tool's role, never in the user's.
+pub(super) fn record_late_results(run: &mut RunState<'_>) -> Option<Signal> {
+    let mut signal = None;
+    while let Some((background, result)) = run.conversation.late_results.next() {
+        let call = background.call;
+        let history = &mut run.conversation.history;
+        let again = ToolCall {
+            id: history.claim_id(""),
+            ..call.clone()
+        };
+        history.respond(String::new(), vec![again.clone()]);
+        let (name, tool) = (background.tool.name.clone(), background.tool.definition.id.clone());
+        let (id, is_error) = (again.id.clone(), result.is_error());
+        tracing::debug!(tool = %name, is_error, "a late result arrived");
+        let arrived = ArrivedResult {
+            call: again,
+            tool: background.tool,
+            arguments: background.arguments,
+            result,
+            heading: format!("[result of the background call {}]\n", call.id),
+            is_final: true,
+        };
+        let result = arrived.record(run, |content, artifacts| Event::LateResult {
+            id,
+            call: call.id,
+            name,
+            tool,
+            is_error,
+            content,
+            artifacts,
+        });
+        signal = signal.or(result.signal);
+    }
+    signal
+}

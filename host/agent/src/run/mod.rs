@@ -1,0 +1,28 @@
+//! One run: from a user message to its answer.
+//!
+//! Each stage takes what it needs and returns its result to the stage above; none calls back.
+//!
+//! ```text
+//! tool_loop ── inference ── prepared_call          the model responds with calls
+//!     │
+//!     └─────── dispatch ── call_queue ── nested_calls   the calls run
+//!                  └────── call_result                  results enter the history and bring tools
+//! ```
+//!
+//! All stages share the [`RunState`](run_state::RunState), which borrows the conversation.
+
+mod call_queue;
+mod call_result;
+mod dispatch;
+mod ending;
+mod inference;
+mod late_calls;
+mod nested_calls;
+mod prepared_call;
+mod refusal;
+mod run_state;
+mod stop;
+mod tally;
+mod tool_loop;
+
+pub(crate) use tool_loop::ToolLoop;

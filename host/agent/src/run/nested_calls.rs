@@ -1,0 +1,139 @@
+//! Calls that a tool makes to other tools of the conversation.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use async_trait::async_trait;
+use tokio::time::Instant;
+
+use super::run_state::RunState;
+use crate::event::{Event, Observers};
+use crate::injection::{CallGate, InjectionStrategy, StrategyChain};
+use crate::millis::millis;
+use toolwit_core::ErrorKind;
+use toolwit_core::{Arguments, ToolCaller, ToolContext, ToolError, ToolId, ToolResult, ToolSet};
+
+/// The longest id in an event, in characters: the calling tool may request any id.
+const ID_CHARS_MAX: usize = 300;
+
+/// Calls the tools that existed when the outer call began, and those that the strategies can restore: a plugin may call a
+/// registry tool that was granted to it before the model has found it.
+pub(super) struct NestedCaller {
+    scope: Arc<NestedScope>,
+    /// The tool that calls.
+    caller: ToolId,
+}
+
+/// The data that all calls inside one call of the model share.
+struct NestedScope {
+    /// The id of the model's call.
+    call: String,
+    tools: ToolSet,
+    strategy: StrategyChain,
+    observers: Observers,
+    /// The number of nested calls so far.
+    calls: AtomicU32,
+}
+
+impl NestedCaller {
+    /// Offers a tool all callable tools except those that a strategy guards: strategies observe the model's calls only, so
+    /// guarded tools are reserved for the model.
+    pub(super) fn new(run: &RunState<'_>, call: &str, caller: &ToolId) -> Self {
+        let mut tools = run.conversation.toolbox.callable().clone();
+        let guarded: Vec<_> = tools
+            .iter()
+            .filter(|tool| run.gate(tool) != CallGate::Ungated)
+            .map(|tool| tool.definition.id.clone())
+            .collect();
+        for id in &guarded {
+            tools.remove(id);
+        }
+        let scope = NestedScope {
+            call: call.to_owned(),
+            tools,
+            strategy: run.conversation.strategy.clone(),
+            observers: run.conversation.observers.clone(),
+            calls: AtomicU32::new(0),
+        };
+        Self {
+            scope: Arc::new(scope),
+            caller: caller.clone(),
+        }
+    }
+}
+
+#[async_trait]
+impl ToolCaller for NestedCaller {
+    async fn call_tool(&self, id: &str, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+        let mut events = NestedCallEvents::begin(self, id);
+        let inner = || Self {
+            scope: self.scope.clone(),
+            caller: events.tool.clone(),
+        };
+        let context = match context.tools() {
+            Some(_) => context.clone().with_tools(Arc::new(inner())),
+            None => context.clone(),
+        };
+        let tools = &self.scope.tools;
+        let wanted = ToolId::from_text(id);
+        let restored = if tools.was_ever(&wanted) {
+            None
+        } else {
+            self.scope.strategy.restore(&wanted)
+        };
+        let returned = match restored {
+            Some(tool) => tool.call(arguments, &context).await,
+            None => tools.call_tool(id, arguments, &context).await,
+        };
+        events.error = match &returned {
+            Ok(result) => result.is_error().then_some(ErrorKind::Tool),
+            Err(error) => Some(error.report().kind),
+        };
+        returned
+    }
+}
+
+/// Emits the start of a nested call, and its end when dropped.
+struct NestedCallEvents {
+    scope: Arc<NestedScope>,
+    number: u32,
+    tool: ToolId,
+    started: Instant,
+    /// The error to report; a call that is dropped before it returns was cancelled.
+    error: Option<ErrorKind>,
+}
+
+impl NestedCallEvents {
+    fn begin(caller: &NestedCaller, id: &str) -> Self {
+        let scope = caller.scope.clone();
+        let number = scope.calls.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        let shortened: String = id.chars().take(ID_CHARS_MAX).collect();
+        let tool = ToolId::from_text(&shortened);
+        scope.observers.emit(&Event::NestedCallStarted {
+            id: scope.call.clone(),
+            number,
+            caller: caller.caller.clone(),
+            tool: tool.clone(),
+        });
+        Self {
+            scope,
+            number,
+            tool,
+            started: Instant::now(),
+            error: Some(ErrorKind::Cancelled),
+        }
+    }
+}
+
+impl Drop for NestedCallEvents {
+    fn drop(&mut self) {
+        self.scope.observers.emit(&Event::NestedCallFinished {
+            id: self.scope.call.clone(),
+            number: self.number,
+            tool: self.tool.clone(),
+            wall_ms: millis(self.started.elapsed()),
+            is_error: self.error.is_some(),
+            kind: self.error,
+        });
+    }
+}

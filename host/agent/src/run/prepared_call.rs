@@ -1,0 +1,86 @@
+//! Calls of a response, ready to run and to store in the history.
+
+use crate::model::FinishReason;
+use crate::state::History;
+use crate::toolbox::{CALL_TOOL, gateway_target};
+use toolwit_core::{Arguments, ToolCall, ToolName, parse_arguments};
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// One call of a response.
+pub(super) struct PreparedCall {
+    /// The call as stored in the history: with a unique id, a name that providers accept, and the arguments that run.
+    pub(super) call: ToolCall,
+    /// The name that the model wrote.
+    pub(super) requested_name: String,
+    /// The arguments for the tool, or the reason why the call does not run.
+    pub(super) arguments: Result<Arguments, Error>,
+    /// Whether the JSON of the arguments was repaired.
+    pub(super) is_repaired: bool,
+}
+
+/// Prepares the calls of a response.
+///
+/// Arguments that are not a JSON object are stored as `{}`: some servers parse the history that they receive, and the call
+/// does not run.
+pub(super) fn prepare(calls: Vec<ToolCall>, finish: &FinishReason, history: &mut History) -> Vec<PreparedCall> {
+    calls
+        .into_iter()
+        .map(|call| {
+            let parsed = read_arguments(&call.arguments, finish);
+            let arguments = match &parsed {
+                Ok((_, false)) => call.arguments,
+                Ok((arguments, true)) => serde_json::to_string(arguments).unwrap_or_else(|_| "{}".to_owned()),
+                Err(_) => "{}".to_owned(),
+            };
+            PreparedCall {
+                call: ToolCall {
+                    id: history.claim_id(&call.id),
+                    name: name_in_history(&call.name),
+                    arguments,
+                },
+                requested_name: call.name,
+                is_repaired: matches!(parsed, Ok((_, true))),
+                arguments: parsed.map(|(arguments, _)| arguments),
+            }
+        })
+        .collect()
+}
+
+impl PreparedCall {
+    /// Turns a call of the gateway tool into a call of its target. The history keeps the call that the model made.
+    pub(super) fn through_gateway(mut self) -> Self {
+        if self.requested_name != CALL_TOOL {
+            return self;
+        }
+        let Ok(arguments) = &self.arguments else {
+            return self;
+        };
+        match gateway_target(arguments) {
+            Ok((name, arguments)) => {
+                self.requested_name = name;
+                self.arguments = Ok(arguments);
+            }
+            Err(error) => self.arguments = Err(Error::from(error)),
+        }
+        self
+    }
+}
+
+/// Parses arguments and returns whether they were repaired. In a truncated response, repaired arguments count as incomplete.
+fn read_arguments(text: &str, finish: &FinishReason) -> Result<(Arguments, bool), Error> {
+    let parsed = parse_arguments(text);
+    if *finish == FinishReason::Length && !matches!(&parsed, Ok(parsed) if !parsed.repaired) {
+        let message = "the answer was cut before this call was complete; it was not executed";
+        return Err(Error::new(ErrorKind::InvalidArguments, Phase::Validate, message)
+            .with_suggestion("call it again, with shorter arguments"));
+    }
+    parsed
+        .map(|parsed| (parsed.arguments, parsed.repaired))
+        .map_err(Error::from)
+}
+
+/// Returns a name that providers accept in the history.
+fn name_in_history(name: &str) -> String {
+    let valid = ToolName::parse(name).or_else(|| ToolName::sanitised(name));
+    valid.unwrap_or_else(|| ToolName::hashed(name, name)).to_string()
+}

@@ -1,0 +1,94 @@
+//! Errors that the model reads when a call does not run.
+
+use toolwit_core::{Error, ErrorKind, Phase};
+use toolwit_core::{ToolDefinition, ToolError, ToolName, ToolSet};
+
+/// How much of an unknown name is repeated, in characters.
+const NAME_CHARS_SHOWN: usize = 80;
+
+/// The most tool names in the answer to an unknown name that resembles none of them.
+const NAMES_SHOWN: usize = 20;
+
+/// The most parameters in the answer to invalid arguments.
+const PARAMETERS_SHOWN: usize = 12;
+
+/// Truncates a name that a model invented, before it is repeated.
+pub(super) fn shortened_name(name: &str) -> String {
+    name.chars().take(NAME_CHARS_SHOWN).collect()
+}
+
+/// Refuses a name that no tool has.
+pub(super) fn unknown_tool(name: &str, nearest: &[ToolName], tools: &ToolSet) -> Error {
+    let message = format!("no tool is named `{}`", shortened_name(name));
+    let error = Error::new(ErrorKind::UnknownTool, Phase::Validate, message);
+    if !nearest.is_empty() {
+        return error.with_suggestion(format!("did you mean {}?", quoted(nearest)));
+    }
+    let names: Vec<_> = tools.iter().take(NAMES_SHOWN).map(|tool| tool.name.clone()).collect();
+    match tools.len() {
+        0 => error.with_suggestion("there are no tools; answer without one"),
+        all if all > names.len() => error.with_suggestion(format!("some of the {all} tools are {}", quoted(&names))),
+        _ => error.with_suggestion(format!("the tools are {}", quoted(&names))),
+    }
+}
+
+/// Refuses a name whose tool was removed.
+pub(super) fn removed_tool(name: &str) -> Error {
+    let message = format!("`{name}` has been removed and can no longer be called");
+    Error::new(ErrorKind::ToolUnavailable, Phase::Validate, message)
+        .with_suggestion("call another tool, or answer without it")
+}
+
+/// Refuses a name whose tool is inside a closed facade. `path` holds the facades to open, the outermost first.
+pub(super) fn tool_in_facade(name: &str, path: &[String]) -> Error {
+    let name = shortened_name(name);
+    let facades: Vec<_> = path.iter().map(|facade| format!("`{facade}`")).collect();
+    let outermost = facades.first().map_or("it", String::as_str);
+    let message = format!("`{name}` is inside {outermost}, which is not open");
+    Error::new(ErrorKind::ToolUnavailable, Phase::Validate, message)
+        .with_suggestion(format!("call {} first, then `{name}`", facades.join(", then ")))
+}
+
+/// Refuses a call for a reason outside of it.
+pub(super) fn not_run(kind: ErrorKind, reason: &str) -> Error {
+    Error::new(kind, Phase::Validate, format!("not run: {reason}"))
+}
+
+/// Adds the expected parameters to an error about arguments.
+pub(super) fn with_expectation(error: ToolError, definition: &ToolDefinition, name: &ToolName) -> ToolError {
+    if error.report().kind != ErrorKind::InvalidArguments {
+        return error;
+    }
+    error.map(|error| error.with_tool(name.as_str()).with_suggestion(expectation(definition)))
+}
+
+fn expectation(definition: &ToolDefinition) -> String {
+    let schema = &definition.input_schema;
+    let required: Vec<_> = schema["required"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|name| name.as_str())
+        .collect();
+    let parameters: Vec<_> = schema["properties"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .take(PARAMETERS_SHOWN)
+        .map(|(name, schema)| {
+            let kind = schema["type"].as_str().unwrap_or("see its schema");
+            let is_required = required.contains(&name.as_str());
+            let need = if is_required { "required" } else { "optional" };
+            format!("`{name}` ({kind}, {need})")
+        })
+        .collect();
+    if parameters.is_empty() {
+        return "send one JSON object that fits the tool's schema".to_owned();
+    }
+    format!("send one JSON object with {}", parameters.join(", "))
+}
+
+fn quoted(names: &[ToolName]) -> String {
+    let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}

@@ -1,0 +1,116 @@
+//! The state that the stages of a run share.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::stop::Stop;
+use super::tally::RunTally;
+use crate::event::Event;
+use crate::injection::{CallGate, ConversationView, InjectionStrategy};
+use crate::limits::LoopLimits;
+use crate::outcome::RunUsage;
+use crate::process::{Account, Budget, new_run_id};
+use crate::state::ConversationState;
+use toolwit_core::{LOOP_ID, NamedTool, ToolContext};
+
+/// A conversation during one run.
+pub(super) struct RunState<'c> {
+    pub(super) conversation: &'c mut ConversationState,
+    /// The context that the tools of this run receive.
+    pub(super) context: ToolContext,
+    pub(super) stop: Stop,
+    /// The usage of this run, nested agents included.
+    pub(super) account: Arc<Account>,
+    pub(super) tally: RunTally,
+}
+
+impl<'c> RunState<'c> {
+    /// Opens an account and a deadline for a run with the given context.
+    pub(super) fn new(conversation: &'c mut ConversationState, context: &ToolContext) -> Self {
+        let limits = &conversation.limits;
+        let process = conversation.process.clone();
+        let budget = Budget {
+            tokens_max: limits.tokens_max,
+            ..Budget::default()
+        };
+        let account = Arc::new(Account::open(budget, Some(process.account().clone())));
+        let wall_max = wall_max(limits, process.account());
+        let stop = Stop::new(conversation.context.cancel(), context.cancel(), wall_max);
+        let context = context
+            .clone()
+            .with(LOOP_ID, new_run_id())
+            .with_extension(process)
+            .with_extension(account.clone())
+            .with_cancel(stop.token().clone());
+        Self {
+            conversation,
+            context,
+            stop,
+            account,
+            tally: RunTally::default(),
+        }
+    }
+
+    pub(super) fn emit(&self, event: &Event) {
+        self.conversation.observers.emit(event);
+    }
+
+    /// Emits, counts and logs changes of the tools.
+    pub(super) fn emit_all(&mut self, events: &[Event]) {
+        for event in events {
+            self.tally.count(event);
+            match event {
+                Event::ToolsInjected { trigger, names, .. } => {
+                    tracing::info!(count = names.len(), %trigger, ?names, "tools injected");
+                }
+                Event::ToolsRemoved { trigger, names } => {
+                    tracing::info!(count = names.len(), %trigger, ?names, "tools removed");
+                }
+                Event::ProviderInvalid { kind, reason } => {
+                    tracing::warn!(kind, reason, "a returned object cannot become tools");
+                }
+                Event::ToolsMany { count } => tracing::warn!(count, "many tools are declared"),
+                _ => {}
+            }
+            self.emit(event);
+        }
+    }
+
+    /// Returns the view of the conversation that strategies receive.
+    pub(super) fn view(&self) -> ConversationView<'_> {
+        let conversation = &self.conversation;
+        let view = conversation.toolbox.view(conversation.history.messages());
+        view.with_context(&self.context)
+            .at(conversation.turns, self.tally.iterations)
+    }
+
+    /// Returns whether the strategies allow a call of a tool now. A strategy that panics locks the tool.
+    pub(super) fn gate(&self, tool: &NamedTool) -> CallGate {
+        let strategy = &self.conversation.strategy;
+        let gate = catch_unwind(AssertUnwindSafe(|| strategy.gate(tool, &self.view())));
+        gate.unwrap_or_else(|_| {
+            tracing::error!(tool = %tool.name, "an injection strategy panicked; the tool is locked");
+            CallGate::Locked(format!(
+                "`{}` cannot be called: the strategy that guards it failed",
+                tool.name
+            ))
+        })
+    }
+
+    /// Returns the usage of the run so far.
+    pub(super) fn usage(&self) -> RunUsage {
+        let used = self.account.used();
+        RunUsage {
+            tokens: used.tokens,
+            cost_usd: used.cost,
+            ..self.tally.usage
+        }
+    }
+}
+
+/// Returns the time that a run may take: its own limit, or the rest of the process's budget if that is shorter.
+fn wall_max(limits: &LoopLimits, process: &Account) -> Duration {
+    let own = Duration::from_millis(limits.wall_ms_max);
+    process.wall_left().map_or(own, |left| left.min(own))
+}

@@ -1,0 +1,54 @@
+//! Cancellation and deadline of a run.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::outcome::RunFailure;
+
+/// The deadline that replaces one beyond the clock's range: thirty years.
+const FAR_FUTURE: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+
+/// The cancellation tokens and the deadline of a run as one signal. Dropping it cancels what the run started.
+pub(super) struct Stop {
+    conversation: CancellationToken,
+    turn: CancellationToken,
+    run: CancellationToken,
+    deadline: Instant,
+    wall_max: Duration,
+    _cancel_on_drop: DropGuard,
+}
+
+impl Stop {
+    /// Observes the conversation's token and the turn's token, which may be the same.
+    pub(super) fn new(conversation: &CancellationToken, turn: &CancellationToken, wall_max: Duration) -> Self {
+        let run = turn.child_token();
+        let now = Instant::now();
+        Self {
+            conversation: conversation.clone(),
+            turn: turn.clone(),
+            deadline: now.checked_add(wall_max).unwrap_or(now + FAR_FUTURE),
+            wall_max,
+            _cancel_on_drop: run.clone().drop_guard(),
+            run,
+        }
+    }
+
+    /// Returns the token that tools and the model receive.
+    pub(super) fn token(&self) -> &CancellationToken {
+        &self.run
+    }
+
+    /// Waits until the run must stop, then cancels the run's token.
+    pub(super) async fn requested(&self) -> RunFailure {
+        let failure = tokio::select! {
+            biased;
+            () = self.conversation.cancelled() => RunFailure::Cancelled,
+            () = self.turn.cancelled() => RunFailure::Cancelled,
+            () = sleep_until(self.deadline) => RunFailure::WallClockLimit { max: self.wall_max },
+        };
+        self.run.cancel();
+        failure
+    }
+}

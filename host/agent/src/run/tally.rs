@@ -1,0 +1,40 @@
+//! Counters of a run.
+
+use crate::event::Event;
+use crate::outcome::{CallRecord, RunUsage};
+use toolwit_core::{Artifact, ToolName};
+
+/// What a run has done and produced so far.
+#[derive(Default)]
+pub(super) struct RunTally {
+    pub(super) iterations: u32,
+    /// The calls that ran.
+    pub(super) calls: Vec<CallRecord>,
+    /// The number of calls that the model requested, including those that did not run.
+    pub(super) calls_requested: u32,
+    /// The artifacts of tool results.
+    pub(super) artifacts: Vec<Artifact>,
+    pub(super) injected: Vec<ToolName>,
+    pub(super) removed: Vec<ToolName>,
+    pub(super) usage: RunUsage,
+    /// The number of consecutive responses that called an unknown tool.
+    pub(super) unknown_streak: u32,
+    /// The last text of the model.
+    pub(super) text: Option<String>,
+}
+
+impl RunTally {
+    /// Counts tools that an event adds or removes.
+    pub(super) fn count(&mut self, event: &Event) {
+        match event {
+            Event::ToolsInjected {
+                names, prompt_bytes, ..
+            } => {
+                self.injected.extend(names.iter().cloned());
+                self.usage.injected_bytes = self.usage.injected_bytes.saturating_add(*prompt_bytes);
+            }
+            Event::ToolsRemoved { names, .. } => self.removed.extend(names.iter().cloned()),
+            _ => {}
+        }
+    }
+}

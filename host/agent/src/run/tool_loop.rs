@@ -1,0 +1,212 @@
+//! The tool loop: inference, calls, and again until the run ends.
+
+use tokio::time::Instant;
+
+use super::dispatch::{CallQuota, Dispatch};
+use super::ending::Ending;
+use super::inference::{ModelReply, infer};
+use super::late_calls::record_late_results;
+use super::prepared_call::PreparedCall;
+use super::refusal::not_run;
+use super::run_state::RunState;
+use crate::event::Event;
+use crate::injection::{InjectionStrategy, SEARCH_TOOLS, TurnContext};
+use crate::limits::IterationPolicy;
+use crate::millis::millis;
+use crate::model::{FinishReason, ToolChoice};
+use crate::outcome::{RunError, RunFailure, RunOutcome, StopReason};
+use crate::state::{ConversationState, interrupted_call};
+use toolwit_core::ErrorKind;
+use toolwit_core::{LOOP_ID, Message, ToolContext, ToolName};
+
+/// A run in progress. Even if its future is dropped, the history stays valid.
+pub(crate) struct ToolLoop<'c> {
+    run: RunState<'c>,
+    started: Instant,
+    is_finished: bool,
+}
+
+impl<'c> ToolLoop<'c> {
+    pub(crate) fn new(conversation: &'c mut ConversationState, context: &ToolContext) -> Self {
+        Self {
+            run: RunState::new(conversation, context),
+            started: Instant::now(),
+            is_finished: false,
+        }
+    }
+
+    /// Answers a user message, or without one the late results of background calls.
+    pub(crate) async fn run(mut self, prompt: Option<&str>) -> Result<RunOutcome, RunError> {
+        self.begin_turn(prompt);
+        match self.drive().await {
+            Ok(ending) => Ok(self.finish(ending)),
+            Err(failure) => {
+                let is_cut = matches!(failure, RunFailure::Length);
+                let answer = self.run.tally.text.take().filter(|_| is_cut);
+                let outcome = self.finish(Ending::new(answer, failure.stop()));
+                Err(RunError::new(failure, outcome))
+            }
+        }
+    }
+
+    fn begin_turn(&mut self, prompt: Option<&str>) {
+        let conversation = &mut *self.run.conversation;
+        if let Some(prompt) = prompt {
+            conversation.history.append(Message::user(prompt));
+        }
+        conversation.process.begin_run(prompt);
+        conversation.turns += 1;
+        let event = Event::TurnStarted {
+            loop_id: self.run.context.text(LOOP_ID).unwrap_or_default().to_owned(),
+            turn: conversation.turns,
+            tools: conversation.toolbox.start_turn(),
+        };
+        self.run.emit(&event);
+        if prompt.is_some() {
+            self.inject_for_prompt();
+        }
+    }
+
+    /// Applies the strategies' changes for a user message, before the first inference.
+    fn inject_for_prompt(&mut self) {
+        let run = &mut self.run;
+        let injection = run.conversation.strategy.begin_turn(&TurnContext::at(run.view()));
+        if injection.is_none() {
+            return;
+        }
+        let Some(trigger) = ToolName::parse(SEARCH_TOOLS) else {
+            return;
+        };
+        let toolbox = &mut run.conversation.toolbox;
+        let events = toolbox.begin_turn(injection, &trigger);
+        // The model has not been asked in this turn, so the declared definitions may still change.
+        toolbox.refresh_declared();
+        if let Some(descriptions) = toolbox.descriptions(&events) {
+            run.conversation.history.append_to_prompt(&descriptions);
+        }
+        run.emit_all(&events);
+    }
+
+    async fn drive(&mut self) -> Result<Ending, RunFailure> {
+        while self.run.tally.iterations < self.run.conversation.limits.iterations_max {
+            if let Some(signal) = record_late_results(&mut self.run) {
+                return Ok(self.end_by_tool(Ending::by_signal(signal)));
+            }
+            let reply = infer(&mut self.run, None).await?;
+            if reply.calls.is_empty() {
+                return conclude(reply);
+            }
+            if let Some(ending) = self.run_calls(reply.calls).await? {
+                return Ok(self.end_by_tool(ending));
+            }
+        }
+        self.end_of_iterations().await
+    }
+
+    /// Appends the answer that a tool gave in place of the model.
+    fn end_by_tool(&mut self, ending: Ending) -> Ending {
+        if let Some(answer) = ending.tool_answer() {
+            let message = Message::assistant(answer, Vec::new());
+            self.run.conversation.history.append(message);
+        }
+        ending
+    }
+
+    /// Runs the calls of a response, as far as the limits allow.
+    async fn run_calls(&mut self, calls: Vec<PreparedCall>) -> Result<Option<Ending>, RunFailure> {
+        let run = &mut self.run;
+        if let Some(exhausted) = run.account.exhausted() {
+            self.refuse_open_calls("the budget of the run is exhausted");
+            return Err(exhausted);
+        }
+        let limits = &run.conversation.limits;
+        let max = limits.calls_max;
+        let requested = u32::try_from(calls.len()).unwrap_or(u32::MAX);
+        let left = max.saturating_sub(run.tally.calls_requested);
+        let allowed = run.account.take_calls(requested.min(left));
+        let quota = CallQuota {
+            per_response: limits.calls_per_response_max as usize,
+            per_run: allowed as usize,
+        };
+        run.tally.calls_requested = run.tally.calls_requested.saturating_add(requested);
+        let ending = Dispatch::new(run, calls, &quota).run().await?;
+        if ending.is_some() || requested <= allowed {
+            return Ok(ending);
+        }
+        let by_budget = run.account.calls_exhausted().filter(|_| requested <= left);
+        Err(by_budget.unwrap_or(RunFailure::CallLimit { max }))
+    }
+
+    async fn end_of_iterations(&mut self) -> Result<Ending, RunFailure> {
+        let max = self.run.conversation.limits.iterations_max;
+        let ending = |answer| Ending::new(answer, StopReason::IterationLimit);
+        match self.run.conversation.limits.on_iterations_max {
+            IterationPolicy::Error => Err(RunFailure::IterationLimit { max }),
+            IterationPolicy::Partial => Ok(ending(self.run.tally.text.take())),
+            IterationPolicy::FinalAnswer => {
+                let reply = infer(&mut self.run, Some(ToolChoice::None)).await?;
+                self.refuse_open_calls("this was the last turn, which has no tools");
+                match conclude(reply)?.answer.filter(|answer| !answer.is_empty()) {
+                    Some(answer) => Ok(ending(Some(answer))),
+                    None => Err(RunFailure::IterationLimit { max }),
+                }
+            }
+        }
+    }
+
+    fn refuse_open_calls(&mut self, reason: &str) {
+        let error = not_run(ErrorKind::LoopLimit, reason);
+        self.run.conversation.history.close(&error);
+    }
+
+    fn finish(&mut self, ending: Ending) -> RunOutcome {
+        self.close(ending.stop);
+        let usage = self.run.usage();
+        let tally = std::mem::take(&mut self.run.tally);
+        RunOutcome {
+            answer: ending.answer,
+            stop: ending.stop,
+            signal: ending.signal,
+            iterations: tally.iterations,
+            tool_calls: tally.calls,
+            artifacts: tally.artifacts,
+            injected: tally.injected,
+            removed: tally.removed,
+            usage,
+            history: self.run.conversation.history.messages().to_vec(),
+        }
+    }
+
+    /// Answers the open calls and emits the end of the run.
+    fn close(&mut self, stop: StopReason) {
+        self.is_finished = true;
+        let run = &mut self.run;
+        run.conversation.history.close(&interrupted_call());
+        run.conversation.process.end_run(stop);
+        run.emit(&Event::Finished {
+            stop,
+            iterations: run.tally.iterations,
+            tool_calls: run.tally.calls.len(),
+            usage: run.usage(),
+            wall_ms: millis(self.started.elapsed()),
+        });
+    }
+}
+
+/// A run whose future is dropped counts as cancelled.
+impl Drop for ToolLoop<'_> {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            self.close(StopReason::Cancelled);
+        }
+    }
+}
+
+/// Ends the run with a response without calls.
+fn conclude(reply: ModelReply) -> Result<Ending, RunFailure> {
+    match reply.finish {
+        FinishReason::Length => Err(RunFailure::Length),
+        FinishReason::ContentFilter => Err(RunFailure::Withheld),
+        _ => Ok(Ending::new(Some(reply.content), StopReason::Answered)),
+    }
+}

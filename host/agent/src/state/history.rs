@@ -1,0 +1,214 @@
+//! The messages of a conversation.
+
+use std::collections::HashSet;
+
+use toolwit_core::{Error, ErrorKind, Phase};
+use toolwit_core::{Message, Role, ToolCall};
+
+/// The longest call id that is accepted from a model, in bytes. A longer one is replaced.
+const CALL_ID_BYTES_MAX: usize = 256;
+
+/// The messages of a conversation. Every call has a unique id and exactly one answer.
+///
+/// Only the calls of the last response may be unanswered; [`close`](History::close) answers them.
+#[derive(Default)]
+pub(crate) struct History {
+    messages: Vec<Message>,
+    open: Vec<ToolCall>,
+    ids: HashSet<String>,
+    /// The number of ids that were assigned here.
+    assigned_ids: u64,
+}
+
+impl History {
+    /// Continues an earlier history. Unanswered calls are answered as cancelled.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] if two calls have the same id, or an answer belongs to no unanswered call.
+    pub(crate) fn resume(messages: Vec<Message>) -> Result<Self, Error> {
+        let mut history = Self::default();
+        for message in messages {
+            match &message.role {
+                Role::Tool { tool_call_id, .. } => {
+                    let Some(at) = history.open.iter().position(|call| call.id == *tool_call_id) else {
+                        return Err(invalid(format!(
+                            "the answer to `{tool_call_id}` belongs to no unanswered call"
+                        )));
+                    };
+                    history.open.remove(at);
+                }
+                Role::Assistant { tool_calls, .. } => {
+                    history.close(&interrupted_call());
+                    for call in tool_calls {
+                        if !history.ids.insert(call.id.clone()) {
+                            return Err(invalid(format!("two calls have the id `{}`", call.id)));
+                        }
+                    }
+                    history.open.clone_from(tool_calls);
+                }
+                _ => history.close(&interrupted_call()),
+            }
+            history.messages.push(message);
+        }
+        history.close(&interrupted_call());
+        Ok(history)
+    }
+
+    pub(crate) fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// Sets the system message, and replaces an earlier one.
+    pub(crate) fn set_system(&mut self, instructions: String) {
+        let message = Message::system(instructions);
+        match self.messages.first_mut() {
+            Some(first) if matches!(first.role, Role::System { .. }) => *first = message,
+            _ => self.messages.insert(0, message),
+        }
+    }
+
+    /// Returns the messages up to the answer to a call, or all messages if there is no such answer.
+    pub(crate) fn until_answer(&self, id: &str) -> &[Message] {
+        let is_answer =
+            |message: &Message| matches!(&message.role, Role::Tool { tool_call_id, .. } if tool_call_id == id);
+        match self.messages.iter().position(is_answer) {
+            Some(at) => &self.messages[..=at],
+            None => &self.messages,
+        }
+    }
+
+    /// Appends text to the last message if it is the user's.
+    pub(crate) fn append_to_prompt(&mut self, text: &str) {
+        if let Some(Message {
+            role: Role::User { content },
+            ..
+        }) = self.messages.last_mut()
+        {
+            content.push_str(text);
+        }
+    }
+
+    /// Appends a message. Unanswered calls before it are answered as cancelled.
+    pub(crate) fn append(&mut self, message: Message) {
+        self.close(&interrupted_call());
+        self.messages.push(message);
+    }
+
+    /// Returns a unique id for a call: the model's own if possible.
+    pub(crate) fn claim_id(&mut self, wanted: &str) -> String {
+        let is_usable = !wanted.is_empty() && wanted.len() <= CALL_ID_BYTES_MAX;
+        if is_usable && self.ids.insert(wanted.to_owned()) {
+            return wanted.to_owned();
+        }
+        loop {
+            self.assigned_ids += 1;
+            let id = format!("call_{}", self.assigned_ids);
+            if self.ids.insert(id.clone()) {
+                return id;
+            }
+        }
+    }
+
+    /// Appends a response of the model. The ids of its calls must have been [claimed](History::claim_id).
+    pub(crate) fn respond(&mut self, content: String, calls: Vec<ToolCall>) {
+        self.close(&interrupted_call());
+        self.open.clone_from(&calls);
+        self.messages.push(Message::assistant(content, calls));
+    }
+
+    /// Appends the answer to a call.
+    pub(crate) fn answer(&mut self, call: &ToolCall, content: String, is_error: bool) {
+        self.open.retain(|open| open.id != call.id);
+        self.messages.push(Message::tool(call, content, is_error));
+    }
+
+    /// Replaces the text of the last answer, before the model reads it.
+    pub(crate) fn replace_last_answer(&mut self, text: &str) {
+        if let Some(Message {
+            role: Role::Tool { content, .. },
+            ..
+        }) = self.messages.last_mut()
+        {
+            text.clone_into(content);
+        }
+    }
+
+    /// Answers every unanswered call with an error.
+    pub(crate) fn close(&mut self, error: &Error) {
+        for call in std::mem::take(&mut self.open) {
+            self.messages.push(Message::tool(&call, error_text(error), true));
+        }
+    }
+}
+
+/// Returns an error as the model reads it: as JSON.
+pub(crate) fn error_text(error: &Error) -> String {
+    serde_json::to_string(error).unwrap_or_else(|_| error.to_string())
+}
+
+/// Returns the answer to a call that was cancelled at an unknown point.
+pub(crate) fn interrupted_call() -> Error {
+    Error::new(
+        ErrorKind::Cancelled,
+        Phase::Execute,
+        "the call was cancelled; it may have taken effect",
+    )
+}
+
+fn invalid(message: String) -> Error {
+    Error::new(
+        ErrorKind::Configuration,
+        Phase::Registry,
+        format!("the history cannot be continued: {message}"),
+    )
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn call(id: &str) -> ToolCall {
+        ToolCall {
+            id: id.to_owned(),
+            name: "look".to_owned(),
+            arguments: "{}".to_owned(),
+        }
+    }
+
+    // attack: F9
+    #[test]
+    fn missing_duplicate_and_oversized_ids_are_replaced() {
+        let mut history = History::default();
+        let wanted = ["a", "a", "", "call_2", &"x".repeat(1000)];
+        let ids: Vec<_> = wanted.iter().map(|id| history.claim_id(id)).collect();
+        assert_eq!(ids, ["a", "call_1", "call_2", "call_3", "call_4"]);
+    }
+
+    // accept: 133
+    #[test]
+    fn unanswered_calls_of_a_resumed_history_are_answered_as_cancelled() {
+        let messages = vec![
+            Message::user("hi"),
+            Message::assistant("", vec![call("a"), call("b")]),
+            Message::tool(&call("a"), "fine", false),
+            Message::user("still there?"),
+            Message::assistant("", vec![call("c")]),
+        ];
+        let history = History::resume(messages).unwrap();
+        let roles: Vec<_> = history
+            .messages()
+            .iter()
+            .map(|m| m.content().contains("may have taken effect"))
+            .collect();
+        assert_eq!(roles, [false, false, false, true, false, false, true]);
+    }
+
+    #[test]
+    fn stray_answers_and_duplicate_ids_are_refused() {
+        let stray = vec![Message::tool(&call("a"), "fine", false)];
+        assert!(History::resume(stray).is_err());
+        let duplicate = vec![Message::assistant("", vec![call("a"), call("a")])];
+        assert!(History::resume(duplicate).is_err());
+    }
+}

@@ -1,0 +1,91 @@
+//! Results that arrive after their call was answered.
+
+use std::collections::{HashMap, VecDeque};
+
+use tokio_util::sync::CancellationToken;
+
+use toolwit_core::{Arguments, BackgroundTasks, LateResult, NamedTool, ToolCall, ToolContext, ToolResult};
+
+/// The background calls of a conversation, and their results that the model has not read.
+pub(crate) struct LateResults {
+    background: BackgroundTasks,
+    /// The calls whose result has not arrived.
+    open: HashMap<String, BackgroundCall>,
+    arrived: VecDeque<LateResult>,
+}
+
+/// A call that continues in the background.
+pub(crate) struct BackgroundCall {
+    pub(crate) call: ToolCall,
+    pub(crate) arguments: Arguments,
+    pub(crate) tool: NamedTool,
+}
+
+impl LateResults {
+    pub(crate) fn new(conversation: &CancellationToken) -> Self {
+        Self {
+            background: BackgroundTasks::new(conversation),
+            open: HashMap::new(),
+            arrived: VecDeque::new(),
+        }
+    }
+
+    /// Returns the context of a call, with which it can promise a late result.
+    pub(crate) fn offer(&self, call: &str, context: &ToolContext) -> ToolContext {
+        self.background.offer(call, context)
+    }
+
+    /// Tracks a call if it continues in the background, and returns whether it does. It does if its result is asynchronous and
+    /// the tool promised a late result. Otherwise a promise is void.
+    pub(crate) fn track(
+        &mut self,
+        call: &ToolCall,
+        arguments: &Arguments,
+        tool: &NamedTool,
+        result: &ToolResult,
+    ) -> bool {
+        let is_background = result.is_pending() && self.background.is_promised(&call.id);
+        if is_background {
+            let open = BackgroundCall {
+                call: call.clone(),
+                arguments: arguments.clone(),
+                tool: tool.clone(),
+            };
+            self.open.insert(call.id.clone(), open);
+        } else {
+            self.background.forget(&call.id);
+        }
+        is_background
+    }
+
+    /// Returns the number of background calls.
+    pub(crate) fn open_calls(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Waits for a late result. Returns `false` if none is expected. No result is lost if the future is dropped.
+    pub(crate) async fn wait(&mut self) -> bool {
+        while self.arrived.is_empty() {
+            if self.open.is_empty() {
+                return false;
+            }
+            match self.background.next().await {
+                Some(late) if self.open.contains_key(&late.call) => self.arrived.push_back(late),
+                Some(_) => {}
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// Returns the oldest late result that has arrived, with its call.
+    pub(crate) fn next(&mut self) -> Option<(BackgroundCall, ToolResult)> {
+        loop {
+            let late = self.arrived.pop_front().or_else(|| self.background.try_next())?;
+            self.background.forget(&late.call);
+            if let Some(open) = self.open.remove(&late.call) {
+                return Some((open, late.result));
+            }
+        }
+    }
+}

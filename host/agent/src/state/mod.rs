@@ -1,0 +1,51 @@
+//! The state of a conversation between its runs.
+
+mod history;
+mod late_results;
+mod long_results;
+
+use std::sync::Arc;
+
+use crate::event::Observers;
+use crate::injection::{Injection, StrategyChain};
+use crate::limits::LoopLimits;
+use crate::model::{ChatModel, ChatOptions};
+use crate::process::Process;
+use crate::toolbox::Toolbox;
+use toolwit_core::{Blackboard, Tool, ToolContext};
+
+pub(crate) use history::{History, error_text, interrupted_call};
+pub(crate) use late_results::LateResults;
+pub(crate) use long_results::{LongResults, READ_RESULT, TruncatedResult, read_result_tool};
+
+/// All data of a conversation: what it owns, and how it is configured.
+pub(crate) struct ConversationState {
+    pub(crate) model: Arc<dyn ChatModel>,
+    pub(crate) history: History,
+    pub(crate) toolbox: Toolbox,
+    pub(crate) strategy: StrategyChain,
+    pub(crate) context: ToolContext,
+    pub(crate) blackboard: Arc<dyn Blackboard>,
+    pub(crate) process: Arc<Process>,
+    pub(crate) late_results: LateResults,
+    /// Whether the outcome of a run omits the artifacts of agentic tools.
+    pub(crate) drops_nested_artifacts: bool,
+    pub(crate) options: ChatOptions,
+    pub(crate) limits: LoopLimits,
+    pub(crate) observers: Observers,
+    pub(crate) long_results: Arc<LongResults>,
+    /// The tool that reads long results; it is added with the first of them.
+    pub(crate) read_result: Arc<dyn Tool>,
+    /// The number of turns so far.
+    pub(crate) turns: u32,
+}
+
+impl ConversationState {
+    /// Returns the injection that adds the tool for long results, unless it is present.
+    pub(crate) fn read_result_if_missing(&self) -> Injection {
+        match self.toolbox.callable().by_id(&self.read_result.definition().id) {
+            Some(_) => Injection::none(),
+            None => Injection::add(vec![self.read_result.clone()]),
+        }
+    }
+}

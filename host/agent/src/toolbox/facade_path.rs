@@ -1,0 +1,36 @@
+//! Search for tools inside closed facades.
+
+use std::sync::Arc;
+
+use crate::injection::FACADE_DEPTH_MAX;
+use toolwit_core::{Tool, ToolSet};
+
+/// Returns the facades to call, one after the other, until a tool of this name is visible. The shortest path is returned.
+pub(crate) fn facade_path(wanted: &str, tools: &ToolSet) -> Option<Vec<String>> {
+    let paths = tools.iter().filter_map(|tool| {
+        let mut path = vec![tool.name.to_string()];
+        contains(&tool.tool, wanted, &mut path).then_some(path)
+    });
+    paths.min_by_key(Vec::len)
+}
+
+/// Returns whether a facade contains the tool, and extends `path` by the facades in between.
+fn contains(facade: &Arc<dyn Tool>, wanted: &str, path: &mut Vec<String>) -> bool {
+    let Some(content) = facade.facade() else {
+        return false;
+    };
+    if path.len() > FACADE_DEPTH_MAX {
+        return false;
+    }
+    if content.folded().iter().any(|tool| tool.definition().name() == wanted) {
+        return true;
+    }
+    content.folded().iter().any(|tool| {
+        path.push(tool.definition().name().to_owned());
+        let is_inside = contains(tool, wanted, path);
+        if !is_inside {
+            path.pop();
+        }
+        is_inside
+    })
+}

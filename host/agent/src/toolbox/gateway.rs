@@ -1,0 +1,62 @@
+//! The gateway: one declared tool that calls all others, so that the declared tools never change.
+
+use serde_json::{Value, json};
+
+use toolwit_core::Error;
+use toolwit_core::{Arguments, NamedTool, NativeTool, ToolDefinition, ToolError, ToolId, parse_arguments};
+
+/// The name of the tool that calls others.
+pub(crate) const CALL_TOOL: &str = "call_tool";
+
+/// The heading of the descriptions of injected tools.
+pub(super) const HEADING: &str = "More tools can be called now, with `call_tool` and their `name` and `arguments`:";
+
+/// Returns the tool that stands for all injected tools. The loop calls its target instead; this tool itself runs only if it is
+/// called by another tool.
+///
+/// # Errors
+/// None in practice: its schema is fixed.
+pub(crate) fn call_tool() -> Result<NativeTool, Error> {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "description": "The name of the tool."},
+            "arguments": {"type": "object", "description": "The arguments for the tool."},
+        },
+        "required": ["name"],
+        "additionalProperties": false,
+    });
+    let description = "Calls a tool that was described in the conversation and is not among the declared tools.";
+    let definition = ToolDefinition::new(ToolId::host(CALL_TOOL), CALL_TOOL, description, schema);
+    NativeTool::from_definition(definition, |_, _| async {
+        Err(ToolError::invalid_arguments("/name: it does not name a tool"))
+    })
+}
+
+/// Returns the tool and the arguments that a call of the gateway contains. Models also write the arguments as text.
+///
+/// # Errors
+/// [`ToolError::Model`] if the name is missing or the gateway's own, or the arguments are not an object.
+pub(crate) fn gateway_target(arguments: &Arguments) -> Result<(String, Arguments), ToolError> {
+    let name = match arguments.get("name").and_then(Value::as_str) {
+        None => return Err(ToolError::invalid_arguments("/name: it must be the name of a tool")),
+        Some(CALL_TOOL) => return Err(ToolError::invalid_arguments("/name: this tool does not call itself")),
+        Some(name) => name.to_owned(),
+    };
+    let arguments = match arguments.get("arguments") {
+        None | Some(Value::Null) => Arguments::new(),
+        Some(Value::Object(arguments)) => arguments.clone(),
+        Some(Value::String(text)) => parse_arguments(text)?.arguments,
+        Some(_) => return Err(ToolError::invalid_arguments("/arguments: it must be an object")),
+    };
+    Ok((name, arguments))
+}
+
+/// Returns a line that describes a tool to a model that does not receive its definition.
+pub(super) fn describe(tool: &NamedTool) -> String {
+    let definition = &tool.definition;
+    format!(
+        "- `{}`: {} Arguments: {}\n",
+        tool.name, definition.description, definition.input_schema
+    )
+}

@@ -1,0 +1,68 @@
+//! Communication tools: a model sends the user messages while it works.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::process::Process;
+use toolwit_core::Error;
+use toolwit_core::{NativeTool, ToolContext, ToolError, ToolId, ToolResult};
+
+/// The arguments of both tools.
+#[derive(Deserialize, JsonSchema)]
+struct MessageArguments {
+    /// The text for the user.
+    message: String,
+}
+
+/// Returns the tool `progress`, which shows the user a transient note about the current step.
+///
+/// Outside a conversation it has no effect, and its result states so.
+///
+/// # Errors
+/// None in practice; the schema is fixed.
+pub fn progress_tool() -> Result<NativeTool, Error> {
+    message_tool(
+        "progress",
+        "Shows the user a short note about the current step. The note is transient; use it during long tasks.",
+        |arguments, context| {
+            context.output().progress(&arguments.message);
+            ToolResult::text("The user sees the note.")
+        },
+    )
+}
+
+/// Returns the tool `communicate`, which sends the user a lasting message. The history contains it too.
+///
+/// Outside a conversation it has no effect, and its result states so.
+///
+/// # Errors
+/// None in practice; the schema is fixed.
+pub fn communicate_tool() -> Result<NativeTool, Error> {
+    message_tool(
+        "communicate",
+        "Sends the user a lasting message, such as a result or a link. The task continues afterwards.",
+        |arguments, _| {
+            ToolResult::text(format!("The user received: {}", arguments.message)).with_user_text(arguments.message)
+        },
+    )
+}
+
+fn message_tool(
+    name: &'static str,
+    description: &str,
+    send: impl Fn(MessageArguments, &ToolContext) -> ToolResult + Copy + Send + Sync + 'static,
+) -> Result<NativeTool, Error> {
+    let names = vec![name.to_owned()];
+    NativeTool::typed_as(
+        ToolId::host(name),
+        names,
+        description,
+        move |arguments: MessageArguments, context: ToolContext| async move {
+            if Process::of(&context).is_err() {
+                tracing::warn!(tool = name, "there is no process; the message is dropped");
+                return Ok::<_, ToolError>(ToolResult::text("No user is connected; continue without the message."));
+            }
+            Ok(send(arguments, &context))
+        },
+    )
+}

@@ -1,0 +1,163 @@
+//! Process tools: a model reads its own process.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::injection::Facade;
+use crate::millis::millis;
+use crate::process::{ModelUsage, ModelUsageKind, Process};
+use toolwit_core::Error;
+use toolwit_core::{NativeTool, NoArguments, Tool, ToolContext, ToolError, ToolId};
+
+/// The default number of actions that `process_history` returns.
+const ACTIONS_SHOWN: usize = 20;
+
+/// Tools with which a model reads its own process: status, budget, cost, history and usage.
+///
+/// Outside a conversation each call returns an error.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProcessTools;
+
+/// The arguments of `process_history`.
+#[derive(Deserialize, JsonSchema)]
+struct HistoryArguments {
+    /// The number of actions to show, newest last; 20 by default.
+    last: Option<usize>,
+}
+
+impl ProcessTools {
+    /// The name of the facade of the tools.
+    pub const NAME: &'static str = "process";
+
+    /// The description of the facade for models.
+    pub const DESCRIPTION: &'static str =
+        "Shows your own process: status, budget and its rest, cost, history, tools and models used.";
+
+    /// Returns one facade that contains the tools.
+    ///
+    /// # Errors
+    /// None in practice; the schemas are fixed.
+    pub fn facade() -> Result<Facade, Error> {
+        let facade = Facade::builder(Self::NAME, Self::DESCRIPTION).id(ToolId::host(Self::NAME));
+        facade.tools(Self::tools()?).build()
+    }
+
+    /// Returns the tools.
+    ///
+    /// # Errors
+    /// None in practice; the schemas are fixed.
+    pub fn tools() -> Result<Vec<Arc<dyn Tool>>, Error> {
+        Ok(vec![
+            tool(
+                "process_status",
+                "Shows the id, status, goal and running time of your process.",
+                |process, _: NoArguments| status(process),
+            )?,
+            tool(
+                "process_budget",
+                "Shows the budget of your process, and the rest of it.",
+                |process, _: NoArguments| budget(process),
+            )?,
+            tool(
+                "process_cost",
+                "Shows the tokens and the cost of your process so far.",
+                |process, _: NoArguments| cost(process),
+            )?,
+            tool(
+                "process_history",
+                "Lists the actions of your process, with the duration of each.",
+                |process, arguments: HistoryArguments| history(process, arguments.last.unwrap_or(ACTIONS_SHOWN)),
+            )?,
+            tool(
+                "process_tools_stats",
+                "Shows how often each tool was called.",
+                |process, _: NoArguments| json!(process.tool_usage()),
+            )?,
+            tool(
+                "process_models",
+                "Lists the models that your process used, for answers and for embeddings.",
+                |process, _: NoArguments| models(process),
+            )?,
+        ])
+    }
+}
+
+fn tool<In>(
+    name: &str,
+    description: &str,
+    show: impl Fn(&Process, In) -> Value + Copy + Send + Sync + 'static,
+) -> Result<Arc<dyn Tool>, Error>
+where
+    In: serde::de::DeserializeOwned + JsonSchema + Send + 'static,
+{
+    let names = vec![name.to_owned()];
+    let made = NativeTool::typed_as(
+        ToolId::host(name),
+        names,
+        description,
+        move |input: In, context: ToolContext| async move { Ok::<_, ToolError>(show(Process::of(&context)?, input)) },
+    )?;
+    Ok(Arc::new(made))
+}
+
+fn status(process: &Process) -> Value {
+    json!({
+        "id": process.id(),
+        "state": process.status(),
+        "goal": process.goal(),
+        "running_ms": millis(process.running_time()),
+        "depth": process.depth(),
+    })
+}
+
+fn budget(process: &Process) -> Value {
+    let budget = process.budget();
+    json!({
+        "limits": {
+            "tokens": budget.tokens_max,
+            "cost_usd": budget.cost_max,
+            "calls": budget.calls_max,
+            "wall_ms": budget.wall_max.map(millis),
+        },
+        "left": process.remaining(),
+        "used": {
+            "tokens": process.tokens(),
+            "cost_usd": process.cost(),
+            "calls": process.calls(),
+            "wall_ms": millis(process.running_time()),
+        },
+    })
+}
+
+fn cost(process: &Process) -> Value {
+    let used = process.model_usage();
+    let total = |purpose: ModelUsageKind| {
+        let of_kind = used.iter().filter(|((kind, _), _)| *kind == purpose);
+        of_kind.fold(ModelUsage::default(), |mut sum, (_, used)| {
+            sum.invocations += used.invocations;
+            sum.tokens += used.tokens;
+            sum.cost_usd = sum.cost_usd.saturating_add(used.cost_usd);
+            sum
+        })
+    };
+    json!({
+        "cost_usd": process.cost(),
+        "chat": total(ModelUsageKind::Chat),
+        "embedding": total(ModelUsageKind::Embedding),
+    })
+}
+
+fn history(process: &Process, last: usize) -> Value {
+    let actions = process.actions();
+    let shown = actions.get(actions.len().saturating_sub(last)..).unwrap_or_default();
+    json!({ "actions": shown, "all": actions.len() })
+}
+
+fn models(process: &Process) -> Value {
+    let used = process.model_usage().into_iter();
+    let models = used.map(|((kind, model), used)| json!({ "model": model, "kind": kind, "use": used }));
+    json!({ "models": models.collect::<Vec<_>>() })
+}

@@ -1,0 +1,201 @@
+//! An inspection as cached text: parsing the text takes microseconds, inspecting the component again takes milliseconds.
+//!
+//! The text has two lines. The header holds what a host reads of every package when it starts; the body holds the rest.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::dynamic_tools::DynamicTools;
+use super::footprint::Footprint;
+use super::imports::Import;
+use super::inspection::Inspection;
+use super::profile::Profile;
+use crate::values::types::{FunctionKind, Shape};
+
+/// The version of the cached text. It changes with the format, and with what an inspection reads from a component. Text of
+/// another version is not read.
+pub const INSPECTION_CACHE_VERSION: u32 = 5;
+
+/// The text of an inspection, as [`Inspection::to_cache_text`] wrote it, with the metadata that is needed before it is parsed.
+#[derive(Clone, Debug)]
+pub struct CachedInspection {
+    /// SHA-256 of the component, in hex.
+    pub digest: String,
+    /// The number of tools, the discovered ones included.
+    pub tool_count: usize,
+    /// The cached text.
+    pub text: String,
+}
+
+impl CachedInspection {
+    /// Creates a cached inspection from its parts.
+    #[must_use]
+    pub fn new(digest: impl Into<String>, tool_count: usize, text: impl Into<String>) -> Self {
+        Self {
+            digest: digest.into(),
+            tool_count,
+            text: text.into(),
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Header {
+    version: u32,
+    dynamic_tools: DynamicTools,
+}
+
+/// Schemas and definitions are not cached: they follow from the types.
+#[derive(Serialize, Deserialize)]
+struct Body<'a> {
+    digest: Cow<'a, str>,
+    size_bytes: u64,
+    profile: Profile,
+    imports: Cow<'a, [Import]>,
+    footprint: Footprint,
+    shape: Cow<'a, Shape>,
+}
+
+impl Inspection {
+    /// Writes the inspection as text for [`Inspection::from_cache_text`].
+    #[must_use]
+    pub fn to_cache_text(&self) -> String {
+        let header = Header {
+            version: INSPECTION_CACHE_VERSION,
+            dynamic_tools: self.dynamic_tools(),
+        };
+        let body = Body {
+            digest: Cow::Borrowed(&self.digest),
+            size_bytes: self.size_bytes,
+            profile: self.profile,
+            imports: Cow::Borrowed(&self.imports),
+            footprint: self.footprint,
+            shape: Cow::Borrowed(&self.shape),
+        };
+        match (serde_json::to_string(&header), serde_json::to_string(&body)) {
+            (Ok(header), Ok(body)) => format!("{header}\n{body}"),
+            _ => String::new(),
+        }
+    }
+
+    /// Reads the text that [`Inspection::to_cache_text`] wrote, for a plugin of this name. `None` if the text is damaged or has
+    /// another version.
+    ///
+    /// The text is trusted: store it where only the host can write.
+    #[must_use]
+    pub fn from_cache_text(text: &str, plugin: &str) -> Option<Self> {
+        let (_, body) = split(text)?;
+        let body: Body<'_> = serde_json::from_str(body).ok()?;
+        if !body.shape.has_valid_indexes() {
+            return None;
+        }
+        let inspection = Self {
+            size_bytes: body.size_bytes,
+            profile: body.profile,
+            imports: body.imports.into_owned(),
+            footprint: body.footprint,
+            shape: Arc::new(body.shape.into_owned()),
+            ..Self::empty(body.digest.into_owned())
+        };
+        Some(inspection.with_definitions(plugin))
+    }
+}
+
+/// Reads the state of the dynamic tools from the header of a cached text. The body is not parsed.
+pub(super) fn cached_dynamic_tools(text: &str) -> DynamicTools {
+    split(text).map_or(DynamicTools::None, |(header, _)| header.dynamic_tools)
+}
+
+fn split(text: &str) -> Option<(Header, &str)> {
+    let (header, body) = text.split_once('\n')?;
+    let header: Header = serde_json::from_str(header).ok()?;
+    (header.version == INSPECTION_CACHE_VERSION).then_some((header, body))
+}
+
+impl Shape {
+    /// Whether every index refers to an existing item, so that damaged text cannot cause a panic later.
+    fn has_valid_indexes(&self) -> bool {
+        let resources = self.resources.len();
+        let mut is_valid = true;
+        for function in &self.functions {
+            if let FunctionKind::Constructor(index) | FunctionKind::Static(index) | FunctionKind::Method(index) =
+                function.kind
+            {
+                is_valid &= index.0 < resources;
+            }
+            let types = function.params.iter().map(|param| &param.ty).chain(&function.result);
+            types.for_each(|ty| ty.visit_resources(&mut |index| is_valid &= index.0 < resources));
+        }
+        let is_function = |index: &usize| *index < self.functions.len();
+        let mut exports = self.dynamic.iter().flat_map(|dynamic| [&dynamic.tools, &dynamic.call]);
+        is_valid
+            && exports.all(is_function)
+            && self.resources.iter().all(|resource| {
+                let methods = resource.methods.iter();
+                methods.chain(&resource.id).chain(&resource.describe).all(is_function)
+            })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::Origin;
+    use crate::values::dynamic_export::DynamicExport;
+
+    fn inspection() -> Inspection {
+        let component = wat::parse_str(
+            r#"(component
+                (core module $m (func (export "add") (param i32 i32) (result i32) local.get 0))
+                (core instance $i (instantiate $m))
+                (func (export "add") (param "a" s32) (param "b" s32) (result s32) (canon lift (core func $i "add"))))"#,
+        )
+        .unwrap();
+        Inspection::from_bytes(
+            &component,
+            Origin {
+                name: "sum",
+                adjacent_wit: None,
+            },
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn cached_inspection_restores_digest_and_definitions() {
+        let inspection = inspection();
+        let restored = Inspection::from_cache_text(&inspection.to_cache_text(), "sum").unwrap();
+        assert_eq!(
+            serde_json::to_value(&restored.tools).unwrap(),
+            serde_json::to_value(&inspection.tools).unwrap()
+        );
+        assert_eq!(restored.digest, inspection.digest);
+    }
+
+    #[test]
+    fn damaged_text_and_other_versions_are_refused() {
+        let text = inspection().to_cache_text();
+        let current = format!("\"version\":{INSPECTION_CACHE_VERSION}");
+        assert!(Inspection::from_cache_text(&text.replacen(&current, "\"version\":0", 1), "sum").is_none());
+        for length in (0..text.len()).filter(|at| text.is_char_boundary(*at)) {
+            assert!(Inspection::from_cache_text(&text[..length], "sum").is_none());
+        }
+    }
+
+    #[test]
+    fn header_holds_the_state_of_the_dynamic_tools() {
+        let mut inspection = inspection();
+        assert_eq!(cached_dynamic_tools(&inspection.to_cache_text()), DynamicTools::None);
+        let shape = Arc::make_mut(&mut inspection.shape);
+        shape.functions[0].docs = Some("{\"dynamic_tools\":\"discovered\"}\n".to_owned());
+        assert_eq!(cached_dynamic_tools(&inspection.to_cache_text()), DynamicTools::None);
+        Arc::make_mut(&mut inspection.shape).dynamic = Some(DynamicExport::undiscovered(0, 0));
+        assert_eq!(
+            cached_dynamic_tools(&inspection.to_cache_text()),
+            DynamicTools::Undiscovered
+        );
+    }
+}

@@ -1,0 +1,167 @@
+//! Simulates an instantiation to count its core instances, memories and tables, without compiling anything.
+//!
+//! A component of a few hundred bytes can expand to a billion core instances: each of thirty components instantiates the
+//! previous one twice. The compiler would expand them all, so they are counted first.
+
+use std::collections::HashMap;
+
+use super::footprint::Footprint;
+use super::instantiation_recorder::{NESTING_MAX, NamedItem, Space, Step};
+
+/// The maximum number of simulated steps.
+pub(super) const SIMULATION_STEPS_MAX: usize = 200_000;
+
+type Exports<'a> = HashMap<&'a str, Item>;
+
+/// An item of an index space.
+#[derive(Clone, Copy)]
+enum Item {
+    Module(Footprint),
+    /// A component: the index of its definition, and of the scope that defines it.
+    Component(usize, usize),
+    /// An index into [`Simulation::instances`].
+    Instance(usize),
+    /// An import from the host, which instantiates nothing.
+    Foreign,
+}
+
+/// The index spaces of one instantiation.
+#[derive(Default)]
+struct Scope {
+    items: [Vec<Item>; 3],
+    outer: Option<usize>,
+}
+
+/// The state of a simulation. Scopes and instances can refer to each other in cycles, so all live until the end.
+pub(crate) struct Simulation<'a> {
+    definitions: &'a [Vec<Step>],
+    scopes: Vec<Scope>,
+    instances: Vec<Exports<'a>>,
+    footprint: Footprint,
+    steps: usize,
+}
+
+impl<'a> Simulation<'a> {
+    /// Simulates the instantiation of the first definition.
+    pub(crate) fn run(definitions: &'a [Vec<Step>]) -> Footprint {
+        let mut simulation = Self {
+            definitions,
+            scopes: Vec::new(),
+            instances: Vec::new(),
+            footprint: Footprint::default(),
+            steps: 0,
+        };
+        if simulation.instantiate(0, None, &Exports::new(), 0).is_none() {
+            simulation.footprint.is_incomplete = true;
+        }
+        simulation.footprint
+    }
+
+    fn get(&self, scope: usize, space: Space, index: u32) -> Item {
+        let items = &self.scopes[scope].items[space as usize];
+        let item = usize::try_from(index).ok().and_then(|index| items.get(index));
+        item.copied().unwrap_or(Item::Foreign)
+    }
+
+    fn group(&mut self, scope: usize, named: &'a [NamedItem]) -> Option<Exports<'a>> {
+        self.take_steps(named.len())?;
+        let items = named.iter();
+        Some(
+            items
+                .map(|named| (named.name.as_str(), self.get(scope, named.space, named.index)))
+                .collect(),
+        )
+    }
+
+    fn take_steps(&mut self, steps: usize) -> Option<()> {
+        self.steps = self.steps.saturating_add(steps);
+        (self.steps <= SIMULATION_STEPS_MAX).then_some(())
+    }
+
+    fn add_instance(&mut self, exports: Exports<'a>) -> Item {
+        self.instances.push(exports);
+        Item::Instance(self.instances.len() - 1)
+    }
+
+    /// Instantiates a component. `None` if the simulation exceeds its limits.
+    fn instantiate(
+        &mut self,
+        definition: usize,
+        outer: Option<usize>,
+        args: &Exports<'a>,
+        depth: usize,
+    ) -> Option<Exports<'a>> {
+        if depth > NESTING_MAX {
+            return None;
+        }
+        let scope = self.scopes.len();
+        self.scopes.push(Scope {
+            outer,
+            ..Scope::default()
+        });
+        let mut exports = Exports::new();
+        let definitions = self.definitions;
+        for step in &definitions[definition] {
+            self.take_steps(1)?;
+            if let Step::Export(named) = step {
+                exports.insert(&named.name, self.get(scope, named.space, named.index));
+            }
+            if let Some((space, item)) = self.step(scope, step, args, depth)? {
+                self.scopes[scope].items[space as usize].push(item);
+            }
+        }
+        Some(exports)
+    }
+
+    /// Simulates one step. Returns the item that it adds, with the index space.
+    fn step(
+        &mut self,
+        scope: usize,
+        step: &'a Step,
+        args: &Exports<'a>,
+        depth: usize,
+    ) -> Option<Option<(Space, Item)>> {
+        Some(Some(match step {
+            Step::DefineModule(module) => (Space::Module, Item::Module(*module)),
+            Step::DefineComponent(inner) => (Space::Component, Item::Component(*inner, scope)),
+            Step::Import(space, name) => (*space, args.get(name.as_str()).copied().unwrap_or(Item::Foreign)),
+            Step::Export(named) => (named.space, self.get(scope, named.space, named.index)),
+            Step::InstanceFromExports(named) => {
+                let exports = self.group(scope, named)?;
+                (Space::Instance, self.add_instance(exports))
+            }
+            Step::AliasExport(space, instance, name) => {
+                let item = match self.get(scope, Space::Instance, *instance) {
+                    Item::Instance(at) => self.instances[at].get(name.as_str()).copied(),
+                    _ => None,
+                };
+                (*space, item.unwrap_or(Item::Foreign))
+            }
+            Step::AliasOuter(space, count, index) => {
+                let mut from = Some(scope);
+                for _ in 0..(*count).min(NESTING_MAX as u32) {
+                    from = from.and_then(|scope| self.scopes[scope].outer);
+                }
+                (
+                    *space,
+                    from.map_or(Item::Foreign, |from| self.get(from, *space, *index)),
+                )
+            }
+            Step::InstantiateModule(index) => {
+                match self.get(scope, Space::Module, *index) {
+                    Item::Module(module) => self.footprint.add(&module),
+                    _ => self.footprint.add(&Footprint::default()),
+                }
+                return Some(None);
+            }
+            Step::Instantiate(component, args) => match self.get(scope, Space::Component, *component) {
+                Item::Component(inner, around) => {
+                    let args = self.group(scope, args)?;
+                    let exports = self.instantiate(inner, Some(around), &args, depth + 1)?;
+                    (Space::Instance, self.add_instance(exports))
+                }
+                _ => (Space::Instance, Item::Foreign),
+            },
+        }))
+    }
+}

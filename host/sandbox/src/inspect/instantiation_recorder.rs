@@ -1,0 +1,232 @@
+//! Records the definitions and instantiations of a component while it is parsed.
+
+use wasmparser::{
+    ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentOuterAliasKind, Instance, Payload,
+};
+
+use super::footprint::Footprint;
+use super::instantiation::Simulation;
+
+/// The maximum depth of nested components.
+pub(crate) const NESTING_MAX: usize = 100;
+
+/// Records the instantiation steps of a component while it is parsed.
+pub(crate) struct InstantiationRecorder {
+    definitions: Vec<Vec<Step>>,
+    /// The innermost comes last.
+    open: Vec<OpenDefinition>,
+}
+
+/// A component or module that is being parsed.
+enum OpenDefinition {
+    Component(usize),
+    Module(Footprint),
+}
+
+/// One step of the instantiation of a component.
+pub(crate) enum Step {
+    DefineModule(Footprint),
+    DefineComponent(usize),
+    Import(Space, String),
+    AliasExport(Space, u32, String),
+    AliasOuter(Space, u32, u32),
+    InstantiateModule(u32),
+    Instantiate(u32, Vec<NamedItem>),
+    InstanceFromExports(Vec<NamedItem>),
+    Export(NamedItem),
+}
+
+/// The index spaces that hold modules, components and instances.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Space {
+    Module,
+    Component,
+    Instance,
+}
+
+/// A named item of an index space.
+pub(crate) struct NamedItem {
+    pub(crate) name: String,
+    pub(crate) space: Space,
+    pub(crate) index: u32,
+}
+
+impl NamedItem {
+    fn new(name: &str, kind: ComponentExternalKind, index: u32) -> Option<Self> {
+        Some(Self {
+            name: name.to_owned(),
+            space: Space::of(kind)?,
+            index,
+        })
+    }
+}
+
+impl Space {
+    fn of(kind: ComponentExternalKind) -> Option<Self> {
+        match kind {
+            ComponentExternalKind::Module => Some(Self::Module),
+            ComponentExternalKind::Component => Some(Self::Component),
+            ComponentExternalKind::Instance => Some(Self::Instance),
+            ComponentExternalKind::Func | ComponentExternalKind::Value | ComponentExternalKind::Type => None,
+        }
+    }
+}
+
+impl InstantiationRecorder {
+    pub(crate) fn new() -> Self {
+        Self {
+            definitions: vec![Vec::new()],
+            open: vec![OpenDefinition::Component(0)],
+        }
+    }
+
+    /// Returns how many components and modules are being parsed, the nested ones included.
+    pub(crate) fn depth(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Records the definitions of one part of the component.
+    pub(crate) fn read(&mut self, payload: &Payload<'_>) -> wasmparser::Result<()> {
+        match payload {
+            Payload::ModuleSection { .. } => self.open.push(OpenDefinition::Module(Footprint::default())),
+            Payload::ComponentSection { .. } => {
+                let definition = self.definitions.len();
+                self.definitions.push(Vec::new());
+                self.step(Step::DefineComponent(definition));
+                self.open.push(OpenDefinition::Component(definition));
+            }
+            Payload::End(_) => {
+                if let Some(OpenDefinition::Module(module)) = self.open.pop() {
+                    self.step(Step::DefineModule(module));
+                }
+            }
+            _ => {
+                self.read_module(payload)?;
+                self.read_component(payload)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, step: Step) {
+        if let Some(OpenDefinition::Component(definition)) = self.open.last() {
+            self.definitions[*definition].push(step);
+        }
+    }
+
+    fn read_module(&mut self, payload: &Payload<'_>) -> wasmparser::Result<()> {
+        let Some(OpenDefinition::Module(module)) = self.open.last_mut() else {
+            return Ok(());
+        };
+        match payload {
+            Payload::MemorySection(section) => {
+                for memory in section.clone() {
+                    let memory = memory?;
+                    let page_bytes = 1_u64
+                        .checked_shl(memory.page_size_log2.unwrap_or(16))
+                        .unwrap_or(u64::MAX);
+                    module.memories += 1;
+                    let bytes = memory.initial.saturating_mul(page_bytes);
+                    module.memory_bytes = module.memory_bytes.saturating_add(bytes);
+                }
+            }
+            Payload::TableSection(section) => {
+                for table in section.clone() {
+                    let table = table?;
+                    module.tables += 1;
+                    module.table_elements = module.table_elements.saturating_add(table.ty.initial);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn read_component(&mut self, payload: &Payload<'_>) -> wasmparser::Result<()> {
+        match payload {
+            Payload::ComponentImportSection(section) => {
+                for import in section.clone() {
+                    let import = import?;
+                    if let Some(space) = Space::of(import.ty.kind()) {
+                        self.step(Step::Import(space, import.name.name.to_owned()));
+                    }
+                }
+            }
+            Payload::ComponentExportSection(section) => {
+                for export in section.clone() {
+                    let export = export?;
+                    if let Some(named) = NamedItem::new(export.name.name, export.kind, export.index) {
+                        self.step(Step::Export(named));
+                    }
+                }
+            }
+            Payload::ComponentAliasSection(section) => {
+                for alias in section.clone() {
+                    self.read_alias(&alias?);
+                }
+            }
+            Payload::InstanceSection(section) => {
+                for instance in section.clone() {
+                    if let Instance::Instantiate { module_index, .. } = instance? {
+                        self.step(Step::InstantiateModule(module_index));
+                    }
+                }
+            }
+            Payload::ComponentInstanceSection(section) => {
+                for instance in section.clone() {
+                    self.read_instance(&instance?);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn read_alias(&mut self, alias: &ComponentAlias<'_>) {
+        match alias {
+            ComponentAlias::InstanceExport {
+                kind,
+                instance_index,
+                name,
+            } => {
+                if let Some(space) = Space::of(*kind) {
+                    self.step(Step::AliasExport(space, *instance_index, (*name).to_owned()));
+                }
+            }
+            ComponentAlias::Outer { kind, count, index } => {
+                let space = match kind {
+                    ComponentOuterAliasKind::CoreModule => Space::Module,
+                    ComponentOuterAliasKind::Component => Space::Component,
+                    ComponentOuterAliasKind::CoreType | ComponentOuterAliasKind::Type => return,
+                };
+                self.step(Step::AliasOuter(space, *count, *index));
+            }
+            ComponentAlias::CoreInstanceExport { .. } => {}
+        }
+    }
+
+    fn read_instance(&mut self, instance: &ComponentInstance<'_>) {
+        let step = match instance {
+            ComponentInstance::Instantiate { component_index, args } => {
+                let args = args
+                    .iter()
+                    .filter_map(|arg| NamedItem::new(arg.name, arg.kind, arg.index));
+                Step::Instantiate(*component_index, args.collect())
+            }
+            ComponentInstance::FromExports(exports) => {
+                let exports = exports.iter();
+                Step::InstanceFromExports(
+                    exports
+                        .filter_map(|export| NamedItem::new(export.name.name, export.kind, export.index))
+                        .collect(),
+                )
+            }
+        };
+        self.step(step);
+    }
+
+    /// Counts the resources that one instance takes. The component must be valid.
+    pub(crate) fn count(&self) -> Footprint {
+        Simulation::run(&self.definitions)
+    }
+}

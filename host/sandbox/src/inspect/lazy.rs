@@ -1,0 +1,78 @@
+//! An inspection that is parsed from its cached text when it is first used: most packages of a large directory are never used.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use super::cache::{CachedInspection, cached_dynamic_tools};
+use super::declared::DeclaredCapabilities;
+use super::dynamic_tools::DynamicTools;
+use super::inspection::Inspection;
+
+/// An inspection, or the cached text from which it is parsed when it is first used.
+pub(crate) struct LazyInspection {
+    digest: Box<str>,
+    tool_count: usize,
+    dynamic_tools: DynamicTools,
+    /// Taken when the text is parsed.
+    text: Mutex<Option<String>>,
+    inspection: OnceLock<Arc<Inspection>>,
+    declared: OnceLock<DeclaredCapabilities>,
+}
+
+impl LazyInspection {
+    pub(crate) fn ready(inspection: Inspection) -> Self {
+        Self {
+            digest: inspection.digest.as_str().into(),
+            tool_count: inspection.tools.len(),
+            dynamic_tools: inspection.dynamic_tools(),
+            text: Mutex::default(),
+            inspection: OnceLock::from(Arc::new(inspection)),
+            declared: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn cached(cached: CachedInspection) -> Self {
+        Self {
+            digest: cached.digest.into(),
+            tool_count: cached.tool_count,
+            dynamic_tools: cached_dynamic_tools(&cached.text),
+            text: Mutex::new(Some(cached.text)),
+            inspection: OnceLock::new(),
+            declared: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    pub(crate) fn tool_count(&self) -> usize {
+        self.tool_count
+    }
+
+    pub(crate) fn dynamic_tools(&self) -> DynamicTools {
+        self.dynamic_tools
+    }
+
+    /// Returns the inspection, for a plugin of this name. Parsing the cached text takes tens of microseconds.
+    pub(crate) fn get(&self, plugin: &str) -> &Arc<Inspection> {
+        self.inspection.get_or_init(|| {
+            let text = self.text.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let parsed = text.and_then(|text| Inspection::from_cache_text(&text, plugin));
+            let inspection = parsed.filter(|inspection| *inspection.digest == *self.digest);
+            Arc::new(inspection.unwrap_or_else(|| {
+                // The registry verifies the checksum of the text before it is used, so this is a bug. Without the text, the
+                // component has no tools.
+                tracing::error!(plugin, "the cached inspection of the component is not readable");
+                Inspection::empty(self.digest.to_string())
+            }))
+        })
+    }
+
+    /// Returns the capabilities that the component declares by its imports.
+    pub(crate) fn declared(&self, plugin: &str) -> &DeclaredCapabilities {
+        self.declared.get_or_init(|| {
+            let imports = self.get(plugin).imports.iter();
+            DeclaredCapabilities::from_imports(imports.map(|import| import.name.as_str()))
+        })
+    }
+}
