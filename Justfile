@@ -1,4 +1,4 @@
-# Recipes for those who have `just`; each is one command that can be typed as well.
+# Recipes for `just`. Each runs one command.
 
 # Lists the recipes.
 default:
@@ -8,7 +8,7 @@ default:
 build:
     cargo build
 
-# Plays the scenario with a scripted model over the real loop and the real plugins.
+# Runs the scripted demo.
 demo:
     cargo run -- demo
 
@@ -16,19 +16,19 @@ demo:
 test:
     cargo test --workspace
 
-# Prints which promises and attacks the tests cite, and which they do not yet.
+# Prints which acceptance criteria and attacks have tests.
 coverage:
     cargo test -p toolwit-tests --test house -- --nocapture every_citation_names_a_line
 
-# Tries every attack, prints what it came to, and keeps the table in SECURITY.md.
+# Runs the attack tests and updates the table in SECURITY.md.
 attacks:
     cargo run -p toolwit-tests --bin attacks -- --write
 
-# Tries a hostile tool in Python; needs componentize-py.
+# Runs the hostile Python guest; needs componentize-py.
 hostile-python:
     cargo test -p toolwit-tests --test python -- --ignored
 
-# Checks what the compiler and clippy know, with all features and with none.
+# Runs clippy with all features and without features.
 lint:
     cargo clippy --workspace --all-targets --all-features -- -D warnings
     cargo clippy -p toolwit --no-default-features -- -D warnings
@@ -37,16 +37,16 @@ lint:
 fmt:
     cargo fmt --all
 
-# Compares raw wasmtime and Toolwit on the same component.
+# Benchmarks Toolwit against raw wasmtime.
 bench:
     cargo bench
 
-# Checks licences, sources and advisories of the dependencies; needs cargo-deny.
+# Checks licences, sources and advisories of dependencies; needs cargo-deny.
 deny:
     cargo deny check
 
-# Looks for inputs that break the host, for so many seconds; needs cargo-fuzz. Targets: values, component, settings, gate. The
-# dependencies are those that ship. Without a sanitizer stable Rust does: the host's own code is safe, and a panic is a find.
+# Fuzzes a target (values, component, settings or gate) for a number of seconds; needs cargo-fuzz. Uses the locked
+# dependencies. Runs on stable Rust without a sanitizer: the host has no unsafe code, so that fuzzing looks for panics.
 fuzz TARGET SECONDS="60":
     cp Cargo.lock fuzz/Cargo.lock
     mkdir -p fuzz/corpus/{{TARGET}}

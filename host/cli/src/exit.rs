@@ -1,34 +1,34 @@
-//! How a command ends, as a number that scripts can branch on.
+//! Exit codes.
 
 use std::process::ExitCode;
 
 use toolwit::{Error, ErrorKind, Phase};
 
-/// How a command ended. The worse the end, the larger the number.
+/// The exit code of a command. A larger code is worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Exit {
-    /// All went well.
+    /// Success.
     Success = 0,
-    /// The tool or the model answered with an error.
+    /// The tool or the model returned an error.
     Failed = 1,
-    /// The command line, its arguments or a file of settings is wrong.
+    /// The command line, its arguments or a configuration file is wrong.
     Usage = 2,
     /// A plugin could not be built or loaded.
     NotLoaded = 3,
-    /// A limit or a grant stopped it.
+    /// A limit or a missing grant stopped it.
     Stopped = 4,
-    /// The user interrupted it.
+    /// Interrupted by the user.
     Interrupted = 130,
 }
 
 impl Exit {
-    /// Says how a command ends that failed with this error.
+    /// Returns the exit code of a command that failed with this error.
     pub(crate) fn of(error: &Error) -> Self {
         match (error.kind, error.phase) {
             (ErrorKind::Cancelled, _) => Self::Interrupted,
             (ErrorKind::Internal, _) => Self::Failed,
-            // What is wrong with a package names its plugin; what is wrong with the command's own settings does not.
+            // Errors of a package have a plugin; errors of the command's own configuration do not.
             (ErrorKind::Configuration, Phase::Registry) if error.plugin.is_some() => Self::NotLoaded,
             (ErrorKind::Configuration, _) | (ErrorKind::Io, Phase::Registry) => Self::Usage,
             (ErrorKind::InvalidArguments | ErrorKind::UnknownTool | ErrorKind::MissingKey, _) => Self::Usage,
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_class_of_error_has_its_number() {
+    fn each_kind_of_error_has_an_exit_code() {
         let cases = [
             (ErrorKind::Tool, Phase::Execute, 1),
             (ErrorKind::Trap, Phase::Execute, 1),
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worse_of_two_ends_has_the_larger_number() {
+    fn worse_exit_codes_are_larger() {
         assert_eq!(Exit::Success.max(Exit::Failed), Exit::Failed);
         assert_eq!(Exit::Interrupted.max(Exit::Stopped), Exit::Interrupted);
     }

@@ -1,15 +1,15 @@
-//! Why a command ended early.
+//! The reason why a command ends early.
 
 use std::io;
 
 use toolwit::Error;
 
-/// Why a command ended early.
+/// The reason why a command ends early.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// What it was asked to do failed.
+    /// The operation failed.
     Error(Error),
-    /// Standard output takes nothing more: it is closed, or its disk is full.
+    /// Standard output cannot be written: it is closed, or the disk is full.
     Output(io::Error),
 }
 

@@ -1,6 +1,7 @@
 //! The `toolwit` command.
 //!
-//! - [`input`] parses the command line and reads files, standard input and the environment.
+//! - [`command_line`] parses the global options and the subcommand.
+//! - [`input`] has options that commands share, and reads files, standard input and the environment.
 //! - [`commands`] has a module per subcommand. Each makes one call into the library.
 //! - [`output`] prints. Data goes to standard output, diagnostics to standard error. With `--json`, standard output is
 //!   exactly one JSON document, also on failure.
@@ -8,6 +9,7 @@
 //! - [`exit`] defines the exit codes, [`failure`] the reasons why a command ends early.
 //! - [`interrupt`] cancels the command on Ctrl-C and SIGTERM.
 
+mod command_line;
 mod commands;
 mod exit;
 mod failure;
@@ -23,10 +25,10 @@ use std::time::Duration;
 
 use clap::Parser;
 
+use self::command_line::CommandLine;
 use self::commands::Command;
 use self::exit::Exit;
 use self::failure::Failure;
-use self::input::command_line::{self, CommandLine};
 use self::output::logging;
 use self::output::printer::Printer;
 use toolwit::{Error, ErrorKind, Phase};

@@ -15,7 +15,7 @@
 //! | `set` | [`ToolSet`] and the messages of a conversation |
 //! | `decorator` | [`Decorator`]s around tools: timeouts, approval, notes |
 //! | `error` | [`Error`], its kind and its phase |
-//! | [`limits`] | limits with their defaults, and the table of all that an operator meets |
+//! | [`limits`] | the limits of the process and of a call, with their defaults |
 //! | [`text`] | helpers for names, JSON and untrusted text |
 
 // The attribute `#[tool]` writes `::toolwit` by default, also in this crate's own tests.

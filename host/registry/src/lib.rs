@@ -16,7 +16,8 @@
 //! - `discovery`: runs plugins with dynamic tools once, to list these tools ([`LiveRegistry::discover_dynamic_tools`]). It is
 //!   the only part of this crate that runs guest code.
 //! - [`Catalog`]: full-text search over tools.
-//! - `health`: records whether tools work, for the ranking.
+//! - `watch`: refreshes a registry when its directories change.
+//! - `health`: rates the outcome of calls, for the ranking.
 //! - `install`: [`add_packages`], [`LiveRegistry::remove_package`] and [`pack`].
 //! - [`store`]: the metadata database.
 
@@ -32,6 +33,7 @@ mod scan;
 pub mod store;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use catalog::{
     Catalog, Cutoff, Document, HITS_DEFAULT, HealthBoost, Hit, IndexedTool, Query, RankingSignals, SemanticIndex,
@@ -40,7 +42,7 @@ pub use catalog::{
 pub use discovery::{DiscoveryOutcome, DiscoveryTargets, DynamicDiscovery, TOOLS_NOT_DISCOVERED};
 pub use health::{FailingTool, check_outcome};
 pub use install::{AddError, AddedPackage, NameConflict, RemovedPackage, add_packages, pack, write_atomically};
-pub use live::{LiveRegistry, RefreshOutcome, WatchEvents, WatchGuard, WatchOptions};
+pub use live::{LiveRegistry, RefreshOutcome};
 pub use manifest::{
     EntitySettings, EnvironmentNeed, Hints, LimitSettings, MANIFEST_BYTES_MAX, MANIFEST_SECTION, Manifest,
     RebindSetting, Tier, ToolSettings,
@@ -48,3 +50,4 @@ pub use manifest::{
 pub use package::{Package, PackageStatus};
 pub use registry::Registry;
 pub use scan::{MissingPath, inspect_package};
+pub use watch::{WatchEvents, WatchGuard, WatchOptions};

@@ -31,9 +31,9 @@ pub use call::runtime::{Runtime, RuntimeOptions};
 pub use call::scope::Scope;
 pub use entity::entity::ChainedResource;
 pub use grants::authority::{
-    KeyValueError, KeyValueStore, MemoryKeyValueStore, SecretError, SecretStore, read_grants_file,
+    KeyValueError, KeyValueStore, MemoryKeyValueStore, MissingGrant, SecretError, SecretStore,
 };
-pub use grants::file::private_file;
+pub use grants::file::{GrantsFile, GrantsFileError, GrantsFileErrorReason, NewGrant};
 pub use inspect::annotations::{Annotations, EntityOptions, Requirement, ToolText};
 pub use inspect::cache::{CachedInspection, INSPECTION_CACHE_VERSION};
 pub use inspect::docs::WIT_BYTES_MAX;

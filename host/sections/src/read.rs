@@ -1,8 +1,8 @@
-//! Custom sections, read without a look at the rest.
+//! Reading of custom sections without decoding other sections.
 
 use wasmparser::{Parser, Payload};
 
-/// Reads the last custom section of a name at the top level of a component. `None` also for bytes that are no component.
+/// Returns the last top-level custom section with this name. `None` also if the bytes are not a component.
 #[must_use]
 pub fn custom_section<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let mut parser = Parser::new(0);
@@ -16,7 +16,7 @@ pub fn custom_section<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
         match payload {
             Payload::CustomSection(section) if section.name() == name => found = Some(section.data()),
             Payload::ModuleSection { unchecked_range, .. } | Payload::ComponentSection { unchecked_range, .. } => {
-                // What lies nested has sections of its own.
+                // Nested modules and components have sections of their own.
                 let length = unchecked_range.end.checked_sub(unchecked_range.start)?;
                 rest = rest.get(length..)?;
             }
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_section_of_the_component_itself_is_found() {
+    fn last_top_level_section_is_found() {
         let text = r#"(component (core module (@custom "a" "nested")) (@custom "a" "one") (@custom "b" "two") (@custom "a" "three"))"#;
         let component = wat::parse_str(text).unwrap();
         assert_eq!(custom_section(&component, "a"), Some(&b"three"[..]));
@@ -41,11 +41,11 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_component_have_no_sections() {
+    fn invalid_components_have_no_sections() {
         assert_eq!(custom_section(b"\0asm", "a"), None);
-        let whole = wat::parse_str(r#"(component (core module (func)) (@custom "a" "x"))"#).unwrap();
-        for length in 0..whole.len() {
-            assert_eq!(custom_section(&whole[..length], "a"), None);
+        let complete = wat::parse_str(r#"(component (core module (func)) (@custom "a" "x"))"#).unwrap();
+        for length in 0..complete.len() {
+            assert_eq!(custom_section(&complete[..length], "a"), None);
         }
     }
 }

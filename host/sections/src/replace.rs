@@ -1,7 +1,6 @@
-//! The top-level custom sections of a component, as bytes.
+//! Replacement of top-level custom sections.
 //!
-//! Only the outermost frame is read (section ids and sizes), so that a component passes through byte for byte but for
-//! the sections that are replaced.
+//! Only section ids and sizes are read, so that all other sections stay identical byte for byte.
 
 use wasm_encoder::{ComponentSection, CustomSection};
 use wasmparser::{BinaryReader, Parser};
@@ -12,26 +11,26 @@ const PREAMBLE_BYTES: usize = 8;
 /// The id of a custom section.
 const CUSTOM_SECTION: u8 = 0;
 
-/// Why a custom section cannot be put into a file.
+/// The error of replacing a custom section.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SectionError {
-    /// The bytes are a core module, or no WebAssembly at all.
+    /// The bytes are a core module, or not WebAssembly.
     #[error("the bytes are not a component")]
     NotAComponent,
-    /// A section's frame is broken.
+    /// The id or size of a section is invalid.
     #[error("the component is malformed at byte {offset}")]
     Malformed {
-        /// Where reading stopped.
+        /// The offset of the invalid section.
         offset: usize,
     },
 }
 
-/// Returns the component with its top-level custom sections `name` replaced by these, at the end.
-/// Nothing else in the file changes.
+/// Replaces the top-level custom sections with this name. The new sections are at the end of the returned component.
+/// All other bytes stay the same.
 ///
 /// # Errors
-/// [`SectionError`] for bytes that are no well-formed component.
+/// [`SectionError`] if the bytes are not a well-formed component.
 pub fn replace_custom_sections(component: &[u8], name: &str, contents: &[Vec<u8>]) -> Result<Vec<u8>, SectionError> {
     if !Parser::is_component(component) {
         return Err(SectionError::NotAComponent);
@@ -58,7 +57,7 @@ pub fn replace_custom_sections(component: &[u8], name: &str, contents: &[Vec<u8>
     Ok(output)
 }
 
-/// Steps over one section and says whether it is the custom section of that name.
+/// Skips one section and returns whether it is a custom section with this name.
 fn next_section_is(reader: &mut BinaryReader<'_>, name: &str) -> wasmparser::Result<bool> {
     let id = reader.read_u8()?;
     let size = reader.read_var_u32()?;
@@ -79,18 +78,18 @@ mod tests {
     }
 
     #[test]
-    fn a_section_is_appended_and_all_else_stays() {
-        let original = component(r#"(component (@custom "other" "kept") (component))"#);
+    fn section_is_appended_and_other_bytes_stay() {
+        let original = component(r#"(component (@custom "other" "other data") (component))"#);
         let changed = replace_custom_sections(&original, "ours", &[b"data".to_vec()]).unwrap();
         assert!(changed.starts_with(&original));
         assert_eq!(
             changed,
-            component(r#"(component (@custom "other" "kept") (component) (@custom "ours" "data"))"#)
+            component(r#"(component (@custom "other" "other data") (component) (@custom "ours" "data"))"#)
         );
     }
 
     #[test]
-    fn sections_of_the_name_are_replaced_wherever_they_stand() {
+    fn sections_are_replaced_at_any_position() {
         let original = component(r#"(component (@custom "ours" "old") (component (@custom "ours" "nested")))"#);
         let changed = replace_custom_sections(&original, "ours", &[b"new".to_vec()]).unwrap();
         assert_eq!(
@@ -100,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_component_is_refused() {
+    fn invalid_components_are_rejected() {
         for bytes in [
             b"".as_slice(),
             b"\0asm",
@@ -116,10 +115,10 @@ mod tests {
 
     #[test]
     fn every_cut_of_a_component_is_refused_or_ends_at_a_section() {
-        let whole = component(r#"(component (@custom "a" "1") (type (func)) (@custom "b" "2"))"#);
-        let cuts = (PREAMBLE_BYTES..whole.len()).filter(|cut| {
-            let kept = replace_custom_sections(&whole[..*cut], "ours", &[]);
-            kept.is_ok_and(|kept| kept == whole[..*cut])
+        let complete = component(r#"(component (@custom "a" "1") (type (func)) (@custom "b" "2"))"#);
+        let cuts = (PREAMBLE_BYTES..complete.len()).filter(|cut| {
+            let replaced = replace_custom_sections(&complete[..*cut], "ours", &[]);
+            replaced.is_ok_and(|output| output == complete[..*cut])
         });
         assert_eq!(
             cuts.count(),

@@ -1,4 +1,4 @@
-//! How a result is written.
+//! Formatting of results.
 
 use num_bigint::BigInt;
 use num_integer::Integer;
@@ -7,13 +7,13 @@ use num_traits::{One, Signed, ToPrimitive, Zero};
 
 use crate::number::{Number, power_of_ten};
 
-/// How many digits after the point are written out if the number ends there.
+/// Maximum number of decimal places of an exact result.
 const PLACES_MAX: usize = 60;
 
-/// How many digits a rounded number keeps.
+/// Number of significant digits of a rounded exact number.
 const DIGITS_KEPT: i64 = 30;
 
-/// How many digits an approximation is good for.
+/// Number of reliable significant digits of a floating-point number.
 const FLOAT_DIGITS: usize = 15;
 
 /// The result of an expression.
@@ -21,9 +21,9 @@ const FLOAT_DIGITS: usize = 15;
 pub struct Answer {
     /// The result as a decimal number.
     pub value: String,
-    /// Whether that is all there is to it.
+    /// Whether the decimal number is exact.
     pub exact: bool,
-    /// The exact result as a fraction, where the decimal number is rounded.
+    /// The exact result as a fraction, if the decimal number is rounded.
     pub fraction: Option<String>,
 }
 
@@ -51,7 +51,7 @@ impl Answer {
     }
 }
 
-/// Writes a number to the digits that are not noise.
+/// Formats a number with its reliable digits.
 fn float(number: f64) -> String {
     let digits = format!("{number:.*e}", FLOAT_DIGITS - 1);
     let rounded: f64 = digits.parse().unwrap_or(number);
@@ -60,7 +60,7 @@ fn float(number: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// Writes all digits, if they end soon enough.
+/// Formats all digits, if there are not too many.
 fn terminating(number: &BigRational) -> Option<String> {
     let mut rest = number.denom().clone();
     let mut places = 0;
@@ -82,7 +82,7 @@ fn terminating(number: &BigRational) -> Option<String> {
     Some(with_point(&scaled.to_integer(), places))
 }
 
-/// Writes a whole number of units of that many places.
+/// Formats an integer that counts units of the last decimal place.
 fn with_point(units: &BigInt, places: usize) -> String {
     let sign = if units.is_negative() { "-" } else { "" };
     let digits = units.magnitude().to_string();
@@ -94,7 +94,7 @@ fn with_point(units: &BigInt, places: usize) -> String {
     format!("{sign}{whole}.{fraction}")
 }
 
-/// Rounds to significant digits, half away from zero; beyond a reader's patience it becomes `1.5e-40`.
+/// Rounds to significant digits, half away from zero. Very large and small numbers use exponents, as in `1.5e-40`.
 fn rounded(number: &BigRational) -> String {
     let magnitude = number.abs();
     let mut exponent = decimal_exponent(&magnitude);
@@ -121,20 +121,20 @@ fn rounded(number: &BigRational) -> String {
     format!("{sign}{first}{point}{rest}e{exponent}")
 }
 
-/// The number times ten to that power.
+/// Returns the number times a power of ten.
 fn scaled(number: &BigRational, exponent: i64) -> BigRational {
     let scale = BigRational::from(BigInt::from(10).pow(exponent.unsigned_abs().to_u32().unwrap_or(u32::MAX)));
     if exponent < 0 { number / scale } else { number * scale }
 }
 
-/// The power of ten of the first digit: 0 for `1.5`, -1 for `0.15`.
+/// Returns the power of ten of the first digit: 0 for `1.5`, -1 for `0.15`.
 fn decimal_exponent(number: &BigRational) -> i64 {
     if number.is_zero() {
         return 0;
     }
     let length = |number: &BigInt| number.to_string().len() as i64;
     let guess = length(number.numer()) - length(number.denom());
-    // The guess is right or one too high.
+    // The estimate is exact or one too high.
     if *number >= scaled(&BigRational::one(), guess) {
         guess
     } else {

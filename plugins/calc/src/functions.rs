@@ -12,13 +12,13 @@ use crate::{
     number::{Computed, DIGITS_MAX, Number, Undefined, power_of_ten},
 };
 
-/// How many known names are offered in place of an unknown one.
+/// Maximum number of similar names that are suggested for an unknown name.
 const NEAR_NAMES_MAX: usize = 3;
 
-/// From which similarity on (0 to 1) a name is worth offering.
+/// Minimum similarity (0 to 1) of a suggested name.
 const NEAR_SIMILARITY_MIN: f64 = 0.7;
 
-/// The constants; being irrational, they are rounded.
+/// The constants. They are irrational, so they are rounded.
 pub(crate) const CONSTANTS: [(&str, f64); 3] = [
     ("pi", std::f64::consts::PI),
     ("π", std::f64::consts::PI),
@@ -30,9 +30,9 @@ pub(crate) const CONSTANTS: [(&str, f64); 3] = [
 pub struct Function {
     /// Its name.
     pub name: &'static str,
-    /// How it is called.
+    /// Its usage.
     pub usage: &'static str,
-    /// What it gives.
+    /// What it returns.
     pub description: &'static str,
     pub(crate) arguments_min: usize,
     pub(crate) arguments_max: usize,
@@ -64,10 +64,10 @@ const fn name_length(usage: &str) -> usize {
     length
 }
 
-/// As many arguments as there are.
+/// Any number of arguments.
 const ANY: usize = usize::MAX;
 
-/// All functions, by kind.
+/// All functions, grouped by kind.
 pub static FUNCTIONS: [Function; 27] = [
     function("abs(x)", "The number without its sign", (1, 1), |x| {
         Ok(if x[0].is_negative() {
@@ -213,7 +213,7 @@ impl Function {
     }
 }
 
-/// The known names that are nearly that one, the nearest first.
+/// Returns similar names, most similar first.
 pub(crate) fn near<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
     let name = name.to_lowercase();
     let mut near: Vec<_> = known
@@ -234,7 +234,7 @@ fn map(x: &Number, exact: fn(&BigRational) -> BigRational, rounded: fn(f64) -> f
     }
 }
 
-/// A function of real numbers that has one exact value: at the first of the two, the second.
+/// A function with one exact value: the second number is its value at the first.
 fn real(x: &Number, exact: (i32, i32), apply: fn(f64) -> f64) -> Computed {
     let is_known = x.to_integer().is_some_and(|x| x == BigInt::from(exact.0));
     if is_known {
@@ -272,7 +272,7 @@ fn round(x: &[Number]) -> Computed {
     let scale = if digits < 0 { scale.recip() } else { scale };
     match &x[0] {
         Number::Exact(number) => Number::exact((number * &scale).round() / scale),
-        // What is rounded in binary is rounded in decimal by way of the exact value of the binary number.
+        // Converts a binary result to decimal by its exact binary value.
         Number::Rounded(number) => match BigRational::from_float(*number) {
             Some(number) => Number::Exact((number * &scale).round() / scale)
                 .to_f64()
@@ -336,7 +336,7 @@ fn choose(x: &[Number]) -> Computed {
     if k > n {
         return Ok(BigInt::zero().into());
     }
-    // The smaller half gives the same, and with fewer steps.
+    // Uses the symmetry of binomial coefficients, to need fewer steps.
     let k = k.clone().min(&n - &k);
     let steps = k
         .to_u64()
@@ -360,7 +360,7 @@ fn cube_root(x: &[Number]) -> Computed {
     Number::rounded(x[0].to_f64()?.cbrt())
 }
 
-/// A logarithm, exact where it is a whole number.
+/// Returns a logarithm, exact if it is an integer.
 fn logarithm(x: &Number, base: &Number) -> Computed {
     let (x, base) = (positive(x)?, positive(base)?);
     if base.to_integer().is_some_and(|base| base.is_one()) {
@@ -377,7 +377,7 @@ fn logarithm(x: &Number, base: &Number) -> Computed {
     }
 }
 
-/// The natural logarithm, also of what is beyond the range of floating point.
+/// Returns the natural logarithm, also of numbers beyond the range of floating point.
 fn natural(x: &Number) -> Result<f64, Undefined> {
     match x {
         Number::Rounded(number) => Ok(number.ln()),
@@ -386,7 +386,7 @@ fn natural(x: &Number) -> Result<f64, Undefined> {
 }
 
 fn natural_of(number: &BigInt) -> f64 {
-    // 1023 bits fit into a float whatever they are.
+    // A float can represent the magnitude of any 1023-bit number.
     let excess = number.bits().saturating_sub(1023);
     let leading = (number >> excess).to_f64().unwrap_or(f64::MAX);
     leading.ln() + excess as f64 * std::f64::consts::LN_2

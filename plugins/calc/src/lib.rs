@@ -8,8 +8,8 @@
 //! # Ok::<(), calc::EvalError>(())
 //! ```
 //!
-//! An expression is read into a program for a stack machine, so that neither evaluating nor dropping
-//! it recurses, and only the reader has a depth to bound. The WIT in `wit/calc.wit` is what the model gets to read.
+//! An expression is parsed into a program for a stack machine. Neither evaluating nor dropping it recurses, so that only the
+//! parser needs a depth limit. The model reads the WIT in `wit/calc.wit`.
 
 mod answer;
 mod error;

@@ -1,4 +1,4 @@
-//! Runs programs.
+//! The stack machine that runs programs.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::{
     token::{Symbol, is_name},
 };
 
-/// A name that stands for a number in an expression.
+/// A variable of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
     /// The name.
@@ -24,7 +24,7 @@ pub struct Variable {
 ///
 /// # Errors
 ///
-/// [`EvalError`] says what is wrong, and where. Syntax is checked as a whole before anything is computed.
+/// [`EvalError`] with the cause and position. The syntax is checked before anything is computed.
 pub fn evaluate(expression: &str, variables: &[Variable]) -> Result<Answer, EvalError> {
     let mut values = HashMap::new();
     for variable in variables {
@@ -56,7 +56,7 @@ fn run(expression: &str, variables: &HashMap<&str, Number>) -> Result<Number, Ev
         let result = perform(&step, &mut stack, variables)?;
         stack.push(result);
     }
-    // The reader leaves exactly one number for a whole expression.
+    // A program leaves exactly one number.
     Ok(pop(&mut stack))
 }
 
@@ -87,7 +87,7 @@ fn perform(step: &Step, stack: &mut Vec<Number>, variables: &HashMap<&str, Numbe
     })
 }
 
-/// Takes the top off; a program never takes more than it has put there.
+/// Pops the top of the stack. A program never pops more than it has pushed.
 fn pop(stack: &mut Vec<Number>) -> Number {
     stack.pop().unwrap_or(Number::Rounded(0.0))
 }

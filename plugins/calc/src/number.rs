@@ -1,4 +1,4 @@
-//! Numbers: exact as long as that can be, else of floating point.
+//! Numbers: exact if possible, else floating point.
 
 use std::cmp::Ordering;
 
@@ -7,33 +7,33 @@ use num_integer::Integer;
 use num_rational::BigRational;
 use num_traits::{One, Pow, Signed, ToPrimitive, Zero};
 
-/// How many decimal digits a number may have, above and below the fraction bar each.
+/// Maximum number of decimal digits of numerator and denominator each.
 pub(crate) const DIGITS_MAX: u64 = 10_000;
 
-/// The same in bits.
+/// The same limit in bits.
 const BITS_MAX: u64 = DIGITS_MAX * 3322 / 1000;
 
 /// A number.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Number {
-    /// Known exactly.
+    /// An exact rational number.
     Exact(BigRational),
     /// Rounded; always finite.
     Rounded(f64),
 }
 
-/// Why an operation has no result.
+/// The reason why an operation has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Undefined {
     DivisionByZero,
     TooLarge,
-    /// What the operation needs.
+    /// What the operation requires.
     Domain(&'static str),
 }
 
 pub(crate) type Computed = Result<Number, Undefined>;
 
-/// Ten to that power, unless it has too many digits.
+/// Returns a power of ten, or an error if it has too many digits.
 pub(crate) fn power_of_ten(exponent: u64) -> Option<BigInt> {
     let exponent = u32::try_from(exponent)
         .ok()
@@ -48,7 +48,7 @@ impl From<BigInt> for Number {
 }
 
 impl Number {
-    /// An exact number, unless it has too many digits.
+    /// Returns an exact number, or an error if it has too many digits.
     pub(crate) fn exact(number: BigRational) -> Computed {
         if number.numer().bits().max(number.denom().bits()) > BITS_MAX {
             return Err(Undefined::TooLarge);
@@ -56,7 +56,7 @@ impl Number {
         Ok(Self::Exact(number))
     }
 
-    /// A rounded number, unless it is none.
+    /// Returns a rounded number, or an error if it is not finite.
     pub(crate) fn rounded(number: f64) -> Computed {
         if number.is_finite() {
             Ok(Self::Rounded(number))
@@ -65,7 +65,7 @@ impl Number {
         }
     }
 
-    /// The nearest number of floating point.
+    /// Returns the nearest floating-point number.
     pub(crate) fn to_f64(&self) -> Result<f64, Undefined> {
         match self {
             Self::Exact(number) => number
@@ -76,7 +76,7 @@ impl Number {
         }
     }
 
-    /// The whole number that it is, if it is known to be one.
+    /// Returns the integer value, if the number is an exact integer.
     pub(crate) fn to_integer(&self) -> Option<BigInt> {
         match self {
             Self::Exact(number) if number.is_integer() => Some(number.to_integer()),
@@ -124,7 +124,7 @@ impl Number {
         self.combine(other, |a, b| a / b, |a, b| a / b)
     }
 
-    /// The remainder, with the sign of the divisor.
+    /// Returns the remainder, with the sign of the divisor.
     pub(crate) fn modulo(&self, other: &Self) -> Computed {
         if other.is_zero() {
             return Err(Undefined::DivisionByZero);
@@ -153,7 +153,7 @@ impl Number {
         Self::rounded(base.powf(exponent))
     }
 
-    /// The square root, exact where it comes out even.
+    /// Returns the square root, exact if it is rational.
     pub(crate) fn square_root(&self) -> Computed {
         if self.is_negative() {
             return Err(Undefined::Domain("a number that is not negative"));
@@ -205,7 +205,7 @@ impl Number {
     }
 }
 
-/// Exact powers; the size is known before the work is done.
+/// Computes an exact power, after a check of the size of the result.
 fn whole_power(base: &BigRational, exponent: &BigInt) -> Computed {
     if base.is_zero() {
         return match exponent.is_negative() {

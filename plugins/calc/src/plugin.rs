@@ -1,4 +1,4 @@
-//! The calculator in terms of WIT.
+//! The WIT bindings of the calculator.
 
 use self::bindings::exports::toolwit_demo::calc::calculator as wit;
 use crate::{EvalError, FUNCTIONS, Variable, evaluate};
@@ -35,7 +35,7 @@ impl wit::Guest for Plugin {
     }
 }
 
-/// Positions and limits are those of texts of at most 10,000 characters.
+/// Converts a position or limit, which is at most 10,000.
 fn number(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! What an expression says to do, step by step.
+//! Programs of the stack machine.
 
 use num_rational::BigRational;
 
@@ -7,14 +7,14 @@ use crate::{functions::Function, token::Symbol};
 /// The steps of an expression, operands before operators.
 pub(crate) type Program = Vec<Step>;
 
-/// One step, and the character of the expression that it stands at.
+/// A step and its position in the expression.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) action: Action,
     pub(crate) position: usize,
 }
 
-/// What a step does with the stack of numbers.
+/// An operation on the stack.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
     /// Pushes a number.
@@ -25,8 +25,8 @@ pub(crate) enum Action {
     Negate,
     /// Replaces the top by its factorial.
     Factorial,
-    /// Replaces the upper two by what the operator makes of them.
+    /// Replaces the two topmost numbers by the result of an operator.
     Operate(Symbol),
-    /// Replaces so many by what the function makes of them.
+    /// Replaces a number of arguments by the result of a function.
     Call(&'static Function, usize),
 }

@@ -1,4 +1,4 @@
-//! Reads an expression into a program.
+//! The parser: from an expression to a program.
 
 use crate::{
     EvalError,
@@ -7,19 +7,19 @@ use crate::{
     token::{Placed, Symbol, Token, tokens},
 };
 
-/// How many characters an expression may have.
+/// Maximum length of an expression, in characters.
 const CHARACTERS_MAX: usize = 10_000;
 
-/// How deep parentheses, powers and signs may be nested: each level is a frame on the stack.
+/// Maximum nesting depth of parentheses, powers and signs. Each level is a stack frame of the parser.
 const DEPTH_MAX: usize = 100;
 
-/// How tightly a sign binds: more than a product, less than a power, so that `-2^2` is `-4`.
+/// Binding power of a sign: above a product, below a power, so that `-2^2` is `-4`.
 const SIGN: u8 = 5;
 
-/// How tightly a factorial binds.
+/// Binding power of a factorial.
 const FACTORIAL: u8 = 9;
 
-/// Reads an expression.
+/// Parses an expression.
 pub(crate) fn read(expression: &str) -> Result<Program, EvalError> {
     if expression.chars().count() > CHARACTERS_MAX {
         return Err(EvalError::TooLong { limit: CHARACTERS_MAX });
@@ -45,7 +45,7 @@ struct Reader {
     program: Program,
 }
 
-/// How tightly an operator binds on its left and on its right.
+/// Returns the left and right binding power of an operator.
 fn binding(symbol: Symbol) -> Option<(u8, u8)> {
     match symbol {
         Symbol::Plus | Symbol::Minus => Some((1, 2)),
@@ -56,7 +56,7 @@ fn binding(symbol: Symbol) -> Option<(u8, u8)> {
 }
 
 impl Reader {
-    /// Reads operands and the operators between them that bind at least so tightly.
+    /// Parses operands and operators with at least this binding power.
     fn expression(&mut self, at_least: u8) -> Result<(), EvalError> {
         if self.depth == DEPTH_MAX {
             return Err(EvalError::TooDeep { limit: DEPTH_MAX });
@@ -154,7 +154,7 @@ impl Reader {
         self.tokens.get(self.next).map_or(1, |placed| placed.position)
     }
 
-    /// Steps over a word; the last one, which is the end, stays.
+    /// Advances to the next token, but not beyond the end.
     fn advance(&mut self) {
         if self.next + 1 < self.tokens.len() {
             self.next += 1;

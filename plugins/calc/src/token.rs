@@ -1,4 +1,4 @@
-//! The words of an expression.
+//! The tokens of an expression.
 
 use std::{fmt, iter::Peekable, str::CharIndices};
 
@@ -11,7 +11,7 @@ use crate::{
     number::{DIGITS_MAX, power_of_ten},
 };
 
-/// A word of an expression.
+/// A token of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Token {
     Number(BigRational),
@@ -35,7 +35,7 @@ pub(crate) enum Symbol {
     Comma,
 }
 
-/// A word and the character where it begins, counted from 1.
+/// A token and its position in characters, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Placed {
     pub(crate) token: Token,
@@ -69,7 +69,7 @@ impl Symbol {
         }
     }
 
-    /// Reads a symbol, also as typesetters and programmers write it.
+    /// Reads a symbol, including typographic and programming variants.
     fn of(letter: char) -> Option<Self> {
         Some(match letter {
             '+' => Self::Plus,
@@ -87,13 +87,13 @@ impl Symbol {
     }
 }
 
-/// Says whether a text can be a name.
+/// Returns whether a text is a valid name.
 pub(crate) fn is_name(text: &str) -> bool {
     let begins = |letter: char| letter.is_alphabetic() || letter == '_';
     text.starts_with(begins) && text.chars().all(|letter| begins(letter) || letter.is_alphanumeric())
 }
 
-/// Splits an expression into words, with [`Token::End`] as the last one.
+/// Splits an expression into tokens. The last is [`Token::End`].
 pub(crate) fn tokens(expression: &str) -> Result<Vec<Placed>, EvalError> {
     let mut scanner = Scanner {
         text: expression,

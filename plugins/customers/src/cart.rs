@@ -1,13 +1,13 @@
-//! Carts that are being filled.
+//! Shopping carts.
 
 use crate::{catalogue::Product, money::Cents};
 
-/// A cart; what it holds is product by product, in the order in which they were first put in.
+/// A shopping cart, with a line per product in the sequence in which the products were added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cart {
     /// The id, such as `cart-1`.
     pub id: String,
-    /// The id of the customer whose cart it is.
+    /// The id of the customer who owns the cart.
     pub customer_id: &'static str,
     lines: Vec<CartLine>,
 }
@@ -15,32 +15,32 @@ pub struct Cart {
 /// One product in a cart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CartLine {
-    /// The product as it was offered when it was first put in.
+    /// The product as it was when it was first added.
     pub product: Product,
-    /// How many pieces.
+    /// The number of pieces.
     pub quantity: u32,
 }
 
 impl CartLine {
-    /// What these pieces cost.
+    /// Returns the price of these pieces.
     #[must_use]
     pub fn total(&self) -> Cents {
         self.product.price.times(self.quantity)
     }
 }
 
-/// Why a cart stayed as it was.
+/// The reason why a cart was not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CartError {
-    /// There is no product of this id.
+    /// The product id does not exist.
     UnknownProduct(String),
     /// The quantity is zero.
     ZeroQuantity,
-    /// So many pieces are not there; this is how many can be had in all.
+    /// There are not enough pieces in stock. Contains the number in stock.
     NotEnoughInStock(u32),
     /// The product is not in the cart.
     NotInCart(String),
-    /// There is nothing to order.
+    /// The cart is empty.
     EmptyCart,
 }
 
@@ -55,11 +55,11 @@ impl Cart {
         }
     }
 
-    /// Puts pieces in, on top of those that are there, and returns how many there are now.
+    /// Adds pieces of a product and returns the new quantity.
     ///
     /// # Errors
     ///
-    /// [`CartError::ZeroQuantity`] and [`CartError::NotEnoughInStock`]; the cart stays as it was.
+    /// [`CartError::ZeroQuantity`] and [`CartError::NotEnoughInStock`]. The cart does not change on an error.
     pub fn add(&mut self, product: &Product, quantity: u32) -> Result<u32, CartError> {
         if quantity == 0 {
             return Err(CartError::ZeroQuantity);
@@ -82,7 +82,7 @@ impl Cart {
         Ok(wanted)
     }
 
-    /// Takes all pieces of a product out.
+    /// Removes all pieces of a product.
     ///
     /// # Errors
     ///
@@ -97,19 +97,19 @@ impl Cart {
         }
     }
 
-    /// What is in it.
+    /// Returns the lines of the cart.
     #[must_use]
     pub fn lines(&self) -> &[CartLine] {
         &self.lines
     }
 
-    /// How many pieces are in it.
+    /// Returns the number of pieces in the cart.
     #[must_use]
     pub fn pieces(&self) -> u32 {
         self.lines.iter().fold(0, |sum, line| sum.saturating_add(line.quantity))
     }
 
-    /// What it costs.
+    /// Returns the total price.
     #[must_use]
     pub fn total(&self) -> Cents {
         self.lines.iter().map(CartLine::total).sum()

@@ -1,4 +1,4 @@
-//! What the shop sells.
+//! The products of the shop.
 
 use crate::money::Cents;
 
@@ -9,13 +9,13 @@ pub struct Product {
     pub id: &'static str,
     /// The name.
     pub name: &'static str,
-    /// The price of one piece today.
+    /// The current price of one piece.
     pub price: Cents,
-    /// How many pieces are left.
+    /// The number of pieces in stock.
     pub in_stock: u32,
 }
 
-/// Finds the products in whose name the text occurs, in any case.
+/// Finds the products whose name contains the text, ignoring case.
 pub fn find<'a>(products: &'a [Product], query: &str) -> Vec<&'a Product> {
     let wanted = query.trim().to_lowercase();
     products

@@ -1,9 +1,9 @@
 //! Customers, and how they are found by name.
 
-/// How many names are offered in place of one that nobody has.
+/// Maximum number of similar names that are suggested for an unknown name.
 const NEAR_NAMES_MAX: usize = 3;
 
-/// From which similarity on (0 to 1) a name is worth offering.
+/// Minimum similarity (0 to 1) of a suggested name.
 const NEAR_SIMILARITY_MIN: f64 = 0.75;
 
 /// A customer of the shop.
@@ -15,28 +15,28 @@ pub struct Customer {
     pub name: &'static str,
     /// The e-mail address.
     pub email: &'static str,
-    /// The city where goods are sent.
+    /// The city to which goods are shipped.
     pub city: &'static str,
-    /// The day of the first contact, as `YYYY-MM-DD`.
+    /// The date of the first contact, as `YYYY-MM-DD`.
     pub since: &'static str,
 }
 
-/// Why a search did not give exactly one customer.
+/// The reason why a search did not return exactly one customer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SearchError<'a> {
     /// The name is empty.
     EmptyName,
-    /// Nobody has such a name; these come nearest.
+    /// No customer has this name. Contains the most similar names.
     NotFound(Vec<&'a str>),
-    /// Several customers have such a name.
+    /// Several customers match the name.
     Ambiguous(Vec<&'a Customer>),
 }
 
-/// Finds the one customer of that full name, else the one in whose name it occurs.
+/// Finds the customer with this full name, else the only one whose name contains it.
 ///
 /// # Errors
 ///
-/// Each [`SearchError`] carries what the next attempt needs.
+/// Each [`SearchError`] contains the data for the next attempt.
 pub fn search<'a>(customers: &'a [Customer], name: &str) -> Result<&'a Customer, SearchError<'a>> {
     let wanted = fold(name);
     if wanted.is_empty() {
@@ -59,7 +59,7 @@ pub fn search<'a>(customers: &'a [Customer], name: &str) -> Result<&'a Customer,
     }
 }
 
-/// Finds all in whose name, e-mail address or city the text occurs.
+/// Finds all customers whose name, e-mail address or city contains the text.
 pub fn find<'a>(customers: &'a [Customer], query: &str) -> Vec<&'a Customer> {
     let wanted = fold(query);
     let holds = |customer: &&Customer| {
@@ -80,7 +80,7 @@ fn near<'a>(customers: &'a [Customer], wanted: &str) -> Vec<&'a str> {
     names.into_iter().take(NEAR_NAMES_MAX).map(|(_, name)| name).collect()
 }
 
-/// Makes names comparable: lower case, single spaces, and without the accents that keyboards lack.
+/// Normalises a name for comparison: lower case, single spaces, without accents.
 fn fold(text: &str) -> String {
     let words: Vec<String> = text
         .split_whitespace()

@@ -1,10 +1,10 @@
 //! The customers of a small shop, as a Toolwit plugin.
 //!
-//! It shows what a plugin can be: entities that lead to entities (customer, order, line item), one that keeps its state
-//! between calls (cart), one that a call uses up (checkout, which speaks to the user and hands over the order), a constructor,
-//! a static function, and errors that tell the model what to do next. The WIT in `wit/customers.wit` is what the model gets to read; the data lies in `seed/`.
+//! It demonstrates the features of plugins: entities that return entities (customer, order, line item), one that keeps state
+//! between calls (cart), a call that consumes an entity (checkout, which sends a message and attaches the order), a constructor,
+//! a static function, and errors that guide the model. The model reads the WIT in `wit/customers.wit`. The data is in `seed/`.
 //!
-//! Everything but `plugin`, which speaks WIT, is ordinary Rust and tested natively.
+//! Everything except the WIT bindings in `plugin` is ordinary Rust and tested natively.
 
 pub mod cart;
 pub mod catalogue;

@@ -12,7 +12,7 @@ pub const CURRENCY: &str = "USD";
 pub struct Cents(pub u64);
 
 impl Cents {
-    /// Returns this amount so many times.
+    /// Multiplies by a count.
     #[must_use]
     pub fn times(self, count: u32) -> Self {
         Self(self.0.saturating_mul(u64::from(count)))
@@ -24,7 +24,7 @@ impl Cents {
         Self(self.0.saturating_add(count.get() / 2) / count)
     }
 
-    /// Returns by how much the two differ.
+    /// Returns the difference.
     #[must_use]
     pub fn difference(self, other: Self) -> Self {
         Self(self.0.abs_diff(other.0))

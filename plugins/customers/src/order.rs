@@ -2,16 +2,16 @@
 
 use crate::money::Cents;
 
-/// How far an order has come.
+/// The status of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// Paid, not yet sent.
+    /// Paid, not yet shipped.
     Open,
-    /// On its way.
+    /// Shipped, not yet delivered.
     Shipped,
-    /// Arrived.
+    /// Delivered to the customer.
     Delivered,
-    /// Called off.
+    /// Cancelled.
     Cancelled,
 }
 
@@ -20,9 +20,9 @@ pub enum Status {
 pub struct LineItem {
     /// The product's id.
     pub product_id: &'static str,
-    /// How many pieces were bought.
+    /// The number of pieces bought.
     pub quantity: u32,
-    /// The price of one piece when it was bought.
+    /// The price of one piece at the time of the order.
     pub unit_price: Cents,
 }
 
@@ -34,29 +34,29 @@ impl LineItem {
     }
 }
 
-/// What a customer bought at once.
+/// An order of a customer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
     /// The id, such as `o-1001`.
     pub id: String,
     /// The id of the customer who placed it.
     pub customer_id: &'static str,
-    /// The day when it was placed, as `YYYY-MM-DD`, which sorts by time.
+    /// The date on which it was placed, as `YYYY-MM-DD`, which sorts chronologically.
     pub date: &'static str,
-    /// How far it has come.
+    /// The status.
     pub status: Status,
-    /// What was bought.
+    /// The line items.
     pub line_items: Vec<LineItem>,
 }
 
 impl Order {
-    /// The sum of the line items.
+    /// Returns the sum of the line items.
     #[must_use]
     pub fn total(&self) -> Cents {
         self.line_items.iter().map(LineItem::total).sum()
     }
 
-    /// The id of the line item at that index.
+    /// Returns the id of the line item at an index.
     #[must_use]
     pub fn line_item_id(&self, index: usize) -> String {
         format!("{}-{}", self.id, index + 1)

@@ -1,4 +1,4 @@
-//! The shop in terms of WIT: each resource holds an id or a cart, and asks the shop.
+//! The WIT bindings of the shop. Each resource is an id or a cart; the data is in the shop.
 
 use std::cell::RefCell;
 
@@ -22,7 +22,7 @@ mod bindings {
 
 bindings::export!(Plugin with_types_in bindings);
 
-/// How many orders are recent unless the caller says otherwise.
+/// Default maximum number of recent orders.
 const RECENT_ORDERS: u32 = 5;
 
 thread_local! {
@@ -106,7 +106,7 @@ impl wit::Guest for Plugin {
     }
 }
 
-/// Tells the user of an order, and hands it over. Neither is worth failing for: it is placed.
+/// Sends the user a message about an order and attaches it as an artifact. Errors are ignored, because the order is placed.
 fn hand_over(order: &Order) {
     let tenant = context::get("tenant");
     let (text, value) = shop(|shop| {
@@ -282,7 +282,7 @@ impl wit::GuestCart for CartResource {
     }
 }
 
-/// A limit that the caller may leave out.
+/// Converts an optional limit of the caller.
 fn at_most(limit: Option<u32>) -> usize {
     limit.map_or(usize::MAX, |limit| limit as usize)
 }

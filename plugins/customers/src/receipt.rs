@@ -1,4 +1,4 @@
-//! What is told and handed over when an order is placed.
+//! The message and the artifact for a placed order.
 
 use crate::{
     money::CURRENCY,
@@ -6,7 +6,7 @@ use crate::{
     shop::Shop,
 };
 
-/// Says in a sentence what was ordered, for the user.
+/// Formats the message to the user about an order.
 #[must_use]
 pub fn text(shop: &Shop, order: &Order) -> String {
     let customer = shop
@@ -21,7 +21,7 @@ pub fn text(shop: &Shop, order: &Order) -> String {
     )
 }
 
-/// Writes the order as JSON, for programs. `tenant` is JSON already.
+/// Formats an order as JSON. `tenant` is already JSON.
 #[must_use]
 pub fn json(shop: &Shop, order: &Order, tenant: Option<&str>) -> String {
     let lines: Vec<_> = order.line_items.iter().map(|item| line(shop, item)).collect();
@@ -49,7 +49,7 @@ fn line(shop: &Shop, item: &LineItem) -> String {
     )
 }
 
-/// Writes a text as a JSON string.
+/// Formats a text as a JSON string.
 fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');

@@ -1,7 +1,7 @@
 //! The data that the shop starts with.
 //!
-//! Tab-separated tables are compiled in; `seed/` has one file each. A line that does not read is left out, and a test
-//! sees to it that there is none.
+//! Tab-separated tables are compiled in; `seed/` has one file each. A line that cannot be parsed is skipped. A test
+//! ensures that all lines can be parsed.
 
 use crate::{
     catalogue::Product,

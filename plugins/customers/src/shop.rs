@@ -1,4 +1,4 @@
-//! The shop: its data, and what changes in it while it is open.
+//! The shop: its data, carts and new orders.
 
 use crate::{
     cart::{Cart, CartError, CartLine},
@@ -9,9 +9,9 @@ use crate::{
     seed, spend,
 };
 
-/// All that the shop knows.
+/// The state of the shop.
 ///
-/// It starts from the seed whenever the plugin is instantiated; carts and new orders live as long as the instance.
+/// Each instance of the plugin starts with the seed data. Carts and new orders live as long as the instance.
 #[derive(Clone, Debug)]
 pub struct Shop {
     /// The customers, by id.
@@ -23,7 +23,7 @@ pub struct Shop {
 }
 
 impl Shop {
-    /// Opens the shop with the seeded data.
+    /// Creates the shop with the seed data.
     #[must_use]
     pub fn open() -> Self {
         Self {
@@ -34,34 +34,34 @@ impl Shop {
         }
     }
 
-    /// The customer of that id.
+    /// Returns the customer with an id.
     #[must_use]
     pub fn customer(&self, id: &str) -> Option<&Customer> {
         self.customers.iter().find(|customer| customer.id == id)
     }
 
-    /// The product of that id.
+    /// Returns the product with an id.
     #[must_use]
     pub fn product(&self, id: &str) -> Option<&Product> {
         self.products.iter().find(|product| product.id == id)
     }
 
-    /// The order of that id.
+    /// Returns the order with an id.
     #[must_use]
     pub fn order(&self, id: &str) -> Option<&Order> {
         self.orders.iter().find(|order| order.id == id)
     }
 
-    /// A customer's orders, the newest first.
+    /// Returns the orders of a customer, newest first.
     pub fn orders_of(&self, customer_id: &str) -> impl Iterator<Item = &Order> {
-        // New orders come last and dates are never older than those before: the table is sorted by time.
+        // The table is sorted by time, because new orders are appended.
         self.orders
             .iter()
             .rev()
             .filter(move |order| order.customer_id == customer_id)
     }
 
-    /// What a customer spends in a month, on average over the last 12 months.
+    /// Returns the average monthly spend of a customer over the last 12 months.
     #[must_use]
     pub fn average_spend(&self, customer_id: &str) -> Cents {
         spend::average_per_month(self.orders_of(customer_id))
@@ -73,7 +73,7 @@ impl Shop {
         Cart::new(format!("cart-{}", self.carts_opened), customer_id)
     }
 
-    /// Puts pieces of a product into a cart, and returns how many are in it now.
+    /// Adds pieces of a product to a cart and returns the new quantity.
     ///
     /// # Errors
     ///
@@ -85,11 +85,11 @@ impl Shop {
         cart.add(product, quantity)
     }
 
-    /// Orders what is in the cart, and returns the order.
+    /// Orders the contents of a cart and returns the order.
     ///
     /// # Errors
     ///
-    /// [`CartError::EmptyCart`], and [`CartError::NotEnoughInStock`] when another cart was faster; nothing changes then.
+    /// [`CartError::EmptyCart`], and [`CartError::NotEnoughInStock`] if the stock was sold in the meantime. Nothing changes on an error.
     pub fn check_out(&mut self, cart: &Cart) -> Result<&Order, CartError> {
         if cart.lines().is_empty() {
             return Err(CartError::EmptyCart);

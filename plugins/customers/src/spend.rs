@@ -1,4 +1,4 @@
-//! What a customer spends, and what follows from it.
+//! Average spend, loyalty tiers and discounts.
 
 use std::num::NonZeroU64;
 
@@ -8,16 +8,16 @@ use crate::{
     seed::TODAY,
 };
 
-/// The first day of the 12 months that end with the data.
+/// The first day of the last 12 months of the data.
 const FIRST_DAY: &str = "2025-07-01";
 
-/// The length of that time.
+/// The length of that period.
 const MONTHS: NonZeroU64 = match NonZeroU64::new(12) {
     Some(months) => months,
     None => NonZeroU64::MIN,
 };
 
-/// Computes what a customer spends in a month, on average over the last 12 months, out of their orders.
+/// Computes the average monthly spend over the last 12 months from the orders of a customer.
 ///
 /// Cancelled orders do not count.
 pub fn average_per_month<'a>(orders: impl IntoIterator<Item = &'a Order>) -> Cents {
@@ -30,7 +30,7 @@ pub fn average_per_month<'a>(orders: impl IntoIterator<Item = &'a Order>) -> Cen
         .divided_by(MONTHS)
 }
 
-/// How much a customer's loyalty counts.
+/// A loyalty tier, by average monthly spend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tier {
     /// No discount.
@@ -44,10 +44,10 @@ pub enum Tier {
 }
 
 impl Tier {
-    /// The tiers that give a discount, the best first.
+    /// The tiers with a discount, best first.
     const RISING: [Self; 3] = [Self::Gold, Self::Silver, Self::Bronze];
 
-    /// The tier that an average spend per month leads to.
+    /// Returns the tier for an average monthly spend.
     #[must_use]
     pub fn of(average: Cents) -> Self {
         Self::RISING
@@ -56,7 +56,7 @@ impl Tier {
             .unwrap_or(Self::None)
     }
 
-    /// The discount in percent.
+    /// Returns the discount in percent.
     #[must_use]
     pub fn percent(self) -> u8 {
         match self {
@@ -67,7 +67,7 @@ impl Tier {
         }
     }
 
-    /// The least average spend per month.
+    /// Returns the minimum average monthly spend.
     #[must_use]
     pub fn from(self) -> Cents {
         match self {
@@ -78,7 +78,7 @@ impl Tier {
         }
     }
 
-    /// The rule behind the discount, in words.
+    /// Returns a description of the discount rule.
     #[must_use]
     pub fn reason(self, average: Cents) -> String {
         match self {

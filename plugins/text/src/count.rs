@@ -1,4 +1,4 @@
-//! How much there is of a text.
+//! Counts of characters, words and lines.
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -7,7 +7,7 @@ use unicode_segmentation::UnicodeSegmentation;
 pub struct Counts {
     /// Characters as a reader sees them.
     pub characters: usize,
-    /// Those of them that are not white space.
+    /// Characters that are not white space.
     pub characters_without_spaces: usize,
     /// Words.
     pub words: usize,
@@ -15,7 +15,7 @@ pub struct Counts {
     pub sentences: usize,
     /// Lines.
     pub lines: usize,
-    /// Blocks of lines with empty lines between them.
+    /// Blocks of lines separated by empty lines.
     pub paragraphs: usize,
     /// Bytes in UTF-8.
     pub bytes: usize,

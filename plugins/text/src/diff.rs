@@ -5,16 +5,16 @@ use similar::{ChangeTag, TextDiff};
 /// The difference between two texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Difference {
-    /// Lines that only the new text has.
+    /// The number of added lines.
     pub added: usize,
-    /// Lines that only the old text has.
+    /// The number of removed lines.
     pub removed: usize,
     /// A unified diff; empty if there is no difference.
     pub unified: String,
 }
 
 impl Difference {
-    /// Compares, and shows so many lines around each change.
+    /// Compares two texts, with a number of context lines around each change.
     #[must_use]
     pub fn between(old: &str, new: &str, context_lines: usize) -> Self {
         if old == new {

@@ -1,8 +1,8 @@
-//! Ways to write words.
+//! Letter cases.
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// A way to write words.
+/// A letter case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LetterCase {
     /// `all small`
@@ -23,7 +23,7 @@ pub enum LetterCase {
     Constant,
 }
 
-/// Writes the text in that case.
+/// Converts the text to a letter case.
 #[must_use]
 pub fn convert(text: &str, to: LetterCase) -> String {
     match to {
@@ -57,7 +57,7 @@ fn capitalized(word: &str) -> String {
     }
 }
 
-/// Splits at all that is neither letter nor digit, and where a capital begins a word: `HTTPServer2` is `HTTP`, `Server2`.
+/// Splits at characters that are not letters or digits, and before a capital that begins a word: `HTTPServer2` is `HTTP`, `Server2`.
 fn words(text: &str) -> Vec<&str> {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '\'' || letter == '’';
     text.split(|letter| !is_part(letter))

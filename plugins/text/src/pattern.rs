@@ -1,54 +1,54 @@
-//! Search and replacement by regular expressions.
+//! Search and replacement with regular expressions.
 
 use std::ops::Range;
 
 use regex::{Captures, Regex, RegexBuilder};
 use regex_syntax::ast;
 
-/// The most that a compiled pattern may take.
+/// Maximum size of a compiled pattern.
 const COMPILED_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// How a pattern is meant.
+/// Options of a pattern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Capital and small letters are the same.
+    /// Ignores case.
     pub ignore_case: bool,
-    /// `^` and `$` are those of each line.
+    /// `^` and `$` match at each line.
     pub multi_line: bool,
-    /// `.` is also a line break.
+    /// `.` also matches a line break.
     pub dot_matches_new_line: bool,
-    /// White space and comments in the pattern mean nothing.
+    /// Ignores white space and comments in the pattern.
     pub verbose: bool,
 }
 
-/// Why nothing was searched.
+/// The reason why a search failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PatternError {
     /// The pattern is not a regular expression.
     Invalid {
-        /// The problem in words.
+        /// A description of the error.
         message: String,
         /// The character where it begins, from 1.
         position: usize,
-        /// What it is about.
+        /// The invalid part of the pattern.
         excerpt: String,
     },
-    /// The compiled pattern takes too much.
+    /// The compiled pattern is too large.
     TooLarge,
-    /// The replacement names a group that the pattern does not have.
+    /// The replacement refers to a group that the pattern does not have.
     UnknownGroup(String),
 }
 
-/// A pattern that is ready to search.
+/// A compiled pattern.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     regex: Regex,
 }
 
-/// A place where a pattern matches.
+/// A match of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// What matched.
+    /// The matched text.
     pub text: String,
     /// The character where it begins, from 0.
     pub start: usize,
@@ -63,7 +63,7 @@ impl Pattern {
     ///
     /// # Errors
     ///
-    /// [`PatternError::Invalid`] with the place, or [`PatternError::TooLarge`].
+    /// [`PatternError::Invalid`] with the position, or [`PatternError::TooLarge`].
     pub fn new(pattern: &str, options: Options) -> Result<Self, PatternError> {
         let built = RegexBuilder::new(pattern)
             .case_insensitive(options.ignore_case)
@@ -83,7 +83,7 @@ impl Pattern {
         }
     }
 
-    /// Replaces up to `limit` matches, and says how many there were.
+    /// Replaces up to `limit` matches and returns their number.
     ///
     /// # Errors
     ///
@@ -136,7 +136,7 @@ impl Pattern {
         }
     }
 
-    /// Checks what the replacement refers to; the regex itself would put nothing in its place.
+    /// Checks the groups in the replacement. The regex crate replaces an unknown group by nothing.
     fn check_groups(&self, replacement: &str) -> Result<(), PatternError> {
         let known = |name: &str| match name.parse::<usize>() {
             Ok(number) => number < self.regex.captures_len(),
@@ -164,7 +164,7 @@ impl Pattern {
     }
 }
 
-/// A place in a text, advanced from match to match.
+/// A position in a text, advanced from match to match.
 #[derive(Debug, Default)]
 struct Place {
     byte: usize,
@@ -181,7 +181,7 @@ impl Place {
     }
 }
 
-/// Parses the pattern once more for the place of the error, which the regex tells only in prose.
+/// Parses the pattern again to get the position of the error, which the regex crate reports only as text.
 fn invalid(pattern: &str, options: Options) -> Option<PatternError> {
     let mut parser = ast::parse::ParserBuilder::new()
         .ignore_whitespace(options.verbose)

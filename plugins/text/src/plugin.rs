@@ -1,4 +1,4 @@
-//! The text tools in terms of WIT.
+//! The WIT bindings of the text tools.
 
 use self::bindings::exports::toolwit_demo::text::text as wit;
 use crate::{
@@ -17,10 +17,10 @@ mod bindings {
 
 bindings::export!(Plugin with_types_in bindings);
 
-/// How many lines a diff shows around a change unless the caller says otherwise.
+/// Default number of lines that a diff shows around a change.
 const CONTEXT_LINES: u32 = 3;
 
-/// How many matches are given unless the caller says otherwise.
+/// Default maximum number of matches.
 const MATCHES: u32 = 100;
 
 struct Plugin;
@@ -95,12 +95,12 @@ impl wit::Guest for Plugin {
     }
 }
 
-/// A number that the caller gave, for counting with; this target's `usize` holds every `u32`.
+/// Converts a number of the caller. `usize` has 32 bits on this target.
 fn size(number: u32) -> usize {
     number as usize
 }
 
-/// A count of something in memory, for the caller; no text of this target has more of anything than fits.
+/// Converts a count for the caller. `usize` has 32 bits on this target.
 fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

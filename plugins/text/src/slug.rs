@@ -1,8 +1,8 @@
-//! Slugs for addresses and file names.
+//! Slugs for URLs and file names.
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
-/// Makes a slug of at most so many characters, cut between words if the first word fits.
+/// Creates a slug with a maximum length, cut between words if the first word fits.
 #[must_use]
 pub fn slugify(text: &str, characters_max: Option<usize>) -> String {
     let words = words(text);
@@ -29,7 +29,7 @@ pub fn slugify(text: &str, characters_max: Option<usize>) -> String {
     slug
 }
 
-/// The words in small letters, without accents. Apostrophes vanish, all else that is no letter or digit separates.
+/// Returns the words in lower case, without accents. Apostrophes are removed; other characters separate words.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
@@ -49,16 +49,16 @@ fn words(text: &str) -> Vec<String> {
     if !word.is_empty() {
         words.push(word);
     }
-    // What was taken apart and is still there belongs to scripts that need their marks.
+    // The remaining marks belong to scripts that need them.
     words.into_iter().map(|word| word.nfc().collect()).collect()
 }
 
-/// The accents of Latin, Greek and Cyrillic letters; the marks of other scripts are part of the word.
+/// Returns whether a character is an accent of Latin, Greek or Cyrillic letters. Marks of other scripts are part of the word.
 fn is_latin_mark(letter: char) -> bool {
     matches!(letter, '\u{300}'..='\u{36f}')
 }
 
-/// Letters that Unicode does not take apart.
+/// Replaces letters that have no Unicode decomposition.
 fn spelled(letter: char) -> Option<&'static str> {
     Some(match letter {
         'ß' => "ss",

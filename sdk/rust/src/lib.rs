@@ -2,12 +2,11 @@
 
 pub use wit_bindgen;
 
-/// Generates the Rust side of the WIT in the package's `wit` directory.
+/// Generates Rust bindings for the WIT in the package's `wit` directory.
 ///
-/// It takes the options of [`wit_bindgen::generate!`], such as `world: "name"` or `path: "../wit"`, and may stand
-/// without any. For each exported interface there is a trait `Guest` to implement in the module
-/// `exports::<namespace>::<package>::<interface>`, for each exported resource a trait `Guest<Resource>`; `export!(Type)`
-/// then makes the component's exports of the type that implements them.
+/// Takes the options of [`wit_bindgen::generate!`], such as `world: "name"` or `path: "../wit"`; all are optional. For each
+/// exported interface, implement the trait `Guest` of the module `exports::<namespace>::<package>::<interface>`, and for each
+/// exported resource the trait `Guest<Resource>`. `export!(Type)` exports the type that implements them.
 ///
 /// ```ignore
 /// toolwit_guest::bindings!();

@@ -224,7 +224,12 @@ async fn a_directory_that_cannot_be_granted_is_refused_at_load() {
         missing.contains("line 2, column 1") && missing.contains("nowhere"),
         "{missing}"
     );
-    assert!(refused("{dir}/own/grants.toml").await.unwrap().contains("no directory"));
+    assert!(
+        refused("{dir}/own/grants.toml")
+            .await
+            .unwrap()
+            .contains("not a directory")
+    );
     assert!(
         refused("{dir}/own").await.unwrap().contains("belongs to the host"),
         "the grants lie in it"

@@ -11,6 +11,7 @@ mod grants;
 mod host;
 mod nesting;
 mod network;
+mod policy;
 mod process;
 mod reach;
 mod running;

@@ -44,7 +44,7 @@ async fn no_connection_is_made_without_a_grant() {
             .suggestion
             .as_ref()
             .unwrap()
-            .starts_with("toolwit grant probe --http"),
+            .ends_with("` to `probe` under `http` in the grants file"),
         "{error:?}"
     );
     assert_eq!(server.connections(), 0);

@@ -135,7 +135,7 @@ async fn the_blackboard_is_read_and_written_by_grant() {
                     .suggestion
                     .as_deref()
                     .unwrap_or_default()
-                    .contains("--blackboard read-write"),
+                    .contains("grant `read-write` to `courier` under `blackboard`"),
                 "{denied:?}"
             );
             assert!(board.get("buyer").is_none());
@@ -174,7 +174,7 @@ async fn a_guest_calls_the_tools_that_are_granted_and_no_others() {
             .suggestion
             .as_deref()
             .unwrap()
-            .contains(&format!("--tool {BURN}")),
+            .contains(&format!("grant `{BURN}` to `courier` under `tools`")),
         "{denied:?}"
     );
 }

@@ -59,13 +59,13 @@ async fn missing_key_is_reported_before_the_call_and_does_not_affect_health() {
     assert_eq!(document["tool"], "weather#version");
     assert_eq!(
         document["message"],
-        "it needs `weather-key` (of weather.example, free for private use), which is not there"
+        "it needs `weather-key` (of weather.example, free for private use), which is not set"
     );
     assert!(
         document["suggestion"]
             .as_str()
             .unwrap()
-            .contains("toolwit grant weather"),
+            .contains("grants it to `weather`"),
         "{document}"
     );
 

@@ -1,17 +1,23 @@
 //! One call of an agentic tool: a conversation from start to end.
 
-use super::agentic_tool::{AgenticTool, SystemPrompt};
+use super::inner_loop::{InnerLoop, SystemPrompt};
 use crate::conversation::Conversation;
 use crate::model::ModelError;
 use crate::outcome::{RunError, RunFailure, RunOutcome};
 use crate::process::{AGENT_DEPTH_MAX, Process};
 use toolwit_core::{Error, ErrorKind, Phase};
-use toolwit_core::{Role, ToolContext, ToolError, ToolResult};
+use toolwit_core::{Role, ToolContext, ToolDefinition, ToolError, ToolResult};
 
 /// Runs the inner loop, and waits for its background calls.
-pub(super) async fn run_agent(tool: &AgenticTool, input: &str, context: &ToolContext) -> Result<ToolResult, ToolError> {
+pub(super) async fn run_agent(
+    inner: &InnerLoop,
+    definition: &ToolDefinition,
+    input: &str,
+    context: &ToolContext,
+) -> Result<ToolResult, ToolError> {
     check_depth(context)?;
-    let mut conversation = inner_conversation(tool, input, context).map_err(ToolError::Operator)?;
+    let mut conversation =
+        inner_conversation(inner, &definition.description, input, context).map_err(ToolError::Operator)?;
     let mut outcome = conversation.run(input).await;
     let mut artifacts = Vec::new();
     while let Ok(finished) = &mut outcome {
@@ -28,7 +34,7 @@ pub(super) async fn run_agent(tool: &AgenticTool, input: &str, context: &ToolCon
         Ok(outcome) => answer(outcome),
         Err(mut error) => {
             artifacts.append(&mut error.outcome.artifacts);
-            failure_result(error, &tool.definition.names)?
+            failure_result(error, &definition.names)?
         }
     };
     result.artifacts = artifacts;
@@ -47,12 +53,15 @@ fn check_depth(context: &ToolContext) -> Result<(), ToolError> {
     ))
 }
 
-fn inner_conversation(tool: &AgenticTool, input: &str, context: &ToolContext) -> Result<Conversation, Error> {
-    let inner = &tool.inner;
+fn inner_conversation(
+    inner: &InnerLoop,
+    description: &str,
+    input: &str,
+    context: &ToolContext,
+) -> Result<Conversation, Error> {
     if let Some(error) = &inner.failed {
         return Err(error.clone());
     }
-    let description = &tool.definition.description;
     let system = match &inner.system {
         SystemPrompt::Fixed(text) => text.to_string(),
         SystemPrompt::FromCall(make) => make(context, input),

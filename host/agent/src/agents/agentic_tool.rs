@@ -7,13 +7,12 @@ use serde_json::{Value, json};
 
 use super::agent::Agent;
 use super::agentic_run::run_agent;
-use crate::conversation::ConversationBuilder;
+use super::inner_loop::{InnerLoop, SystemPrompt};
 use crate::event::Observer;
 use crate::injection::{Chaining, InjectionStrategy, MachineState, Playbook, Reference, StateMachine, StrategyChain};
 use crate::limits::LoopLimits;
 use crate::model::{ChatModel, ChatOptions, ModelChoice};
 use crate::process::Budget;
-use toolwit_core::Error;
 use toolwit_core::{
     Arguments, InputValidator, Parameter, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolObject, ToolResult,
 };
@@ -43,44 +42,9 @@ const TASK: &str = "task";
 /// ```
 #[derive(Clone)]
 pub struct AgenticTool {
-    pub(super) definition: ToolDefinition,
+    definition: ToolDefinition,
     parameters: Vec<Parameter>,
-    pub(super) inner: InnerLoop,
-}
-
-/// The settings of the inner loop.
-#[derive(Clone)]
-pub(super) struct InnerLoop {
-    pub(super) system: SystemPrompt,
-    pub(super) model: Option<ModelChoice>,
-    pub(super) options: ChatOptions,
-    pub(super) limits: LoopLimits,
-    pub(super) budget: Budget,
-    pub(super) tools: Vec<Arc<dyn Tool>>,
-    pub(super) references: Vec<Reference>,
-    pub(super) strategies: StrategyChain,
-    /// A playbook or a state machine.
-    pub(super) workflow: Option<Arc<AddWorkflow>>,
-    pub(super) chaining: Chaining,
-    pub(super) observers: Vec<Arc<dyn Observer>>,
-    pub(super) captures_nested_artifacts: bool,
-    /// The error of an invalid tool object or parameter, which every call returns.
-    pub(super) failed: Option<Error>,
-}
-
-/// Adds a playbook or a state machine to the inner conversation.
-pub(super) type AddWorkflow = dyn Fn(ConversationBuilder) -> ConversationBuilder + Send + Sync;
-
-/// Creates the system prompt from the context and the input of a call.
-pub(super) type MakeSystemPrompt = dyn Fn(&ToolContext, &str) -> String + Send + Sync;
-
-/// The system prompt of the inner loop.
-#[derive(Clone)]
-pub(super) enum SystemPrompt {
-    /// Derived from the description of the tool.
-    FromDescription,
-    Fixed(Arc<str>),
-    FromCall(Arc<MakeSystemPrompt>),
+    inner: InnerLoop,
 }
 
 impl AgenticTool {
@@ -251,12 +215,6 @@ impl AgenticTool {
     }
 }
 
-impl InnerLoop {
-    fn fail(&mut self, error: Error) {
-        self.failed.get_or_insert(error);
-    }
-}
-
 #[async_trait]
 impl Tool for AgenticTool {
     fn definition(&self) -> &ToolDefinition {
@@ -266,7 +224,7 @@ impl Tool for AgenticTool {
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
         let check = InputValidator::of(&self.definition).map_err(ToolError::Operator)?;
         let arguments = check.check(arguments)?;
-        run_agent(self, &self.input(&arguments), context).await
+        run_agent(&self.inner, &self.definition, &self.input(&arguments), context).await
     }
 
     fn is_agent(&self) -> bool {
@@ -290,7 +248,7 @@ impl Agent for AgenticTool {
             Value::String(text) => text,
             other => other.to_string(),
         };
-        run_agent(self, &input, context).await
+        run_agent(&self.inner, &self.definition, &input, context).await
     }
 }
 

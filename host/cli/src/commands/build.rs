@@ -1,4 +1,4 @@
-//! `toolwit build`: a component from source.
+//! `toolwit build`: builds a component from source.
 
 use std::error::Error as StdError;
 use std::path::PathBuf;
@@ -17,31 +17,31 @@ use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
 Examples:
-  toolwit build plugins/customers                          a Rust package, to target/plugins/customers.wasm
-  toolwit build greet --out tools                          to tools/greet.wasm
+  toolwit build plugins/customers                          build target/plugins/customers.wasm
+  toolwit build greet --out tools                          build tools/greet.wasm
   toolwit list --plugins $(dirname $(toolwit build greet))";
 
-/// Build a plugin from source, with its WIT and docs
+/// Build a plugin from source
 ///
-/// Builds a Rust package for wasm32-wasip2, runs the command in the [build] table of a toolwit.toml, or takes a .wasm file as
-/// it lies there; then appends the WIT of the directory `wit` with its /// comments, since no toolchain carries them along.
-/// What the compiler says goes to standard error, the path of the component to standard output.
+/// Builds a Rust package for wasm32-wasip2, runs the command in the [build] table of toolwit.toml, or takes an existing .wasm
+/// file. Then embeds the WIT of the directory `wit` with its /// comments, which toolchains drop. Compiler output goes to
+/// standard error, the path of the component to standard output.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Build {
-    /// The directory of the plugin's source
+    /// Source directory of the plugin
     #[arg(value_name = "DIR")]
     directory: PathBuf,
-    /// Where the component goes: a .wasm file, or a directory [default: plugins in the target directory]
+    /// Output path: a .wasm file or a directory [default: `plugins` in the target directory]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// The WIT directory or file [default: wit in DIR]
+    /// Path to the WIT directory or file [default: DIR/wit]
     #[arg(long, value_name = "PATH")]
     wit: Option<PathBuf>,
-    /// The world that a core module implements, where the WIT has several
+    /// World that a core module implements, if the WIT has several
     #[arg(long, value_name = "NAME")]
     world: Option<String>,
-    /// The cargo profile [default: one that makes small components]
+    /// Cargo profile [default: a profile for small components]
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
 }
@@ -78,7 +78,7 @@ impl Build {
                 "skipped": inspection.skipped,
             }))?,
             Format::Human => {
-                tell(printer, &report, inspection.tools.len());
+                print_summary(printer, &report, inspection.tools.len());
                 printer.data(Page::new().text(report.component.display()).end())?;
             }
         }
@@ -86,7 +86,7 @@ impl Build {
     }
 }
 
-fn tell(printer: Printer, report: &BuildReport, tools: usize) {
+fn print_summary(printer: Printer, report: &BuildReport, tools: usize) {
     let mut page = Page::new();
     let tools = counted(tools, "tool");
     page.styled(
@@ -97,16 +97,16 @@ fn tell(printer: Printer, report: &BuildReport, tools: usize) {
     printer.message(&page);
 }
 
-/// Builds a plugin, and shows the steps: as a line that moves on a terminal, else line by line.
+/// Builds a plugin and shows the steps: as a spinner on a terminal, else as lines.
 ///
 /// # Errors
-/// What went wrong, or that the user interrupted; the programs that ran are ended then.
+/// If the build fails, or is interrupted. Its child processes are then killed.
 pub(crate) async fn build(
     request: Request,
     printer: Printer,
     cancel: &CancellationToken,
 ) -> Result<BuildReport, Error> {
-    let steps = Steps::new(printer);
+    let steps = BuildProgress::new(printer);
     let show = |event: BuildEvent<'_>| steps.show(&event);
     let built = tokio::select! {
         biased;
@@ -116,20 +116,20 @@ pub(crate) async fn build(
         }
     };
     drop(steps);
-    built.map_err(|error| told(&error, printer))
+    built.map_err(|error| from_build_error(&error, printer))
 }
 
-/// Shows how a build goes on.
-struct Steps {
+/// Shows the progress of a build.
+struct BuildProgress {
     printer: Printer,
     spinner: Spinner,
 }
 
-impl Steps {
+impl BuildProgress {
     fn new(printer: Printer) -> Self {
         Self {
             printer,
-            spinner: Spinner::new(printer, "looking at the source"),
+            spinner: Spinner::new(printer, "reading the source"),
         }
     }
 
@@ -144,8 +144,8 @@ impl Steps {
     }
 }
 
-/// Turns a build's error into one of ours. What the compiler said was shown already, unless asked to be quiet.
-fn told(error: &BuildError, printer: Printer) -> Error {
+/// Converts a build error. The compiler output was printed already, unless the verbosity is quiet or the format JSON.
+fn from_build_error(error: &BuildError, printer: Printer) -> Error {
     let kind = match error {
         BuildError::NotADirectory { .. } | BuildError::NothingToBuild { .. } => ErrorKind::Configuration,
         _ => ErrorKind::Build,
@@ -156,13 +156,13 @@ fn told(error: &BuildError, printer: Printer) -> Error {
         message.push_str(&format!(": {cause}"));
         source = cause.source();
     }
-    let mut told = Error::new(kind, Phase::Build, message);
+    let mut converted = Error::new(kind, Phase::Build, message);
     if let Some(suggestion) = error.suggestion() {
-        told = told.with_suggestion(suggestion);
+        converted = converted.with_suggestion(suggestion);
     }
     match (error.output(), printer.format(), printer.verbosity()) {
-        (Some(output), Format::Json, _) => told.with_details(output.into()),
-        (Some(output), Format::Human, Verbosity::Quiet) => told.with_suggestion(output),
-        _ => told,
+        (Some(output), Format::Json, _) => converted.with_details(output.into()),
+        (Some(output), Format::Human, Verbosity::Quiet) => converted.with_suggestion(output),
+        _ => converted,
     }
 }

@@ -1,4 +1,4 @@
-//! `toolwit cache`: machine code that is kept between processes.
+//! `toolwit cache`: the cache of compiled code.
 
 use std::path::Path;
 
@@ -20,10 +20,10 @@ Examples:
   toolwit cache cap 500MiB
   toolwit cache clean";
 
-/// Show, bound or empty the cache of machine code
+/// Show, limit or empty the code cache
 ///
-/// A component is compiled when it is first called; the machine code is kept for the next process, by the component's digest.
-/// Dropping it costs the time to compile again and nothing else.
+/// A component is compiled when it is first called. The compiled code is cached by the digest of the component for later
+/// processes. After removal, the component is compiled again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Cache {
@@ -33,17 +33,17 @@ pub(crate) struct Cache {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Show how much is kept (also without a word)
+    /// Show the size of the cache (default)
     Show,
-    /// Drop everything, or what was used longest ago until the rest is small enough
+    /// Remove all entries, or the least recently used until the cache is small enough
     Clean {
-        /// Keep this much, such as 100MiB
+        /// Size to keep, such as 100MiB
         #[arg(long, value_name = "SIZE")]
         keep: Option<ByteCount>,
     },
-    /// Set how much is kept from now on
+    /// Set the maximum size of the cache
     Cap {
-        /// Such as 2GiB
+        /// Maximum size, such as 2GiB
         size: ByteCount,
     },
 }
@@ -65,7 +65,7 @@ impl Cache {
             Ok((cache.usage().map_err(failed)?, dropped, directory))
         };
         let (usage, dropped, directory) = tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
-            let message = "looking at the cache failed unexpectedly";
+            let message = "reading the cache failed unexpectedly";
             Err(Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error))
         })?;
         print(printer, &usage, dropped.as_ref(), &directory)?;
@@ -92,7 +92,7 @@ fn print(
     if let Some(dropped) = dropped {
         let mut page = Page::new();
         page.text(format_args!(
-            "dropped {}, {}",
+            "removed {}, {}",
             counted(dropped.entries, "component"),
             size(dropped.bytes)
         ))

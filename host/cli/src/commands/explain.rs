@@ -1,16 +1,16 @@
-//! `toolwit explain`: whether a plugin may do something, and by which rule.
+//! `toolwit explain`: whether a plugin is allowed an access, and which rule decides.
 
 use serde_json::json;
 
 use super::grant::find;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::input::grants::GrantFlags;
 use crate::input::limits::LimitFlags;
-use crate::input::plugins::PluginFlags;
+use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::output::page::{BAD, GOOD, Page};
 use crate::output::printer::{Format, Printer};
-use toolwit::grants::{AccessMode, AccessRequest, Decision, EffectiveRights, RequestTarget, decide};
+use toolwit::grants::{AccessMode, AccessRequest, Explanation, RequestTarget};
+use toolwit::sandbox::Plugin;
 use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
@@ -19,45 +19,45 @@ Examples:
   toolwit explain notes read /notes/a.txt
   toolwit explain notes env LANG";
 
-/// Say whether a plugin may do something, and by which rule
+/// Explain whether a plugin is allowed an access, and which rule decides
 ///
-/// The answer comes from the same code that judges the plugin's calls. Whether the address behind a granted name is public is
-/// known only when it is looked up, at the call.
+/// The answer comes from the code that decides during a call, for the next call in a new conversation. It uses up no grant.
+/// Whether the address behind a granted host name is allowed is decided when the name is resolved, at the call.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Explain {
-    /// The plugin's name, as `toolwit list` shows it
+    /// Name of the plugin, as in `toolwit list`
     plugin: String,
-    /// A request (`[METHOD] URL`), `read PATH`, `write PATH`, `env NAME`, `config KEY`, `tool ID`, `context KEY`,
-    /// `blackboard [read|write]` or `keyvalue`
-    #[arg(required = true, num_args = 1..=2, value_name = "WHAT")]
-    what: Vec<String>,
+    /// Request (`[METHOD] URL`), `read PATH`, `write PATH`, `secret NAME`, `env NAME`, `config KEY`, `keyvalue`, `clock`,
+    /// `random`, `tool ID`, `context KEY` or `blackboard [read|write]`
+    #[arg(required = true, num_args = 1..=2, value_name = "ACCESS")]
+    access: Vec<String>,
     #[command(flatten)]
     plugins: PluginFlags,
     #[command(flatten)]
-    grants: GrantFlags,
+    authority: AuthorityFlags,
 }
 
 impl Explain {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
-        let host = self.plugins.load(&LimitFlags::default()).await?;
+        let host = self
+            .plugins
+            .load_granted(&LimitFlags::default(), &self.authority)
+            .await?;
         let plugin = find(&host, &self.plugin)?;
-        let grants = self.grants.read()?;
-        let effective = EffectiveRights::new(plugin.declared(), &grants, plugin.name(), &plugin.inspection().digest);
-        let what = self.what.join(" ");
-        let (decision, rule) = judge(&effective, &what)?;
-        let (is_allowed, why) = match &decision {
-            Decision::Allowed { rule: number } => (true, format!("rule {number}: {rule}")),
-            Decision::Denied(denial) => (false, denial.to_string()),
-        };
+        let access = self.access.join(" ");
+        let explanation = explain(&plugin, &access).await?;
+        let is_allowed = explanation.decision.is_allowed();
         match printer.format() {
             Format::Json => {
-                printer.document(&json!({"plugin": plugin.name(), "what": what, "allowed": is_allowed, "why": why}))?;
+                let why = explanation.to_string();
+                printer
+                    .document(&json!({"plugin": plugin.name(), "what": access, "allowed": is_allowed, "why": why}))?;
             }
             Format::Human => {
                 let mut page = Page::new();
                 let (style, word) = if is_allowed { (GOOD, "allowed") } else { (BAD, "denied") };
-                page.styled(style, word).text(": ").text(why).end();
+                page.styled(style, word).text(": ").text(explanation).end();
                 printer.data(&page)?;
             }
         }
@@ -65,68 +65,30 @@ impl Explain {
     }
 }
 
-/// Decides, and tells the rule that allows it.
-fn judge(effective: &EffectiveRights, what: &str) -> Result<(Decision, String), Error> {
-    let told = |decision: Decision, rules: Vec<String>| {
-        let rule = match &decision {
-            Decision::Allowed { rule } => rules.get(rule - 1).cloned().unwrap_or_default(),
-            Decision::Denied(_) => String::new(),
-        };
-        (decision, rule)
-    };
-    let (verb, rest) = what.split_once(' ').unwrap_or((what, ""));
-    Ok(match verb {
-        "read" | "write" => {
-            let access = if verb == "read" {
-                AccessMode::Read
-            } else {
-                AccessMode::ReadWrite
-            };
-            let rules = effective.files.iter().map(ToString::to_string).collect();
-            told(decide(effective, &AccessRequest::File(rest, access)), rules)
-        }
-        "env" => {
-            let exposed = effective.secrets.iter().filter_map(|rule| rule.exposed_as.clone());
-            let rules = effective
-                .env
-                .iter()
-                .map(|rule| rule.name.clone())
-                .chain(exposed)
-                .collect();
-            told(decide(effective, &AccessRequest::Variable(rest)), rules)
-        }
-        "config" => told(
-            decide(effective, &AccessRequest::Setting(rest)),
-            effective.config.keys().cloned().collect(),
-        ),
-        "tool" => told(decide(effective, &AccessRequest::Tool(rest)), effective.tools.clone()),
-        "context" => told(
-            decide(effective, &AccessRequest::ContextKey(rest)),
-            effective.context.clone(),
-        ),
-        "blackboard" => {
-            let access = if rest == "write" {
-                AccessMode::ReadWrite
-            } else {
-                AccessMode::Read
-            };
-            let rules = effective
-                .blackboard
-                .iter()
-                .map(|access| format!("the blackboard, {access}"));
-            told(decide(effective, &AccessRequest::Blackboard(access)), rules.collect())
-        }
-        "keyvalue" => told(
-            decide(effective, &AccessRequest::KeyValue),
-            vec!["a key–value store".to_owned()],
-        ),
+/// Parses an access and explains it.
+async fn explain(plugin: &Plugin, access: &str) -> Result<Explanation, Error> {
+    let (verb, name) = access.split_once(' ').unwrap_or((access, ""));
+    let target;
+    let request = match verb {
+        "read" => AccessRequest::File(name, AccessMode::Read),
+        "write" => AccessRequest::File(name, AccessMode::ReadWrite),
+        "secret" => AccessRequest::Secret(name),
+        "env" => AccessRequest::Variable(name),
+        "config" => AccessRequest::Setting(name),
+        "keyvalue" => AccessRequest::KeyValue,
+        "clock" => AccessRequest::Clock,
+        "random" => AccessRequest::Random,
+        "tool" => AccessRequest::Tool(name),
+        "context" => AccessRequest::ContextKey(name),
+        "blackboard" if name == "write" => AccessRequest::Blackboard(AccessMode::ReadWrite),
+        "blackboard" => AccessRequest::Blackboard(AccessMode::Read),
         _ => {
-            let target = RequestTarget::parse(what).map_err(|error| {
+            target = RequestTarget::parse(access).map_err(|error| {
                 Error::new(ErrorKind::Configuration, Phase::Registry, error.to_string())
                     .with_suggestion("write a request as `GET https://example.com/a`, or `read PATH`, `env NAME`, …")
             })?;
-            let rules = effective.http.iter().map(ToString::to_string).collect();
-            told(decide(effective, &AccessRequest::Http(&target)), rules)
+            AccessRequest::Http(&target)
         }
-    })
+    };
+    plugin.explain(&request).await
 }

@@ -1,4 +1,4 @@
-//! `toolwit inspect`: what a component file offers and wants.
+//! `toolwit inspect`: shows the exports and imports of a component.
 
 use std::path::PathBuf;
 
@@ -18,30 +18,29 @@ use toolwit::sandbox::{
 };
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Show what a component file offers and wants, without running it
+/// Show the tools, imports and WIT of a component without running it
 ///
-/// Shows the tools that it would give, the entities whose methods become tools, what was skipped and why, what it imports,
-/// and its WIT.
+/// Shows tools, entities whose methods become tools, skipped exports with the reason, imports, environment needs and WIT.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Inspect {
-    /// The component
+    /// Component file
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }
 
-/// What `list` says about a package, and more.
+/// The document of `list` about a package, with more fields.
 #[derive(Serialize)]
 struct Document<'a> {
     #[serde(flatten)]
     package: PackageDocument<'a>,
     size_bytes: u64,
     profile: Profile,
-    /// Whether it tells tools when it runs.
+    /// Whether it has dynamic tools.
     dynamic: bool,
     entities: &'a [EntityType],
     skipped: &'a [SkippedExport],
     imports: &'a [Import],
-    /// What its manifest asks for. A component without a manifest asks for nothing: an import is not yet a use.
+    /// The environment needs that the manifest declares. Imports are not needs: a component may import without using.
     requests: &'a [EnvironmentNeed],
     wit: Option<&'a str>,
 }
@@ -66,7 +65,7 @@ impl Inspect {
     }
 }
 
-/// Returns what a component file offers and wants.
+/// Inspects a component file.
 pub(crate) async fn inspection_of(file: PathBuf) -> Result<Inspection, Error> {
     inspect(file).await.map(|inspected| inspected.inspection)
 }
@@ -122,19 +121,31 @@ fn document<'a>(inspected: &'a Inspected, refusal: Option<&'a Error>) -> Documen
 }
 
 fn page(inspected: &Inspected, refusal: Option<&Error>) -> Page {
-    let inspection = &inspected.inspection;
     let mut page = Page::new();
+    write_summary(&mut page, inspected, refusal);
+    write_exports(&mut page, &inspected.inspection);
+    write_imports(&mut page, &inspected.inspection.imports);
+    let needs = inspected.manifest.as_ref().map(|manifest| &*manifest.environment);
+    write_needs(&mut page, needs.unwrap_or_default());
+    if let Some(wit) = &inspected.wit {
+        page.title("WIT").block(2, anstyle::Style::new(), wit);
+    }
+    page
+}
+
+fn write_summary(page: &mut Page, inspected: &Inspected, refusal: Option<&Error>) {
+    let inspection = &inspected.inspection;
     page.styled(TITLE, &inspected.name)
         .text("  ")
         .styled(FAINT, inspected.file.display())
         .end();
-    page.indent(2).text(format_args!("sha256  {}", inspection.digest)).end();
-    page.indent(2)
-        .text(format_args!("size    {}", size(inspection.size_bytes)))
-        .end();
-    page.indent(2)
-        .text(format_args!("engine  {}", inspection.profile))
-        .end();
+    for (label, value) in [
+        ("sha256", inspection.digest.to_string()),
+        ("size  ", size(inspection.size_bytes)),
+        ("engine", inspection.profile.to_string()),
+    ] {
+        page.indent(2).text(format_args!("{label}  {value}")).end();
+    }
     page.indent(2).text("status  ");
     match refusal {
         None if inspection.dynamic_tools().is_undiscovered() => {
@@ -147,22 +158,23 @@ fn page(inspected: &Inspected, refusal: Option<&Error>) -> Page {
     if let Some(suggestion) = refusal.and_then(|error| error.suggestion.as_deref()) {
         page.indent(10).styled(FAINT, format_args!("hint: {suggestion}")).end();
     }
+}
 
+fn write_exports(page: &mut Page, inspection: &Inspection) {
     page.title("Tools");
     for tool in &inspection.tools {
-        definition::summary(&mut page, tool, 2);
+        definition::summary(page, tool, 2);
     }
     if !inspection.dynamic_tools().is_none() {
-        let told =
-            "those that it tells when it runs: `toolwit add` and `toolwit refresh` ask it, and so does a conversation";
-        page.indent(2).styled(FAINT, told).end();
+        let note = "dynamic: listed at run time; discovered by `toolwit add`, `toolwit refresh`, or at the first use";
+        page.indent(2).styled(FAINT, note).end();
     } else if inspection.tools.is_empty() {
         page.indent(2).styled(FAINT, "none").end();
     }
     if !inspection.entities.is_empty() {
         page.title("Entities");
         for entity in &inspection.entities {
-            definition::entity(&mut page, entity, 2);
+            definition::entity(page, entity, 2);
         }
     }
     if !inspection.skipped.is_empty() {
@@ -175,21 +187,25 @@ fn page(inspected: &Inspected, refusal: Option<&Error>) -> Page {
                 .end();
         }
     }
-    if !inspection.imports.is_empty() {
+}
+
+fn write_imports(page: &mut Page, imports: &[Import]) {
+    if !imports.is_empty() {
         page.title("Imports");
-        for import in &inspection.imports {
-            page.indent(2).text(&import.name).text("  ");
-            match import.support {
-                ImportSupport::Linked => page.styled(FAINT, "linked; a use is denied unless granted"),
-                ImportSupport::TypesOnly => page.styled(FAINT, "types only"),
-                ImportSupport::Unknown => page.styled(WARN, "unknown to the host"),
-            };
-            page.end();
-        }
     }
-    let needs = inspected.manifest.iter().flat_map(|manifest| &manifest.environment);
-    let mut needs = needs.peekable();
-    if needs.peek().is_some() {
+    for import in imports {
+        page.indent(2).text(&import.name).text("  ");
+        match import.support {
+            ImportSupport::Linked => page.styled(FAINT, "linked; a use is denied unless granted"),
+            ImportSupport::TypesOnly => page.styled(FAINT, "types only"),
+            ImportSupport::Unknown => page.styled(WARN, "unknown to the host"),
+        };
+        page.end();
+    }
+}
+
+fn write_needs(page: &mut Page, needs: &[EnvironmentNeed]) {
+    if !needs.is_empty() {
         page.title("Needs");
     }
     for need in needs {
@@ -200,8 +216,4 @@ fn page(inspected: &Inspected, refusal: Option<&Error>) -> Page {
         }
         page.end();
     }
-    if let Some(wit) = &inspected.wit {
-        page.title("WIT").block(2, anstyle::Style::new(), wit);
-    }
-    page
 }

@@ -1,4 +1,4 @@
-//! `toolwit list`: which plugins and tools there are.
+//! `toolwit list`: lists plugins and their tools.
 
 use std::collections::HashMap;
 
@@ -16,9 +16,9 @@ use toolwit::Error;
 use toolwit::registry::{Package, PackageStatus, Registry};
 use toolwit::tool::ToolDefinition;
 
-/// List plugins and their tools, broken ones with the reason
+/// List plugins and their tools
 ///
-/// Nothing is compiled and no guest code runs: what a component offers is read from its bytes.
+/// Broken plugins are listed with the reason. Reads the metadata of the components: nothing is compiled and no guest code runs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
     #[command(flatten)]
@@ -42,7 +42,8 @@ impl List {
             Format::Human => {
                 printer.data(&page(&registry))?;
                 if packages.is_empty() {
-                    printer.hint("there is no `.wasm` file here; `toolwit build DIR` makes one of a plugin's source");
+                    printer
+                        .hint("the plugin directory has no `.wasm` file; `toolwit build DIR` builds one from source");
                 }
             }
         }
@@ -94,7 +95,7 @@ fn page(registry: &Registry) -> Page {
     page
 }
 
-/// A tool whose name another plugin's tool has too is shown with its id, by which it can be called.
+/// Writes a tool. If its name is ambiguous, its id is shown too.
 fn tool(page: &mut Page, definition: &ToolDefinition, width: usize, is_shared: bool) {
     let name = definition.name();
     page.indent(2)

@@ -1,6 +1,4 @@
-//! The subcommands: one file or folder each, named like the command.
-//!
-//! Each parses its arguments, makes one call into the library, and prints through the printer.
+//! The subcommands: one file or folder each, named after the command.
 
 pub(crate) mod add;
 pub(crate) mod build;
@@ -29,8 +27,7 @@ use crate::output::printer::Printer;
 
 /// A subcommand with its arguments.
 ///
-/// The doc comment of each argument struct is its help text. The four here are the one-line help of commands that share a
-/// module or have subcommands.
+/// The doc comment of each argument struct is the help text of the command. A doc comment here would replace it.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Demo(demo::Demo),

@@ -1,4 +1,4 @@
-//! `toolwit refresh`: plugins are asked for the tools that they tell only when they run.
+//! `toolwit refresh`: discovers dynamic tools again.
 
 use serde_json::json;
 
@@ -13,14 +13,14 @@ use toolwit::Toolwit;
 use toolwit::registry::{DiscoveryOutcome, DiscoveryTargets, DynamicDiscovery};
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Ask plugins for the tools that they tell only when they run
+/// Discover the dynamic tools of plugins again
 ///
-/// Most plugins have their tools in their types; some know them only when they run, such as those of an API that a setting names.
-/// They are asked once, when they are added or a host starts that may use them, and what they tell is kept. This asks them again: after a
-/// setting or a grant has changed, or when they failed.
+/// Most tools are declared by the types of a component. Some plugins list theirs at run time, for example those of a configured
+/// API. Their tools are discovered once, on `add` or when a host first needs them, and cached. Refresh them after a change of
+/// configuration or grants, or after a failure.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Refresh {
-    /// The plugins' names [default: all that have such tools]
+    /// Names of the plugins [default: all with dynamic tools]
     #[arg(value_name = "PLUGIN")]
     names: Vec<String>,
     #[command(flatten)]
@@ -37,46 +37,46 @@ impl Refresh {
         let host = host.dynamic_discovery(DynamicDiscovery::Never).build().await?;
         let registry = host.registry();
         if let Some(name) = self.names.iter().find(|name| registry.package(name).is_none()) {
-            let message = format!("there is no plugin `{name}`");
+            let message = format!("plugin `{name}` does not exist");
             return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
-                .with_suggestion("`toolwit list` shows those that there are")
+                .with_suggestion("`toolwit list` lists the plugins")
                 .into());
         }
-        let wanted = match self.names.as_slice() {
+        let targets = match self.names.as_slice() {
             [] => DiscoveryTargets::All,
             names => DiscoveryTargets::Named(names),
         };
-        let asked = ask(&host, wanted, printer).await?;
-        tell(&asked, printer)?;
-        let failed = asked.iter().find_map(|asked| asked.tools.as_ref().err());
+        let outcomes = discover(&host, targets, printer).await?;
+        print(&outcomes, printer)?;
+        let failed = outcomes.iter().find_map(|outcome| outcome.tools.as_ref().err());
         Ok(failed.map_or(Exit::Success, Exit::of))
     }
 }
 
-/// Asks plugins, and tells about it when it takes long.
-pub(crate) async fn ask(
+/// Discovers dynamic tools, with a spinner while it takes long.
+pub(crate) async fn discover(
     host: &Toolwit,
-    ask: DiscoveryTargets<'_>,
+    targets: DiscoveryTargets<'_>,
     printer: Printer,
 ) -> Result<Vec<DiscoveryOutcome>, Error> {
     with_spinner(
         printer,
-        "asking plugins for their tools",
-        host.live_registry().discover_dynamic_tools(ask),
+        "discovering dynamic tools",
+        host.live_registry().discover_dynamic_tools(targets),
     )
     .await
 }
 
-fn tell(asked: &[DiscoveryOutcome], printer: Printer) -> Result<(), Failure> {
+fn print(outcomes: &[DiscoveryOutcome], printer: Printer) -> Result<(), Failure> {
     if printer.format() == Format::Json {
-        let document = |asked: &DiscoveryOutcome| match &asked.tools {
-            Ok(tools) => json!({"plugin": asked.plugin, "ok": true, "tools": tools}),
-            Err(error) => json!({"plugin": asked.plugin, "ok": false, "error": error}),
+        let document = |outcome: &DiscoveryOutcome| match &outcome.tools {
+            Ok(tools) => json!({"plugin": outcome.plugin, "ok": true, "tools": tools}),
+            Err(error) => json!({"plugin": outcome.plugin, "ok": false, "error": error}),
         };
-        return printer.document(&json!({"asked": asked.iter().map(document).collect::<Vec<_>>()}));
+        return printer.document(&json!({"asked": outcomes.iter().map(document).collect::<Vec<_>>()}));
     }
     let mut page = Page::new();
-    for DiscoveryOutcome { plugin, tools, .. } in asked {
+    for DiscoveryOutcome { plugin, tools, .. } in outcomes {
         match tools {
             Ok(tools) => page.text(plugin).text("  ").styled(FAINT, counted(*tools, "tool")),
             Err(error) => page
@@ -89,8 +89,8 @@ fn tell(asked: &[DiscoveryOutcome], printer: Printer) -> Result<(), Failure> {
         page.end();
     }
     printer.data(&page)?;
-    if asked.is_empty() {
-        printer.hint("none of the plugins has tools that it tells only when it runs");
+    if outcomes.is_empty() {
+        printer.hint("no plugin has dynamic tools");
     }
     Ok(())
 }

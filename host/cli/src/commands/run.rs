@@ -1,4 +1,4 @@
-//! `toolwit run`: one question to a model that has the tools of plugins.
+//! `toolwit run`: runs one turn of a model with the tools of plugins.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -31,36 +31,36 @@ Examples:
   toolwit run \"Hello\" --model openai:my-model --base-url http://127.0.0.1:8080/v1
   toolwit run \"Hello\" --model scripted:scenario.toml -q
 
-The key of openai: models comes from OPENAI_API_KEY.";
+openai: models read their key from OPENAI_API_KEY.";
 
-/// The longest question that is read from standard input, in bytes.
+/// Maximum size of a prompt from standard input.
 const PROMPT_BYTES_MAX: u64 = 4 << 20;
 
-/// Answer one question with a model and the tools of plugins
+/// Run a prompt with a model and the tools of plugins
 ///
-/// The answer goes to standard output; what the model calls, what comes back and which tools come in go to standard error.
+/// The answer goes to standard output. Tool calls, results and injected tools go to standard error.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Run {
-    /// What to ask, or - for standard input
+    /// Prompt, or - for standard input
     prompt: String,
-    /// The model: openai:NAME, ollama:NAME or scripted:FILE
+    /// Model: openai:NAME, ollama:NAME or scripted:FILE
     #[arg(long, value_name = "MODEL", env = "TOOLWIT_MODEL", hide_env_values = true)]
     model: Option<String>,
-    /// Where the model is asked, usually ending in /v1 [default: the provider's own]
+    /// Base URL of the provider's API, usually ending in /v1 [default: that of the provider]
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
-    /// Instructions that come before the question
+    /// System prompt
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
-    /// Write everything that happens to a file, as lines of JSON
+    /// File to write the trace to, as JSON lines
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// The most inferences [default: 20]
+    /// Maximum number of model calls [default: 20]
     #[arg(long, value_name = "N")]
     max_iterations: Option<u32>,
-    /// Which tools the model is shown: all of them, or those that a search finds [default: all, while they are few]
-    #[arg(long, value_name = "HOW")]
+    /// Tools that the model sees at the start [default: all if there are few, else search]
+    #[arg(long, value_name = "MODE")]
     exposure: Option<ExposureFlag>,
     #[command(flatten)]
     plugins: PluginFlags,
@@ -70,14 +70,14 @@ pub(crate) struct Run {
     limits: LimitFlags,
 }
 
-/// Which tools the model is shown.
+/// The exposure of tools to the model.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum ExposureFlag {
     /// All tools of all plugins
     Flat,
-    /// All tools, the functions of each interface behind one that opens into them
+    /// One facade tool per interface, which reveals its tools when called
     Facade,
-    /// What is found by the question and by the model
+    /// Tools that match the prompt or a search of the model
     Search,
 }
 
@@ -110,24 +110,26 @@ impl Run {
         if let Some(path) = &self.trace {
             builder = builder.observer(trace(path)?);
         }
-        let tale = Arc::new(Tale::new(printer, model.name()));
-        let teller = tale.clone();
-        let builder = builder.output(tale).observer(move |event: &Event| teller.tell(event));
+        let progress = Arc::new(RunProgress::new(printer, model.name()));
+        let observer = progress.clone();
+        let builder = builder
+            .output(progress)
+            .observer(move |event: &Event| observer.print(event));
         let mut conversation = builder.build()?;
         let ended = conversation.turn(prompt).cancel(cancel.clone()).run().await;
-        // The tale's line must be gone before the answer is printed.
+        // Removes the spinner before the answer is printed.
         drop(conversation);
         match ended {
-            Ok(outcome) => answered(&outcome, &*model, printer),
-            Err(error) => failed(&error, printer),
+            Ok(outcome) => print_outcome(&outcome, &*model, printer),
+            Err(error) => print_failure(&error, printer),
         }
     }
 
     async fn connect(&self) -> Result<Arc<dyn ChatModel>, Error> {
         let Some(name) = &self.model else {
-            let message = "no model was named";
+            let message = "no model was given";
             return Err(Error::new(ErrorKind::Configuration, Phase::Model, message)
-                .with_suggestion("name one with `--model openai:NAME`, or set TOOLWIT_MODEL"));
+                .with_suggestion("pass `--model openai:NAME`, or set TOOLWIT_MODEL"));
         };
         let mut spec: ModelSpec = name.parse()?;
         if let Some(url) = &self.base_url {
@@ -145,24 +147,24 @@ fn trace(path: &PathBuf) -> Result<Trace<BufWriter<File>>, Error> {
     Ok(Trace::new(BufWriter::new(file)))
 }
 
-/// A run that has no full answer; what it reached is told too.
+/// A failed run, with the part of the outcome that it reached.
 #[derive(Serialize)]
-struct Failed<'a> {
+struct FailedRun<'a> {
     ok: bool,
     error: &'a Error,
     #[serde(flatten)]
     outcome: &'a RunOutcome,
 }
 
-/// Prints the answer, or everything as JSON. A scripted model may say that its scenario was not played to the end.
-fn answered(outcome: &RunOutcome, model: &dyn ChatModel, printer: Printer) -> Result<Exit, Failure> {
+/// Prints the answer, or the outcome as JSON. Fails if a scripted model has turns left.
+fn print_outcome(outcome: &RunOutcome, model: &dyn ChatModel, printer: Printer) -> Result<Exit, Failure> {
     if printer.format() == Format::Human {
         print_answer(outcome, printer)?;
     }
     match (model.finish().map_err(Error::from), printer.format()) {
         (Ok(()), Format::Human) => Ok(Exit::Success),
         (Ok(()), Format::Json) => printer.document(outcome).map(|()| Exit::Success),
-        (Err(error), _) => refused(&error, outcome, printer),
+        (Err(error), _) => print_error_with_outcome(&error, outcome, printer),
     }
 }
 
@@ -170,23 +172,23 @@ fn print_answer(outcome: &RunOutcome, printer: Printer) -> Result<(), Failure> {
     printer.data(Page::new().text(outcome.text().trim_end()).end())
 }
 
-/// Prints why there is no full answer, and what there is of it.
-pub(crate) fn failed(ended: &RunError, printer: Printer) -> Result<Exit, Failure> {
+/// Prints the error of a run, after its partial answer if there is one.
+pub(crate) fn print_failure(ended: &RunError, printer: Printer) -> Result<Exit, Failure> {
     if printer.format() == Format::Human && ended.outcome.answer.is_some() {
         print_answer(&ended.outcome, printer)?;
     }
-    let exit = refused(&ended.failure.report(), &ended.outcome, printer)?;
+    let exit = print_error_with_outcome(&ended.failure.report(), &ended.outcome, printer)?;
     Ok(match ended.failure {
-        // It was the model that named a tool which is not there, not the user.
+        // The model called an unknown tool, not the user.
         RunFailure::UnknownTools { .. } => Exit::Failed,
         _ => exit,
     })
 }
 
-/// Prints an error, in JSON with what the run reached.
-pub(crate) fn refused(error: &Error, outcome: &RunOutcome, printer: Printer) -> Result<Exit, Failure> {
+/// Prints an error. The JSON document also has the outcome that the run reached.
+pub(crate) fn print_error_with_outcome(error: &Error, outcome: &RunOutcome, printer: Printer) -> Result<Exit, Failure> {
     match printer.format() {
-        Format::Json => printer.document(&Failed {
+        Format::Json => printer.document(&FailedRun {
             ok: false,
             error,
             outcome,
@@ -196,15 +198,14 @@ pub(crate) fn refused(error: &Error, outcome: &RunOutcome, printer: Printer) -> 
     Ok(Exit::of(error))
 }
 
-/// Tells what happens while it happens.
-struct Tale {
+/// Prints events while the model runs, and shows a spinner between them.
+struct RunProgress {
     printer: Printer,
     model: String,
     spinner: Spinner,
 }
 
-/// What tools say to the user.
-impl OutputSink for Tale {
+impl OutputSink for RunProgress {
     fn progress(&self, text: &str) {
         self.spinner.set_text(text);
     }
@@ -216,7 +217,7 @@ impl OutputSink for Tale {
     }
 }
 
-impl Tale {
+impl RunProgress {
     fn new(printer: Printer, model: &str) -> Self {
         Self {
             printer,
@@ -225,7 +226,7 @@ impl Tale {
         }
     }
 
-    fn tell(&self, event: &Event) {
+    fn print(&self, event: &Event) {
         match event {
             Event::IterationStarted { .. } => self.spinner.set_text(&format!("asking {}", self.model)),
             Event::ToolStarted { name, .. } => self.spinner.set_text(&format!("calling {name}")),

@@ -1,4 +1,4 @@
-//! `toolwit search`: which tools do something.
+//! `toolwit search`: finds tools by keywords.
 
 use serde_json::json;
 
@@ -10,16 +10,16 @@ use crate::output::page::{FAINT, NAME, Page, first_sentence};
 use crate::output::printer::{Format, Printer};
 use toolwit::registry::{Cutoff, Hit, Query, Registry};
 
-/// Find tools by what they do
+/// Find tools by name or purpose
 ///
-/// Words count in any form, wherever a tool has them: in its name, its description, its parameters, its manifest. A tool
-/// that is named is always found. Nothing is compiled and no guest code runs.
+/// Searches names, descriptions, parameters and manifests for the words, in any inflection. An exact tool name always matches.
+/// Nothing is compiled and no guest code runs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Search {
-    /// What the tool should do, in a few words
+    /// Keywords, such as the purpose of the tool
     #[arg(required = true)]
     query: Vec<String>,
-    /// The most tools to show
+    /// Maximum number of tools to show
     #[arg(long, value_name = "N", default_value_t = 10)]
     hits: usize,
     #[command(flatten)]
@@ -45,7 +45,7 @@ impl Search {
             Format::Human => {
                 printer.data(&page(&registry, &hits))?;
                 if hits.is_empty() {
-                    printer.hint("no tool has these words; `toolwit list` shows all that there are");
+                    printer.hint("no tool matches; `toolwit list` lists all tools");
                 }
             }
         }
@@ -57,12 +57,12 @@ fn page(registry: &Registry, hits: &[Hit]) -> Page {
     let width = hits.iter().map(|hit| hit.name.len()).max().unwrap_or(0);
     let mut page = Page::new();
     for hit in hits {
-        let told = registry
+        let summary = registry
             .definition(&hit.id)
             .map(|tool| first_sentence(&tool.description));
         page.styled(NAME, format_args!("{:width$}", hit.name))
             .text("  ")
-            .text(told.unwrap_or_default())
+            .text(summary.unwrap_or_default())
             .text("  ")
             .styled(FAINT, &hit.id)
             .end();

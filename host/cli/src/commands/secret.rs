@@ -1,4 +1,4 @@
-//! `toolwit secret`: the store of secrets.
+//! `toolwit secret`: the secret store.
 
 use clap::Subcommand;
 use serde_json::json;
@@ -14,7 +14,7 @@ use crate::output::printer::{Format, Printer};
 use toolwit::sandbox::{SecretError, SecretStore};
 use toolwit::{Error, ErrorKind, Phase};
 
-/// The longest value that is taken from standard input.
+/// The longest value that is read from standard input, in bytes.
 const VALUE_BYTES_MAX: u64 = 64 << 10;
 
 const EXAMPLES: &str = "\
@@ -22,9 +22,9 @@ Examples:
   printf %s \"$KEY\" | toolwit secret set weather-key
   toolwit secret list";
 
-/// Keep the values of secrets, for grants to send
+/// Manage the secrets that grants send
 ///
-/// Values come from standard input, never from the command line, where others could see them; they are never shown again.
+/// A value is read from standard input, not from the command line, where other users could see it. It is never shown.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Secret {
@@ -36,16 +36,16 @@ pub(crate) struct Secret {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Keep a value, read from standard input, under a name
+    /// Store a value from standard input
     Set {
-        /// The name, as grants will have it
+        /// Name of the secret, as grants use it
         name: String,
     },
-    /// List the names
+    /// List the names of all secrets
     List,
-    /// Forget a value
+    /// Remove a secret
     Remove {
-        /// The name
+        /// Name of the secret
         name: String,
     },
 }
@@ -56,11 +56,13 @@ impl Secret {
         match self.action {
             Action::Set { name } => {
                 let value = Zeroizing::new(read_text("-".to_owned(), VALUE_BYTES_MAX, cancel).await?);
-                store.set(&name, value.trim_end_matches(['\r', '\n'])).map_err(told)?;
-                said(printer, "set", &name)?;
+                store
+                    .set(&name, value.trim_end_matches(['\r', '\n']))
+                    .map_err(to_error)?;
+                report(printer, "set", &name)?;
             }
             Action::List => {
-                let names = store.names().map_err(told)?;
+                let names = store.names().map_err(to_error)?;
                 if printer.format() == Format::Json {
                     printer.document(&json!({ "secrets": names }))?;
                 } else {
@@ -72,15 +74,15 @@ impl Secret {
                 }
             }
             Action::Remove { name } => {
-                let was_there = store.remove(&name).map_err(told)?;
-                said(printer, if was_there { "removed" } else { "was not there" }, &name)?;
+                let existed = store.remove(&name).map_err(to_error)?;
+                report(printer, if existed { "removed" } else { "does not exist" }, &name)?;
             }
         }
         Ok(Exit::Success)
     }
 }
 
-fn said(printer: Printer, done: &str, name: &str) -> Result<(), Failure> {
+fn report(printer: Printer, done: &str, name: &str) -> Result<(), Failure> {
     if printer.format() == Format::Json {
         return printer.document(&json!({ "secret": name, "done": done }));
     }
@@ -90,7 +92,7 @@ fn said(printer: Printer, done: &str, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn told(error: SecretError) -> Error {
+fn to_error(error: SecretError) -> Error {
     let message = error.to_string();
     Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
 }

@@ -1,4 +1,4 @@
-//! `toolwit show`: one tool whole.
+//! `toolwit show`: shows the definition of a tool.
 
 use serde::Serialize;
 
@@ -17,20 +17,20 @@ use toolwit::registry::Registry;
 use toolwit::sandbox::{EntityType, Plugin, Scope};
 use toolwit::tool::{ToolDefinition, ToolId};
 
-/// Show one tool whole: what it does, takes and gives
+/// Show a tool's full definition: description, input and output schema
 ///
 /// A method of an entity, such as `customer_get_average_spend`, is shown in the form that takes the entity's id.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Show {
-    /// The tool's name or id, as `toolwit list` shows them
+    /// Name or id of the tool, as shown by `toolwit list`
     tool: String,
     #[command(flatten)]
     plugins: PluginFlags,
 }
 
-/// A tool with the entities that come out of it.
+/// A tool with the entities that its result can contain.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct ToolDocument<'a> {
     plugin: &'a str,
     #[serde(flatten)]
     definition: &'a ToolDefinition,
@@ -42,7 +42,7 @@ impl Show {
         let host = self.plugins.load(&LimitFlags::default()).await?;
         let registry = host.registry();
         let (plugin, definition) = find(&host, &registry, &self.tool)?;
-        let shown = Shown {
+        let shown = ToolDocument {
             plugin: plugin.name(),
             definition,
             entities: entities_of(plugin, definition),
@@ -64,7 +64,7 @@ fn find<'a>(host: &Toolwit, registry: &'a Registry, wanted: &str) -> Result<(&'a
         },
     };
     by_id(registry, &id).ok_or_else(|| {
-        let message = format!("the tool `{id}` belongs to no plugin");
+        let message = format!("the tool `{id}` does not belong to a plugin");
         Error::new(toolwit::ErrorKind::Internal, toolwit::Phase::Search, message)
     })
 }
@@ -87,11 +87,11 @@ fn entities_of<'a>(plugin: &'a Plugin, definition: &ToolDefinition) -> Vec<&'a E
         .collect()
 }
 
-fn page(shown: &Shown<'_>) -> Page {
+fn page(shown: &ToolDocument<'_>) -> Page {
     let mut page = Page::new();
-    definition::whole(&mut page, shown.definition);
+    definition::full(&mut page, shown.definition);
     if !shown.entities.is_empty() {
-        page.title("Entities in the result, whose methods become tools");
+        page.title("Entities in the result (their methods become tools)");
         for entity in &shown.entities {
             definition::entity(&mut page, entity, 2);
         }

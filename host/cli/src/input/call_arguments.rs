@@ -1,4 +1,4 @@
-//! Arguments of a call, from the command line, a file or standard input.
+//! Arguments of a tool call, from the command line, a file or standard input.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,15 +9,15 @@ use toolwit::tool::text::{json_type, parse_json};
 use toolwit::tool::{ARGUMENT_BYTES_MAX, Arguments};
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Reads a call's arguments: JSON as it stands, `@FILE`, or `-` for standard input. Nothing means no arguments.
-pub(crate) async fn read_arguments(given: Option<String>, cancel: &CancellationToken) -> Result<Arguments, Error> {
-    let text = match given {
+/// Reads the arguments of a tool call: a JSON object, `@FILE`, or `-` for standard input. The default is an empty object.
+pub(crate) async fn read_arguments(value: Option<String>, cancel: &CancellationToken) -> Result<Arguments, Error> {
+    let text = match value {
         None => return Ok(Arguments::new()),
-        Some(place) if place == "-" || place.starts_with('@') => {
-            read_text(place, ARGUMENT_BYTES_MAX as u64, cancel).await?
+        Some(source) if source == "-" || source.starts_with('@') => {
+            read_text(source, ARGUMENT_BYTES_MAX as u64, cancel).await?
         }
         Some(text) if text.len() > ARGUMENT_BYTES_MAX => {
-            return Err(refused(format!(
+            return Err(invalid_arguments(format!(
                 "the arguments have more than {ARGUMENT_BYTES_MAX} bytes"
             )));
         }
@@ -25,27 +25,27 @@ pub(crate) async fn read_arguments(given: Option<String>, cancel: &CancellationT
     };
     match parse_json(&text) {
         Ok(serde_json::Value::Object(arguments)) => Ok(arguments),
-        Ok(other) => Err(refused(format!(
+        Ok(other) => Err(invalid_arguments(format!(
             "the arguments must be a JSON object, not {}",
             json_type(&other)
         ))),
-        Err(error) => Err(refused(format!("the arguments are not valid JSON: {error}"))
-            .with_suggestion("quote them for the shell, as in '{\"name\": \"value\"}', or name a file as @FILE")),
+        Err(error) => Err(invalid_arguments(format!("the arguments are not valid JSON: {error}"))
+            .with_suggestion("quote them for the shell, as in '{\"name\": \"value\"}', or pass a file as @FILE")),
     }
 }
 
-/// Reads text from `-`, standard input, or from a file, whose name may have an `@` before it.
-pub(crate) async fn read_text(place: String, bytes_max: u64, cancel: &CancellationToken) -> Result<String, Error> {
-    let shown = match place.strip_prefix('@').unwrap_or(&place) {
+/// Reads text from standard input (`-`) or a file, whose path may start with `@`.
+pub(crate) async fn read_text(source: String, bytes_max: u64, cancel: &CancellationToken) -> Result<String, Error> {
+    let shown = match source.strip_prefix('@').unwrap_or(&source) {
         "-" => "standard input".to_owned(),
         path => format!("`{path}`"),
     };
-    let path = place.strip_prefix('@').unwrap_or(&place).to_owned();
+    let path = source.strip_prefix('@').unwrap_or(&source).to_owned();
     tracing::debug!("reading {shown}");
-    // A terminal or a pipe may keep it waiting for ever.
+    // Reading from a terminal or a pipe may block forever.
     let read = tokio::task::spawn_blocking(move || match path.as_str() {
-        "-" => read_bounded(io::stdin().lock(), bytes_max),
-        path => read_bounded(File::open(path)?, bytes_max),
+        "-" => read_limited(io::stdin().lock(), bytes_max),
+        path => read_limited(File::open(path)?, bytes_max),
     });
     let read = tokio::select! {
         biased;
@@ -60,15 +60,15 @@ pub(crate) async fn read_text(place: String, bytes_max: u64, cancel: &Cancellati
     })
 }
 
-fn read_bounded(source: impl Read, bytes_max: u64) -> io::Result<String> {
+fn read_limited(source: impl Read, bytes_max: u64) -> io::Result<String> {
     let mut text = String::new();
     source.take(bytes_max + 1).read_to_string(&mut text)?;
-    match text.len() as u64 > bytes_max {
-        true => Err(io::Error::other(format!("it has more than {bytes_max} bytes"))),
-        false => Ok(text),
+    if text.len() as u64 > bytes_max {
+        return Err(io::Error::other(format!("it has more than {bytes_max} bytes")));
     }
+    Ok(text)
 }
 
-fn refused(message: String) -> Error {
+fn invalid_arguments(message: String) -> Error {
     Error::new(ErrorKind::InvalidArguments, Phase::Validate, message)
 }

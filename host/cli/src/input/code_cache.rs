@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use toolwit::sandbox::{CodeCache, CodeCacheLocation};
 use toolwit::{Error, ErrorKind, Phase};
 
-/// The cache of this user.
+/// Returns the directory of the user's code cache.
 pub(crate) fn directory() -> Result<PathBuf, Error> {
     CodeCacheLocation::User.directory().ok_or_else(|| {
-        let message = "there is no home directory for a cache";
+        let message = "the cache directory is unknown, because there is no home directory";
         Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion("set XDG_CACHE_HOME")
     })
 }
@@ -20,5 +20,5 @@ pub(crate) fn open(directory: &Path) -> Result<CodeCache, Error> {
 pub(crate) fn unusable(directory: &Path, error: &std::io::Error) -> Error {
     let message = format!("the cache {} cannot be used: {error}", directory.display());
     Error::new(ErrorKind::Io, Phase::Registry, message)
-        .with_suggestion("make the directory yours alone, or remove it; it is made anew")
+        .with_suggestion("make the directory accessible to you alone, or delete it; it is created again")
 }

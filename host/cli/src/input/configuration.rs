@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use toolwit::{Error, ErrorKind, Phase};
 
-/// A file among the user's settings.
+/// Returns the path to a file in `toolwit/` of the user's configuration directory.
 pub(crate) fn configuration_file(name: &str) -> Result<PathBuf, Error> {
     use etcetera::BaseStrategy;
     let base = etcetera::choose_base_strategy().map_err(|error| {
         Error::new(
             ErrorKind::Configuration,
             Phase::Registry,
-            "there is no home directory for settings",
+            "the configuration directory is unknown, because there is no home directory",
         )
-        .with_suggestion("name the file on the command line")
+        .with_suggestion("pass the path of the file on the command line")
         .with_source(error)
     })?;
     Ok(base.config_dir().join("toolwit").join(name))

@@ -5,49 +5,53 @@ use std::path::PathBuf;
 use super::configuration::configuration_file;
 use super::environment::variable;
 use toolwit::grants::Grants;
-use toolwit::sandbox::read_grants_file;
+use toolwit::sandbox::GrantsFile;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Names the file for commands that are not told one.
+/// The variable that names the file when no option does.
 const VARIABLE: &str = "TOOLWIT_GRANTS";
 
-/// Where grants are.
+/// Options for the grants file.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct GrantFlags {
-    /// The file of grants [env: TOOLWIT_GRANTS] [default: toolwit/grants.toml of the user's settings]
+    /// Path to the grants file [env: TOOLWIT_GRANTS] [default: toolwit/grants.toml in the configuration directory]
     #[arg(long = "grants", value_name = "FILE")]
     grants_file: Option<PathBuf>,
 }
 
 impl GrantFlags {
-    /// The file, whether it is there or not.
+    /// Returns the file, which need not exist.
+    pub(crate) fn file(&self) -> Result<GrantsFile, Error> {
+        self.path().map(GrantsFile::new)
+    }
+
+    /// Returns the path of the file.
     pub(crate) fn path(&self) -> Result<PathBuf, Error> {
-        match self.named() {
-            Some(file) => Ok(file),
+        match self.explicit_path() {
+            Some(path) => Ok(path),
             None => configuration_file("grants.toml"),
         }
     }
 
-    /// The file that plugins run under: one that was named must be there, the user's own need not.
+    /// Returns the file that plugins run under. A named file must exist; the default one need not.
     pub(crate) fn existing(&self) -> Option<PathBuf> {
-        self.named()
+        self.explicit_path()
             .or_else(|| configuration_file("grants.toml").ok().filter(|file| file.exists()))
     }
 
-    /// Reads the grants that hold; without a file there are none.
+    /// Reads the grants that plugins run under.
     pub(crate) fn read(&self) -> Result<Grants, Error> {
-        let Some(file) = self.existing() else {
+        let Some(path) = self.existing() else {
             return Ok(Grants::default());
         };
-        let wrong = |why: String| {
-            let message = format!("the grants {} grant nothing: {why}", file.display());
-            Error::new(ErrorKind::Configuration, Phase::Registry, message)
-        };
-        let bytes = read_grants_file(&file).map_err(|error| wrong(error.to_string()))?;
-        Grants::parse(&bytes).map_err(|error| wrong(error.to_string()))
+        if !path.exists() {
+            let message = format!("the grants file {} does not exist", path.display());
+            return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message));
+        }
+        Ok(GrantsFile::new(path).read()?)
     }
 
-    fn named(&self) -> Option<PathBuf> {
+    fn explicit_path(&self) -> Option<PathBuf> {
         self.grants_file
             .clone()
             .or_else(|| variable(VARIABLE).map(PathBuf::from))

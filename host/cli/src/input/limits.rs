@@ -1,39 +1,39 @@
-//! The flags that bound calls.
+//! Options that limit calls.
 
 use toolwit::limits::{ByteCount, LimitRequest, Span};
 
-/// What the operator allows each call of a tool.
+/// The operator's limits for each tool call.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Limits of each call")]
 pub(crate) struct LimitFlags {
-    /// Fuel, about one unit an instruction [default: 20000000000, about 3 s of computing]
+    /// Maximum fuel, about one unit per instruction [default: 20000000000, about 3 s of CPU time]
     #[arg(long, value_name = "N")]
     fuel: Option<u64>,
-    /// Wall-clock time, such as 250ms, 5s or 2m [default: 30s]
+    /// Maximum wall-clock time, such as 250ms, 5s or 2m [default: 30s]
     #[arg(long, value_name = "TIME")]
     timeout: Option<Span>,
-    /// Memory of the guest, such as 64MiB [default: 256MiB]
+    /// Maximum guest memory, such as 64MiB [default: 256MiB]
     #[arg(long, value_name = "SIZE")]
     memory: Option<ByteCount>,
-    /// The result as JSON, such as 64KiB [default: 1MiB]
+    /// Maximum size of the JSON result, such as 64KiB [default: 1MiB]
     #[arg(long, value_name = "SIZE")]
     result_bytes: Option<ByteCount>,
-    /// Requests that it sends [default: 20]
+    /// Maximum number of HTTP requests [default: 20]
     #[arg(long, value_name = "N")]
     http_requests: Option<u32>,
-    /// Bytes of its requests and their responses, such as 1MiB [default: 16MiB]
+    /// Maximum size of all HTTP requests and responses, such as 1MiB [default: 16MiB]
     #[arg(long, value_name = "SIZE")]
     http_bytes: Option<ByteCount>,
-    /// Calls of tools that it makes [default: 32]
+    /// Maximum number of nested tool calls [default: 32]
     #[arg(long, value_name = "N")]
     nested_calls: Option<u32>,
-    /// Calls inside each other, the first included [default: 4; at most 16]
+    /// Maximum nesting depth of tool calls, including the first [default: 4; at most 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
     nested_depth: Option<u32>,
 }
 
 impl LimitFlags {
-    /// Returns what the flags ask for; what is not given is left at its default.
+    /// Returns the limits to request. Options that are not given keep their defaults.
     pub(crate) fn request(&self) -> LimitRequest {
         let mut request = LimitRequest::none();
         request.fuel_max = self.fuel;

@@ -1,8 +1,7 @@
-//! What a command reads: arguments, files, standard input and the environment.
+//! Input of commands: shared options, files, standard input and the environment.
 
 pub(crate) mod call_arguments;
 pub(crate) mod code_cache;
-pub(crate) mod command_line;
 pub(crate) mod configuration;
 pub(crate) mod environment;
 pub(crate) mod grants;

@@ -1,4 +1,4 @@
-//! Where plugins are found.
+//! Plugin directories, and the host that is built from them.
 
 use std::path::{Path, PathBuf};
 
@@ -11,23 +11,23 @@ use toolwit::registry::DynamicDiscovery;
 use toolwit::{Error, ErrorKind, Phase};
 use toolwit::{Toolwit, ToolwitBuilder};
 
-/// Names directories, separated as in `PATH`, for commands that are not told any.
+/// The environment variable with plugin directories, separated as in `PATH`.
 const VARIABLE: &str = "TOOLWIT_PLUGINS";
 
-/// The directory for commands that are told nothing at all.
+/// The default plugin directory.
 const DEFAULT: &str = "tools";
 
-/// Where plugins are found.
+/// Selects the plugin directories and the metadata database.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct PluginFlags {
-    /// A directory of plugins, or one `.wasm` file; may be given several times [env: TOOLWIT_PLUGINS] [default: tools]
+    /// Plugin directory or `.wasm` file; can be repeated [env: TOOLWIT_PLUGINS] [default: tools]
     #[arg(long = "plugins", value_name = "DIR")]
-    places: Vec<PathBuf>,
+    directories: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) store: StoreFlags,
 }
 
-/// What plugins are called under.
+/// Selects the grants and secrets for calls.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct AuthorityFlags {
     #[command(flatten)]
@@ -37,19 +37,19 @@ pub(crate) struct AuthorityFlags {
 }
 
 impl PluginFlags {
-    /// Reads the plugins, to look at them: nothing is granted. Nothing is compiled and nothing runs.
+    /// Builds a host for reading metadata: without grants, compilation or guest code.
     pub(crate) async fn load(&self, limits: &LimitFlags) -> Result<Toolwit, Error> {
         let builder = self.builder(limits).await?;
         builder.dynamic_discovery(DynamicDiscovery::Never).build().await
     }
 
-    /// Reads the plugins, to call them under what is granted. None is asked for tools yet.
+    /// Builds a host for calls with grants. Dynamic tools are not discovered yet.
     pub(crate) async fn load_granted(&self, limits: &LimitFlags, authority: &AuthorityFlags) -> Result<Toolwit, Error> {
         let builder = self.granted(limits, authority).await?;
         builder.dynamic_discovery(DynamicDiscovery::Never).build().await
     }
 
-    /// Describes a host for calls under what is granted.
+    /// Returns the builder of a host for calls with grants.
     pub(crate) async fn granted(
         &self,
         limits: &LimitFlags,
@@ -67,17 +67,18 @@ impl PluginFlags {
 
     async fn builder(&self, limits: &LimitFlags) -> Result<ToolwitBuilder, Error> {
         let mut builder = Toolwit::builder().limits(limits.request());
-        for place in self.places()? {
+        for place in self.directories()? {
             builder = builder.plugins(place);
         }
-        self.store.give(builder).await
+        self.store.add_to(builder).await
     }
 
-    /// Says where a package is put: the one directory that is named, else `tools`, which need not be there yet.
+    /// Returns the directory to add packages to: the given one, or `tools`, which may not exist yet.
     pub(crate) fn destination(&self) -> Result<PathBuf, Error> {
-        let named = match self.places.is_empty() {
-            true => named_by_environment(),
-            false => self.places.clone(),
+        let named = if self.directories.is_empty() {
+            environment_directories()
+        } else {
+            self.directories.clone()
         };
         match named.as_slice() {
             [] => Ok(DEFAULT.into()),
@@ -85,36 +86,34 @@ impl PluginFlags {
             _ => Err(Error::new(
                 ErrorKind::Configuration,
                 Phase::Registry,
-                "it is not clear to which directory the package goes",
+                "the target directory is ambiguous",
             )
-            .with_suggestion("name one directory with `--plugins DIR`")),
+            .with_suggestion("pass one directory with `--plugins DIR`")),
         }
     }
 
-    /// Says where to look: what the flags name, else the environment, else the directory `tools` when it is there.
-    pub(crate) fn places(&self) -> Result<Vec<PathBuf>, Error> {
-        if !self.places.is_empty() {
-            return Ok(self.places.clone());
+    /// Returns the plugin directories: those of the options, of the environment, or `tools` if it exists.
+    pub(crate) fn directories(&self) -> Result<Vec<PathBuf>, Error> {
+        if !self.directories.is_empty() {
+            return Ok(self.directories.clone());
         }
-        let named = named_by_environment();
+        let named = environment_directories();
         if !named.is_empty() {
             return Ok(named);
         }
-        match Path::new(DEFAULT).is_dir() {
-            true => Ok(vec![DEFAULT.into()]),
-            false => Err(Error::new(
-                ErrorKind::Configuration,
-                Phase::Registry,
-                format!("no plugins were named, and there is no directory `{DEFAULT}` here"),
-            )
-            .with_suggestion(format!(
-                "name a directory of plugins with `--plugins DIR`, or set {VARIABLE}"
-            ))),
+        if Path::new(DEFAULT).is_dir() {
+            return Ok(vec![DEFAULT.into()]);
         }
+        let message = format!("no plugin directory was given, and `{DEFAULT}` does not exist in the current directory");
+        Err(
+            Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(format!(
+                "pass a plugin directory with `--plugins DIR`, or set {VARIABLE}"
+            )),
+        )
     }
 }
 
-fn named_by_environment() -> Vec<PathBuf> {
+fn environment_directories() -> Vec<PathBuf> {
     let value = variable(VARIABLE).unwrap_or_default();
     std::env::split_paths(&value)
         .filter(|place| !place.as_os_str().is_empty())

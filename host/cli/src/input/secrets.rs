@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use super::configuration::configuration_file;
 use toolwit::Error;
 
-/// Where secrets are.
+/// Selects the secrets file.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct SecretFlags {
-    /// The file with the values of secrets [default: toolwit/secrets.toml of the user's settings]
+    /// Path to the secrets file [default: toolwit/secrets.toml in the user's configuration directory]
     #[arg(long = "secrets", value_name = "FILE", global = true)]
     secrets_file: Option<PathBuf>,
 }

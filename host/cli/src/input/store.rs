@@ -1,4 +1,4 @@
-//! Where the command keeps what it knows of plugins, and what they keep.
+//! The metadata database: cached metadata of plugins, tool health, and key–value stores of plugins.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,25 +8,27 @@ use toolwit::ToolwitBuilder;
 use toolwit::store::{SqliteStore, StoreError};
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Names the file for commands that are not told one.
+/// The environment variable with the path to the database.
 const VARIABLE: &str = "TOOLWIT_STORE";
 
-/// The name that stands for no file at all.
+/// The path that means a database in memory.
 const MEMORY: &str = ":memory:";
 
-/// Where the store is.
+/// Selects the metadata database.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct StoreFlags {
-    /// Where is kept what is known of plugins, and what they keep; :memory: for nowhere [env: TOOLWIT_STORE] [default:
-    /// toolwit/store.db of the user's data]
+    /// Path to the metadata database, or `:memory:` [env: TOOLWIT_STORE] [default: toolwit/store.db in the user's data
+    /// directory]
     #[arg(long = "store", value_name = "FILE")]
     store_file: Option<PathBuf>,
 }
 
 impl StoreFlags {
-    /// Gives a host its store. Without one that can be used, everything is read anew and nothing is kept: that is told, and
-    /// is an error only where the store was named.
-    pub(crate) async fn give(&self, builder: ToolwitBuilder) -> Result<ToolwitBuilder, Error> {
+    /// Adds the database to a host. If it cannot be opened, the host works without it and logs a warning.
+    ///
+    /// # Errors
+    /// If the database cannot be opened and its path was set explicitly.
+    pub(crate) async fn add_to(&self, builder: ToolwitBuilder) -> Result<ToolwitBuilder, Error> {
         let Some(path) = self.path() else { return Ok(builder) };
         let file = path.clone();
         let opened = tokio::task::spawn_blocking(move || open(&file)).await;
@@ -34,15 +36,15 @@ impl StoreFlags {
             Err(Error::new(
                 ErrorKind::Internal,
                 Phase::Registry,
-                "opening the store failed unexpectedly",
+                "opening the metadata database failed unexpectedly",
             )
             .with_source(error))
         });
         let store = match opened {
             Ok(store) => store,
-            Err(error) if self.named().is_some() => return Err(error),
+            Err(error) if self.explicit_path().is_some() => return Err(error),
             Err(error) => {
-                tracing::warn!(%error, "everything is read anew, and plugins keep nothing");
+                tracing::warn!(%error, "continuing without the metadata database: components are read again, and plugins cannot store values");
                 return Ok(builder);
             }
         };
@@ -54,10 +56,10 @@ impl StoreFlags {
         Ok(builder.store(store.clone()).keyvalue(store))
     }
 
-    /// Returns the file, whether it is there or not; none without a home directory.
+    /// Returns the path to the database, which may not exist yet, or `None` without a home directory.
     pub(crate) fn path(&self) -> Option<PathBuf> {
         use etcetera::BaseStrategy;
-        let own = || {
+        let user_path = || {
             Some(
                 etcetera::choose_base_strategy()
                     .ok()?
@@ -66,27 +68,28 @@ impl StoreFlags {
                     .join("store.db"),
             )
         };
-        self.named().or_else(own)
+        self.explicit_path().or_else(user_path)
     }
 
-    fn named(&self) -> Option<PathBuf> {
+    fn explicit_path(&self) -> Option<PathBuf> {
         self.store_file
             .clone()
             .or_else(|| variable(VARIABLE).map(PathBuf::from))
     }
 }
 
-/// Opens the store, and makes it when it is new.
+/// Opens the database, and creates it if it does not exist.
 pub(crate) fn open(path: &Path) -> Result<Arc<SqliteStore>, Error> {
-    let opened = match path == Path::new(MEMORY) {
-        true => SqliteStore::in_memory(),
-        false => SqliteStore::open(path),
+    let opened = if path == Path::new(MEMORY) {
+        SqliteStore::in_memory()
+    } else {
+        SqliteStore::open(path)
     };
     opened.map(Arc::new).map_err(|error| {
         let suggestion = match &error {
-            StoreError::Foreign => "name another file with `--store FILE`, or a new one",
-            StoreError::Newer { .. } => "use the newer program, or name another file with `--store FILE`",
-            _ => "see to the file and its directory, or name another one with `--store FILE`",
+            StoreError::Foreign => "pass another or a new file with `--store FILE`",
+            StoreError::Newer { .. } => "use a newer version of toolwit, or pass another file with `--store FILE`",
+            _ => "check the file and its directory, or pass another file with `--store FILE`",
         };
         let message = format!("the store {} cannot be used: {error}", path.display());
         Error::new(ErrorKind::Configuration, Phase::Registry, message)

@@ -1,4 +1,4 @@
-//! Finding the tool that a person named.
+//! Lookup of the tool that the user names.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use toolwit::sandbox::{EntityType, Plugin};
 use toolwit::tool::{Tool, ToolDefinition};
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Finds a tool that can be called, by its id or name.
+/// Finds a callable tool by its id or name.
 ///
 /// # Errors
-/// What [`Toolwit::find_tool`] says; the reason why its package is broken, where that keeps the tool away; and
-/// [`ErrorKind::ToolUnavailable`] for a method of an entity.
+/// The errors of [`Toolwit::find_tool`]; the error of its package if that is broken; [`ErrorKind::ToolUnavailable`] for a method of
+/// an entity.
 pub(crate) fn find_tool(host: &Toolwit, tools: &[Arc<dyn Tool>], wanted: &str) -> Result<Arc<dyn Tool>, Error> {
     Toolwit::find_tool(tools, wanted).map_err(|error| match error.kind {
         ErrorKind::UnknownTool => with_reason(error, host, wanted),
@@ -42,7 +42,7 @@ pub(crate) fn find_method<'a>(registry: &'a Registry, wanted: &str) -> Option<Me
     })
 }
 
-/// Says why a tool is not there, as far as that is known better than by its name.
+/// Replaces the error about an unknown tool by its cause, if that is known.
 pub(crate) fn with_reason(unknown: Error, host: &Toolwit, wanted: &str) -> Error {
     let unknown = match unknown.suggestion {
         Some(_) => unknown,
@@ -73,9 +73,11 @@ pub(crate) fn with_reason(unknown: Error, host: &Toolwit, wanted: &str) -> Error
     if broken.len() == packages.len() {
         return Error::clone(first);
     }
-    let state = match packages.iter().any(|package| discovery_error(package).is_some()) {
-        true => "broken or were not asked for their tools",
-        false => "broken",
+    let has_undiscovered = packages.iter().any(|package| discovery_error(package).is_some());
+    let state = if has_undiscovered {
+        "broken or their dynamic tools are not discovered"
+    } else {
+        "broken"
     };
     let names: Vec<_> = broken.iter().map(|(name, _)| format!("`{name}`")).collect();
     let hint = unknown
@@ -89,7 +91,7 @@ pub(crate) fn with_reason(unknown: Error, host: &Toolwit, wanted: &str) -> Error
         "."
     };
     let hint = format!(
-        "{hint}{end} Plugins that are {state}, so that their tools are missing: {}",
+        "{hint}{end} Tools are missing because these plugins are {state}: {}",
         names.join(", ")
     );
     Error::new(unknown.kind, unknown.phase, unknown.message.clone()).with_suggestion(hint.trim_start())
@@ -97,11 +99,11 @@ pub(crate) fn with_reason(unknown: Error, host: &Toolwit, wanted: &str) -> Error
 
 fn needs_entity(method: &Method<'_>) -> Error {
     let entity = &method.entity.name;
-    let message = format!("it is a method of a `{entity}`, and there is none yet");
+    let message = format!("it is a method of `{entity}`, and this conversation has no `{entity}` yet");
     Error::new(ErrorKind::ToolUnavailable, Phase::Validate, message)
         .with_plugin(method.plugin.name())
         .with_tool(method.definition.id.as_str())
         .with_suggestion(format!(
-            "call a tool that returns a `{entity}` first; `--script FILE` plays several calls in one conversation"
+            "call a tool that returns a `{entity}` first; `--script FILE` makes several calls in one conversation"
         ))
 }

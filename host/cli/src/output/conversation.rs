@@ -1,4 +1,4 @@
-//! A conversation as people read it, turn by turn.
+//! The events of a conversation, as text.
 
 use anstyle::Style;
 
@@ -6,31 +6,31 @@ use crate::output::page::{BAD, FAINT, GOOD, NAME, Page, TITLE, WARN};
 use toolwit::agent::Event;
 use toolwit::tool::{ToolCall, ToolName};
 
-/// How wide the column is that says who speaks.
+/// Width of the label column.
 const LABEL_COLUMNS: usize = 11;
 
-/// How wide the text beside it is; a terminal of 100 columns shows it whole.
+/// Width of the text column, for a terminal of 100 columns.
 const TEXT_COLUMNS: usize = 88;
 
-/// How much of a result is shown, in characters. The whole is in the trace and in the history.
+/// Maximum length of a result that is shown, in characters. The trace and the history have the full result.
 const RESULT_CHARS_MAX: usize = 400;
 
-/// Tells what the user asks.
+/// Writes the prompt of the user.
 pub(crate) fn question(page: &mut Page, prompt: &str) {
     paragraph(page, TITLE, "you", prompt);
 }
 
-/// Tells what the model answers in the end.
+/// Writes the final answer of the model.
 pub(crate) fn answer(page: &mut Page, text: &str) {
     paragraph(page, GOOD, "answer", text);
 }
 
-/// Tells what a tool says to the user.
+/// Writes a message of a tool to the user.
 pub(crate) fn message(page: &mut Page, text: &str) {
     paragraph(page, GOOD, "message", text);
 }
 
-/// Tells of a call that a tool made, for those who want details.
+/// Writes a nested call of a tool.
 pub(crate) fn nested(page: &mut Page, event: &Event) {
     if let Event::NestedCallFinished {
         tool, wall_ms, kind, ..
@@ -48,7 +48,7 @@ pub(crate) fn nested(page: &mut Page, event: &Event) {
     }
 }
 
-/// Tells an event, where a person wants to know of it. The answer is not told here.
+/// Writes an event that is of interest to people. The final answer is written by [`answer`].
 pub(crate) fn event(page: &mut Page, event: &Event) {
     match event {
         Event::ModelAnswered {
@@ -91,11 +91,11 @@ fn tools(page: &mut Page, label: &str, names: &[ToolName]) {
     paragraph(page, WARN, label, &names.join(" "));
 }
 
-/// Writes a text beside its label, broken between words.
+/// Writes a label and a text, wrapped between words.
 fn paragraph(page: &mut Page, style: Style, label: &str, text: &str) {
     page.styled(style, label)
         .indent(LABEL_COLUMNS.saturating_sub(label.len()));
-    for (index, line) in text.lines().flat_map(broken).enumerate() {
+    for (index, line) in text.lines().flat_map(wrapped).enumerate() {
         if index > 0 {
             page.indent(LABEL_COLUMNS);
         }
@@ -106,8 +106,8 @@ fn paragraph(page: &mut Page, style: Style, label: &str, text: &str) {
     }
 }
 
-/// Breaks a line after spaces and commas; a word that is longer than a line stands on one of its own.
-fn broken(line: &str) -> Vec<&str> {
+/// Wraps a line after spaces and commas. A longer word gets its own line.
+fn wrapped(line: &str) -> Vec<&str> {
     let mut lines = Vec::new();
     let (mut start, mut end, mut columns) = (0, 0, 0);
     for word in line.split_inclusive([' ', ',']) {
@@ -135,17 +135,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_paragraph_is_broken_between_words_and_loses_none() {
+    fn wrapping_keeps_all_words() {
         let text = format!("{} {} {}", "a".repeat(60), "b".repeat(40), "é".repeat(120));
-        let lines = broken(&text);
+        let lines = wrapped(&text);
         assert_eq!(lines.len(), 3, "{lines:?}");
         assert_eq!(lines.join(" "), text);
-        assert_eq!(broken(""), [""]);
+        assert_eq!(wrapped(""), [""]);
     }
 
     #[test]
-    fn a_call_that_a_tool_made_is_told_when_it_has_ended() {
-        let told = |kind| {
+    fn finished_nested_call_is_written() {
+        let text = |kind| {
             let mut page = Page::new();
             let event = Event::NestedCallFinished {
                 id: "1".to_owned(),
@@ -158,12 +158,12 @@ mod tests {
             nested(&mut page, &event);
             page.to_string()
         };
-        assert!(told(None).contains("native#look (7 ms)"));
-        assert!(told(Some(toolwit::ErrorKind::Denied)).contains("native#look, which failed: denied (7 ms)"));
+        assert!(text(None).contains("native#look (7 ms)"));
+        assert!(text(Some(toolwit::ErrorKind::Denied)).contains("native#look, which failed: denied (7 ms)"));
     }
 
     #[test]
-    fn a_long_result_is_cut_between_characters() {
+    fn long_result_is_cut_between_characters() {
         let shown = excerpt(&"é".repeat(RESULT_CHARS_MAX + 1));
         assert_eq!(shown.chars().count(), RESULT_CHARS_MAX + 1);
         assert!(shown.ends_with('…'));

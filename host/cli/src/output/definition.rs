@@ -1,11 +1,11 @@
-//! Tools and entities as people read them.
+//! Definitions of tools and entities, as text.
 
 use crate::output::page::{FAINT, NAME, Page, first_sentence};
 use crate::output::schema;
 use toolwit::sandbox::EntityType;
 use toolwit::tool::ToolDefinition;
 
-/// Writes a tool in a line and the beginning of its description.
+/// Writes the signature of a tool and the first sentence of its description.
 pub(crate) fn summary(page: &mut Page, definition: &ToolDefinition, indent: usize) {
     signature(page, definition, indent);
     page.indent(indent + 4)
@@ -24,8 +24,8 @@ pub(crate) fn entity(page: &mut Page, entity: &EntityType, indent: usize) {
     }
 }
 
-/// Writes a tool whole.
-pub(crate) fn whole(page: &mut Page, definition: &ToolDefinition) {
+/// Writes the full definition of a tool.
+pub(crate) fn full(page: &mut Page, definition: &ToolDefinition) {
     page.styled(NAME, definition.name()).end();
     page.styled(FAINT, &definition.id).end();
     page.gap().block(0, anstyle::Style::new(), &definition.description);

@@ -1,6 +1,5 @@
-//! What a command prints: pages for people, JSON documents for programs.
+//! Output of commands: text for people, JSON documents for programs.
 
-pub(crate) mod atomic_file;
 pub(crate) mod conversation;
 pub(crate) mod definition;
 pub(crate) mod logging;

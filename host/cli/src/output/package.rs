@@ -1,4 +1,4 @@
-//! A plugin as `list` and `inspect` write it in JSON.
+//! The JSON document about a package, for `list` and `inspect`.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ pub(crate) struct PackageDocument<'a> {
     tier: Tier,
     status: Status,
     reason: Option<Cow<'a, str>>,
-    /// How far its machine code is.
+    /// The state of its compiled code.
     code: &'static str,
     tools: &'a [ToolDefinition],
 }
@@ -31,7 +31,7 @@ pub(crate) struct PackageDocument<'a> {
 #[serde(rename_all = "kebab-case")]
 enum Status {
     Ready,
-    /// It tells tools when it runs, and was not asked for them yet or told none that can be used.
+    /// Its dynamic tools are not discovered, or unusable.
     Unasked,
     Broken,
 }
@@ -54,7 +54,7 @@ impl<'a> PackageDocument<'a> {
         }
     }
 
-    /// Describes a component that was inspected, and may be unusable all the same.
+    /// Describes an inspected component, which may be unusable.
     pub(crate) fn new(
         name: &'a str,
         path: &Path,
@@ -82,14 +82,14 @@ impl<'a> PackageDocument<'a> {
         }
     }
 
-    /// Adds how far its machine code is.
+    /// Sets the state of its compiled code.
     pub(crate) fn with_code(mut self, code: &'static str) -> Self {
         self.code = code;
         self
     }
 }
 
-/// Which components have machine code, here or in the cache.
+/// The components that have compiled code, in this process or in the cache.
 pub(crate) struct CodeStates {
     cached: BTreeSet<String>,
 }
@@ -106,11 +106,12 @@ impl CodeStates {
         }
     }
 
-    /// Says how far the machine code of a component is that nobody runs.
+    /// Returns the state of the compiled code of a component that is not loaded.
     pub(crate) fn of_digest(&self, digest: &str) -> &'static str {
-        match self.cached.contains(digest) {
-            true => "compiled",
-            false => CompileStatus::NotStarted.word(),
+        if self.cached.contains(digest) {
+            "compiled"
+        } else {
+            CompileStatus::NotStarted.word()
         }
     }
 

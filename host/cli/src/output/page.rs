@@ -1,4 +1,4 @@
-//! Text for people.
+//! Styled text for people.
 
 use std::fmt::{self, Display, Write};
 
@@ -10,19 +10,19 @@ use toolwit::tool::text::printable;
 pub(crate) const TITLE: Style = Style::new().bold();
 /// Names of plugins and tools.
 pub(crate) const NAME: Style = AnsiColor::Cyan.on_default().bold();
-/// What is good to know and easy to skip.
+/// Less important text.
 pub(crate) const FAINT: Style = Style::new().dimmed();
-/// Good news.
+/// Success.
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default().bold();
-/// Bad news.
+/// Errors.
 pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
-/// What could be better.
+/// Warnings.
 pub(crate) const WARN: Style = AnsiColor::Yellow.on_default().bold();
 
 /// Text under construction.
 ///
-/// Whatever is put in loses its control characters, so that no text of a plugin, a model or a file paints on the terminal;
-/// the page adds the colours itself, and the printer takes them out again where there is no terminal.
+/// Control characters are removed from all text that is added, so that a plugin, a model or a file cannot control the terminal.
+/// The page adds colours itself. The printer removes them if the output is not a terminal.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Page(String);
 
@@ -37,8 +37,7 @@ impl Page {
         self
     }
 
-    /// Adds text that may have come from outside: what follows a line break in it is indented, so that it begins no line that
-    /// looks like the host's own.
+    /// Adds untrusted text. Lines after the first are indented, so that none looks like a line of the host.
     pub(crate) fn quoted(&mut self, text: impl Display) -> &mut Self {
         self.0.push_str(&printable(&text.to_string()).replace('\n', "\n    "));
         self
@@ -46,7 +45,7 @@ impl Page {
 
     /// Adds text in a style.
     pub(crate) fn styled(&mut self, style: Style, text: impl Display) -> &mut Self {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(self.0, "{style}{}{style:#}", printable(&text.to_string()));
         self
     }
@@ -57,7 +56,7 @@ impl Page {
         self
     }
 
-    /// Adds the lines of a text, each behind `indent` spaces.
+    /// Adds the lines of a text, each indented.
     pub(crate) fn block(&mut self, indent: usize, style: Style, text: &str) -> &mut Self {
         for line in text.lines() {
             if !line.trim().is_empty() {
@@ -68,12 +67,12 @@ impl Page {
         self
     }
 
-    /// Adds a title on a line of its own, after an empty line unless it is the first.
+    /// Adds a title line, after an empty line unless the page is empty.
     pub(crate) fn title(&mut self, title: &str) -> &mut Self {
         self.gap().styled(TITLE, title).end()
     }
 
-    /// Leaves a line empty, unless nothing is there yet.
+    /// Adds an empty line, unless the page is empty.
     pub(crate) fn gap(&mut self) -> &mut Self {
         if !self.0.is_empty() {
             self.end();
@@ -94,13 +93,13 @@ impl Display for Page {
     }
 }
 
-/// Returns the first sentence of a description: what fits into a list.
+/// Returns the first sentence of a description, for lists.
 pub(crate) fn first_sentence(text: &str) -> &str {
     let line = text.trim_start().lines().next().unwrap_or_default().trim_end();
     line.find(". ").map_or(line, |at| &line[..=at])
 }
 
-/// Writes a number of bytes as people like it: about.
+/// Formats a number of bytes, rounded, with a binary unit.
 pub(crate) fn size(bytes: u64) -> String {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;
@@ -113,7 +112,7 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
-/// Writes how many there are of what an English noun names.
+/// Formats a count with a noun in singular or plural.
 pub(crate) fn counted(count: usize, noun: &str) -> String {
     match count {
         1 => format!("1 {noun}"),
@@ -127,7 +126,7 @@ mod tests {
 
     // attack: C21
     #[test]
-    fn text_that_is_put_in_cannot_paint() {
+    fn added_text_cannot_control_the_terminal() {
         let mut page = Page::new();
         page.text("\x1b[2Jclean\x07\u{9b}31m")
             .styled(NAME, "a\x1b]0;title\x07b\u{202e}c");
@@ -136,21 +135,21 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_quoted_begins_no_line() {
+    fn quoted_text_does_not_begin_a_line() {
         let mut page = Page::new();
         page.text("error: ").quoted("oops\nok       all is well").end();
         assert_eq!(page.to_string(), "error: oops\n    ok       all is well\n");
     }
 
     #[test]
-    fn the_first_sentence_ends_at_its_full_stop() {
+    fn first_sentence_ends_at_its_full_stop() {
         assert_eq!(first_sentence("Finds 1.5 things. Slowly.\nMore."), "Finds 1.5 things.");
         assert_eq!(first_sentence("\n  No stop\nmore"), "No stop");
         assert_eq!(first_sentence(""), "");
     }
 
     #[test]
-    fn sizes_are_told_in_round_numbers() {
+    fn sizes_are_rounded() {
         let sizes = [999, 1_024, 183_190, 1_114_112, 2 << 30].map(size);
         assert_eq!(sizes, ["999 bytes", "1 KiB", "179 KiB", "1.0 MiB", "2.0 GiB"]);
         assert_eq!(

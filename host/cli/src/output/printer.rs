@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::failure::Failure;
-use crate::hint::limit_option;
+use crate::hint::{limit_option, with_grant_command};
 use crate::output::page::{BAD, FAINT, GOOD, Page, WARN};
 use toolwit::tool::ExceededLimit;
 use toolwit::{Error, ErrorKind, Phase};
@@ -100,7 +100,7 @@ impl Printer {
     /// Reports the error that ended the command: as text on standard error, or as the JSON document.
     pub(crate) fn error(self, error: &Error) -> Result<(), Failure> {
         if self.format == Format::Json {
-            return self.document(&json!({ "ok": false, "error": error }));
+            return self.document(&json!({ "ok": false, "error": with_grant_command(error).as_ref() }));
         }
         self.print_error(error);
         Ok(())
@@ -108,6 +108,8 @@ impl Printer {
 
     /// Prints an error to standard error: message, limit, causes if verbose, and hint.
     pub(crate) fn print_error(self, error: &Error) {
+        let error = with_grant_command(error);
+        let error = error.as_ref();
         let mut page = Page::new();
         page.styled(BAD, "error:").text(" ").quoted(error).end();
         if let Some(ExceededLimit { limit, max, used, .. }) = &error.limit {

@@ -1,16 +1,16 @@
-//! JSON Schema as people read it.
+//! JSON Schema as text.
 
 use serde_json::{Map, Value};
 
 use crate::output::page::{FAINT, NAME, Page};
 
-/// How deep types are written out; a type that goes deeper is cut with `…`.
+/// Maximum nesting depth that is written. Deeper types are cut with `…`.
 const DEPTH_MAX: usize = 8;
 
-/// How many fields of an object are named in a phrase.
+/// Maximum number of fields of an object in a phrase.
 const FIELDS_MAX: usize = 6;
 
-/// Names the values of a property. One that may be left out need not be said to allow `null`.
+/// Describes the values of a property. `or null` is omitted for an optional property.
 pub(crate) fn phrase_of_property(schema: &Value, is_required: bool) -> String {
     let phrase = phrase(schema);
     match phrase.strip_suffix(" or null") {
@@ -19,7 +19,7 @@ pub(crate) fn phrase_of_property(schema: &Value, is_required: bool) -> String {
     }
 }
 
-/// Names the values that a schema allows: `array of string`, `integer (0 to 255)`, `"gold" or "silver"`.
+/// Describes the values that a schema allows: `array of string`, `integer (0 to 255)`, `"gold" or "silver"`.
 pub(crate) fn phrase(schema: &Value) -> String {
     phrase_within(schema, 0)
 }
@@ -41,11 +41,11 @@ fn phrase_within(schema: &Value, depth: usize) -> String {
     for key in ["oneOf", "anyOf"] {
         if let Some(Value::Array(choices)) = fields.get(key) {
             let is_number = choices.first().is_some_and(|first| first["type"] == "number");
-            return match is_number {
-                // Floats that JSON has no number for.
-                true => joined(choices.iter().filter(|choice| choice.get("enum").is_none()).map(within)),
-                false => joined(choices.iter().map(within)),
-            };
+            if is_number {
+                // Omits NaN and infinities, which are strings in JSON.
+                return joined(choices.iter().filter(|choice| choice.get("enum").is_none()).map(within));
+            }
+            return joined(choices.iter().map(within));
         }
     }
     match fields.get("type") {
@@ -89,7 +89,7 @@ fn phrase_of_type(name: &str, fields: &Map<String, Value>, depth: usize) -> Stri
     }
 }
 
-/// `{amount, currency}`: what an object holds, in a word.
+/// Returns the field names of an object, as in `{amount, currency}`.
 fn field_names(fields: &Map<String, Value>) -> String {
     let names: Vec<_> = match fields.get("properties").and_then(Value::as_object) {
         Some(properties) if !properties.is_empty() => properties.keys().map(String::as_str).collect(),
@@ -104,14 +104,14 @@ fn joined(choices: impl Iterator<Item = String>) -> String {
     choices.collect::<Vec<_>>().join(" or ")
 }
 
-/// The type of the entity that an object stands for: `{"type": "customer", "id": …, "available_tools": …}`.
+/// Returns the type of the entity that an object represents: `{"type": "customer", "id": …, "available_tools": …}`.
 fn entity_name(fields: &Map<String, Value>) -> Option<&str> {
     let properties = fields.get("properties")?;
     properties.get("available_tools")?;
     properties.get("type")?.get("const")?.as_str()
 }
 
-/// The one property of an object that must have it and can have no other, as cases with a payload are written.
+/// Returns the property of an object with exactly one, required property, which encodes a case with a payload.
 fn single_property(fields: &Map<String, Value>) -> Option<(&String, &Value)> {
     let properties = fields.get("properties")?.as_object()?;
     let required = fields.get("required")?.as_array()?;
@@ -119,7 +119,7 @@ fn single_property(fields: &Map<String, Value>) -> Option<(&String, &Value)> {
     properties.iter().next().filter(|_| is_case)
 }
 
-/// Collects the names of the entities that values of a schema can hold.
+/// Collects the names of the entities that values of a schema can contain.
 pub(crate) fn entities<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
     match schema {
         Value::Object(fields) => match entity_name(fields) {
@@ -132,7 +132,7 @@ pub(crate) fn entities<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
     }
 }
 
-/// Writes the properties of an object, each with its type and docs, and what lies in it one step deeper.
+/// Writes the properties of an object with types and docs, and nested properties indented.
 pub(crate) fn properties(page: &mut Page, schema: &Value, indent: usize) {
     properties_within(page, schema, indent, 0);
 }
@@ -162,16 +162,16 @@ fn properties_within(page: &mut Page, schema: &Value, indent: usize, depth: usiz
     }
 }
 
-/// Writes what is said about a value: its docs, else those of what it may be instead of `null`, and of its cases.
+/// Writes the docs of a value, else of its non-null alternative, and of its cases.
 pub(crate) fn docs(page: &mut Page, schema: &Value, indent: usize) {
-    let told = |page: &mut Page, schema: &Value| {
+    let write_docs = |page: &mut Page, schema: &Value| {
         let text = schema["description"].as_str();
         text.is_some_and(|text| {
             page.block(indent, FAINT, text);
             true
         })
     };
-    let is_told = told(page, schema);
+    let has_docs = write_docs(page, schema);
     for cases in ["anyOf", "oneOf"].iter().filter_map(|key| schema[key].as_array()) {
         for case in cases {
             match (
@@ -181,15 +181,15 @@ pub(crate) fn docs(page: &mut Page, schema: &Value, indent: usize) {
                 (Some(name), Some(text)) => {
                     page.block(indent, FAINT, &format!("`{name}`: {text}"));
                 }
-                (None, Some(_)) if !is_told => {
-                    told(page, case);
+                (None, Some(_)) if !has_docs => {
+                    write_docs(page, case);
                 }
                 _ => {}
             }
         }
     }
-    if !is_told {
-        told(page, &schema["items"]);
+    if !has_docs {
+        write_docs(page, &schema["items"]);
     }
 }
 
@@ -197,7 +197,7 @@ fn case_name(schema: &Value) -> Option<&str> {
     single_property(schema.as_object()?).map(|(name, _)| name.as_str())
 }
 
-/// The object whose properties are worth writing out: the schema's own, or that of an array's items.
+/// Returns the object schema whose properties are written: the schema itself, or that of array items.
 pub(crate) fn object_within(schema: &Value) -> Option<&Value> {
     let fields = schema.as_object()?;
     if entity_name(fields).is_some() || single_property(fields).is_some() {
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_phrase_names_the_values_of_a_type() {
+    fn phrase_describes_the_values_of_a_type() {
         let cases = [
             (
                 json!({"type": "integer", "minimum": 0, "maximum": 255}),
@@ -260,7 +260,7 @@ mod tests {
 
     // attack: A13
     #[test]
-    fn a_type_of_any_depth_is_cut() {
+    fn deep_type_is_cut() {
         let deep = (0..200).fold(
             json!({"type": "string"}),
             |inner, _| json!({"type": "array", "items": inner}),

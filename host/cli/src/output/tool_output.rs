@@ -1,11 +1,11 @@
-//! What tools say to the user while they run, on standard error.
+//! Output of tools to the user during a call, on standard error.
 
 use crate::output::conversation;
 use crate::output::page::Page;
 use crate::output::printer::Printer;
 use toolwit::tool::OutputSink;
 
-/// Prints what stays, and what passes where details are wanted.
+/// Prints messages of tools, and their progress if the verbosity is at least verbose.
 pub(crate) struct ToolOutput(pub(crate) Printer);
 
 impl OutputSink for ToolOutput {

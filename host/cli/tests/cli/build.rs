@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::guests::{PLAIN, PLAIN_WIT};
 use crate::support::Workspace;
 
-/// A project whose component was built by other means, so that nothing is compiled here.
+/// Creates a project with a prebuilt component, so that nothing is compiled.
 fn prebuilt() -> Workspace {
     Workspace::new()
         .file("plain/plain.wasm", wat::parse_str(PLAIN).unwrap())
@@ -14,7 +14,7 @@ fn prebuilt() -> Workspace {
 }
 
 #[test]
-fn the_path_of_the_component_is_data() {
+fn component_path_is_printed_to_standard_output() {
     let workspace = prebuilt();
     assert_snapshot!(workspace.run(&["build", "plain", "--out", "tools"]), @"
     exit: 0
@@ -31,7 +31,7 @@ fn the_path_of_the_component_is_data() {
 }
 
 #[test]
-fn the_document_says_what_was_built() {
+fn json_document_describes_the_built_component() {
     let (code, document) = prebuilt().json(&["build", "plain", "--out", "tools/greeter.wasm", "--json"]);
     assert_eq!((code, &document["ok"]), (Some(0), &json!(true)), "{document}");
     assert_eq!(document["component"], "tools/greeter.wasm");
@@ -40,7 +40,7 @@ fn the_document_says_what_was_built() {
 }
 
 #[test]
-fn what_cannot_be_built_is_told_with_a_hint() {
+fn build_error_has_a_hint() {
     let workspace = prebuilt().file("empty/notes.txt", "").file("broken/plain.wasm", "junk");
     assert_snapshot!(workspace.run(&["build", "empty"]), @"
     exit: 2

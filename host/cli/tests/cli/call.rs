@@ -7,7 +7,7 @@ use crate::guests::{COUNTER, FOREIGN, PLAIN};
 use crate::support::Workspace;
 
 #[test]
-fn a_result_is_printed_as_data() {
+fn result_is_printed_to_standard_output() {
     let workspace = Workspace::with("plain", PLAIN).and("counter", COUNTER);
     assert_snapshot!(workspace.run(&["call", "add", r#"{"a": 1, "b": 2}"#]), @"
     exit: 0
@@ -63,7 +63,7 @@ fn arguments_come_from_the_command_line_a_file_or_standard_input() {
 }
 
 #[test]
-fn arguments_that_are_no_object_are_wrong_usage() {
+fn arguments_must_be_an_object() {
     let workspace = Workspace::with("plain", PLAIN).file("cut.json", "{\"a\": ");
     for arguments in [
         "",
@@ -83,7 +83,7 @@ fn arguments_that_are_no_object_are_wrong_usage() {
 
     --- stderr
     error: the arguments are not valid JSON: key must be a string at line 1 column 2
-    hint: quote them for the shell, as in '{"name": "value"}', or name a file as @FILE
+    hint: quote them for the shell, as in '{"name": "value"}', or pass a file as @FILE
     "#);
     assert_snapshot!(workspace.run(&["call", "add", r#"{"a": 1, "b": 3.5}"#]), @"
     exit: 2
@@ -94,7 +94,7 @@ fn arguments_that_are_no_object_are_wrong_usage() {
 }
 
 #[test]
-fn the_document_holds_the_result_and_what_it_cost() {
+fn json_document_has_result_and_resource_usage() {
     let workspace = Workspace::with("plain", PLAIN);
     let (code, document) = workspace.json(&["call", "halve", r#"{"number": 4}"#, "--json"]);
     assert_eq!(code, Some(0));
@@ -108,7 +108,7 @@ fn the_document_holds_the_result_and_what_it_cost() {
 }
 
 #[test]
-fn a_tools_own_error_is_told_with_its_value() {
+fn error_of_a_tool_is_printed_with_its_value() {
     let workspace = Workspace::with("plain", PLAIN);
     assert_snapshot!(workspace.run(&["call", "halve", r#"{"number": 3}"#]), @"
     exit: 1
@@ -129,7 +129,7 @@ fn a_tools_own_error_is_told_with_its_value() {
 
 // attack: B1, attack: B2
 #[test]
-fn the_operators_limits_stop_a_call() {
+fn limits_of_the_operator_stop_a_call() {
     let workspace = Workspace::with("plain", PLAIN);
     assert_snapshot!(workspace.run(&["call", "spin", "--fuel", "1000000"]), @"
     exit: 4
@@ -157,7 +157,7 @@ fn the_operators_limits_stop_a_call() {
 }
 
 #[test]
-fn a_tool_that_is_not_there_is_told_why() {
+fn missing_tool_is_reported_with_the_cause() {
     let workspace = Workspace::with("plain", PLAIN)
         .and("counter", COUNTER)
         .and("foreign", FOREIGN);
@@ -173,28 +173,28 @@ fn a_tool_that_is_not_there_is_told_why() {
 
     --- stderr
     error: there is no tool `halv`
-    hint: did you mean `halve`? Plugins that are broken, so that their tools are missing: `foreign`
+    hint: did you mean `halve`? Tools are missing because these plugins are broken: `foreign`
     ");
     assert_snapshot!(workspace.run(&["call", "unheard_of"]), @"
     exit: 2
 
     --- stderr
     error: there is no tool `unheard_of`
-    hint: `toolwit list` shows the tools that there are. Plugins that are broken, so that their tools are missing: `foreign`
+    hint: `toolwit list` shows the tools that there are. Tools are missing because these plugins are broken: `foreign`
     ");
     assert_snapshot!(workspace.run(&["call", "counter_next"]), @"
     exit: 2
 
     --- stderr
-    error: counter#[method]counter.next: it is a method of a `counter`, and there is none yet
-    hint: call a tool that returns a `counter` first; `--script FILE` plays several calls in one conversation
+    error: counter#[method]counter.next: it is a method of `counter`, and this conversation has no `counter` yet
+    hint: call a tool that returns a `counter` first; `--script FILE` makes several calls in one conversation
     ");
     let alone = workspace.run(&["call", "ask", "--plugins", "tools/foreign.wasm"]);
     assert_eq!(alone.code, Some(3), "{alone}");
 }
 
 #[test]
-fn what_a_call_cost_is_told_when_asked() {
+fn resource_usage_is_printed_if_verbose() {
     let workspace = Workspace::with("plain", PLAIN);
     let run = workspace.run(&["call", "greet", "-v"]);
     assert!(

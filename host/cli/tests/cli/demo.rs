@@ -25,7 +25,7 @@ fn demo(arguments: &[&str]) -> Run {
 }
 
 #[test]
-fn the_demo_ends_in_the_answer() {
+fn demo_ends_with_the_answer() {
     let run = demo(&[]);
     assert_eq!(run.code, Some(0), "{run}");
     let last = run.stdout.lines().last().unwrap();
@@ -52,7 +52,7 @@ fn the_demo_ends_in_the_answer() {
 }
 
 #[test]
-fn the_hint_of_the_demo_works_as_it_is_typed() {
+fn command_in_the_hint_of_the_demo_works() {
     let run = demo(&[]);
     let hint = run.stderr.lines().last().unwrap();
     let typed = hint.split('`').nth(1).unwrap();

@@ -37,7 +37,7 @@ fn tool_names(workspace: &Workspace) -> Vec<String> {
 }
 
 #[test]
-fn a_plugin_that_was_not_asked_is_listed_with_what_to_do() {
+fn undiscovered_plugin_is_listed_with_a_hint() {
     let workspace = Workspace::new().file("tools/menu.wasm", menu());
     let (_, listed) = workspace.json(&["list", "--json"]);
     let plugin = &listed["plugins"][0];
@@ -69,7 +69,7 @@ fn a_plugin_that_was_not_asked_is_listed_with_what_to_do() {
     assert!(
         inspected
             .stdout
-            .contains("those that it tells when it runs: `toolwit add`"),
+            .contains("dynamic: listed at run time; discovered by `toolwit add`"),
         "{inspected}"
     );
     let (_, document) = workspace.json(&["inspect", "tools/menu.wasm", "--json"]);
@@ -83,7 +83,7 @@ fn a_plugin_that_was_not_asked_is_listed_with_what_to_do() {
 }
 
 #[test]
-fn a_call_asks_once_and_from_then_on_the_tools_are_listed_and_found() {
+fn call_discovers_dynamic_tools_once_and_caches_them() {
     let workspace = Workspace::new().file("tools/menu.wasm", menu());
     let called = workspace.run(&["call", "soup", r#"{"guests": 2}"#]);
     assert_eq!(
@@ -117,7 +117,7 @@ fn a_call_asks_once_and_from_then_on_the_tools_are_listed_and_found() {
 }
 
 #[test]
-fn add_asks_and_refresh_asks_anew() {
+fn add_discovers_dynamic_tools_and_refresh_discovers_them_again() {
     let workspace = Workspace::new().file("menu.wasm", menu());
     let (code, added) = workspace.json(&["add", "menu.wasm", "--json"]);
     assert_eq!((code, &added["added"][0]["tools"]), (Some(0), &json!(3)), "{added}");
@@ -140,11 +140,11 @@ fn add_asks_and_refresh_asks_anew() {
         "{refused}"
     );
     assert_eq!(tool_names(&workspace), ["count", "cake"], "what it told before stays");
-    assert_eq!(workspace.run(&["refresh", "nobody"]).code, Some(2));
+    assert_eq!(workspace.run(&["refresh", "absent"]).code, Some(2));
 }
 
 #[test]
-fn a_plugin_that_tells_nothing_is_added_and_says_why() {
+fn plugin_that_lists_no_tools_is_added_with_the_reason() {
     let workspace = granted(Workspace::new().file("menu.wasm", menu()), "mode = \"closed\"");
     let added = workspace.run(&["add", "menu.wasm"]);
     assert!(
@@ -165,7 +165,7 @@ fn a_plugin_that_tells_nothing_is_added_and_says_why() {
 }
 
 #[test]
-fn a_plugin_that_cannot_be_asked_is_added_all_the_same_and_its_other_tools_work() {
+fn plugin_whose_discovery_fails_is_added_and_its_other_tools_work() {
     let workspace = Workspace::new()
         .file("menu.wasm", menu())
         .file("grants.toml", "no grants at all");

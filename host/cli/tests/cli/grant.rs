@@ -13,7 +13,7 @@ fn workspace() -> Workspace {
 
 // attack: D7
 #[test]
-fn a_grant_holds_until_it_is_revoked_and_both_leave_a_line() {
+fn a_grant_applies_until_it_is_revoked_and_both_are_logged() {
     let workspace = workspace();
     let greet = || workspace.run(&["call", "greet"]).stdout.trim().to_owned();
     assert_eq!(greet(), "nothing");
@@ -45,7 +45,7 @@ fn a_grant_holds_until_it_is_revoked_and_both_leave_a_line() {
 
 // attack: H6
 #[test]
-fn a_component_that_was_replaced_has_nothing_until_it_is_granted_anew() {
+fn a_replaced_component_has_no_grants_until_they_are_renewed() {
     let workspace = workspace();
     workspace.run(&["grant", "settings", "--config", "greeting=hello"]);
     let replaced = SETTINGS.replace("\"nothing\"", "\"no more\"");
@@ -57,26 +57,26 @@ fn a_component_that_was_replaced_has_nothing_until_it_is_granted_anew() {
 
 // accept: 136
 #[test]
-fn a_plugin_is_shown_with_what_its_manifest_needs_and_with_all_that_it_has() {
+fn a_plugin_is_shown_with_its_requirements_and_grants() {
     let needs = "[[environment]]\nname = \"greeting\"\ndescription = \"what to say\"\nrequired = true\n\
                  [[environment]]\nname = \"accent\"\n";
     let workspace = workspace().file("tools/settings.toml", needs);
     let shown = workspace.run(&["grant", "settings"]).stdout;
     assert!(
-        shown.contains("needs: greeting (what to say), which nothing gives it\n"),
+        shown.contains("needs: greeting (what to say), which is not granted\n"),
         "{shown}"
     );
     assert!(
-        shown.contains("needs: accent, which nothing gives it; it can do without\n"),
+        shown.contains("needs: accent, which is not granted and optional\n"),
         "{shown}"
     );
     let granted = workspace.run(&["grant", "settings", "--config", "greeting=hello", "--keyvalue", "1MiB"]);
-    let idle = "warning: settings does not import keyvalue: that has no effect\n";
+    let idle = "warning: settings does not import keyvalue: the rule has no effect\n";
     assert_eq!(granted.stderr.matches("no effect").count(), 1, "{granted}");
     assert!(granted.stderr.contains(idle), "{granted}");
     let shown = workspace.run(&["grant", "settings"]).stdout;
     assert!(
-        shown.contains("needs: greeting (what to say), which it has\n"),
+        shown.contains("needs: greeting (what to say), which is granted\n"),
         "{shown}"
     );
     assert!(!shown.contains("hello"), "a value is not shown: {shown}");
@@ -86,7 +86,7 @@ fn a_plugin_is_shown_with_what_its_manifest_needs_and_with_all_that_it_has() {
 }
 
 #[test]
-fn explain_says_by_which_rule() {
+fn explain_names_the_deciding_rule() {
     let workspace = workspace();
     workspace.run(&["grant", "settings", "--http", "GET,POST https://a.example/v1"]);
     workspace.run(&["grant", "settings", "--http", "b.example"]);
@@ -116,11 +116,11 @@ fn explain_says_by_which_rule() {
 
 // attack: D1, attack: D2, attack: D6
 #[test]
-fn what_cannot_be_granted_is_refused_and_nothing_is_written() {
+fn an_invalid_grant_is_refused_and_nothing_is_written() {
     let workspace = workspace();
     let before = std::fs::read(workspace.path().join("grants.toml")).unwrap();
     for wrong in [
-        &["grant", "nobody", "--env", "A"][..],
+        &["grant", "absent", "--env", "A"][..],
         &["grant", "../settings", "--env", "A"],
         &["grant", "settings", "--http", "*.com"],
         &["grant", "settings", "--http", "ftp://a.example"],
@@ -150,7 +150,7 @@ fn what_cannot_be_granted_is_refused_and_nothing_is_written() {
 
 // attack: C19
 #[test]
-fn a_secret_is_kept_and_never_shown() {
+fn a_secret_is_stored_and_never_shown() {
     let workspace = Workspace::new();
     let secret = |arguments: &[&str], input: &str| {
         let arguments: Vec<_> = ["secret"]
@@ -177,7 +177,7 @@ fn a_secret_is_kept_and_never_shown() {
 
 // attack: D7
 #[test]
-fn of_changes_at_once_none_is_lost() {
+fn concurrent_changes_are_not_lost() {
     const CHANGES: usize = 12;
     let workspace = workspace();
     std::thread::scope(|threads| {

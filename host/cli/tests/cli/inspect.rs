@@ -7,7 +7,7 @@ use crate::guests::{COUNTER, FOREIGN, PLAIN};
 use crate::support::Workspace;
 
 #[test]
-fn a_component_is_shown_with_all_that_it_offers_and_wants() {
+fn inspect_shows_tools_and_imports() {
     let workspace = Workspace::with("foreign", FOREIGN);
     insta::with_settings!({filters => vec![("[0-9a-f]{64}", "[digest]"), (r"\d+ bytes", "[size]")]}, {
         assert_snapshot!(workspace.run(&["inspect", "tools/foreign.wasm"]), @"
@@ -48,7 +48,7 @@ fn a_component_is_shown_with_all_that_it_offers_and_wants() {
 }
 
 #[test]
-fn the_document_holds_what_list_says_and_more() {
+fn json_document_of_inspect_extends_that_of_list() {
     let workspace = Workspace::with("counter", COUNTER).and("foreign", FOREIGN);
     let (code, counter) = workspace.json(&["inspect", "tools/counter.wasm", "--json"]);
     assert_eq!(code, Some(0));
@@ -69,7 +69,7 @@ fn the_document_holds_what_list_says_and_more() {
 
 // attack: A1
 #[test]
-fn what_is_no_component_is_refused_with_one_line() {
+fn invalid_component_is_refused_with_one_line() {
     let plain = wat::parse_str(PLAIN).unwrap();
     let workspace = Workspace::new()
         .file("empty.wasm", "")

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use crate::guests::PLAIN;
 use crate::support::{Run, Workspace};
 
-/// How long an interrupted command may take on a machine that is busy with other tests.
+/// How long an interrupted command may take on a busy machine.
 const PROMPTLY: Duration = Duration::from_secs(5);
 
-/// Starts an endless call and waits until the guest runs.
+/// Starts a call that never ends, and waits until the guest runs.
 fn spinning(workspace: &Workspace, more: &[&str]) -> Child {
-    // Machine code is in the cache from here on, so that the log's line comes right before the call.
+    // Compiles the plugin into the code cache, so that the log line immediately precedes the call.
     workspace.run(&["call", "add", r#"{"a": 1, "b": 1}"#]);
     let mut child = workspace.start(&[&["call", "spin", "--fuel", "18446744073709551615"], more].concat());
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
@@ -38,7 +38,7 @@ fn send(signal: &str, child: &Child) {
 
 // attack: I3
 #[test]
-fn a_signal_cancels_the_call_and_ends_the_command() {
+fn signal_cancels_the_call_and_ends_the_command() {
     let workspace = Workspace::with("plain", PLAIN);
     for signal in ["-INT", "-TERM"] {
         let child = spinning(&workspace, &["-v"]);
@@ -55,7 +55,7 @@ fn a_signal_cancels_the_call_and_ends_the_command() {
 }
 
 #[test]
-fn an_interrupted_call_is_one_document_too() {
+fn interrupted_call_prints_one_json_document() {
     let workspace = Workspace::with("plain", PLAIN);
     let child = spinning(&workspace, &["-v", "--json"]);
     send("-INT", &child);
@@ -69,7 +69,7 @@ fn an_interrupted_call_is_one_document_too() {
 }
 
 #[test]
-fn an_interrupt_ends_the_wait_for_standard_input() {
+fn interrupt_ends_the_wait_for_standard_input() {
     let workspace = Workspace::with("plain", PLAIN);
     let mut child = workspace.start(&["call", "add", "-", "-vv"]);
     // Nothing is written, and the pipe stays open.

@@ -6,7 +6,7 @@ use crate::guests::{FOREIGN, PLAIN};
 use crate::support::Workspace;
 
 #[test]
-fn every_failure_is_one_document() {
+fn every_failure_is_one_json_document() {
     let workspace = Workspace::with("plain", PLAIN)
         .and("foreign", FOREIGN)
         .file("junk.wasm", "junk");
@@ -44,7 +44,7 @@ fn every_failure_is_one_document() {
 }
 
 #[test]
-fn standard_error_stays_silent_beside_a_document() {
+fn standard_error_is_empty_with_json() {
     let workspace = Workspace::with("plain", PLAIN);
     for arguments in [
         &["call", "crash", "--json"][..],

@@ -41,17 +41,17 @@ fn plugins_are_listed_with_their_tools_and_broken_ones_with_the_reason() {
 }
 
 #[test]
-fn an_empty_directory_brings_a_hint() {
+fn empty_directory_gives_a_hint() {
     assert_snapshot!(Workspace::new().run(&["list"]), @"
     exit: 0
 
     --- stderr
-    hint: there is no `.wasm` file here; `toolwit build DIR` makes one of a plugin's source
+    hint: the plugin directory has no `.wasm` file; `toolwit build DIR` builds one from source
     ");
 }
 
 #[test]
-fn the_document_describes_ready_and_broken_plugins_alike() {
+fn json_document_describes_ready_and_broken_plugins() {
     let workspace = Workspace::with("counter", COUNTER).and("foreign", FOREIGN);
     let (code, document) = workspace.json(&["list", "--json"]);
     assert_eq!(code, Some(0));
@@ -85,7 +85,7 @@ fn the_document_describes_ready_and_broken_plugins_alike() {
 }
 
 #[test]
-fn plugins_are_found_by_flag_then_environment_then_directory() {
+fn plugins_are_found_by_option_then_environment_then_default_directory() {
     let workspace = Workspace::with("plain", PLAIN)
         .file("others/counter.wasm", wat::parse_str(COUNTER).unwrap())
         .file("more/rival.wasm", wat::parse_str(RIVAL).unwrap());

@@ -1,4 +1,4 @@
-//! The `toolwit` command as people and programs meet it: the real binary, real components, what is printed and how it ends.
+//! End-to-end tests of the `toolwit` command: the real binary, real components, output and exit codes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,4 +1,4 @@
-//! `toolwit add`, `remove`, `pack`, `cache` and `doctor`, and what one command leaves for the next.
+//! `toolwit add`, `remove`, `pack`, `cache` and `doctor`, and the database that commands share.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ fn shown(run: &Run, workspace: &Workspace) -> String {
     let directory = workspace.path().to_str().unwrap();
     let mut text = String::new();
     for line in run.to_string().replace(directory, "…").lines() {
-        if !line.contains("machine code of") {
+        if !line.contains("in the code cache") {
             text.push_str(line);
             text.push('\n');
         }
@@ -20,7 +20,7 @@ fn shown(run: &Run, workspace: &Workspace) -> String {
 }
 
 #[test]
-fn a_package_is_added_replaced_on_request_and_removed() {
+fn package_is_added_replaced_on_request_and_removed() {
     let workspace = Workspace::new()
         .file("new/plain.wasm", wat::parse_str(PLAIN).unwrap())
         .file(
@@ -45,7 +45,7 @@ fn a_package_is_added_replaced_on_request_and_removed() {
 
     --- stderr
     error: there is a package `plain` already, in tools/plain.wasm
-    hint: put this one in its place with `--replace`
+    hint: replace it with `--replace`
     ");
     let workspace = workspace.file("new/plain.toml", "version = \"1.3.0\"\n");
     let (code, document) = workspace.json(&["add", "new", "--replace", "--json"]);
@@ -75,7 +75,7 @@ fn a_package_is_added_replaced_on_request_and_removed() {
 }
 
 #[test]
-fn a_packed_component_is_a_package_in_one_file() {
+fn packed_component_is_a_package_in_one_file() {
     let workspace = Workspace::new()
         .file("plain.wasm", wat::parse_str(PLAIN).unwrap())
         .file(
@@ -109,7 +109,7 @@ fn a_packed_component_is_a_package_in_one_file() {
 }
 
 #[test]
-fn the_cache_is_shown_bounded_and_emptied() {
+fn cache_is_shown_limited_and_emptied() {
     let workspace = Workspace::with("plain", PLAIN);
     let cache = workspace.path().join("cache").display().to_string();
     let workspace = workspace.variable("XDG_CACHE_HOME", cache);
@@ -133,19 +133,19 @@ fn the_cache_is_shown_bounded_and_emptied() {
     assert_eq!(
         (&kept["bytes_max"], &kept["entries"]),
         (&json!(1_024), &json!(0)),
-        "the bound holds"
+        "the limit applies"
     );
     workspace.run(&["cache", "cap", "1GiB"]);
     workspace.run(&["call", "add", r#"{"a": 1, "b": 2}"#]);
     let cleaned = workspace.run(&["cache", "clean"]);
-    assert!(cleaned.stderr.contains("dropped 1 component,"), "{cleaned}");
+    assert!(cleaned.stderr.contains("removed 1 component,"), "{cleaned}");
     assert!(
         cleaned.stdout.starts_with("0 components, 0 bytes of 1.0 GiB"),
         "{cleaned}"
     );
 }
 
-/// What `doctor` found about one thing.
+/// Returns the findings of a check.
 fn findings<'a>(document: &'a Value, check: &str) -> Vec<&'a Value> {
     let all = document["findings"].as_array().unwrap();
     all.iter().filter(|finding| finding["check"] == check).collect()
@@ -153,7 +153,7 @@ fn findings<'a>(document: &'a Value, check: &str) -> Vec<&'a Value> {
 
 // accept: 122
 #[test]
-fn the_doctor_says_what_is_wrong_and_how_to_mend_it() {
+fn doctor_reports_problems_and_working_fixes() {
     let workspace = Workspace::with("plain", PLAIN)
         .and("foreign", FOREIGN)
         .and("settings", SETTINGS)
@@ -164,7 +164,7 @@ fn the_doctor_says_what_is_wrong_and_how_to_mend_it() {
         .variable("TOOLWIT_GRANTS", "grants.toml")
         .file(
             "grants.toml",
-            "version = 1\n[[grant]]\nplugin = \"nobody\"\nany-version = true\nconfig = { a = \"b\" }\n",
+            "version = 1\n[[grant]]\nplugin = \"absent\"\nany-version = true\nconfig = { a = \"b\" }\n",
         );
     workspace.run(&["call", "crash"]);
     let run = workspace.run(&["doctor"]);
@@ -176,24 +176,24 @@ fn the_doctor_says_what_is_wrong_and_how_to_mend_it() {
              hint: compose it with a component that exports this import, or build it without
     ok       2 plugins can be used, with 7 tools
     warning  plain#crash failed when it was last called: the guest trapped: wasm `unreachable` instruction executed
-             hint: a call that goes well heals it: `toolwit call plain#crash`
-    problem  settings needs `greeting` (what to say), which nothing gives it
-             hint: `toolwit grant settings --env greeting=VALUE`, or keep it as a secret: `toolwit secret set greeting`
-    warning  something is granted to nobody, which is not there
-             hint: `toolwit revoke nobody` takes it back
+             hint: a successful call clears this: `toolwit call plain#crash`
+    problem  settings needs `greeting` (what to say), which is not granted
+             hint: `toolwit grant settings --env greeting=VALUE`, or store it as a secret: `toolwit secret set greeting`
+    warning  a grant names the plugin absent, which does not exist
+             hint: `toolwit revoke absent` removes it
     ok       1 grant can be read
-    ok       the store is …/.data/toolwit/store.db
-    warning  there is no cargo, so that plugins in Rust cannot be built here
-             hint: running plugins needs no toolchain; https://rustup.rs has one for building
+    ok       the metadata database is …/.data/toolwit/store.db
+    warning  cargo is not on PATH, so that Rust plugins cannot be built
+             hint: install a toolchain from https://rustup.rs; it is not needed to run plugins
     ");
     let (code, document) = workspace.json(&["doctor", "--json"]);
     assert_eq!((code, &document["ok"]), (Some(3), &json!(false)), "{document}");
     assert_eq!(findings(&document, "health")[0]["state"], "warning");
     assert_eq!(findings(&document, "needs")[0]["subject"], "settings");
 
-    // Each is mended as it says.
+    // Each suggested fix works.
     workspace.run(&["remove", "foreign"]);
-    workspace.run(&["revoke", "nobody"]);
+    workspace.run(&["revoke", "absent"]);
     assert_eq!(
         workspace.run(&["grant", "settings", "--config", "greeting=hello"]).code,
         Some(0)
@@ -224,7 +224,7 @@ fn doctor_reports_the_toolchain_on_path() {
 
 // accept: 136, accept: 137
 #[test]
-fn a_missing_key_is_asked_for_and_does_not_break_the_tool() {
+fn missing_required_value_is_reported_and_does_not_break_the_tool() {
     let workspace = Workspace::with("settings", SETTINGS)
         .file(
             "tools/settings.toml",
@@ -236,8 +236,8 @@ fn a_missing_key_is_asked_for_and_does_not_break_the_tool() {
     exit: 2
 
     --- stderr
-    error: settings#greet: it needs `greeting`, which is not there
-    hint: ask the user for it; the operator gives it with `toolwit grant settings --env greeting=VALUE`, or as a secret
+    error: settings#greet: it needs `greeting`, which is not set
+    hint: ask the user for it, then run `toolwit grant settings --env greeting=VALUE`, or store it as a secret
     ");
     let (_, document) = workspace.json(&["doctor", "--json"]);
     assert!(findings(&document, "health").is_empty(), "{document}");
@@ -246,7 +246,7 @@ fn a_missing_key_is_asked_for_and_does_not_break_the_tool() {
 }
 
 #[test]
-fn a_second_command_takes_from_the_store_what_the_first_one_read() {
+fn second_command_reads_metadata_from_the_database() {
     let workspace = Workspace::with("plain", PLAIN).variable("TOOLWIT_STORE", "own/store.db");
     let file = workspace.path().join("tools/plain.wasm");
     let settled = std::time::SystemTime::now() - std::time::Duration::from_secs(3_600);
@@ -256,21 +256,21 @@ fn a_second_command_takes_from_the_store_what_the_first_one_read() {
     };
     set_old();
     let (_, first) = workspace.json(&["list", "--json"]);
-    // The bytes are no component any more, but length and time are as before: nothing reads them.
+    // The file is not a component any more, but has the same length and time: it is not read again.
     let length = std::fs::metadata(&file).unwrap().len();
     std::fs::write(&file, vec![0; usize::try_from(length).unwrap()]).unwrap();
     set_old();
     let (_, second) = workspace.json(&["list", "--json"]);
     assert_eq!(first, second);
-    let (_, anew) = workspace.json(&["list", "--json", "--store", ":memory:"]);
-    assert_eq!(anew["plugins"][0]["status"], "broken");
+    let (_, uncached) = workspace.json(&["list", "--json", "--store", ":memory:"]);
+    assert_eq!(uncached["plugins"][0]["status"], "broken");
     let wrong = workspace.run(&["list", "--store", "tools"]);
     assert_eq!(wrong.code, Some(2), "{wrong}");
     assert!(wrong.stderr.contains("hint:"), "{wrong}");
 }
 
 #[test]
-fn a_call_that_names_a_broken_plugin_is_told_what_broke_it() {
+fn call_of_a_broken_plugin_reports_the_cause() {
     let workspace = Workspace::with("plain", PLAIN).file("tools/plain.toml", "colour = \"red\"\n");
     let called = workspace.run(&["call", "plain"]);
     assert_eq!(called.code, Some(3), "{called}");

@@ -29,7 +29,7 @@ fn counting() -> Workspace {
 }
 
 #[test]
-fn the_answer_is_data_and_what_happens_is_talk() {
+fn answer_goes_to_standard_output_and_events_to_standard_error() {
     assert_snapshot!(counting().run(&COUNT), @r#"
     exit: 0
 
@@ -52,7 +52,7 @@ fn the_answer_is_data_and_what_happens_is_talk() {
 }
 
 #[test]
-fn the_document_holds_the_whole_run() {
+fn json_document_describes_the_run() {
     let (code, document) = counting().json(&[&COUNT[..], &["--json"]].concat());
     assert_eq!(code, Some(0));
     for key in [
@@ -84,7 +84,7 @@ fn the_document_holds_the_whole_run() {
 }
 
 #[test]
-fn a_trace_holds_what_happened() {
+fn trace_has_the_events() {
     let workspace = counting();
     let run = workspace.run(&[&COUNT[..], &["--trace", "trace.jsonl"]].concat());
     assert_eq!(run.code, Some(0), "{run}");
@@ -96,7 +96,7 @@ fn a_trace_holds_what_happened() {
 }
 
 #[test]
-fn a_run_without_an_answer_is_one_document_with_what_it_reached() {
+fn failed_run_is_one_json_document_with_its_partial_outcome() {
     let plain = Workspace::with("plain", PLAIN)
         .file(
             "spin.toml",
@@ -147,21 +147,21 @@ fn a_run_without_an_answer_is_one_document_with_what_it_reached() {
 }
 
 #[test]
-fn the_model_is_named_by_flag_or_environment() {
+fn model_is_selected_by_option_or_environment() {
     let workspace = counting();
     assert_snapshot!(workspace.run(&["run", "Count."]), @"
     exit: 2
 
     --- stderr
-    error: no model was named
-    hint: name one with `--model openai:NAME`, or set TOOLWIT_MODEL
+    error: no model was given
+    hint: pass `--model openai:NAME`, or set TOOLWIT_MODEL
     ");
     let named = workspace.variable("TOOLWIT_MODEL", "scripted:counting.toml");
     assert_eq!(named.run(&["run", "Count.", "-q"]).stdout, "It is 42.\n");
 }
 
 #[test]
-fn a_tools_limit_is_told_to_the_model_and_the_run_goes_on() {
+fn exceeded_limit_of_a_tool_is_reported_to_the_model_and_the_run_continues() {
     let scenario = r#"
 [[turn]]
 call = [{ tool = "spin" }]

@@ -22,7 +22,7 @@ fn lines(stdout: &str) -> Vec<Value> {
 }
 
 #[test]
-fn the_calls_of_a_script_share_one_conversation() {
+fn calls_of_a_script_share_one_conversation() {
     let workspace = Workspace::with("counter", COUNTER)
         .and("plain", PLAIN)
         .file("script.jsonl", COUNTING);
@@ -43,7 +43,7 @@ fn the_calls_of_a_script_share_one_conversation() {
 }
 
 #[test]
-fn people_see_the_calls_and_the_tools_that_come_in() {
+fn script_prints_calls_and_injected_tools() {
     let workspace = Workspace::with("counter", COUNTER).and("plain", PLAIN);
     assert_snapshot!(workspace.run_with_input(&["call", "--script", "-"], COUNTING), @r#"
     exit: 0
@@ -72,7 +72,7 @@ fn people_see_the_calls_and_the_tools_that_come_in() {
 }
 
 #[test]
-fn a_script_goes_on_after_an_error_and_ends_with_the_worst_code() {
+fn script_continues_after_an_error_and_exits_with_the_worst_code() {
     let script = r#"
 {"tool": "halve", "arguments": {"number": 3}}
 {"tool": "spin"}
@@ -96,7 +96,7 @@ fn a_script_goes_on_after_an_error_and_ends_with_the_worst_code() {
 }
 
 #[test]
-fn an_entity_whose_instance_trapped_is_gone() {
+fn entity_of_a_trapped_instance_is_gone() {
     let script = r#"
 {"tool": "counter_new", "arguments": {"start": 5}}
 {"tool": "counter_break", "arguments": {"counter_id": "1"}}
@@ -122,14 +122,14 @@ fn an_ambiguous_name_is_refused_and_an_id_is_not() {
 }
 
 #[test]
-fn a_line_that_is_no_call_runs_nothing() {
+fn script_with_an_invalid_line_calls_nothing() {
     let script = "{\"tool\": \"spin\"}\n{\"toll\": \"spin\"}";
     let workspace = Workspace::with("plain", PLAIN);
     assert_snapshot!(workspace.run_with_input(&["call", "--script", "-"], script), @r#"
     exit: 2
 
     --- stderr
-    error: line 2 of the script: it must name its `tool`, a string
+    error: line 2 of the script: `tool` must be a string
     hint: each line is a call, as in {"tool": "add", "arguments": {"a": 1, "b": 2}}
     "#);
 }

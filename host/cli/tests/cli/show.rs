@@ -6,7 +6,7 @@ use crate::guests::{COUNTER, PLAIN, PLAIN_WIT, RIVAL};
 use crate::support::Workspace;
 
 #[test]
-fn a_tool_is_shown_whole() {
+fn show_prints_the_full_definition() {
     let workspace = Workspace::with("plain", PLAIN).file("tools/plain.wit", PLAIN_WIT);
     assert_snapshot!(workspace.run(&["show", "add"]), @"
     exit: 0
@@ -46,7 +46,7 @@ fn entities_in_the_result_are_shown_with_their_methods() {
     Result
       entity `counter`
 
-    Entities in the result, whose methods become tools
+    Entities in the result (their methods become tools)
       counter
           counter_next(counter_id: string) → integer (0 to 4294967295)
               `counter_next() -> u32` of `counter`.

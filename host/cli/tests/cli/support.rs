@@ -1,4 +1,4 @@
-//! Runs the command in a directory of its own.
+//! Runs the command in a temporary directory.
 
 use std::fmt::{self, Write as _};
 use std::fs;
@@ -11,13 +11,13 @@ use serde_json::Value;
 /// The command under test.
 pub(crate) const TOOLWIT: &str = env!("CARGO_BIN_EXE_toolwit");
 
-/// A directory in which the command runs, with a directory `tools` of plugins.
+/// A temporary directory in which the command runs, with a plugin directory `tools`.
 pub(crate) struct Workspace {
     directory: tempfile::TempDir,
     variables: Vec<(&'static str, String)>,
 }
 
-/// What a run of the command left.
+/// The exit code and output of a run.
 pub(crate) struct Run {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
@@ -25,7 +25,7 @@ pub(crate) struct Run {
 }
 
 impl Workspace {
-    /// A directory with an empty directory `tools`.
+    /// Creates a workspace without plugins.
     pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("tools")).unwrap();
@@ -35,7 +35,7 @@ impl Workspace {
         }
     }
 
-    /// A directory with one plugin of this name.
+    /// Creates a workspace with one plugin.
     pub(crate) fn with(name: &str, wat: &str) -> Self {
         Self::new().and(name, wat)
     }
@@ -87,7 +87,7 @@ impl Workspace {
         child.wait_with_output().unwrap().into()
     }
 
-    /// Runs the command, which must print one JSON document and nothing else on standard output.
+    /// Runs the command, which must print exactly one JSON document to standard output.
     pub(crate) fn json(&self, arguments: &[&str]) -> (Option<i32>, Value) {
         let run = self.run(arguments);
         let document = serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error} in {run}"));
@@ -120,7 +120,7 @@ impl Workspace {
     }
 }
 
-/// Machine code is kept between the tests' runs.
+/// Returns the code cache that all tests and test runs share.
 fn cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")
 }
@@ -135,7 +135,7 @@ impl From<Output> for Run {
     }
 }
 
-/// Everything that a person sees: `exit: 0`, then both streams.
+/// Formats the exit code and both streams, as in `exit: 0`.
 impl fmt::Display for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.code {

@@ -6,10 +6,15 @@ use std::process::Stdio;
 use crate::guests::PLAIN;
 use crate::support::Workspace;
 
+const COMMANDS: [&str; 18] = [
+    "demo", "run", "list", "search", "show", "call", "inspect", "build", "grant", "revoke", "explain", "secret", "add",
+    "remove", "refresh", "pack", "cache", "doctor",
+];
+
 const ESCAPE: char = '\x1b';
 
 #[test]
-fn a_pipe_gets_no_colours_and_no_color_turns_forced_ones_off() {
+fn pipe_gets_no_colours_and_no_color_overrides_forced_ones() {
     let workspace = Workspace::with("plain", PLAIN);
     assert!(!workspace.run(&["list"]).stdout.contains(ESCAPE));
     let forced = workspace.variable("CLICOLOR_FORCE", "1");
@@ -19,7 +24,7 @@ fn a_pipe_gets_no_colours_and_no_color_turns_forced_ones_off() {
 }
 
 #[test]
-fn a_reader_that_has_enough_is_no_error() {
+fn closed_pipe_is_not_an_error() {
     let workspace = Workspace::with("plain", PLAIN);
     for arguments in [&["list"][..], &["list", "--json"], &["--help"], &["call", "greet"]] {
         let mut child = workspace.start(arguments);
@@ -33,7 +38,7 @@ fn a_reader_that_has_enough_is_no_error() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_an_error() {
+fn full_disk_is_an_error() {
     let workspace = Workspace::with("plain", PLAIN);
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = workspace.command(&["list"]).stdout(Stdio::from(full)).output().unwrap();
@@ -46,7 +51,7 @@ fn a_full_disk_is_an_error() {
 }
 
 #[test]
-fn without_arguments_there_is_help() {
+fn help_is_printed_without_arguments() {
     let workspace = Workspace::new();
     let bare = workspace.run(&[]);
     assert_eq!(bare.code, Some(0));
@@ -59,19 +64,46 @@ fn without_arguments_there_is_help() {
 }
 
 #[test]
-fn wrong_usage_is_told_on_standard_error() {
+fn wrong_usage_is_reported_on_standard_error() {
     let run = Workspace::new().run(&["lst"]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{run}");
     assert!(run.stderr.starts_with("error: unrecognized subcommand 'lst'"), "{run}");
 }
 
 #[test]
-fn each_command_has_help_with_more_than_its_title() {
+fn each_command_has_detailed_help() {
     let workspace = Workspace::new();
-    for command in ["demo", "run", "list", "show", "call", "inspect", "build"] {
+    for command in COMMANDS {
         let run = workspace.run(&[command, "--help"]);
         assert_eq!(run.code, Some(0), "{run}");
         let (about, _) = run.stdout.split_once("\nUsage: ").expect("help says how it is used");
         assert!(about.trim().lines().count() > 2, "{about}");
     }
+}
+
+#[test]
+fn help_lists_the_commands_with_their_purpose() {
+    let help = Workspace::new().run(&["--help"]).stdout;
+    let (_, commands) = help.split_once("Commands:\n").expect("help lists the commands");
+    let (commands, _) = commands.split_once("\n\n").unwrap();
+    let lines: Vec<_> = commands.lines().map(str::trim).collect();
+    for expected in [
+        "demo     Run a scripted conversation, without a key or network",
+        "run      Run a prompt with a model and the tools of plugins",
+        "list     List plugins and their tools",
+        "search   Find tools by name or purpose",
+        "show     Show a tool's full definition: description, input and output schema",
+        "call     Call a tool without a model",
+        "inspect  Show the tools, imports and WIT of a component without running it",
+        "build    Build a plugin from source",
+        "add      Add a component to a plugin directory",
+        "remove   Remove a package from a plugin directory",
+        "refresh  Discover the dynamic tools of plugins again",
+        "pack     Embed a manifest in a component, to ship a package as one file",
+        "cache    Show, limit or empty the code cache",
+        "doctor   Diagnose the installation and suggest fixes",
+    ] {
+        assert!(lines.contains(&expected), "{expected}\n{commands}");
+    }
+    assert_eq!(lines.len(), COMMANDS.len() + 1, "each command and `help`:\n{commands}");
 }

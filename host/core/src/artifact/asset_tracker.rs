@@ -83,7 +83,7 @@ impl AssetTracker {
     /// Adds an asset.
     pub fn add(&self, asset: Asset) {
         let mut assets = self.lock();
-        assets.retain(|kept| kept.id != asset.id || kept.artifact.kind != asset.artifact.kind);
+        assets.retain(|other| other.id != asset.id || other.artifact.kind != asset.artifact.kind);
         assets.push_back(asset);
         if assets.len() > ASSETS_MAX {
             assets.pop_front();

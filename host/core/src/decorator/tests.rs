@@ -55,7 +55,7 @@ fn renamed_tool_is_another_tool() {
 #[tokio::test]
 async fn decorators_pass_the_context_and_expose_the_inner_tool() {
     let inner: Arc<dyn Tool> = Arc::new(tool("who", |context| {
-        ToolResult::text(context.text("tenant").unwrap_or("nobody"))
+        ToolResult::text(context.text("tenant").unwrap_or("no tenant"))
     }));
     let outer: Arc<dyn Tool> = Arc::new(
         inner
@@ -72,7 +72,7 @@ async fn decorators_pass_the_context_and_expose_the_inner_tool() {
     let context = ToolContext::new().with("tenant", "acme");
     let result = call(&*outer, &context).await;
     assert_eq!((result.for_llm.as_str(), result.is_final()), ("acme", true));
-    assert_eq!(call(&*outer, &ToolContext::new()).await.for_llm, "nobody");
+    assert_eq!(call(&*outer, &ToolContext::new()).await.for_llm, "no tenant");
 }
 
 // accept: 147

@@ -113,9 +113,9 @@ mod tests {
             Some("a") => vec![name("x")],
             _ => vec![name("x_2")],
         });
-        let told = json!({"found": [object("a", json!(["x"])), object("b", json!(["x_2"]))]});
-        assert_eq!(result.value, Some(told.clone()));
-        assert_eq!(result.for_llm, told.to_string(), "what the model reads");
+        let expected = json!({"found": [object("a", json!(["x"])), object("b", json!(["x_2"]))]});
+        assert_eq!(result.value, Some(expected.clone()));
+        assert_eq!(result.for_llm, expected.to_string(), "the text for the model");
         assert_eq!(result.providers.len(), 2);
     }
 

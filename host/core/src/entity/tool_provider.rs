@@ -57,8 +57,8 @@ pub trait ToolProvider: Send + Sync {
 
 /// Removes all characters except ASCII letters and digits from an id: `c-123` becomes `c123`. `None` if none remain.
 fn id_in_name(id: &str) -> Option<String> {
-    let kept: String = id.chars().filter(char::is_ascii_alphanumeric).collect();
-    (!kept.is_empty()).then_some(kept)
+    let alphanumeric: String = id.chars().filter(char::is_ascii_alphanumeric).collect();
+    (!alphanumeric.is_empty()).then_some(alphanumeric)
 }
 
 /// Returns the candidate names of an entity's method, the preferred one first: `customer_c123_get_average_spend`.
@@ -75,9 +75,9 @@ pub fn entity_tool_names(prefix: &str, id: &str, method: &str) -> Vec<String> {
     let prefix = if prefix.is_empty() { "tool" } else { prefix };
     let hash = short_hash(id);
     let mut names = Vec::with_capacity(3);
-    if let Some(kept) = id_in_name(id) {
-        names.push(format!("{prefix}_{kept}_{method}"));
-        names.push(format!("{prefix}_{kept}_{hash}_{method}"));
+    if let Some(short_id) = id_in_name(id) {
+        names.push(format!("{prefix}_{short_id}_{method}"));
+        names.push(format!("{prefix}_{short_id}_{hash}_{method}"));
     }
     names.push(format!("{prefix}_{hash}_{method}"));
     names

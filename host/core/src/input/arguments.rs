@@ -80,7 +80,7 @@ fn without_fence(text: &str) -> &str {
 
 /// Removes each comma before a closing bracket, outside strings.
 fn without_trailing_commas(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
+    let mut repaired = String::with_capacity(text.len());
     let mut in_string = false;
     let mut escaped = false;
     for (at, c) in text.char_indices() {
@@ -92,9 +92,9 @@ fn without_trailing_commas(text: &str) -> String {
         } else if c == ',' && text[at + 1..].trim_start().starts_with(['}', ']']) {
             continue;
         }
-        kept.push(c);
+        repaired.push(c);
     }
-    kept
+    repaired
 }
 
 #[cfg(test)]

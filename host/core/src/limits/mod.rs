@@ -1,4 +1,4 @@
-//! Every bound, with its default and the reason for it. Pure: nothing here runs anything.
+//! The limits of the process and of a call, each with its default and the reason for it.
 //!
 //! [`EngineLimits`] are ceilings of the process. [`CallLimits`] belong to one call and are made by [`effective`]:
 //! the smallest of the ceiling, what the operator allows and what was asked for.

@@ -256,7 +256,7 @@ mod tests {
             "Greets.",
             |greeting: Greeting, context: ToolContext| async move {
                 match greeting.times.unwrap_or(1) {
-                    0 => Err("nobody is greeted zero times".to_owned()),
+                    0 => Err("`times` must be positive".to_owned()),
                     times => Ok(format!(
                         "{} {}{}",
                         context.text("salute").unwrap_or("hi"),
@@ -288,7 +288,7 @@ mod tests {
             .await
             .unwrap();
         assert!(failed.is_error());
-        assert_eq!(failed.for_llm, "nobody is greeted zero times");
+        assert_eq!(failed.for_llm, "`times` must be positive");
     }
 
     // accept: 15

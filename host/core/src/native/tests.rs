@@ -34,7 +34,7 @@ async fn temperature(
         Unit::Celsius => "C",
         Unit::Fahrenheit => "F",
     };
-    let tenant = context.text("tenant").unwrap_or("nobody");
+    let tenant = context.text("tenant").unwrap_or("no tenant");
     match place.as_str() {
         "nowhere" => Err("there is no such place".to_owned()),
         _ => Ok(format!("{place}: 20 {unit} for {tenant}, {digits:?}")),
@@ -85,7 +85,7 @@ async fn a_function_with_the_attribute_is_a_tool() {
     assert!(schema["properties"].get("context").is_none(), "{schema}");
     assert!(
         schema.to_string().contains("fahrenheit"),
-        "the allowed values are told: {schema}"
+        "the schema lists the allowed values: {schema}"
     );
     assert_eq!(
         call(&heat, json!({"place": "Oslo"})).await.for_llm,
@@ -105,7 +105,7 @@ async fn a_function_with_the_attribute_is_a_tool() {
     let itself = temperature("Rome".to_owned(), &ToolContext::new(), Unit::Celsius, None).await;
     assert_eq!(
         itself.unwrap(),
-        "Rome: 20 C for nobody, None",
+        "Rome: 20 C for no tenant, None",
         "the function stays what it is"
     );
 }

@@ -13,7 +13,6 @@ mod rank;
 mod rules;
 mod stop_words;
 mod text;
-mod tool_document;
 
 #[cfg(test)]
 mod tests;
@@ -24,4 +23,3 @@ pub use fuse::SemanticIndex;
 pub use index::Catalog;
 pub use query::{Cutoff, HITS_DEFAULT, Query};
 pub use rank::Hit;
-pub(crate) use tool_document::{quality_percent, ranking_signals, tool_document};

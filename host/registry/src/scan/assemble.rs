@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::tool_document::ranking_signals;
 use super::{ScannedFiles, or_default_with_warning};
-use crate::catalog::{Catalog, ranking_signals};
+use crate::catalog::Catalog;
 use crate::health::now_ms;
 use crate::package::{Package, PackageStatus, identity_of};
 use crate::registry::{CurrentSnapshot, Registry, Snapshot};

@@ -9,6 +9,7 @@ mod listing;
 mod read;
 mod record;
 mod stamp;
+mod tool_document;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ use self::read::{CachedState, ReadOutcome, read};
 use self::record::stored_path;
 use crate::catalog::TermExtractor;
 use crate::registry::Registry;
-use crate::store::{PackageRecord, Store, StoreError};
+use crate::store::{MemoryStore, PackageRecord, Store, StoreError};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sandbox::Runtime;
 
@@ -191,6 +192,31 @@ impl Scan {
                 return Ok(());
             }
         }
+    }
+}
+
+impl Registry {
+    /// Scans directories and single component files for packages, several at a time.
+    ///
+    /// A broken package is listed with its reason; so are packages that share a name. Hidden files and files other than
+    /// `.wasm` are ignored.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) when a directory cannot be read.
+    pub async fn scan(runtime: &Arc<Runtime>, paths: &[PathBuf]) -> Result<Self, Error> {
+        Self::scan_into(runtime, paths, Arc::new(MemoryStore::new())).await
+    }
+
+    /// Scans like [`Registry::scan`], but takes unchanged packages from a store and writes the others to it.
+    ///
+    /// If the store fails, a warning is logged and all packages are read from their files.
+    ///
+    /// # Errors
+    /// Those of [`Registry::scan`].
+    pub async fn scan_into(runtime: &Arc<Runtime>, paths: &[PathBuf], store: Arc<dyn Store>) -> Result<Self, Error> {
+        let scan = Scan::new(runtime.clone(), paths.to_vec(), MissingPath::Error, store);
+        let (registry, _) = scan.first().await?;
+        Ok(registry)
     }
 }
 

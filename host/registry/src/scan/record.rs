@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::catalog::{IndexedTool, TermExtractor, Terms, quality_percent, tool_document};
+use super::tool_document::{quality_percent, tool_document};
+use crate::catalog::{IndexedTool, TermExtractor, Terms};
 use crate::manifest::{Manifest, Tier};
 use crate::package::{Package, PackageStatus};
 use crate::store::{PackageRecord, ToolRecord};

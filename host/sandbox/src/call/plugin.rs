@@ -7,8 +7,8 @@ use tokio::time::Instant;
 
 use super::call_permits::{CallPermit, CallPermits};
 use super::runtime::Runtime;
-use crate::grants::authority::{Authority, AuthorityRequest, ConversationNumber, OpenedRights, nothing};
-use crate::grants::{DeclaredCapabilities, NoGrantReason};
+use crate::grants::authority::{Authority, AuthorityRequest, ConversationNumber, OpenedRights};
+use crate::grants::{AccessRequest, DeclaredCapabilities, EffectiveRights, Explanation, NoGrantReason};
 use crate::inspect::annotations::{Annotations, Requirement};
 use crate::inspect::dynamic_tools::DynamicTools;
 use crate::inspect::inspection::Inspection;
@@ -30,7 +30,7 @@ pub struct Plugin {
     name: Arc<str>,
     inspection: LazyInspection,
     /// The rights of the plugin without any grant.
-    nothing: OnceLock<Arc<OpenedRights>>,
+    no_rights: OnceLock<Arc<OpenedRights>>,
     source: Source,
     /// The limits that its package requests.
     requested: LimitRequest,
@@ -52,7 +52,7 @@ impl Plugin {
     ) -> Arc<Self> {
         Arc::new(Self {
             name: name.into(),
-            nothing: OnceLock::new(),
+            no_rights: OnceLock::new(),
             inspection,
             source,
             requested: annotations.limits.clone(),
@@ -68,7 +68,7 @@ impl Plugin {
     pub(crate) fn with_inspection(&self, inspection: Inspection) -> Arc<Self> {
         Arc::new(Self {
             name: self.name.clone(),
-            nothing: OnceLock::new(),
+            no_rights: OnceLock::new(),
             inspection: LazyInspection::ready(inspection),
             source: self.source.clone(),
             requested: self.requested.clone(),
@@ -146,25 +146,46 @@ impl Plugin {
         &self.runtime
     }
 
-    /// Resolves the authority of a call, and checks that it has everything that the plugin requires.
+    /// Computes the authority of a call, and checks that every required value exists.
     pub(crate) async fn authority(
         &self,
         conversation: ConversationNumber,
         context: &ToolContext,
     ) -> Result<Authority, Error> {
-        let request = AuthorityRequest {
+        let caller = CallStack::of(context).map(CallStack::caller);
+        let request = self.authority_request(conversation, caller);
+        let authority = self.runtime.authorities.authorize(request, context).await?;
+        authority.require(&self.requirements)?;
+        Ok(authority)
+    }
+
+    /// Explains whether the next call in a new conversation is allowed an access, and which rule decides.
+    ///
+    /// The decision is the one of the call itself: it reads the grants file, the record of used grants, the granted directories
+    /// and the secrets as they are now. It uses up no grant. The values that a conversation brings are taken as present.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Denied`] if the grants file is unreadable or invalid now; [`ErrorKind::Configuration`] if the secret store is.
+    pub async fn explain(&self, request: &AccessRequest<'_>) -> Result<Explanation, Error> {
+        let authority = self.authority_request(ConversationNumber::default(), None);
+        let rights = self.runtime.authorities.preview(authority).await?;
+        Ok(Explanation::new(&rights, request))
+    }
+
+    fn authority_request<'a>(
+        &'a self,
+        conversation: ConversationNumber,
+        caller: Option<&'a EffectiveRights>,
+    ) -> AuthorityRequest<'a> {
+        let no_rights = || OpenedRights::none(self.declared(), NoGrantReason::NotNamed);
+        AuthorityRequest {
             plugin: &self.name,
-            nothing: self
-                .nothing
-                .get_or_init(|| nothing(self.declared(), NoGrantReason::NoGrant)),
+            no_rights: self.no_rights.get_or_init(no_rights),
             digest: self.digest(),
             declared: self.declared(),
             conversation,
-            caller: CallStack::of(context).map(CallStack::caller),
-        };
-        let authority = self.runtime.authorities.of_call(request, context).await?;
-        authority.require(&self.requirements)?;
-        Ok(authority)
+            caller,
+        }
     }
 
     /// Computes the limits of a call from those of the process, the operator, the package and the caller.

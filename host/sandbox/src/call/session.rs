@@ -139,7 +139,7 @@ impl SessionState {
     /// Drops an instance that this call must not enter. Returns whether there was one.
     pub(super) fn drop_outdated(&mut self, authority: &Authority) -> bool {
         self.drop_abandoned();
-        self.drop_if_rights_changed(&authority.granted) || self.drop_if_variables_changed(authority)
+        self.drop_if_rights_changed(&authority.rights) || self.drop_if_variables_changed(authority)
     }
 
     /// Drops the instance with its entities.
@@ -151,8 +151,9 @@ impl SessionState {
     /// Drops an instance that was created with rights that the plugin no longer has.
     fn drop_if_rights_changed(&mut self, granted: &Arc<OpenedRights>) -> bool {
         let earlier = self.granted.replace(granted.clone());
-        let may_continue = earlier
-            .is_none_or(|earlier| Arc::ptr_eq(&earlier, granted) || granted.effective.continues(&earlier.effective));
+        let may_continue = earlier.is_none_or(|earlier| {
+            Arc::ptr_eq(&earlier, granted) || granted.effective.can_keep_instance_of(&earlier.effective)
+        });
         if may_continue || self.instance.is_none() {
             return false;
         }
@@ -162,13 +163,8 @@ impl SessionState {
 
     /// Drops an instance that was created with other variables: it could use a key that was revoked.
     fn drop_if_variables_changed(&mut self, authority: &Authority) -> bool {
-        let current: Vec<_> = authority
-            .variables()
-            .into_iter()
-            .map(|(name, value)| (name, Zeroizing::new(value)))
-            .collect();
-        let is_same = self.variables == current;
-        self.variables = current;
+        let is_same = self.variables == authority.variables;
+        self.variables.clone_from(&authority.variables);
         if is_same || self.instance.is_none() {
             return false;
         }

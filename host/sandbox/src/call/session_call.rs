@@ -158,7 +158,7 @@ impl<'a> SessionCall<'a> {
 impl GuestWork for SessionCall<'_> {
     fn check(&mut self, call: &GuardedCall<'_>, authority: &Authority) -> Result<(), Error> {
         CallStack::require_outside(call.context, self.session.number())?;
-        authority.require_whole()
+        authority.require_full_rights()
     }
 
     async fn enter(

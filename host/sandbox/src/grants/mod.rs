@@ -10,11 +10,13 @@ pub(crate) mod authority;
 pub(crate) mod file;
 mod rules;
 
+pub use file::GRANTS_BYTES_MAX;
+
 pub use crate::inspect::declared::{Capability, DeclaredCapabilities};
 pub use rules::{
     AccessMode, AccessRequest, AddressClass, AddressRange, ClockRule, Decision, Denial, DirectoryRule, EffectiveRights,
-    EnvRule, FilePosition, GRANTS_BYTES_MAX, Grant, GrantRules, GrantScope, GrantedVersion, Grants, GrantsError,
-    HostPattern, HttpRule, KeyValueRule, NoGrantReason, RandomRule, RequestHost, RequestMismatch, RequestTarget,
-    RuleError, Scheme, SecretPlacement, SecretRule, SecretSource, SecretTarget, canonical, check_name, decide,
-    decide_address, stale_grants,
+    EnvRule, Explanation, FilePosition, Grant, GrantRules, GrantScope, GrantedVersion, Grants, GrantsError,
+    HostPattern, HttpRule, KeyValueRule, MissingResources, NoGrantReason, RandomRule, RequestHost, RequestMismatch,
+    RequestTarget, RuleError, Scheme, SecretPlacement, SecretRule, SecretSource, SecretTarget, canonical, check_name,
+    decide, decide_address, stale_grants,
 };

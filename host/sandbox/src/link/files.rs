@@ -19,18 +19,18 @@ use wasmtime_wasi::{FsPerms, OpenMode, async_trait};
 
 use super::host_state::HostState;
 use crate::grants::AccessMode;
-use crate::grants::authority::{DirectoryQuota, ENTRY_BYTES, OpenDirectory, full};
+use crate::grants::authority::{DirectoryQuota, ENTRY_BYTES, OpenDirectory, disk_full};
 
 /// The files of one instance.
 pub(crate) struct Files {
-    directories: Vec<Arc<OpenDirectory>>,
+    directories: Vec<(Arc<OpenDirectory>, AccessMode)>,
     /// The quota of each descriptor, by its index in the resource table.
     quotas: HashMap<u32, Arc<DirectoryQuota>>,
     wasi: WasiFilesystemCtx,
 }
 
 impl Files {
-    pub(crate) fn new(directories: Vec<Arc<OpenDirectory>>) -> Self {
+    pub(crate) fn new(directories: Vec<(Arc<OpenDirectory>, AccessMode)>) -> Self {
         Self {
             directories,
             quotas: HashMap::new(),
@@ -53,7 +53,7 @@ impl Files {
 /// The files of one instance together with its resource table, as the host functions need them.
 pub(crate) struct FilesView<'a> {
     wasi: WasiFilesystemCtxView<'a>,
-    directories: &'a [Arc<OpenDirectory>],
+    directories: &'a [(Arc<OpenDirectory>, AccessMode)],
     quotas: &'a mut HashMap<u32, Arc<DirectoryQuota>>,
 }
 
@@ -110,7 +110,7 @@ async fn reserve(quota: &Arc<DirectoryQuota>, bytes: u64) -> std::io::Result<()>
     let quota = quota.clone();
     tokio::task::spawn_blocking(move || quota.reserve(bytes))
         .await
-        .unwrap_or_else(|_| Err(full()))
+        .unwrap_or_else(|_| Err(disk_full()))
 }
 
 /// Returns the same handle again, for a call of wasmtime's implementation.
@@ -121,17 +121,17 @@ fn borrowed<T: 'static>(resource: &Resource<T>) -> Resource<T> {
 impl preopens::Host for FilesView<'_> {
     fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
         let mut preopens = Vec::with_capacity(self.directories.len());
-        for directory in self.directories {
-            let (perms, mode) = match directory.access {
+        for (directory, access) in self.directories {
+            let (perms, mode) = match access {
                 AccessMode::ReadWrite => (FsPerms::ReadWrite, OpenMode::READ | OpenMode::WRITE),
-                _ => (FsPerms::ReadOnly, OpenMode::READ),
+                AccessMode::Read => (FsPerms::ReadOnly, OpenMode::READ),
             };
             let handle = directory.handle()?;
             let descriptor = self
                 .wasi
                 .table
                 .push(Descriptor::Dir(Dir::new(handle, perms, mode, false)))?;
-            if directory.access == AccessMode::ReadWrite {
+            if *access == AccessMode::ReadWrite {
                 self.quotas.insert(descriptor.rep(), directory.quota.clone());
             }
             preopens.push((descriptor, directory.guest.clone()));

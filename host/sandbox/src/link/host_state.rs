@@ -1,6 +1,5 @@
 //! The data of a store: what the host interfaces need for one instance.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use wasmtime::Store;
@@ -18,6 +17,7 @@ use super::keyvalue::PluginValues;
 use super::linked_component::LinkedComponent;
 use super::log_buffer::LogBuffer;
 use super::wasi::{self, Stdio};
+use crate::grants::EffectiveRights;
 use crate::grants::authority::{Authority, KeyValueStore, OpenedRights};
 use toolwit_core::Artifact;
 use toolwit_core::limits::CallLimits;
@@ -28,7 +28,7 @@ pub(crate) struct HostState {
     http: WasiHttpCtx,
     gate: HttpGate,
     files: Files,
-    granted: Arc<OpenedRights>,
+    rights: Arc<OpenedRights>,
     plugin: Arc<str>,
     keyvalue: Arc<dyn KeyValueStore>,
     resources: ResourceTable,
@@ -58,10 +58,10 @@ impl HostState {
             wasi: wasi::context(stdio, &log, authority),
             http: wasi::http_context(),
             gate: HttpGate::new(network.clone()),
-            granted: authority.granted.clone(),
+            rights: authority.rights.clone(),
             plugin: authority.plugin.clone(),
             keyvalue: authority.keyvalue.clone(),
-            files: Files::new(authority.granted.directories.clone()),
+            files: Files::new(authority.rights.directories()),
             resources,
             conversation: None,
             imports_plugin_api: linked.imports_plugin_api(),
@@ -117,10 +117,10 @@ impl HostState {
             .unwrap_or_default()
     }
 
-    /// Returns the granted settings, for the host functions of `wasi:config`.
-    pub(super) fn settings(&mut self) -> &BTreeMap<String, String> {
+    /// Returns the rights that decide which settings the guest may read, for the host functions of `wasi:config`.
+    pub(super) fn settings(&mut self) -> &EffectiveRights {
         self.meter.count_host_call();
-        &self.granted.effective.config
+        &self.rights.effective
     }
 
     /// Returns the plugin's part of the key–value store, for the host functions of `wasi:keyvalue`.
@@ -129,7 +129,7 @@ impl HostState {
         PluginValues {
             store: self.keyvalue.clone(),
             plugin: self.plugin.clone(),
-            quota_bytes: self.granted.effective.keyvalue.as_ref().map(|rule| rule.quota_bytes),
+            quota_bytes: self.rights.effective.key_value_bytes_max(),
         }
     }
 

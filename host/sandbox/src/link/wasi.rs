@@ -54,12 +54,15 @@ pub(crate) fn context(stdio: Stdio, log: &LogBuffer, authority: &Authority) -> W
     let mut wasi = WasiCtxBuilder::new();
     // The defaults of the builder deny files, environment, arguments, addresses and name lookup. The rest is set here.
     wasi.max_random_size(RANDOM_BYTES_MAX).allow_tcp(false).allow_udp(false);
-    wasi.envs(&authority.variables());
-    if let Some(seconds) = authority.frozen_clock() {
+    for (name, value) in &authority.variables {
+        wasi.env(name, value.as_str());
+    }
+    let rights = &authority.rights.effective;
+    if let Some(seconds) = rights.frozen_clock() {
         wasi.wall_clock(FrozenClock(seconds))
             .monotonic_clock(FrozenClock(seconds));
     }
-    if let Some(seed) = authority.frozen_random() {
+    if let Some(seed) = rights.random_seed() {
         wasi.secure_random(Deterministic::new(frozen_bytes(seed, "secure")))
             .insecure_random(Deterministic::new(frozen_bytes(seed, "insecure")))
             .insecure_random_seed(u128::from(seed));

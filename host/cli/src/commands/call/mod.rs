@@ -1,14 +1,14 @@
-//! `toolwit call`: calls without a model.
+//! `toolwit call`: calls tools without a model.
 
-mod answer;
+mod outcome;
 mod script;
 
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use self::answer::Answer;
-use self::script::{AfterError, Script, play};
+use self::outcome::CallOutcome;
+use self::script::{AfterError, Script, run_script};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::call_arguments::read_arguments;
@@ -29,33 +29,32 @@ Examples:
   toolwit call evaluate @arguments.json --timeout 250ms --memory 16MiB
   echo '{\"text\": \"one two\"}' | toolwit call count - --json
 
-A script plays several calls in one conversation, so that entities can be used:
+A script makes several calls in one conversation, so that entities can be used:
   toolwit call --script - <<'CALLS'
   {\"tool\": \"search_customer\", \"arguments\": {\"name\": \"John Smith\"}}
   {\"tool\": \"customer_c123_get_average_spend\"}
   CALLS";
 
-/// Call a tool, without a model
+/// Call a tool without a model
 ///
-/// The result goes to standard output: a text as it is, anything else as JSON. With -v, what the call cost and what the guest
-/// wrote go to standard error. With --json, the document is {"ok": true, "result", "artifacts", "usage"} or
-/// {"ok": false, "error"}.
+/// Prints the result to standard output: text unchanged, anything else as JSON. With -v, prints resource usage and guest output
+/// to standard error. With --json, the document is {"ok": true, "result", "artifacts", "usage"} or {"ok": false, "error"}.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Call {
-    /// The tool's name or id, as `toolwit list` shows them
+    /// Name or id of the tool, as shown by `toolwit list`
     #[arg(required_unless_present = "script")]
     tool: Option<String>,
-    /// The arguments: a JSON object, @FILE, or - for standard input
+    /// Arguments: a JSON object, @FILE, or - for standard input
     #[arg(value_name = "JSON")]
     arguments: Option<String>,
-    /// Play calls in one conversation instead: lines of {"tool": …, "arguments": {…}} in a file, or - for standard input
+    /// Script of calls in one conversation: a file with lines of {"tool": …, "arguments": {…}}, or - for standard input
     ///
-    /// The methods of entities in a result can be called from the next line on. After a call that failed, the script goes on;
-    /// it ends with the worst exit code. With --json, each call gives one line: {"tool": …, "ok": …, …}.
+    /// Methods of entities in a result can be called from the next line. After a failed call, the script continues. The exit
+    /// code is that of the worst call. With --json, each call prints one line: {"tool": …, "ok": …, …}.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["tool", "arguments"], verbatim_doc_comment)]
     script: Option<String>,
-    /// End the script at the first call that fails
+    /// Stop the script at the first failed call
     #[arg(long, requires = "script")]
     stop_on_error: bool,
     #[command(flatten)]
@@ -70,9 +69,10 @@ impl Call {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         match (self.script, self.tool) {
             (Some(script), _) => {
-                let after_error = match self.stop_on_error {
-                    true => AfterError::Stop,
-                    false => AfterError::GoOn,
+                let after_error = if self.stop_on_error {
+                    AfterError::Stop
+                } else {
+                    AfterError::Continue
                 };
                 let script = Script::read(script, cancel).await?;
                 let host = self
@@ -81,7 +81,7 @@ impl Call {
                     .await?
                     .build()
                     .await?;
-                play(&host, script, after_error, printer, cancel).await
+                run_script(&host, script, after_error, printer, cancel).await
             }
             (None, wanted) => {
                 let arguments = read_arguments(self.arguments, cancel).await?;
@@ -102,10 +102,9 @@ async fn call(
     let mut tools = host.tools(&Scope::new());
     let tool = match find_tool(host, &tools, wanted) {
         Ok(tool) => tool,
-        // It may be one that a plugin tells only when it runs.
+        // It may be a dynamic tool that is not discovered yet.
         Err(_) => {
-            let _asking =
-                with_spinner(printer, "asking plugins for their tools", host.discover_dynamic_tools()).await?;
+            let _discovery = with_spinner(printer, "discovering dynamic tools", host.discover_dynamic_tools()).await?;
             tools = host.tools(&Scope::new());
             find_tool(host, &tools, wanted)?
         }
@@ -116,12 +115,12 @@ async fn call(
         .with_cancel(cancel.clone())
         .with_output(Arc::new(ToolOutput(printer)))
         .with_tools(Arc::new(ToolSet::from_iter(tools)));
-    let answer = Answer::of(&tool.definition().id, tool.call(arguments, &context).await);
+    let answer = CallOutcome::of(&tool.definition().id, tool.call(arguments, &context).await);
     answer.print(printer)?;
     Ok(answer.exit())
 }
 
-/// Compiles the plugin of a tool, and tells about it when it takes long. Compiling cannot be stopped, but left.
+/// Compiles the plugin of a tool, with a spinner. An interrupt stops waiting; the compilation itself cannot be stopped.
 async fn prepare(host: &Toolwit, tool: &dyn Tool, printer: Printer, cancel: &CancellationToken) -> Result<(), Error> {
     let owner = tool.definition().id.owner();
     let registry = host.registry();
@@ -134,7 +133,7 @@ async fn prepare(host: &Toolwit, tool: &dyn Tool, printer: Printer, cancel: &Can
         biased;
         prepared = prepared => prepared.map(|_| ()),
         () = cancel.cancelled() => {
-            let message = "interrupted while it was compiled; nothing has run";
+            let message = "interrupted during compilation; no guest code has run";
             Err(Error::new(ErrorKind::Cancelled, Phase::Load, message).with_plugin(owner))
         }
     }

@@ -1,4 +1,4 @@
-//! Several calls in one conversation, from a file of JSON lines.
+//! Scripts: several calls in one conversation, from JSON lines.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::answer::Answer;
+use super::outcome::CallOutcome;
 use super::prepare;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -24,13 +24,13 @@ use toolwit::tool::text::{json_type, parse_json};
 use toolwit::tool::{AddOutcome, Arguments, Tool, ToolContext, ToolError, ToolLookup, ToolName, ToolResult, ToolSet};
 use toolwit::{Error, ErrorKind, Phase};
 
-/// The longest script that is read, in bytes.
+/// Maximum size of a script.
 const SCRIPT_BYTES_MAX: u64 = 64 << 20;
 
-/// What happens after a call that failed.
+/// The behaviour after a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AfterError {
-    GoOn,
+    Continue,
     Stop,
 }
 
@@ -41,18 +41,18 @@ struct Step {
     arguments: Arguments,
 }
 
-/// Plays a script, and ends as its worst call did.
-pub(super) async fn play(
+/// Runs a script and returns the exit code of the worst call.
+pub(super) async fn run_script(
     host: &Toolwit,
     script: Script,
     after_error: AfterError,
     printer: Printer,
     cancel: &CancellationToken,
 ) -> Result<Exit, Failure> {
-    let mut stage = Stage::new(host, printer, cancel);
+    let mut runner = ScriptRunner::new(host, printer, cancel);
     let mut worst = Exit::Success;
     for step in script.0 {
-        let exit = stage.play(step).await?;
+        let exit = runner.run(step).await?;
         worst = worst.max(exit);
         if cancel.is_cancelled() || (exit != Exit::Success && after_error == AfterError::Stop) {
             break;
@@ -61,16 +61,16 @@ pub(super) async fn play(
     Ok(worst)
 }
 
-/// The calls of a script, all of them well-formed.
+/// The calls of a script, all of them valid.
 pub(super) struct Script(Vec<Step>);
 
 impl Script {
-    /// Reads a script from a file, or from `-`, standard input. Nothing is called before all of it was read.
+    /// Reads a complete script from a file or standard input (`-`).
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidArguments`] with the number of the line that is no call.
-    pub(super) async fn read(place: String, cancel: &CancellationToken) -> Result<Self, Error> {
-        Self::parse(&read_text(place, SCRIPT_BYTES_MAX, cancel).await?)
+    /// [`ErrorKind::InvalidArguments`] with the number of the first invalid line.
+    pub(super) async fn read(source: String, cancel: &CancellationToken) -> Result<Self, Error> {
+        Self::parse(&read_text(source, SCRIPT_BYTES_MAX, cancel).await?)
     }
 
     fn parse(text: &str) -> Result<Self, Error> {
@@ -94,7 +94,7 @@ impl Step {
         };
         let tool = match fields.remove("tool") {
             Some(Value::String(tool)) => tool,
-            _ => return Err("it must name its `tool`, a string".to_owned()),
+            _ => return Err("`tool` must be a string".to_owned()),
         };
         let arguments = match fields.remove("arguments") {
             None => Arguments::new(),
@@ -103,32 +103,32 @@ impl Step {
         };
         match fields.keys().next() {
             None => Ok(Self { tool, arguments }),
-            Some(extra) => Err(format!("there is no key `{extra}`; known are `tool` and `arguments`")),
+            Some(extra) => Err(format!("unknown key `{extra}`; the keys are `tool` and `arguments`")),
         }
     }
 }
 
-/// The tools and entities of the conversation in which a script is played.
-struct Stage<'a> {
+/// The conversation of a script: its tools and entities.
+struct ScriptRunner<'a> {
     host: &'a Toolwit,
     printer: Printer,
     context: ToolContext,
-    /// The tools that were there from the start.
+    /// The tools at the start.
     start: Vec<Arc<dyn Tool>>,
     tools: ToolSet,
     entities: Entities,
     calls: u32,
 }
 
-/// What a call gave, with the name under which it was called.
+/// The outcome of a call, with the name under which the tool was called.
 #[derive(Serialize)]
-struct Played<'a> {
+struct StepDocument<'a> {
     tool: &'a str,
     #[serde(flatten)]
     answer: Value,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> ScriptRunner<'a> {
     fn new(host: &'a Toolwit, printer: Printer, cancel: &CancellationToken) -> Self {
         let start = host.tools(&Scope::new());
         let tools = ToolSet::from_iter(start.iter().cloned());
@@ -145,8 +145,8 @@ impl<'a> Stage<'a> {
         }
     }
 
-    async fn play(&mut self, step: Step) -> Result<Exit, Failure> {
-        self.announce(&step);
+    async fn run(&mut self, step: Step) -> Result<Exit, Failure> {
+        self.announce_step(&step);
         let called = step.tool.clone();
         let (answer, new) = match self.find(&step.tool) {
             Ok(tool) => {
@@ -155,22 +155,22 @@ impl<'a> Stage<'a> {
                     Ok(result) => self.inject(step, &tool, result),
                     Err(_) => Vec::new(),
                 };
-                (Answer::of(&tool.definition().id, answered), new)
+                (CallOutcome::of(&tool.definition().id, answered), new)
             }
-            Err(error) => (Answer::refused(error), Vec::new()),
+            Err(error) => (CallOutcome::refused(error), Vec::new()),
         };
         match self.printer.format() {
             Format::Human => answer.print(self.printer)?,
-            Format::Json => self.printer.document(&Played {
+            Format::Json => self.printer.document(&StepDocument {
                 tool: &called,
                 answer: answer.document(),
             })?,
         }
-        self.tell_new(&new);
+        self.announce_new_tools(&new);
         Ok(answer.exit())
     }
 
-    /// Finds a tool by its id or name: those of the start as `call` does, then those that came in.
+    /// Finds a tool by its id or name: first among the tools at the start, like `call`, then among injected tools.
     fn find(&self, wanted: &str) -> Result<Arc<dyn Tool>, Error> {
         let unknown = match Toolwit::find_tool(&self.start, wanted) {
             Err(error) if error.kind == ErrorKind::UnknownTool => error,
@@ -204,7 +204,7 @@ impl<'a> Stage<'a> {
         tool.call(arguments, &context).await
     }
 
-    /// Brings in the methods of the entities in a result. Returns the names that are new.
+    /// Adds the methods of the entities in a result as tools. Returns the new names.
     fn inject(&mut self, step: Step, tool: &Arc<dyn Tool>, result: &mut ToolResult) -> Vec<ToolName> {
         let name = ToolName::sanitised(tool.definition().name());
         let Some(name) = name else { return Vec::new() };
@@ -230,7 +230,7 @@ impl<'a> Stage<'a> {
         added
     }
 
-    fn announce(&self, step: &Step) {
+    fn announce_step(&self, step: &Step) {
         if self.printer.format() == Format::Json {
             return;
         }
@@ -243,7 +243,7 @@ impl<'a> Stage<'a> {
         self.printer.message(&page);
     }
 
-    fn tell_new(&self, names: &[ToolName]) {
+    fn announce_new_tools(&self, names: &[ToolName]) {
         if self.printer.format() == Format::Json {
             return;
         }
@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_script_has_a_call_on_each_line() {
+    fn script_has_a_call_per_line() {
         let script = Script::parse("{\"tool\": \"a\", \"arguments\": {\"x\": 1}}\n\n  \n{\"tool\": \"b\"}\n").unwrap();
         let tools: Vec<_> = script
             .0
@@ -272,12 +272,12 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_call_is_named() {
+    fn invalid_line_is_reported_with_its_number() {
         let cases = [
             ("[]", "it must be an object"),
-            ("{\"tool\": 5}", "it must name its `tool`"),
+            ("{\"tool\": 5}", "`tool` must be a string"),
             ("{\"tool\": \"a\", \"arguments\": []}", "`arguments` must be an object"),
-            ("{\"tool\": \"a\", \"args\": {}}", "there is no key `args`"),
+            ("{\"tool\": \"a\", \"args\": {}}", "unknown key `args`"),
             ("{\"tool\": \"a\", \"tool\": \"b\"}", "it is not valid JSON"),
         ];
         for (line, why) in cases {

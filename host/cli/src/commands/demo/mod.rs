@@ -1,4 +1,4 @@
-//! `toolwit demo`: the main job, with a scripted model over the real loop and real plugins.
+//! `toolwit demo`: runs a scripted conversation with the real agent loop and plugins.
 
 mod shipped;
 
@@ -20,29 +20,34 @@ use toolwit::Toolwit;
 use toolwit::agent::{Event, RunOutcome};
 use toolwit::model::{ChatModel, ScriptedModel};
 
-/// What the model says, turn by turn.
+/// The turns of the scripted model.
 const SCENARIO: &str = include_str!("scenario.toml");
 
-/// See it work: a question, a plugin, an entity, an answer; no key and no network
+/// Run a scripted conversation, without a key or network
 ///
-/// Builds the plugins that ship with Toolwit when they are missing, and plays a scenario: the model is scripted, the loop, the
-/// plugins and their answers are real. With --json, the document is that of `toolwit run --json`.
+/// Builds the plugins that ship with Toolwit if they are missing, and runs a scenario. The model is scripted; the agent loop,
+/// the plugins and their results are real. With --json, prints the same document as `toolwit run --json`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {}
 
-/// What happened, in order.
+/// The events of the conversation, in order.
 type Events = Arc<Mutex<Vec<Event>>>;
 
 impl Demo {
-    #[allow(clippy::unused_self, reason = "every command runs alike")]
+    #[allow(clippy::unused_self, reason = "all commands have the same signature")]
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         let model = Arc::new(ScriptedModel::parse(SCENARIO).map_err(Error::from)?);
         let prompt = model.prompt().unwrap_or_default().to_owned();
         let shipped = Shipped::ready(printer, cancel).await?;
         let host = load(&shipped, printer, cancel).await?;
         let events = Events::default();
-        let heard = events.clone();
-        let observer = move |event: &Event| heard.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
+        let recorded = events.clone();
+        let observer = move |event: &Event| {
+            recorded
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(event.clone())
+        };
         let mut conversation = host.conversation().model(model.clone()).observer(observer).build()?;
         let ended = conversation.turn(prompt.as_str()).cancel(cancel.clone()).run().await;
         if printer.format() == Format::Human {
@@ -51,20 +56,20 @@ impl Demo {
         }
         let outcome = match ended {
             Ok(outcome) => outcome,
-            Err(error) => return run::failed(&error, printer),
+            Err(error) => return run::print_failure(&error, printer),
         };
         if let Err(error) = model.finish() {
-            return run::refused(&error.into(), &outcome, printer);
+            return run::print_error_with_outcome(&error.into(), &outcome, printer);
         }
         match printer.format() {
             Format::Json => printer.document(&outcome)?,
-            Format::Human => printer.hint(next(&shipped.directory)),
+            Format::Human => printer.hint(next_step(&shipped.directory)),
         }
         Ok(Exit::Success)
     }
 }
 
-/// Loads the plugins, and compiles the one that is called.
+/// Loads and compiles the plugins.
 async fn load(shipped: &Shipped, printer: Printer, cancel: &CancellationToken) -> Result<Toolwit, Error> {
     let mut builder = Toolwit::builder();
     for component in &shipped.components {
@@ -93,7 +98,7 @@ fn page(prompt: &str, events: &[Event], outcome: Option<&RunOutcome>) -> Page {
     let mut page = Page::new();
     page.styled(
         FAINT,
-        "The model is scripted; the loop, the plugins and their answers are real.",
+        "The model is scripted; the agent loop, the plugins and their results are real.",
     )
     .end();
     page.gap();
@@ -101,7 +106,7 @@ fn page(prompt: &str, events: &[Event], outcome: Option<&RunOutcome>) -> Page {
     for event in events {
         if let Event::TurnStarted { tools, .. } = event {
             let count = tools.len();
-            page.styled(FAINT, format_args!("           {count} tools are there from the start"))
+            page.styled(FAINT, format_args!("           {count} tools at the start"))
                 .end();
         }
         conversation::event(&mut page, event);
@@ -113,13 +118,13 @@ fn page(prompt: &str, events: &[Event], outcome: Option<&RunOutcome>) -> Page {
     page
 }
 
-/// Says what to try next, as it can be typed here.
-fn next(directory: &Path) -> String {
+/// Returns a hint with a next command that works in the current directory.
+fn next_step(directory: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     let directory = directory.strip_prefix(&here).unwrap_or(directory).display();
     let command = std::env::args_os().next().unwrap_or_else(|| "toolwit".into());
     format!(
-        "`{} show search_customer --plugins {directory}` shows the tool that was called first",
+        "`{} show search_customer --plugins {directory}` shows the first tool that was called",
         command.display()
     )
 }

@@ -1,4 +1,4 @@
-//! The plugins that ship with the source of this command.
+//! The plugins that ship with the source of Toolwit.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,22 +12,22 @@ use crate::output::printer::Printer;
 use toolwit::build::Build;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// The plugin by which a directory is known to hold the shipped ones.
+/// The file that identifies the root of the repository.
 const LANDMARK: &str = "plugins/customers/Cargo.toml";
 
-/// Plugins that are built and up to date.
+/// The shipped plugins, built and up to date.
 pub(crate) struct Shipped {
-    /// Where the components lie.
+    /// The directory of the components.
     pub(crate) directory: PathBuf,
-    /// The components, by name.
+    /// The components, sorted by name.
     pub(crate) components: Vec<PathBuf>,
 }
 
 impl Shipped {
-    /// Builds what is missing or older than its source.
+    /// Builds the components that are missing or older than their source.
     ///
     /// # Errors
-    /// [`ErrorKind::Build`] when the source is not there or does not build, [`ErrorKind::Cancelled`].
+    /// [`ErrorKind::Build`] if the source is missing or does not compile, [`ErrorKind::Cancelled`] after an interrupt.
     pub(crate) async fn ready(printer: Printer, cancel: &CancellationToken) -> Result<Self, Error> {
         let root = find_root()?;
         let directory = target_directory(&root).join("plugins");
@@ -44,23 +44,23 @@ impl Shipped {
     }
 }
 
-/// Finds the source: from the current directory upward, else where this command was built.
+/// Finds the repository: the current directory or a parent, else the directory where this command was built.
 fn find_root() -> Result<PathBuf, Error> {
     let here = std::env::current_dir().unwrap_or_default();
     let built_from = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
-    let mut places = here.ancestors().chain(built_from);
-    let found = places.find(|place| place.join(LANDMARK).is_file());
+    let mut candidates = here.ancestors().chain(built_from);
+    let found = candidates.find(|candidate| candidate.join(LANDMARK).is_file());
     found.map(Path::to_owned).ok_or_else(|| {
         Error::new(
             ErrorKind::Build,
             Phase::Build,
-            "the source of the shipped plugins is not here",
+            "the source of the shipped plugins was not found",
         )
-        .with_suggestion("run it in a clone of Toolwit's repository, where `plugins/customers` is")
+        .with_suggestion("run it in a clone of the Toolwit repository")
     })
 }
 
-/// Lists the directories of the plugins' sources, by name.
+/// Lists the source directories of the plugins, sorted by name.
 fn sources(root: &Path) -> Result<Vec<PathBuf>, Error> {
     let unreadable = |error: std::io::Error| {
         let message = format!("`{}` could not be read: {error}", root.join("plugins").display());
@@ -81,13 +81,13 @@ fn target_directory(root: &Path) -> PathBuf {
     variable("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
-/// Whether a component is missing, or older than its source.
+/// Returns whether a component is missing or older than its source.
 fn is_stale(component: &Path, source: &Path) -> bool {
     let built = fs::metadata(component).and_then(|metadata| metadata.modified()).ok();
     built.is_none() || built < newest_change(source)
 }
 
-/// Returns when a file below a directory was last changed.
+/// Returns the latest modification time of the files below a directory.
 fn newest_change(directory: &Path) -> Option<SystemTime> {
     let entries = fs::read_dir(directory).ok()?.flatten();
     let changes = entries.filter_map(|entry| match entry.file_type().ok()? {

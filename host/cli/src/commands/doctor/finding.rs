@@ -1,4 +1,4 @@
-//! What a check came to.
+//! The findings of the checks.
 
 use serde::Serialize;
 
@@ -6,30 +6,30 @@ use super::exit_of;
 use crate::exit::Exit;
 use toolwit::Error;
 
-/// How it is about what was looked at.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum State {
+pub(super) enum Severity {
     Ok,
-    /// It works, but not as somebody may expect.
+    /// It works, but perhaps not as expected.
     Warning,
     /// It does not work.
     Problem,
 }
 
-/// What a check came to.
+/// A finding of a check.
 #[derive(Debug, Serialize)]
 pub(super) struct Finding {
-    /// What was looked at: `packages`, `health`, `needs`, `grants`, `secrets`, `store`, `cache`, `toolchain`.
+    /// The check: `packages`, `health`, `needs`, `grants`, `secrets`, `store`, `cache`, `toolchain`.
     pub(super) check: &'static str,
-    pub(super) state: State,
-    /// The plugin or file that it is about.
+    pub(super) state: Severity,
+    /// The plugin or file concerned.
     pub(super) subject: Option<String>,
     pub(super) message: String,
     pub(super) suggestion: Option<String>,
 }
 
-/// What all checks came to, in the order of the checks.
+/// The findings of all checks, in the order of the checks.
 #[derive(Default)]
 pub(super) struct Findings {
     list: Vec<Finding>,
@@ -41,16 +41,16 @@ impl Findings {
         &self.list
     }
 
-    /// The worst of what was found.
+    /// Returns the exit code of the worst finding.
     pub(super) fn exit(&self) -> Exit {
         self.exit.unwrap_or(Exit::Success)
     }
 
     pub(super) fn ok(&mut self, check: &'static str, message: impl Into<String>) {
-        self.add(check, State::Ok, None, message.into(), None);
+        self.add(check, Severity::Ok, None, message.into(), None);
     }
 
-    /// Adds what works, but not as somebody may expect.
+    /// Adds a warning: it works, but perhaps not as expected.
     pub(super) fn warning(
         &mut self,
         check: &'static str,
@@ -61,14 +61,14 @@ impl Findings {
         let suggestion = Some(suggestion.into());
         self.add(
             check,
-            State::Warning,
+            Severity::Warning,
             Some(subject.to_owned()),
             message.into(),
             suggestion,
         );
     }
 
-    /// Adds what does not work.
+    /// Adds a problem: it does not work.
     pub(super) fn problem(
         &mut self,
         check: &'static str,
@@ -80,20 +80,20 @@ impl Findings {
         self.exit = self.exit.max(Some(exit));
         self.add(
             check,
-            State::Problem,
+            Severity::Problem,
             Some(subject.to_owned()),
             message.into(),
             suggestion,
         );
     }
 
-    /// Adds what failed with an error.
+    /// Adds an error as a problem.
     pub(super) fn error(&mut self, check: &'static str, error: &Error) {
         let message = error.message.clone();
         self.exit = self.exit.max(Some(exit_of(error)));
         self.add(
             check,
-            State::Problem,
+            Severity::Problem,
             error.plugin.clone(),
             message,
             error.suggestion.clone(),
@@ -103,7 +103,7 @@ impl Findings {
     fn add(
         &mut self,
         check: &'static str,
-        state: State,
+        state: Severity,
         subject: Option<String>,
         message: String,
         suggestion: Option<String>,

@@ -1,4 +1,4 @@
-//! Grants that do not reach their plugin, and keys that a plugin needs and has not.
+//! Grants that apply to no plugin, and values that a plugin requires but does not have.
 
 use std::collections::BTreeSet;
 
@@ -34,18 +34,18 @@ pub(super) fn check(registry: &Registry, authority: &AuthorityFlags, findings: &
             }
         }
     }
-    strangers(registry, &grants, findings);
+    unknown_plugins(registry, &grants, findings);
     let count = counted(grants.grants.len(), "grant");
     findings.ok("grants", format!("{count} can be read"));
 }
 
-/// The names in the store of secrets.
+/// Lists the names of the secret store.
 fn secrets(authority: &AuthorityFlags, findings: &mut Findings) -> BTreeSet<String> {
     let names = authority.secrets.path().map(|path| SecretStore::new(path).names());
     match names {
         Ok(Ok(names)) => names.into_iter().collect(),
         Ok(Err(error)) => {
-            let hint = Some("close it with `chmod 600`, or name another one with `--secrets FILE`".to_owned());
+            let hint = Some("run `chmod 600` on the file, or name another one with `--secrets FILE`".to_owned());
             findings.problem("secrets", "secrets", error.to_string(), hint, Exit::Usage);
             BTreeSet::new()
         }
@@ -53,7 +53,7 @@ fn secrets(authority: &AuthorityFlags, findings: &mut Findings) -> BTreeSet<Stri
     }
 }
 
-/// Grants of another version do nothing for this one.
+/// Warns about grants for another version only.
 fn stale(plugin: &Plugin, grants: &Grants, findings: &mut Findings) {
     let digest = &plugin.inspection().digest;
     let has_some = grants.grants.iter().any(|grant| grant.is_for(plugin.name(), digest));
@@ -61,25 +61,25 @@ fn stale(plugin: &Plugin, grants: &Grants, findings: &mut Findings) {
         return;
     }
     let name = plugin.name();
-    let message = format!("what is granted to {name} is for another version of it, so that it has nothing");
+    let message = format!("the grants of {name} are for another version of it, so that none applies");
     findings.warning(
         "grants",
         name,
         message,
-        format!("`toolwit grant {name}` shows what that one had"),
+        format!("`toolwit grant {name}` shows the grants of that version"),
     );
 }
 
 fn granted_secrets(plugin: &Plugin, effective: &EffectiveRights, stored: &BTreeSet<String>, findings: &mut Findings) {
-    let missing = effective.secrets.iter().filter(|rule| match rule.source {
+    let missing = effective.rules.secrets.iter().filter(|rule| match rule.source {
         SecretSource::Store => !stored.contains(&rule.name),
         SecretSource::Environment => variable(&rule.name).is_none(),
-        // The conversation brings it.
-        _ => false,
+        // The conversation provides it.
+        SecretSource::Conversation => false,
     });
     for rule in missing {
         let message = format!(
-            "{} may use the secret `{}`, which is not there",
+            "{} has a grant for the secret `{}`, which does not exist",
             plugin.name(),
             rule.name
         );
@@ -95,24 +95,19 @@ fn lacks(plugin: &Plugin, need: &EnvironmentNeed, findings: &mut Findings) {
     let (plugin, name) = (plugin.name(), &need.name);
     let what = match need.description.trim() {
         "" => String::new(),
-        told => format!(" ({told})"),
+        description => format!(" ({description})"),
     };
-    let message = format!("{plugin} needs `{name}`{what}, which nothing gives it");
+    let message = format!("{plugin} needs `{name}`{what}, which is not granted");
     let hint =
-        format!("`toolwit grant {plugin} --env {name}=VALUE`, or keep it as a secret: `toolwit secret set {name}`");
+        format!("`toolwit grant {plugin} --env {name}=VALUE`, or store it as a secret: `toolwit secret set {name}`");
     findings.problem("needs", plugin, message, Some(hint), Exit::Usage);
 }
 
-/// A name that was mistyped grants nothing.
-fn strangers(registry: &Registry, grants: &Grants, findings: &mut Findings) {
+/// Warns about grants for plugins that do not exist: a mistyped name grants nothing.
+fn unknown_plugins(registry: &Registry, grants: &Grants, findings: &mut Findings) {
     let named: BTreeSet<&str> = grants.grants.iter().map(|grant| grant.plugin.as_str()).collect();
     for name in named.into_iter().filter(|name| registry.package(name).is_none()) {
-        let message = format!("something is granted to {name}, which is not there");
-        findings.warning(
-            "grants",
-            name,
-            message,
-            format!("`toolwit revoke {name}` takes it back"),
-        );
+        let message = format!("a grant names the plugin {name}, which does not exist");
+        findings.warning("grants", name, message, format!("`toolwit revoke {name}` removes it"));
     }
 }

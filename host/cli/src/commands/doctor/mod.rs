@@ -1,13 +1,13 @@
-//! `toolwit doctor`: what is wrong with a set-up, and how to mend it.
+//! `toolwit doctor`: diagnoses the installation and suggests fixes.
 
+mod environment;
 mod finding;
 mod grants;
 mod packages;
-mod surroundings;
 
 use serde_json::json;
 
-use self::finding::{Finding, Findings, State};
+use self::finding::{Finding, Findings, Severity};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::limits::LimitFlags;
@@ -16,11 +16,10 @@ use crate::output::page::{BAD, FAINT, GOOD, Page, WARN};
 use crate::output::printer::{Format, Printer};
 use toolwit::{Error, Phase};
 
-/// Check the set-up, and say what to mend
+/// Diagnose the installation and suggest fixes
 ///
-/// Looks at the packages and how their tools did, at the keys that they need, at grants, secrets, the store, the cache and the
-/// toolchain. Nothing is compiled and no guest code runs. The exit code is 0 when nothing is broken, 3 when a package is,
-/// else 2.
+/// Checks packages, the health of their tools, environment needs, grants, secrets, the metadata database, the code cache and the
+/// toolchain. Nothing is compiled and no guest code runs. Exits with 0 if there is no problem, 3 if a package is broken, else 2.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Doctor {
     #[command(flatten)]
@@ -40,7 +39,7 @@ impl Doctor {
             }
             Err(error) => findings.error("plugins", &error),
         }
-        surroundings::check(&self.plugins, &self.authority, &mut findings).await;
+        environment::check(&self.plugins, &self.authority, &mut findings).await;
         let exit = findings.exit();
         match printer.format() {
             Format::Json => printer.document(&json!({
@@ -57,9 +56,9 @@ fn page(findings: &[Finding]) -> Page {
     let mut page = Page::new();
     for finding in findings {
         let (style, word) = match finding.state {
-            State::Ok => (GOOD, "ok     "),
-            State::Warning => (WARN, "warning"),
-            State::Problem => (BAD, "problem"),
+            Severity::Ok => (GOOD, "ok     "),
+            Severity::Warning => (WARN, "warning"),
+            Severity::Problem => (BAD, "problem"),
         };
         page.styled(style, word).text("  ").quoted(&finding.message).end();
         if let Some(suggestion) = &finding.suggestion {
@@ -69,7 +68,7 @@ fn page(findings: &[Finding]) -> Page {
     page
 }
 
-/// What a command would end with that met this error.
+/// Returns the exit code of a command that fails with this error.
 fn exit_of(error: &Error) -> Exit {
     match error.phase {
         Phase::Load | Phase::Link => Exit::NotLoaded,

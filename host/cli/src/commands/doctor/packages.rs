@@ -1,11 +1,10 @@
-//! Packages that cannot be used, and tools that failed.
+//! Broken packages and failed tools.
 
 use super::finding::Findings;
 use crate::exit::Exit;
 use crate::hint::discovery_error;
 use crate::output::page::counted;
-use toolwit::registry::Registry;
-use toolwit::store::ToolKey;
+use toolwit::registry::{FailingTool, Registry};
 
 pub(super) fn check(registry: &Registry, findings: &mut Findings) {
     let packages = registry.packages();
@@ -31,24 +30,17 @@ pub(super) fn check(registry: &Registry, findings: &mut Findings) {
     let usable = counted(registry.plugins().count(), "plugin");
     let tools = counted(registry.tool_count(), "tool");
     findings.ok("packages", format!("{usable} can be used, with {tools}"));
-    match registry.store().health() {
-        Ok(health) => {
-            for plugin in registry.plugins() {
-                let digest = &plugin.inspection().digest;
-                for tool in &plugin.inspection().tools {
-                    let known = health.get(&ToolKey::new(digest.as_str(), tool.id.as_str()));
-                    let Some(known) = known.filter(|known| known.is_broken()) else {
-                        continue;
-                    };
-                    let why = known.error.as_deref().unwrap_or("it is not known why");
-                    let message = format!("{} failed when it was last called: {why}", tool.id);
-                    let hint = format!("a call that goes well heals it: `toolwit call {}`", tool.id);
-                    findings.warning("health", plugin.name(), message, hint);
-                }
+    match registry.failing_tools() {
+        Ok(failing) => {
+            for FailingTool { tool, error } in failing {
+                let why = error.as_deref().unwrap_or("unknown reason");
+                let message = format!("{tool} failed when it was last called: {why}");
+                let hint = format!("a successful call clears this: `toolwit call {tool}`");
+                findings.warning("health", tool.owner(), message, hint);
             }
         }
         Err(error) => {
-            let hint = "see to the file of the store, or name another one with `--store FILE`";
+            let hint = "check the metadata database, or pass another one with `--store FILE`";
             findings.warning("health", "store", format!("health cannot be read: {error}"), hint);
         }
     }

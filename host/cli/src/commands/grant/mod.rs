@@ -1,6 +1,5 @@
-//! `toolwit grant`: what a plugin may do.
+//! `toolwit grant` and `toolwit revoke`: the grants of a plugin.
 
-mod file;
 mod flags;
 mod needs;
 mod show;
@@ -9,8 +8,7 @@ pub(crate) use needs::is_met;
 
 use std::sync::Arc;
 
-use self::file::GrantsFile;
-use self::flags::AllowanceFlags;
+use self::flags::RuleFlags;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::grants::GrantFlags;
@@ -20,35 +18,35 @@ use crate::output::page::{Page, TITLE, WARN, counted};
 use crate::input::plugins::PluginFlags;
 use crate::output::printer::{Format, Printer};
 use toolwit::Toolwit;
-use toolwit::grants::Capability;
-use toolwit::sandbox::Plugin;
+use toolwit::grants::{Capability, GrantRules, GrantScope, GrantedVersion};
+use toolwit::sandbox::{NewGrant, Plugin};
 use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
 Examples:
-  toolwit grant fetch                                         what it asks for, and what it has
+  toolwit grant fetch                                         shows its imports and grants
   toolwit grant fetch --http 'GET,POST https://api.example.com/v1'
   toolwit grant notes --read /srv/notes::/notes --write /srv/out::/out --quota 10MiB
   toolwit grant weather --secret weather-key --to api.example.com --as header:x-api-key --http api.example.com";
 
-/// Grant something to a plugin, or show what it asks for
+/// Grant access to a plugin, or show its grants
 ///
-/// The grant is for the component as it is now, by its digest: one that is replaced has nothing until it is granted anew. It
-/// holds from the next call, also in a host that runs. Each change leaves a line in the log beside the file.
+/// A grant is for one version of a component, by its digest: a replaced component has nothing until it is granted again. It applies
+/// from the next call, also in a running host. Each change adds a line to the log next to the grants file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Grant {
-    /// The plugin's name, as `toolwit list` shows it
+    /// Name of the plugin, as in `toolwit list`
     plugin: String,
     #[command(flatten)]
-    allowance: AllowanceFlags,
-    /// Grant it for one call
+    rules: RuleFlags,
+    /// Grant for one call
     #[arg(long, conflicts_with = "session")]
     once: bool,
-    /// Grant it to the first conversation that uses it
+    /// Grant for the first conversation that uses it
     #[arg(long)]
     session: bool,
-    /// Grant it to whatever component has this name: whoever can replace the file has the grant
+    /// Grant to any component with this name; everyone who can replace the file has the grant
     #[arg(long)]
     any_version: bool,
     #[command(flatten)]
@@ -61,64 +59,70 @@ impl Grant {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let host = self.plugins.load(&LimitFlags::default()).await?;
         let plugin = find(&host, &self.plugin)?;
-        let digest = &plugin.inspection().digest;
-        let what = self.allowance.told();
-        if what.is_empty() {
-            let file = GrantsFile::open(self.grants.path()?)?;
+        let file = self.grants.file()?;
+        let rules = self
+            .rules
+            .rules()
+            .map_err(|error| Error::new(ErrorKind::Configuration, Phase::Registry, error.to_string()))?;
+        if rules == GrantRules::default() {
             let package = host.registry().package(plugin.name()).cloned();
             let manifest = package.and_then(|package| package.manifest);
-            show::print(printer, &plugin, manifest.as_deref(), &file.grants)?;
+            let grants = file.read().map_err(Error::from)?;
+            show::print(printer, &plugin, manifest.as_deref(), &grants)?;
             return Ok(Exit::Success);
         }
-        let mut file = GrantsFile::open_to_change(self.grants.path()?)?;
-        let mut table = toml_edit::Table::new();
-        table["plugin"] = toml_edit::value(plugin.name());
-        if self.any_version {
-            table["any-version"] = toml_edit::value(true);
-        } else {
-            table["digest"] = toml_edit::value(format!("sha256:{digest}"));
-        }
-        if self.once || self.session {
-            table["scope"] = toml_edit::value(if self.once { "once" } else { "session" });
-            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-            table["issued"] = toml_edit::value(now.map_or(0, |time| i64::try_from(time.as_secs()).unwrap_or(0)));
-        }
-        self.allowance.write(&mut table)?;
-        file.add(table)?;
-        file.save("grant", plugin.name(), &what)?;
-        let has_effect = |capabilities: &[Capability]| capabilities.iter().any(|one| plugin.declared().has(*one));
-        let kinds = self.allowance.kinds().into_iter();
-        let idle: Vec<_> = kinds
-            .filter(|(_, imports)| !has_effect(imports))
-            .map(|(kind, _)| kind)
-            .collect();
-        match printer.format() {
-            Format::Json => {
-                let document = serde_json::json!({"plugin": plugin.name(), "granted": what, "without_effect": idle});
-                printer.document(&document)?;
-            }
-            Format::Human => {
-                let mut page = Page::new();
-                for kind in &idle {
-                    page.styled(WARN, "warning:")
-                        .text(format_args!(
-                            " {} does not import {kind}: that has no effect",
-                            plugin.name()
-                        ))
-                        .end();
-                }
-                for line in &what {
-                    page.text("granted to ")
-                        .styled(TITLE, plugin.name())
-                        .text(": ")
-                        .text(line)
-                        .end();
-                }
-                printer.message(&page);
-            }
-        }
+        let grant = NewGrant {
+            plugin: plugin.name().to_owned(),
+            version: if self.any_version {
+                GrantedVersion::Any
+            } else {
+                GrantedVersion::Digest(plugin.inspection().digest.clone())
+            },
+            scope: match (self.once, self.session) {
+                (true, _) => GrantScope::Once,
+                (_, true) => GrantScope::Session,
+                _ => GrantScope::Always,
+            },
+            rules,
+        };
+        file.grant(&grant).map_err(Error::from)?;
+        print_granted(printer, &plugin, &grant.rules)?;
         Ok(Exit::Success)
     }
+}
+
+/// Prints the granted rules, with a warning for each kind that the component does not import.
+fn print_granted(printer: Printer, plugin: &Plugin, rules: &GrantRules) -> Result<(), Failure> {
+    let is_imported = |capabilities: &[Capability]| capabilities.iter().any(|one| plugin.declared().has(*one));
+    let without_effect: Vec<_> = flags::kinds(rules)
+        .into_iter()
+        .filter(|(_, capabilities)| !is_imported(capabilities))
+        .map(|(kind, _)| kind)
+        .collect();
+    let granted = rules.describe();
+    if printer.format() == Format::Json {
+        return printer.document(
+            &serde_json::json!({"plugin": plugin.name(), "granted": granted, "without_effect": without_effect}),
+        );
+    }
+    let mut page = Page::new();
+    for kind in &without_effect {
+        page.styled(WARN, "warning:")
+            .text(format_args!(
+                " {} does not import {kind}: the rule has no effect",
+                plugin.name()
+            ))
+            .end();
+    }
+    for line in &granted {
+        page.text("granted to ")
+            .styled(TITLE, plugin.name())
+            .text(": ")
+            .text(line)
+            .end();
+    }
+    printer.message(&page);
+    Ok(())
 }
 
 /// Finds a plugin by its name.
@@ -133,9 +137,9 @@ pub(crate) fn find(host: &Toolwit, name: &str) -> Result<Arc<Plugin>, Error> {
         Error::new(
             ErrorKind::Configuration,
             Phase::Registry,
-            format!("there is no usable plugin `{name}`"),
+            format!("the plugin `{name}` does not exist or cannot be used"),
         )
-        .with_suggestion(format!("there are {}", names.join(", ")))
+        .with_suggestion(format!("available plugins: {}", names.join(", ")))
     })
 }
 
@@ -143,13 +147,13 @@ const REVOKE_EXAMPLES: &str = "\
 Examples:
   toolwit revoke fetch";
 
-/// Take back everything that is granted to a plugin
+/// Revoke all grants of a plugin
 ///
-/// It holds from the next call, also in a host that runs and in a conversation that goes on.
+/// It applies from the next call, also in a running host and in a running conversation.
 #[derive(Debug, clap::Args)]
 #[command(after_help = REVOKE_EXAMPLES)]
 pub(crate) struct Revoke {
-    /// The plugin's name, as the grants have it; the plugin itself may be gone
+    /// Name of the plugin in the grants file; the plugin itself need not exist
     plugin: String,
     #[command(flatten)]
     grants: GrantFlags,
@@ -157,18 +161,13 @@ pub(crate) struct Revoke {
 
 impl Revoke {
     pub(crate) fn run(self, printer: Printer) -> Result<Exit, Failure> {
-        let mut file = GrantsFile::open_to_change(self.grants.path()?)?;
-        let removed = file.remove(&self.plugin)?;
-        if removed > 0 {
-            file.save("revoke", &self.plugin, &[])?;
-        }
+        let removed = self.grants.file()?.revoke(&self.plugin).map_err(Error::from)?;
         match printer.format() {
             Format::Json => printer.document(&serde_json::json!({"plugin": self.plugin, "revoked": removed}))?,
             Format::Human => {
                 let mut page = Page::new();
                 let grants = counted(removed, "grant");
-                page.text(format_args!("taken back from {}: {grants}", self.plugin))
-                    .end();
+                page.text(format_args!("revoked from {}: {grants}", self.plugin)).end();
                 printer.message(&page);
             }
         }

@@ -1,11 +1,10 @@
-//! What a plugin asks for, what it has, and what its other versions had.
+//! The imports and grants of a plugin, and the grants of its other versions.
 
 use super::needs::is_met;
 use crate::failure::Failure;
 use crate::output::page::{FAINT, Page, TITLE};
 use crate::output::printer::{Format, Printer};
-use toolwit::grants::{ClockRule, EffectiveRights, Grants, RandomRule, stale_grants};
-use toolwit::limits::ByteCount;
+use toolwit::grants::{EffectiveRights, Grants, stale_grants};
 use toolwit::registry::{EnvironmentNeed, Manifest};
 use toolwit::sandbox::Plugin;
 
@@ -17,10 +16,10 @@ pub(super) fn print(
 ) -> Result<(), Failure> {
     let digest = &plugin.inspection().digest;
     let effective = EffectiveRights::new(plugin.declared(), grants, plugin.name(), digest);
-    let has = rules(&effective);
+    let has = effective.rules.describe();
     let had: Vec<String> = stale_grants(grants, plugin.name(), digest)
         .into_iter()
-        .flat_map(|grant| rules(&EffectiveRights::of_grants(plugin.declared(), [grant])))
+        .flat_map(|grant| EffectiveRights::of_grants(plugin.declared(), [grant]).rules.describe())
         .collect();
     let needs = manifest.map_or(&[][..], |manifest| &manifest.environment);
     if printer.format() == Format::Json {
@@ -43,7 +42,7 @@ pub(super) fn print(
     page.styled(TITLE, plugin.name()).text("  ").styled(FAINT, digest).end();
     page.indent(2).text("imports: ").text(imports(plugin)).end();
     for need in needs {
-        page.indent(2).text("needs: ").text(told(need, &effective)).end();
+        page.indent(2).text("needs: ").text(describe(need, &effective)).end();
     }
     for (title, lines) in [("has", &has), ("another version had", &had)] {
         for line in lines {
@@ -56,48 +55,28 @@ pub(super) fn print(
     printer.data(&page)
 }
 
-/// What its component asks for.
+/// Lists the capabilities that the component imports.
 fn imports(plugin: &Plugin) -> String {
-    let asked = plugin.declared().capabilities().iter();
-    let asked: Vec<_> = asked.map(|asked| format!("{asked:?}").to_lowercase()).collect();
-    match asked.is_empty() {
-        true => "nothing".to_owned(),
-        false => asked.join(", "),
+    let declared = plugin.declared().capabilities().iter();
+    let names: Vec<_> = declared.map(|one| format!("{one:?}").to_lowercase()).collect();
+    if names.is_empty() {
+        "nothing".to_owned()
+    } else {
+        names.join(", ")
     }
 }
 
-/// What its manifest asks for.
-fn told(need: &EnvironmentNeed, effective: &EffectiveRights) -> String {
-    let mut told = need.name.clone();
+/// Describes a requirement of the manifest, and whether it is met.
+fn describe(need: &EnvironmentNeed, effective: &EffectiveRights) -> String {
+    let mut text = need.name.clone();
     match need.description.trim() {
         "" => {}
-        description => told.push_str(&format!(" ({description})")),
+        description => text.push_str(&format!(" ({description})")),
     }
-    told.push_str(match (is_met(need, effective), need.required) {
-        (true, _) => ", which it has",
-        (false, true) => ", which nothing gives it",
-        (false, false) => ", which nothing gives it; it can do without",
+    text.push_str(match (is_met(need, effective), need.required) {
+        (true, _) => ", which is granted",
+        (false, true) => ", which is not granted",
+        (false, false) => ", which is not granted and optional",
     });
-    told
-}
-
-/// Tells each rule in a line. Values are nobody's business.
-fn rules(effective: &EffectiveRights) -> Vec<String> {
-    let mut lines: Vec<String> = effective.http.iter().map(|rule| format!("http {rule}")).collect();
-    lines.extend(effective.files.iter().map(|rule| format!("files {rule}")));
-    lines.extend(effective.env.iter().map(|rule| format!("env {}", rule.name)));
-    lines.extend(effective.secrets.iter().map(|rule| format!("secret {rule}")));
-    lines.extend(effective.config.keys().map(|key| format!("config {key}")));
-    let keyvalue = effective.keyvalue.iter();
-    lines.extend(keyvalue.map(|rule| format!("keyvalue {}", ByteCount(rule.quota_bytes))));
-    lines.extend(effective.tools.iter().map(|tool| format!("tool {tool}")));
-    lines.extend(effective.context.iter().map(|key| format!("context {key}")));
-    lines.extend(effective.blackboard.iter().map(|access| format!("blackboard {access}")));
-    if let Some(ClockRule::Frozen(second)) = effective.clock {
-        lines.push(format!("clock frozen at {second} s after 1970"));
-    }
-    if let Some(RandomRule::Frozen(seed)) = effective.random {
-        lines.push(format!("random bytes from the seed {seed}"));
-    }
-    lines
+    text
 }

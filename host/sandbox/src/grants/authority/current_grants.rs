@@ -1,362 +1,246 @@
-//! The operator's grants, as they are now.
+//! The grants that apply now: the grants file, read again whenever it changes.
 
 use std::collections::HashMap;
-use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
 
 use super::directory::OpenDirectory;
 use super::directory_quota::DirectoryQuota;
-use super::ledger::Ledger;
-use crate::grants::authority::ConversationNumber;
+use super::file_stamp::FileStamp;
+use super::ledger::{GrantUse, Ledger};
+use super::rights::{AuthorityRequest, OpenedRights};
+use crate::grants::file::private_file::sibling;
+use crate::grants::file::read_grants_file;
 use crate::grants::{
-    AccessMode, DeclaredCapabilities, EffectiveRights, GRANTS_BYTES_MAX, Grant, GrantScope, Grants, GrantsError,
-    NoGrantReason,
+    AccessMode, DirectoryRule, EffectiveRights, Grant, GrantScope, Grants, GrantsError, NoGrantReason,
 };
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// Who asks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AuthorityRequest<'a> {
-    pub(crate) plugin: &'a Arc<str>,
-    /// What it has where nothing is granted to anybody.
-    pub(crate) nothing: &'a Arc<OpenedRights>,
-    pub(crate) digest: &'a str,
-    pub(crate) declared: &'a DeclaredCapabilities,
-    pub(crate) conversation: ConversationNumber,
-    /// The rights of the plugin that makes the call, if a plugin makes it.
-    pub(crate) caller: Option<&'a EffectiveRights>,
-}
-
-/// What a plugin has: its effective rights, with the directories opened.
-#[derive(Debug, Default)]
-pub(crate) struct OpenedRights {
-    pub(crate) effective: EffectiveRights,
-    pub(crate) directories: Vec<Arc<OpenDirectory>>,
-}
-
-impl OpenedRights {
-    /// Narrows it to what the plugin that makes the call may do too.
-    pub(crate) fn within(&self, caller: &EffectiveRights) -> Arc<Self> {
-        let effective = self.effective.within(caller);
-        let remains =
-            |directory: &&Arc<OpenDirectory>| effective.files.iter().any(|rule| rule.guest == directory.guest);
-        let directories = self.directories.iter().filter(remains).cloned().collect();
-        Arc::new(Self { effective, directories })
-    }
-}
-
-/// Reads the file of grants, and reads it again when it has changed.
+/// The grants that apply now.
 ///
-/// A file that cannot be read, or is wrong, grants nothing: what was granted before ends with the next call.
+/// A file that cannot be read or is invalid grants nothing: earlier grants end with the next call.
 pub(crate) struct CurrentGrants {
     file: Option<PathBuf>,
-    /// Files of the host that no plugin may be given.
+    /// Files of the host to which no plugin may have access.
     protected: Vec<PathBuf>,
-    state: Mutex<State>,
+    state: Mutex<GrantsState>,
 }
 
 #[derive(Default)]
-struct State {
-    stamp: Option<Stamp>,
-    loaded: Option<Loaded>,
-    /// Why the file holds nothing now.
+struct GrantsState {
+    stamp: Option<FileStamp>,
+    loaded: Option<LoadedGrants>,
+    /// The reason why the file grants nothing now.
     broken: Option<Error>,
     ledger: Option<Ledger>,
     quotas: HashMap<PathBuf, Arc<DirectoryQuota>>,
 }
 
-/// A file of grants that was read as a whole.
-struct Loaded {
+/// A valid grants file, with its directories opened.
+struct LoadedGrants {
     grants: Grants,
-    /// By grant and rule.
+    /// The directories of each grant, in the order of its rules.
     directories: Vec<Vec<Arc<OpenDirectory>>>,
-    /// What each plugin has, for as long as the file stays as it is.
-    known: HashMap<(String, String), Arc<OpenedRights>>,
-}
-
-/// Tells whether a file has changed without reading it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Stamp {
-    File {
-        modified: Option<SystemTime>,
-        bytes: u64,
-        /// Inode and time of the last change of it, where there are such.
-        identity: (u64, i64, i64),
-    },
-    Unreadable(io::ErrorKind),
+    /// The rights of each plugin and digest, for as long as the file does not change.
+    rights: HashMap<(String, String), Arc<OpenedRights>>,
 }
 
 impl CurrentGrants {
-    /// Reads the grants. Without a file nothing is granted to anybody.
+    /// Reads the grants file. Without a file nothing is granted.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] with the line and column of what is wrong.
+    /// [`ErrorKind::Configuration`] if the file cannot be read, is invalid, or grants a directory that cannot be opened.
     pub(crate) fn open(file: Option<PathBuf>, mut protected: Vec<PathBuf>) -> Result<Self, Error> {
         protected.extend(file.iter().cloned());
         let protected = protected
             .iter()
-            // A file that is yet to be made is protected by where it will be.
             .map(|path| {
-                fs::canonicalize(path)
+                std::fs::canonicalize(path)
                     .or_else(|_| std::path::absolute(path))
                     .unwrap_or_else(|_| path.clone())
             })
             .collect();
-        let policy = Self {
+        let current = Self {
             file,
             protected,
             state: Mutex::default(),
         };
-        if let Some(file) = &policy.file {
-            let mut state = policy.lock();
-            state.ledger = Some(Ledger::open(ledger_file(file)).map_err(|error| unreadable(file, &error))?);
-            policy.refresh(&mut state, file);
+        if let Some(file) = &current.file {
+            let mut state = current.lock();
+            let ledger = Ledger::open(sibling(file, ".used")).map_err(|error| unreadable(file, &error))?;
+            state.ledger = Some(ledger);
+            current.refresh(&mut state, file);
             if let Some(error) = state.broken.take() {
                 return Err(error);
             }
         }
-        Ok(policy)
+        Ok(current)
     }
 
-    /// Lists the plugins that something is granted to.
+    /// Lists the plugins that grants name.
     pub(crate) fn plugins(&self) -> Vec<String> {
         let state = self.lock();
         let grants = state.loaded.iter().flat_map(|loaded| &loaded.grants.grants);
         grants.map(|grant| grant.plugin.clone()).collect()
     }
 
-    /// Tells by the file's metadata whether it has changed since it was read. Cheap enough for every call.
+    /// Returns whether the file has changed since it was read. Looks at its metadata only, which is cheap enough for every call.
     pub(crate) fn is_stale(&self) -> bool {
         self.file
             .as_ref()
-            .is_some_and(|file| self.lock().stamp.as_ref() != Some(&Stamp::of(file)))
+            .is_some_and(|file| self.lock().stamp.as_ref() != Some(&FileStamp::of(file)))
     }
 
-    /// Reads the file again, and opens the directories that it grants. Blocks on the disk.
+    /// Reads the file again and opens the directories that it grants. Blocks on the disk.
     pub(crate) fn reread(&self) {
         if let Some(file) = &self.file {
             self.refresh(&mut self.lock(), file);
         }
     }
 
-    /// Finds what a plugin has. Uses up grants for one call, so that it is asked once for each.
+    /// Computes the rights of a plugin. [`GrantUse::Call`] uses up a grant for one call, so that it is passed once for each call.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`] for a plugin that had a grant while the file is unreadable or wrong.
-    pub(crate) fn granted(&self, applicant: AuthorityRequest<'_>) -> Result<Arc<OpenedRights>, Error> {
+    /// [`ErrorKind::Denied`] for a plugin that had a grant, while the file is unreadable or invalid.
+    pub(crate) fn rights(
+        &self,
+        request: AuthorityRequest<'_>,
+        grant_use: GrantUse,
+    ) -> Result<Arc<OpenedRights>, Error> {
         let mut state = self.lock();
-        let State {
+        let GrantsState {
             loaded, broken, ledger, ..
         } = &mut *state;
         if let Some(error) = broken {
-            let had_some = |loaded: &Loaded| {
-                loaded
-                    .grants
-                    .grants
-                    .iter()
-                    .any(|grant| grant.plugin == **applicant.plugin)
+            let names_plugin = |loaded: &LoadedGrants| {
+                let grants = &loaded.grants.grants;
+                grants.iter().any(|grant| grant.plugin == **request.plugin)
             };
-            return if loaded.as_ref().is_some_and(had_some) {
-                Err(Error::new(
-                    ErrorKind::Denied,
-                    Phase::Execute,
-                    format!("nothing is granted: {}", error.message),
-                )
-                .with_suggestion("mend the file of grants"))
+            return if loaded.as_ref().is_some_and(names_plugin) {
+                let message = format!("nothing is granted: {}", error.message);
+                Err(Error::new(ErrorKind::Denied, Phase::Execute, message).with_suggestion("fix the grants file"))
             } else {
-                Ok(nothing(applicant.declared, NoGrantReason::Unreadable))
+                Ok(OpenedRights::none(request.declared, NoGrantReason::Unreadable))
             };
         }
         match (loaded, ledger) {
-            (Some(loaded), Some(ledger)) => Ok(loaded.granted(applicant, ledger)),
-            _ => Ok(applicant.nothing.clone()),
+            (Some(loaded), Some(ledger)) => Ok(loaded.rights(request, ledger, grant_use)),
+            _ => Ok(request.no_rights.clone()),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, GrantsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the file anew. What was loaded before stays known, to tell who had something.
-    fn refresh(&self, state: &mut State, file: &Path) {
-        // The stamp is older than what is read: a change in between is seen at the next call.
-        state.stamp = Some(Stamp::of(file));
+    /// Reads the file again. The grants of a valid file stay in memory when it becomes invalid: they show who had a grant.
+    fn refresh(&self, state: &mut GrantsState, file: &Path) {
+        // The stamp is older than the content: a change between the two is noticed at the next call.
+        state.stamp = Some(FileStamp::of(file));
         match self.load(file, &mut state.quotas) {
             Ok(loaded) => {
-                tracing::info!(file = %file.display(), grants = loaded.grants.grants.len(), "grants were read");
+                tracing::info!(file = %file.display(), grants = loaded.grants.grants.len(), "the grants file was read");
                 state.loaded = Some(loaded);
                 state.broken = None;
             }
             Err(error) => {
-                tracing::error!(file = %file.display(), %error, "the grants hold no longer");
+                tracing::error!(file = %file.display(), %error, "the grants no longer apply");
                 state.broken = Some(error);
             }
         }
     }
 
-    fn load(&self, file: &Path, quotas: &mut HashMap<PathBuf, Arc<DirectoryQuota>>) -> Result<Loaded, Error> {
+    fn load(&self, file: &Path, quotas: &mut HashMap<PathBuf, Arc<DirectoryQuota>>) -> Result<LoadedGrants, Error> {
         let bytes = read_grants_file(file).map_err(|error| unreadable(file, &error))?;
-        let grants = Grants::parse(&bytes).map_err(|error| wrong(file, &error))?;
-        let mut directories = Vec::with_capacity(grants.grants.len());
-        for grant in &grants.grants {
-            let opened: Result<Vec<_>, Error> = grant
-                .rules
-                .files
-                .iter()
-                .map(|rule| {
-                    let quota = |path: &Path, bytes_max: u64| {
-                        let known = quotas.get(path).filter(|quota| quota.bytes_max() == bytes_max).cloned();
-                        let quota = known.unwrap_or_else(|| Arc::new(DirectoryQuota::new(path.to_owned(), bytes_max)));
-                        if rule.access == AccessMode::ReadWrite {
-                            quotas.insert(path.to_owned(), quota.clone());
-                        }
-                        quota
-                    };
-                    OpenDirectory::open(rule, &self.protected, quota)
-                        .map(Arc::new)
-                        .map_err(|error| {
-                            let message = format!("the directory `{}` cannot be granted: {error}", rule.host.display());
-                            wrong(
-                                file,
-                                &GrantsError::Rule {
-                                    position: grant.position,
-                                    message,
-                                },
-                            )
-                        })
+        let grants = Grants::parse(&bytes).map_err(|error| invalid(file, &error))?;
+        let open_all = |grant: &Grant| -> Result<Vec<_>, Error> {
+            let rules = grant.rules.files.iter();
+            let opened = rules.map(|rule| {
+                self.open_directory(rule, quotas).map_err(|error| {
+                    let message = format!("the directory `{}` cannot be granted: {error}", rule.host.display());
+                    let position = grant.position;
+                    invalid(file, &GrantsError::Rule { position, message })
                 })
-                .collect();
-            directories.push(opened?);
-        }
-        Ok(Loaded {
+            });
+            opened.collect()
+        };
+        let directories: Result<_, Error> = grants.grants.iter().map(open_all).collect();
+        Ok(LoadedGrants {
+            directories: directories?,
             grants,
-            directories,
-            known: HashMap::new(),
+            rights: HashMap::new(),
         })
     }
+
+    /// Opens a directory. Writable rules for one directory with the same quota share its count.
+    fn open_directory(
+        &self,
+        rule: &DirectoryRule,
+        quotas: &mut HashMap<PathBuf, Arc<DirectoryQuota>>,
+    ) -> io::Result<Arc<OpenDirectory>> {
+        let quota = |path: &Path, bytes_max: u64| {
+            let earlier = quotas.get(path).filter(|quota| quota.bytes_max() == bytes_max);
+            let quota = earlier
+                .cloned()
+                .unwrap_or_else(|| Arc::new(DirectoryQuota::new(path.to_owned(), bytes_max)));
+            if rule.access == AccessMode::ReadWrite {
+                quotas.insert(path.to_owned(), quota.clone());
+            }
+            quota
+        };
+        OpenDirectory::open(rule, &self.protected, quota).map(Arc::new)
+    }
 }
 
-impl Loaded {
-    fn granted(&mut self, applicant: AuthorityRequest<'_>, ledger: &mut Ledger) -> Arc<OpenedRights> {
-        let key = (applicant.plugin.to_string(), applicant.digest.to_owned());
-        if let Some(known) = self.known.get(&key) {
-            return known.clone();
+impl LoadedGrants {
+    fn rights(&mut self, request: AuthorityRequest<'_>, ledger: &mut Ledger, grant_use: GrantUse) -> Arc<OpenedRights> {
+        let key = (request.plugin.to_string(), request.digest.to_owned());
+        if let Some(rights) = self.rights.get(&key) {
+            return rights.clone();
         }
-        let fits = |grant: &Grant| grant.is_for(applicant.plugin, applicant.digest);
-        let fitting: Vec<_> = (0..self.grants.grants.len())
-            .filter(|index| fits(&self.grants.grants[*index]))
-            .collect();
-        let holding: Vec<_> = fitting
+        let grants = &self.grants.grants;
+        let is_named = |index: &usize| grants[*index].is_for(request.plugin, request.digest);
+        let applicable: Vec<usize> = (0..grants.len()).filter(is_named).collect();
+        let unused: Vec<usize> = applicable
             .iter()
             .copied()
-            .filter(|index| ledger.admit(&self.grants.grants[*index], applicant.conversation))
+            .filter(|index| ledger.admit(&grants[*index], request.conversation, grant_use))
             .collect();
-        let granted = if holding.is_empty() && !fitting.is_empty() {
-            nothing(applicant.declared, NoGrantReason::UsedUp)
-        } else if holding.is_empty() {
-            let effective = EffectiveRights::new(applicant.declared, &self.grants, applicant.plugin, applicant.digest);
-            Arc::new(OpenedRights {
-                effective,
-                directories: Vec::new(),
-            })
+        let rights = if applicable.is_empty() {
+            // Only to tell why: another digest, or no grant at all.
+            let effective = EffectiveRights::new(request.declared, &self.grants, request.plugin, request.digest);
+            OpenedRights::new(effective, std::iter::empty())
+        } else if unused.is_empty() {
+            OpenedRights::none(request.declared, NoGrantReason::UsedUp)
         } else {
-            let effective = EffectiveRights::of_grants(
-                applicant.declared,
-                holding.iter().map(|index| &self.grants.grants[*index]),
-            );
-            let open = holding.iter().flat_map(|index| &self.directories[*index]);
-            let is_wanted = |directory: &&Arc<OpenDirectory>| {
-                effective
-                    .files
-                    .iter()
-                    .any(|rule| rule.guest == directory.guest && rule.access == directory.access)
-            };
-            let mut directories: Vec<Arc<OpenDirectory>> = Vec::new();
-            for directory in open.filter(is_wanted) {
-                if !directories.iter().any(|known| known.guest == directory.guest) {
-                    directories.push(directory.clone());
-                }
-            }
-            Arc::new(OpenedRights { effective, directories })
+            let effective = EffectiveRights::of_grants(request.declared, unused.iter().map(|index| &grants[*index]));
+            OpenedRights::new(effective, unused.iter().flat_map(|index| &self.directories[*index]))
         };
-        if fitting
+        if applicable
             .iter()
-            .all(|index| self.grants.grants[*index].scope == GrantScope::Always)
+            .all(|index| grants[*index].scope == GrantScope::Always)
         {
-            self.known.insert(key, granted.clone());
+            self.rights.insert(key, rights.clone());
         }
-        granted
+        rights
     }
-}
-
-pub(crate) fn nothing(declared: &DeclaredCapabilities, why: NoGrantReason) -> Arc<OpenedRights> {
-    Arc::new(OpenedRights {
-        effective: EffectiveRights::nothing(declared, why),
-        directories: Vec::new(),
-    })
-}
-
-/// Where uses are noted: beside the grants.
-fn ledger_file(grants: &Path) -> PathBuf {
-    let mut name = grants.file_name().unwrap_or_default().to_owned();
-    name.push(".used");
-    grants.with_file_name(name)
-}
-
-impl Stamp {
-    fn of(file: &Path) -> Self {
-        match fs::metadata(file) {
-            Ok(metadata) => Self::File {
-                modified: metadata.modified().ok(),
-                bytes: metadata.len(),
-                identity: identity(&metadata),
-            },
-            Err(error) => Self::Unreadable(error.kind()),
-        }
-    }
-}
-
-#[cfg(unix)]
-fn identity(metadata: &fs::Metadata) -> (u64, i64, i64) {
-    use std::os::unix::fs::MetadataExt;
-    (metadata.ino(), metadata.ctime(), metadata.ctime_nsec())
-}
-
-#[cfg(not(unix))]
-fn identity(_: &fs::Metadata) -> (u64, i64, i64) {
-    (0, 0, 0)
-}
-
-/// Reads a regular file up to its bound. A pipe would block, and a device has no end.
-pub fn read_grants_file(file: &Path) -> io::Result<Vec<u8>> {
-    let metadata = fs::metadata(file)?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is no regular file"));
-    }
-    let mut bytes = Vec::new();
-    fs::File::open(file)?
-        .take(GRANTS_BYTES_MAX + 1)
-        .read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 fn unreadable(file: &Path, error: &io::Error) -> Error {
     Error::new(
         ErrorKind::Configuration,
         Phase::Registry,
-        format!("the grants {} could not be read: {error}", file.display()),
+        format!("the grants file {} could not be read: {error}", file.display()),
     )
-    .with_suggestion("name a file of grants, or none to grant nothing")
+    .with_suggestion("name an existing grants file, or none to grant nothing")
 }
 
-fn wrong(file: &Path, error: &GrantsError) -> Error {
+fn invalid(file: &Path, error: &GrantsError) -> Error {
     Error::new(
         ErrorKind::Configuration,
         Phase::Registry,
-        format!("the grants {} are wrong: {error}", file.display()),
+        format!("the grants file {} is invalid: {error}", file.display()),
     )
-    .with_suggestion("nothing is granted until the file is mended")
+    .with_suggestion("fix the file; until then nothing is granted")
 }

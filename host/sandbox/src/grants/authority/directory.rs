@@ -1,4 +1,4 @@
-//! Granted directories, opened when the grants are read.
+//! Granted directories, opened when the grants file is read.
 
 use std::fs::{self, File};
 use std::io;
@@ -6,40 +6,56 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::directory_quota::DirectoryQuota;
-use crate::grants::{AccessMode, DirectoryRule};
+use crate::grants::DirectoryRule;
 
-/// What the kernel shows as files: the environment of processes, their memory, devices.
-const KERNELS: [&str; 3] = ["/proc", "/sys", "/dev"];
+/// File systems in which the kernel exposes processes, their environment and memory, and devices.
+const KERNEL_FILE_SYSTEMS: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// A directory of the host that a guest sees. It stays this directory, whatever its path comes to mean later.
+/// An open directory of the host. It stays the same directory when its path is renamed or becomes a link.
 #[derive(Debug)]
 pub(crate) struct OpenDirectory {
     handle: File,
+    /// The real path, without links, at the time of opening.
+    pub(super) path: PathBuf,
+    /// The path at which the guest sees it.
     pub(crate) guest: String,
-    pub(crate) access: AccessMode,
     pub(crate) quota: Arc<DirectoryQuota>,
 }
 
 impl OpenDirectory {
-    /// Opens the directory of a rule. `protected` are the host's own files; `quota` finds what is counted already.
+    /// Opens the directory of a rule. `protected` lists the host's own files; `quota` returns the quota of a directory.
     ///
     /// # Errors
-    /// When it is not there, is no directory, or is or holds what no plugin may see.
+    /// If the directory does not exist, is not a directory, or is, contains or is inside something that no plugin may see.
     pub(crate) fn open(
         rule: &DirectoryRule,
         protected: &[PathBuf],
         quota: impl FnOnce(&Path, u64) -> Arc<DirectoryQuota>,
     ) -> io::Result<Self> {
+        let path = Self::check(rule, protected)?;
+        Ok(Self {
+            handle: open_directory(&path)?,
+            guest: rule.guest.clone(),
+            quota: quota(&path, rule.quota_bytes),
+            path,
+        })
+    }
+
+    /// Checks that the directory of a rule can be granted. Returns its real path.
+    ///
+    /// # Errors
+    /// Those of [`OpenDirectory::open`].
+    pub(crate) fn check(rule: &DirectoryRule, protected: &[PathBuf]) -> io::Result<PathBuf> {
         // A link is followed here, once: the operator wrote it.
         let path = fs::canonicalize(&rule.host)?;
         if !fs::metadata(&path)?.is_dir() {
-            return Err(io::Error::other("it is no directory"));
+            return Err(io::Error::other("it is not a directory"));
         }
         if path.parent().is_none() {
-            return Err(io::Error::other("it is the whole file system"));
+            return Err(io::Error::other("it is the root of the file system"));
         }
-        if let Some(kernel) = KERNELS.iter().find(|kernel| path.starts_with(kernel)) {
-            let why = format!("{kernel} shows and changes processes and devices, not files");
+        if let Some(kernel) = KERNEL_FILE_SYSTEMS.iter().find(|kernel| path.starts_with(kernel)) {
+            let why = format!("{kernel} exposes processes and devices, not files");
             return Err(io::Error::other(why));
         }
         if let Some(own) = protected
@@ -47,17 +63,11 @@ impl OpenDirectory {
             .find(|own| own.starts_with(&path) || path.starts_with(own))
         {
             return Err(io::Error::other(format!(
-                "it holds {}, which belongs to the host",
+                "it is or contains {}, which belongs to the host",
                 own.display()
             )));
         }
-        let handle = open_directory(&path)?;
-        Ok(Self {
-            handle,
-            guest: rule.guest.clone(),
-            access: rule.access,
-            quota: quota(&path, rule.quota_bytes),
-        })
+        Ok(path)
     }
 
     pub(crate) fn handle(&self) -> io::Result<File> {
@@ -81,7 +91,7 @@ fn open_directory(path: &Path) -> io::Result<File> {
     if handle.metadata()?.is_dir() {
         Ok(handle)
     } else {
-        Err(io::Error::other("it is no directory"))
+        Err(io::Error::other("it is not a directory"))
     }
 }
 
@@ -92,7 +102,7 @@ mod tests {
 
     // attack: C3
     #[test]
-    fn what_the_kernel_shows_as_files_cannot_be_granted() {
+    fn kernel_file_systems_cannot_be_granted() {
         let open = |host: &str| {
             let rule: DirectoryRule = toml::from_str(&format!("host = {host:?}\nguest = \"/w\"")).unwrap();
             OpenDirectory::open(&rule, &[], |path, bytes_max| {

@@ -1,4 +1,4 @@
-//! How much a granted directory may hold.
+//! The quota of a granted directory.
 
 use std::fs;
 use std::io;
@@ -6,32 +6,32 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What a file, a directory or a link costs besides its content: names and inodes fill a disk, too.
+/// The bytes that a file, a directory or a link costs in addition to its content: names and inodes fill a disk, too.
 pub(crate) const ENTRY_BYTES: u64 = 4 << 10;
 
-/// How much longer than measuring the directory took it is not measured again, so that a guest that writes on and on cannot
-/// keep the host busy with it.
+/// The pause between two measurements, as a multiple of the time that the last one took. Without it a guest that writes without
+/// end would keep the host measuring.
 const PAUSE_FACTOR: u32 = 8;
 
-/// Entries that are counted before a directory is taken to be full.
+/// The number of entries from which a directory counts as full.
 const ENTRIES_MAX: u64 = 1_000_000;
 
-/// The bytes that a directory may hold, shared by all instances that write to it.
+/// The bytes that a directory may have, shared by all instances that write to it.
 ///
-/// What is written is counted, whether or not it replaces something, so that the count is never too low. When it reaches the
-/// bound, the directory is measured once more, which gives back what was removed or overwritten.
+/// Every written byte is counted, even if it replaces another, so that the count is never too low. When the count reaches the
+/// limit, the directory is measured again, which frees the bytes that were removed or overwritten.
 #[derive(Debug)]
 pub(crate) struct DirectoryQuota {
     directory: PathBuf,
     bytes_max: u64,
-    count: Mutex<Count>,
+    count: Mutex<QuotaCount>,
 }
 
 #[derive(Debug, Default)]
-struct Count {
-    /// `None` before the directory was first measured.
+struct QuotaCount {
+    /// `None` before the first measurement.
     used: Option<u64>,
-    /// When it may be measured again.
+    /// When the next measurement may start.
     next: Option<Instant>,
 }
 
@@ -48,7 +48,7 @@ impl DirectoryQuota {
         self.bytes_max
     }
 
-    /// Takes bytes without looking at the disk. Fails when it has to be looked at.
+    /// Reserves bytes without reading the disk. Returns `false` if the directory has to be measured first.
     pub(crate) fn try_reserve(&self, bytes: u64) -> bool {
         let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
         match count.used {
@@ -60,10 +60,10 @@ impl DirectoryQuota {
         }
     }
 
-    /// Takes bytes, and measures the directory when it seems full. Reads the disk.
+    /// Reserves bytes, and measures the directory if it seems full. Reads the disk.
     ///
     /// # Errors
-    /// That of a full disk when there is no room.
+    /// The error of a full disk if the quota is reached.
     pub(crate) fn reserve(&self, bytes: u64) -> io::Result<()> {
         if self.try_reserve(bytes) {
             return Ok(());
@@ -71,7 +71,7 @@ impl DirectoryQuota {
         let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
         let started = Instant::now();
         if count.next.is_some_and(|next| started < next) {
-            return Err(full());
+            return Err(disk_full());
         }
         let used = measure(&self.directory)?;
         let took = started.elapsed().max(Duration::from_micros(1));
@@ -79,15 +79,15 @@ impl DirectoryQuota {
         count.used = Some(used);
         if used.saturating_add(bytes) > self.bytes_max {
             tracing::info!(directory = %self.directory.display(), bytes_max = self.bytes_max, "a plugin's directory is full");
-            return Err(full());
+            return Err(disk_full());
         }
         count.used = Some(used + bytes);
         Ok(())
     }
 }
 
-/// The error that a guest sees as "no space left".
-pub(crate) fn full() -> io::Error {
+/// Returns the error that a guest sees as "no space left".
+pub(crate) fn disk_full() -> io::Error {
     if cfg!(windows) {
         io::Error::from_raw_os_error(112)
     } else {
@@ -95,11 +95,11 @@ pub(crate) fn full() -> io::Error {
     }
 }
 
-/// Sums up a directory. Links are counted and not followed; what goes away meanwhile is not counted.
+/// Measures a directory. Links are counted but not followed. Entries that disappear meanwhile are not counted.
 fn measure(directory: &Path) -> io::Result<u64> {
-    let mut waiting = vec![directory.to_owned()];
+    let mut pending = vec![directory.to_owned()];
     let (mut bytes, mut entries) = (0_u64, 0_u64);
-    while let Some(next) = waiting.pop() {
+    while let Some(next) = pending.pop() {
         let listed = match fs::read_dir(&next) {
             Ok(listed) => listed,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -109,7 +109,7 @@ fn measure(directory: &Path) -> io::Result<u64> {
             let Ok(metadata) = entry.and_then(|entry| {
                 let metadata = entry.metadata()?;
                 if metadata.is_dir() {
-                    waiting.push(entry.path());
+                    pending.push(entry.path());
                 }
                 Ok(metadata)
             }) else {
@@ -135,16 +135,16 @@ mod tests {
 
     // attack: B18
     #[test]
-    fn what_was_removed_is_given_back_and_nothing_else() {
+    fn only_removed_bytes_are_freed() {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("there"), [0; 1_000]).unwrap();
         let quota = DirectoryQuota::new(directory.path().to_owned(), 20_000);
         quota.reserve(10_000).unwrap();
         assert!(!quota.try_reserve(10_000));
         fs::write(directory.path().join("written"), [0; 10_000]).unwrap();
-        assert!(quota.reserve(10_000).is_err(), "it is on disk");
+        assert!(quota.reserve(10_000).is_err(), "the file is on disk");
         fs::remove_file(directory.path().join("written")).unwrap();
-        // Until the pause after the last measuring is over.
+        // Until the pause after the last measurement is over.
         while quota.reserve(10_000).is_err() {
             std::thread::yield_now();
         }

@@ -4,23 +4,23 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Why a store could not be used. Told to the guest as it is.
+/// A failure of the key–value store. The guest receives its text.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyValueError {
-    /// It would hold more than its grant allows.
-    #[error("the store would hold more than {bytes_max} bytes")]
+    /// The plugin would exceed its quota.
+    #[error("the store would exceed its quota of {bytes_max} bytes")]
     Full {
-        /// The bound.
+        /// The quota.
         bytes_max: u64,
     },
-    /// The place where it lives failed.
+    /// The storage behind the store failed.
     #[error("the store failed: {0}")]
     Failed(String),
 }
 
-/// Where the values of plugins live. An implementation keeps plugins and buckets apart, and holds each plugin to its bound over
-/// all its buckets, keys and values. It is called where the guest runs, so that it must answer at once.
+/// The storage of the plugins' values. An implementation keeps plugins and buckets apart, and enforces each plugin's quota over all
+/// its buckets, keys and values. It is called on the thread that runs the guest, so that it must return quickly.
 pub trait KeyValueStore: fmt::Debug + Send + Sync {
     /// Returns a value.
     ///
@@ -28,19 +28,19 @@ pub trait KeyValueStore: fmt::Debug + Send + Sync {
     /// [`KeyValueError::Failed`].
     fn get(&self, plugin: &str, bucket: &str, key: &str) -> Result<Option<Vec<u8>>, KeyValueError>;
 
-    /// Keeps a value.
+    /// Stores a value.
     ///
     /// # Errors
-    /// [`KeyValueError::Full`] when the plugin's stores would grow beyond `bytes_max`; [`KeyValueError::Failed`].
+    /// [`KeyValueError::Full`] if the plugin's values would exceed `bytes_max`; [`KeyValueError::Failed`].
     fn set(&self, plugin: &str, bucket: &str, key: &str, value: &[u8], bytes_max: u64) -> Result<(), KeyValueError>;
 
-    /// Forgets a value.
+    /// Deletes a value.
     ///
     /// # Errors
     /// [`KeyValueError::Failed`].
     fn delete(&self, plugin: &str, bucket: &str, key: &str) -> Result<(), KeyValueError>;
 
-    /// Lists keys after one, in order, at most `keys_max`.
+    /// Lists keys in order, after the key `after`, at most `keys_max`.
     ///
     /// # Errors
     /// [`KeyValueError::Failed`].
@@ -53,7 +53,7 @@ pub trait KeyValueStore: fmt::Debug + Send + Sync {
     ) -> Result<Vec<String>, KeyValueError>;
 }
 
-/// Values in memory, for as long as the process runs.
+/// A key–value store in memory, which lasts as long as the process.
 #[derive(Debug, Default)]
 pub struct MemoryKeyValueStore {
     /// By plugin, then by bucket and key.
@@ -67,7 +67,7 @@ impl MemoryKeyValueStore {
         Self::default()
     }
 
-    /// Locks the values. Each change is complete before anything can panic, so a poisoned lock is harmless.
+    /// Locks the values. A change is complete before anything can panic, so that a poisoned lock is harmless.
     fn values(&self) -> MutexGuard<'_, BTreeMap<String, BTreeMap<(String, String), Vec<u8>>>> {
         self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,26 +1,35 @@
-//! Which grants for one call or one conversation were used up.
+//! The record of used grants, for grants that last one call or one conversation.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
 
-use crate::grants::authority::ConversationNumber;
+use super::conversation::ConversationNumber;
 use crate::grants::file::private_file;
 use crate::grants::{Grant, GrantScope};
 
-/// Remembers, beyond this process, that a grant was used: in a file beside the grants, one identity a line. The grants
-/// themselves are never written to.
+/// The record of used grants, in a file next to the grants file with one identity a line. It outlives the process. The grants
+/// file itself is never written to.
 pub(crate) struct Ledger {
     file: PathBuf,
     used: HashSet<String>,
     sessions: HashMap<String, ConversationNumber>,
 }
 
+/// Whether looking up a grant uses it up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GrantUse {
+    /// A call uses the grant.
+    Call,
+    /// The grant is only looked at, to explain a decision.
+    Preview,
+}
+
 impl Ledger {
-    /// Reads what was used.
+    /// Reads the record.
     ///
     /// # Errors
-    /// When the file is there and cannot be read: then nobody knows what was used.
+    /// If the file exists but cannot be read: then it is unknown which grants are used up.
     pub(crate) fn open(file: PathBuf) -> io::Result<Self> {
         let used = match std::fs::read_to_string(&file) {
             Ok(text) => text.lines().map(str::to_owned).collect(),
@@ -34,36 +43,32 @@ impl Ledger {
         })
     }
 
-    /// Uses a grant for a call of this conversation. Returns whether it holds.
+    /// Returns whether a grant applies to a call of this conversation, and records its use if there is one.
     ///
-    /// One that could not be written down does not hold: it could be used again.
-    pub(crate) fn admit(&mut self, grant: &Grant, conversation: ConversationNumber) -> bool {
-        match grant.scope {
-            GrantScope::Once => self.spend(grant),
-            GrantScope::Session => {
-                let identity = grant.identity();
-                if let Some(owner) = self.sessions.get(&identity) {
-                    return *owner == conversation;
-                }
-                let is_fresh = self.spend(grant);
-                if is_fresh {
-                    self.sessions.insert(identity, conversation);
-                }
-                is_fresh
-            }
-            _ => true,
+    /// A grant whose use cannot be recorded does not apply: it could be used again.
+    pub(crate) fn admit(&mut self, grant: &Grant, conversation: ConversationNumber, grant_use: GrantUse) -> bool {
+        if grant.scope == GrantScope::Always {
+            return true;
         }
-    }
-
-    fn spend(&mut self, grant: &Grant) -> bool {
         let identity = grant.identity();
-        if self.used.contains(&identity) {
-            return false;
+        let owner = self.sessions.get(&identity);
+        if grant.scope == GrantScope::Session
+            && let Some(owner) = owner
+        {
+            return *owner == conversation;
+        }
+        let is_unused = !self.used.contains(&identity);
+        if grant_use == GrantUse::Preview || !is_unused {
+            return is_unused;
         }
         if let Err(error) = private_file::append_line(&self.file, &identity) {
-            tracing::error!(%error, file = %self.file.display(), "a grant's use could not be noted, so that it does not hold");
+            tracing::error!(%error, file = %self.file.display(), "the use of a grant could not be recorded, so that it does not apply");
             return false;
         }
-        self.used.insert(identity)
+        self.used.insert(identity.clone());
+        if grant.scope == GrantScope::Session {
+            self.sessions.insert(identity, conversation);
+        }
+        true
     }
 }

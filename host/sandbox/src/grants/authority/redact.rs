@@ -1,4 +1,4 @@
-//! Keeping secrets out of what is told.
+//! Redaction of secrets in results, logs and streams.
 
 use std::borrow::Cow;
 
@@ -10,17 +10,17 @@ use zeroize::Zeroizing;
 
 use toolwit_core::Arguments;
 
-/// What stands in the place of a secret.
+/// The text that replaces a secret.
 const MARK: &str = "[redacted]";
 
-/// The shortest text that is looked for. Anything shorter would be found everywhere.
+/// The shortest text that is searched for, in bytes. Shorter texts would be found everywhere.
 const NEEDLE_BYTES_MIN: usize = 4;
 
-/// Finds the secrets of a call, in the forms in which they usually travel: as they are, escaped for JSON or a URL, in hex, and
-/// in base64, also in the middle of something longer.
+/// Finds the secrets of a call in their usual forms: plain, escaped for JSON or a URL, in hex, and in base64, also in the middle
+/// of longer text.
 #[derive(Default)]
 pub(crate) struct Redactor {
-    /// Longest first, so that a form that holds another is found whole.
+    /// Longest first, so that a form that contains another is found completely.
     needles: Vec<Zeroizing<Vec<u8>>>,
 }
 
@@ -92,7 +92,7 @@ impl Redactor {
         }
     }
 
-    /// Overwrites every secret in place, so that the length stays what a header has said.
+    /// Overwrites every secret, so that the length still matches the header of the message.
     pub(crate) fn mask(&self, bytes: &mut [u8]) {
         let mut at = 0;
         while let Some((start, end)) = self.find(bytes, at) {
@@ -101,7 +101,7 @@ impl Redactor {
         }
     }
 
-    /// Finds the next secret at or after a place, the longest form at that place.
+    /// Finds the next secret at or after an offset, in its longest form.
     fn find(&self, bytes: &[u8], from: usize) -> Option<(usize, usize)> {
         let next = |needle: &Zeroizing<Vec<u8>>| {
             let start = bytes
@@ -116,8 +116,8 @@ impl Redactor {
             .min_by_key(|(start, end)| (*start, usize::MAX - end))
     }
 
-    /// How many bytes at the end of these could be the beginning of a secret.
-    fn open_end(&self, bytes: &[u8]) -> usize {
+    /// Returns how many of the last bytes could be the beginning of a secret.
+    fn partial_secret_bytes(&self, bytes: &[u8]) -> usize {
         let longest = |needle: &Zeroizing<Vec<u8>>| {
             (1..needle.len().min(bytes.len() + 1))
                 .rev()
@@ -128,27 +128,28 @@ impl Redactor {
     }
 }
 
-/// Masks secrets in a stream, also where one lies across two pieces. Holds back no more than could be the beginning of one.
+/// Masks secrets in a stream, including those that are split between two chunks. Buffers only bytes that could be the beginning
+/// of a secret.
 #[derive(Default)]
 pub(crate) struct StreamMask {
-    held: BytesMut,
+    buffer: BytesMut,
 }
 
 impl StreamMask {
-    /// Takes a piece and gives what can go on.
-    pub(crate) fn push(&mut self, redactor: &Redactor, piece: Bytes) -> Bytes {
+    /// Takes a chunk and returns the bytes that can be passed on.
+    pub(crate) fn push(&mut self, redactor: &Redactor, chunk: Bytes) -> Bytes {
         if redactor.is_idle() {
-            return piece;
+            return chunk;
         }
-        self.held.extend_from_slice(&piece);
-        redactor.mask(&mut self.held);
-        let ready = self.held.len() - redactor.open_end(&self.held);
-        self.held.split_to(ready).freeze()
+        self.buffer.extend_from_slice(&chunk);
+        redactor.mask(&mut self.buffer);
+        let ready = self.buffer.len() - redactor.partial_secret_bytes(&self.buffer);
+        self.buffer.split_to(ready).freeze()
     }
 
-    /// Gives what was held back, at the end of the stream.
+    /// Returns the buffered bytes at the end of the stream.
     pub(crate) fn finish(&mut self) -> Bytes {
-        self.held.split().freeze()
+        self.buffer.split().freeze()
     }
 }
 
@@ -169,14 +170,14 @@ fn forms(secret: &str) -> Vec<Vec<u8>> {
     if let Some(escaped) = forms.get_mut(2) {
         escaped.pop();
     }
-    // In base64 a text looks one of three ways, by where it begins; the characters that its neighbours share are left out.
+    // In base64 a text has one of three forms, by its offset. Characters that also encode neighbouring bytes are left out.
     for before in 0..3_usize {
         let mut padded = vec![0; before];
         padded.extend_from_slice(bytes);
         let skipped = (before * 8).div_ceil(6);
-        let whole = padded.len() * 8 / 6;
+        let complete = padded.len() * 8 / 6;
         for encoded in [STANDARD_NO_PAD.encode(&padded), URL_SAFE_NO_PAD.encode(&padded)] {
-            forms.push(encoded.as_bytes()[skipped..whole].to_vec());
+            forms.push(encoded.as_bytes()[skipped..complete].to_vec());
         }
     }
     forms
@@ -211,12 +212,12 @@ mod tests {
         let redactor = Redactor::new([SECRET]);
         let basic = STANDARD.encode(format!("user:{SECRET}"));
         let url = percent(format!("a={SECRET}&b").as_bytes(), "+", false);
-        for told in [SECRET.to_owned(), json!({"a": SECRET}).to_string(), basic, url] {
-            let told = format!("before {told} after");
-            let clean = redactor.text(&told);
+        for text in [SECRET.to_owned(), json!({"a": SECRET}).to_string(), basic, url] {
+            let text = format!("before {text} after");
+            let redacted = redactor.text(&text);
             assert!(
-                clean.contains(MARK) && clean.starts_with("before ") && clean.ends_with(" after"),
-                "{clean}"
+                redacted.contains(MARK) && redacted.starts_with("before ") && redacted.ends_with(" after"),
+                "{redacted}"
             );
         }
         let mut value = json!({"a": [SECRET, 1], SECRET: "b"});
@@ -227,7 +228,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_secret_cut_into_pieces_is_masked(cuts in proptest::collection::vec(0_usize..60, 0..8)) {
+        fn a_secret_split_into_chunks_is_masked(cuts in proptest::collection::vec(0_usize..60, 0..8)) {
             let redactor = Redactor::new(["hunter2hunter3"]);
             let text = "a hunter2hunter3 b hunter2hunter hunter2hunter3hunter2hunter3!";
             let mut cuts: Vec<_> = cuts.into_iter().map(|cut| cut.min(text.len())).collect();
@@ -243,7 +244,7 @@ mod tests {
         }
 
         #[test]
-        fn base64_of_anything_around_it_is_found(before in "[ -~]{0,7}", after in "[ -~]{0,7}") {
+        fn a_secret_inside_longer_base64_is_found(before in "[ -~]{0,7}", after in "[ -~]{0,7}") {
             let redactor = Redactor::new(["hunter2hunter3"]);
             let encoded = STANDARD.encode(format!("{before}hunter2hunter3{after}"));
             prop_assert!(redactor.text(&encoded).contains(MARK), "{}", encoded);

@@ -1,4 +1,4 @@
-//! Where the values of secrets come from, at each call.
+//! The secret store, and the lookup of secrets at each call.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,50 +6,51 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
+use crate::grants::file::private_file;
 use crate::grants::{SecretRule, SecretSource};
 use toolwit_core::ToolContext;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The largest store.
+/// The largest store, in bytes.
 const STORE_BYTES_MAX: u64 = 1 << 20;
 
-/// The shortest value that can be kept out of results: what is shorter stands in them by chance.
+/// The shortest value that can be redacted, in bytes: shorter texts occur in results by chance.
 const VALUE_BYTES_MIN: usize = 8;
 
-/// Why a secret cannot be used.
+/// A secret that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SecretError {
-    /// It is not where the grant says.
-    #[error("there is no secret `{name}` in {place}")]
+    /// The secret has no value.
+    #[error("the secret `{name}` does not exist in {location}")]
     Missing {
         /// The secret's name.
         name: String,
-        /// Where it was looked for.
-        place: &'static str,
+        /// Where it was looked up.
+        location: SecretSource,
     },
-    /// It is too short, or could not be sent.
+    /// The value is too short, or cannot be sent.
     #[error("the secret `{name}` {why}")]
     Unusable {
         /// The secret's name.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
     /// The store could not be read or written.
-    #[error("the store of secrets {path} {why}")]
+    #[error("the secret store {path} {why}")]
     Store {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
 }
 
 /// The values of a store, by name.
-type Values = BTreeMap<String, Zeroizing<String>>;
+type SecretValues = BTreeMap<String, Zeroizing<String>>;
 
-/// A secret of a call. Its value is wiped from memory with it.
+/// A secret of a call. Its value is wiped from memory when it is dropped.
 #[derive(Clone)]
 pub(crate) struct Secret {
     pub(crate) rule: SecretRule,
@@ -64,7 +65,9 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Secrets in a file that only its owner may read: a line `name = "value"` for each, in TOML.
+/// A TOML file of secrets that only its owner may read, with a line `name = "value"` for each.
+///
+/// Changes replace the file atomically under a lock.
 ///
 /// ```
 /// use toolwit_sandbox::SecretStore;
@@ -84,13 +87,13 @@ pub struct SecretStore {
 }
 
 impl SecretStore {
-    /// Names the file, which need not be there yet.
+    /// Names the file, which need not exist.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
-    /// Returns the file.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -104,73 +107,80 @@ impl SecretStore {
         Ok(self.read()?.keys().cloned().collect())
     }
 
-    /// Keeps a value under a name.
+    /// Stores a value under a name.
     ///
     /// # Errors
-    /// [`SecretError::Unusable`] for a value that is too short to be kept out of results, or could not be sent;
+    /// [`SecretError::Unusable`] for a value that is too short to be redacted, or cannot be sent;
     /// [`SecretError::Store`].
     pub fn set(&self, name: &str, value: &str) -> Result<(), SecretError> {
         if crate::grants::check_name(name).is_err() {
-            return Err(self.failed("takes names of letters, digits, `-`, `_` and `.` only"));
+            return Err(self.failed("allows only letters, digits, `-`, `_` and `.` in names"));
         }
         check_value(name, value)?;
+        let _lock = self.lock()?;
         let mut secrets = self.read()?;
         secrets.insert(name.to_owned(), Zeroizing::new(value.to_owned()));
         self.write(&secrets)
     }
 
-    /// Forgets a secret. Returns whether it was there.
+    /// Removes a secret. Returns whether it existed.
     ///
     /// # Errors
     /// [`SecretError::Store`].
     pub fn remove(&self, name: &str) -> Result<bool, SecretError> {
+        let _lock = self.lock()?;
         let mut secrets = self.read()?;
-        let was_there = secrets.remove(name).is_some();
-        if was_there {
+        let existed = secrets.remove(name).is_some();
+        if existed {
             self.write(&secrets)?;
         }
-        Ok(was_there)
+        Ok(existed)
     }
 
-    fn read(&self) -> Result<Values, SecretError> {
+    fn read(&self) -> Result<SecretValues, SecretError> {
         let metadata = match std::fs::metadata(&self.path) {
             Ok(metadata) => metadata,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Values::new()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(SecretValues::new()),
             Err(error) => return Err(self.failed(format!("could not be read: {error}"))),
         };
         if !metadata.is_file() || metadata.len() > STORE_BYTES_MAX {
-            return Err(self.failed("is no file of a usual size"));
+            return Err(self.failed("is not a regular file, or is larger than 1 MiB"));
         }
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
             if metadata.permissions().mode() & 0o077 != 0 {
-                return Err(self.failed("can be read by others; close it with `chmod 600`"));
+                return Err(self.failed("can be read by others; set its mode to 600"));
             }
         }
         let text = std::fs::read_to_string(&self.path).map(Zeroizing::new);
         let text = text.map_err(|error| self.failed(format!("could not be read: {error}")))?;
-        // The parser's own message would quote the line.
-        let table: toml::Table = text.parse().map_err(|_| self.failed("is no valid TOML"))?;
-        // Moved, not copied: these are the bytes that are wiped.
+        // The parser's own message would contain the line.
+        let table: toml::Table = text.parse().map_err(|_| self.failed("is not valid TOML"))?;
+        // Moved, not copied, so that these bytes are wiped.
         let text_of = |(name, value)| match value {
             toml::Value::String(value) => Ok((name, Zeroizing::new(value))),
-            _ => Err(self.failed(format!("has a value at `{name}` that is no text"))),
+            _ => Err(self.failed(format!("has a value at `{name}` that is not text"))),
         };
         table.into_iter().map(text_of).collect()
     }
 
-    fn write(&self, secrets: &Values) -> Result<(), SecretError> {
+    /// Takes the lock of the store, so that concurrent changes are not lost. Creates the directory if it does not exist.
+    fn lock(&self) -> Result<std::fs::File, SecretError> {
+        let directory = self.path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        directory
+            .and_then(|()| private_file::lock(&private_file::sibling(&self.path, ".lock")))
+            .map_err(|error| self.failed(format!("could not be locked: {error}")))
+    }
+
+    fn write(&self, secrets: &SecretValues) -> Result<(), SecretError> {
         let failed = |error: std::io::Error| self.failed(format!("could not be written: {error}"));
         let lines: BTreeMap<&str, &str> = secrets
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
         let text = Zeroizing::new(toml::to_string(&lines).map_err(|_| self.failed("could not be written as TOML"))?);
-        if let Some(directory) = self.path.parent() {
-            std::fs::create_dir_all(directory).map_err(failed)?;
-        }
-        crate::grants::file::private_file::replace(&self.path, text.as_bytes()).map_err(failed)
+        private_file::replace(&self.path, text.as_bytes()).map_err(failed)
     }
 
     fn failed(&self, why: impl Into<String>) -> SecretError {
@@ -187,70 +197,92 @@ fn check_value(name: &str, value: &str) -> Result<(), SecretError> {
         why,
     };
     if value.len() < VALUE_BYTES_MIN {
-        return Err(unusable(
-            "is shorter than 8 bytes, so that it could not be kept out of results",
-        ));
+        return Err(unusable("is shorter than 8 bytes, so that it cannot be redacted"));
     }
     if value.chars().any(char::is_control) {
-        return Err(unusable("holds a line break or another control character"));
+        return Err(unusable("contains a line break or another control character"));
     }
     Ok(())
 }
 
-/// Looks up the secrets of a call. Reads the store when one is in it.
+/// The secrets of a call.
+#[derive(Default)]
+pub(crate) struct FoundSecrets {
+    pub(crate) secrets: Vec<Secret>,
+    /// Granted secrets without a value.
+    pub(crate) missing: Vec<SecretRule>,
+}
+
+impl FoundSecrets {
+    /// Returns the secrets, if none is missing: no request is sent without its secret.
+    ///
+    /// # Errors
+    /// [`SecretError::Missing`] for the first missing secret.
+    pub(crate) fn require_all(self) -> Result<Vec<Secret>, SecretError> {
+        match self.missing.first() {
+            Some(rule) => Err(SecretError::Missing {
+                name: rule.name.clone(),
+                location: rule.source,
+            }),
+            None => Ok(self.secrets),
+        }
+    }
+}
+
+/// Looks up granted secrets. Reads the store if a rule names it. Without a context, secrets of the conversation are skipped.
 ///
 /// # Errors
-/// For a secret that is not there, so that no request goes out without it.
+/// [`SecretError::Store`] and [`SecretError::Unusable`].
 pub(crate) fn look_up(
     rules: &[SecretRule],
     store: Option<&SecretStore>,
-    context: &ToolContext,
-) -> Result<Vec<Secret>, SecretError> {
+    context: Option<&ToolContext>,
+) -> Result<FoundSecrets, SecretError> {
     let needs_store = rules.iter().any(|rule| rule.source == SecretSource::Store);
     let stored = match store.filter(|_| needs_store) {
         Some(store) => store.read()?,
-        None => Values::new(),
+        None => SecretValues::new(),
     };
-    let found = rules.iter().map(|rule| {
-        let (value, place) = match rule.source {
-            SecretSource::Environment => (variable(&rule.name).map(Zeroizing::new), "the host's environment"),
-            SecretSource::Conversation => {
-                let value = context.text(&rule.name).map(|value| Zeroizing::new(value.to_owned()));
-                (value, "the conversation")
+    let mut found = FoundSecrets::default();
+    for rule in rules {
+        let value = match (rule.source, context) {
+            (SecretSource::Environment, _) => host_variable(&rule.name).map(Zeroizing::new),
+            (SecretSource::Conversation, None) => continue,
+            (SecretSource::Conversation, Some(context)) => {
+                context.text(&rule.name).map(|value| Zeroizing::new(value.to_owned()))
             }
-            _ => (stored.get(&rule.name).cloned(), "the store of secrets"),
+            (SecretSource::Store, _) => stored.get(&rule.name).cloned(),
         };
-        let value = value.ok_or_else(|| SecretError::Missing {
-            name: rule.name.clone(),
-            place,
-        })?;
-        check_value(&rule.name, &value)?;
-        Ok(Secret {
-            rule: rule.clone(),
-            value,
-        })
-    });
-    found.collect()
+        match value {
+            None => found.missing.push(rule.clone()),
+            Some(value) => {
+                check_value(&rule.name, &value)?;
+                found.secrets.push(Secret {
+                    rule: rule.clone(),
+                    value,
+                });
+            }
+        }
+    }
+    Ok(found)
 }
 
-/// Reads a variable of the host's process.
+/// Reads an environment variable of the host process.
 #[expect(clippy::disallowed_methods, reason = "the operator's grant names this variable")]
-pub(crate) fn variable(name: &str) -> Option<String> {
+pub(crate) fn host_variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
 impl From<SecretError> for Error {
     fn from(error: SecretError) -> Self {
         let suggestion = match &error {
-            SecretError::Missing {
-                name,
-                place: "the store of secrets",
-            } => format!("set it with `toolwit secret set {name}`"),
-            SecretError::Missing { place, .. } => format!("set it in {place}, or change where the grant looks for it"),
-            SecretError::Unusable { .. } => "use a value that is longer and of one line".to_owned(),
-            SecretError::Store { .. } => "see to the file, or name another one".to_owned(),
+            SecretError::Missing { name, location } => {
+                format!("add `{name}` to {location}, or change `from` in the grant")
+            }
+            SecretError::Unusable { .. } => "use a longer value in one line".to_owned(),
+            SecretError::Store { .. } => "fix the file, or name another one".to_owned(),
         };
-        // What is missing can be asked for; what is wrong must be mended by the operator.
+        // A missing secret can be asked for; an unusable one must be fixed by the operator.
         let (kind, phase) = match &error {
             SecretError::Missing { .. } => (ErrorKind::MissingKey, Phase::Validate),
             _ => (ErrorKind::Configuration, Phase::Execute),

@@ -1,3 +1,9 @@
-//! The grants file on disk.
+//! The grants file: its format, and the file on disk.
 
-pub mod private_file;
+mod format;
+mod grants_file;
+pub(crate) mod private_file;
+
+pub use format::{GRANTS_BYTES_MAX, NewGrant};
+pub(crate) use grants_file::read_grants_file;
+pub use grants_file::{GrantsFile, GrantsFileError, GrantsFileErrorReason};

@@ -1,43 +1,58 @@
-//! Writing files that only their owner may read.
+//! Files that only their owner may read.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Replaces a file as a whole: who reads it sees the old content or the new one.
-pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Returns the path of a file next to another one, with the same name and an ending.
+#[must_use]
+pub fn sibling(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.new", std::process::id()));
-    let beside = path.with_file_name(name);
-    let written = write_new(&beside, bytes).and_then(|()| std::fs::rename(&beside, path));
+    name.push(ending);
+    path.with_file_name(name)
+}
+
+/// Replaces a file atomically: a reader sees the old content or the new one.
+///
+/// # Errors
+/// If the file cannot be written. The old content remains.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let temporary = sibling(path, &format!(".{}.new", std::process::id()));
+    let written = write_new(&temporary, bytes).and_then(|()| std::fs::rename(&temporary, path));
     if written.is_err() {
-        let _ = std::fs::remove_file(&beside);
+        let _ = std::fs::remove_file(&temporary);
     }
     written
 }
 
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let _ = std::fs::remove_file(path);
-    let mut file = private().create_new(true).write(true).open(path)?;
+    let mut file = owner_only().create_new(true).write(true).open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }
 
-/// Waits until nobody else holds the lock of this name. It is held until the file is dropped, or its process ends.
+/// Waits for the lock of a file. It is held until the returned file is dropped or the process ends.
+///
+/// # Errors
+/// If the file cannot be created or locked.
 pub fn lock(path: &Path) -> io::Result<std::fs::File> {
-    let file = private().create(true).append(true).open(path)?;
+    let file = owner_only().create(true).append(true).open(path)?;
     file.lock()?;
     Ok(file)
 }
 
-/// Adds a line to a file.
+/// Appends a line to a file.
+///
+/// # Errors
+/// If the file cannot be written.
 pub fn append_line(path: &Path, line: &str) -> io::Result<()> {
-    let mut file = private().create(true).append(true).open(path)?;
+    let mut file = owner_only().create(true).append(true).open(path)?;
     file.write_all(format!("{line}\n").as_bytes())?;
     file.sync_data()
 }
 
-fn private() -> OpenOptions {
+fn owner_only() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
     {

@@ -1,14 +1,14 @@
-//! Which network addresses are public, and which belong to this machine, its network or its cloud.
+//! Classes and ranges of network addresses.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::error::RuleError;
 
-/// What an address belongs to. Only public ones may be reached without being granted as addresses.
+/// The network that an address belongs to. A host name may resolve to a public address without a grant for the address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AddressClass {
@@ -16,20 +16,20 @@ pub enum AddressClass {
     Public,
     /// This machine.
     Loopback,
-    /// The link, cloud metadata services at `169.254.169.254` included.
+    /// The link. Includes cloud metadata services at `169.254.169.254`.
     LinkLocal,
-    /// A private network, unique local IPv6 addresses included.
+    /// A private network. Includes unique local IPv6 addresses.
     Private,
-    /// A provider's shared network (carrier-grade NAT), some clouds' metadata services included.
+    /// A provider's shared network (carrier-grade NAT). Includes metadata services of some clouds.
     Shared,
-    /// Many receivers.
+    /// A multicast group.
     Multicast,
-    /// No address at all, or one with a special purpose.
+    /// The unspecified address, or an address with a special purpose.
     Reserved,
 }
 
 impl AddressClass {
-    /// Classifies an address. One that carries an IPv4 address inside is what that address is.
+    /// Returns the class of an address. An IPv6 address that embeds an IPv4 address has the class of that one.
     #[must_use]
     pub fn of(address: IpAddr) -> Self {
         match address {
@@ -67,12 +67,12 @@ impl AddressClass {
         }
         match address.segments() {
             [0xfe80..=0xfebf, ..] => Self::LinkLocal,
-            // Unique local, and site local, which is deprecated and still routed inside sites.
+            // Unique local, and site local: deprecated but still routed inside sites.
             [0xfc00..=0xfdff, ..] | [0xfec0..=0xfeff, ..] => Self::Private,
             [0xff00..=0xffff, ..] => Self::Multicast,
-            // Documentation, and what is set aside below 2001:200::/23.
+            // Documentation, and the special purposes below 2001:200::/23.
             [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] | [0x2001, 0..=0x1ff, ..] => Self::Reserved,
-            // All that is given out so far.
+            // All ranges that are allocated so far.
             [0x2000..=0x3fff, ..] => Self::Public,
             _ => Self::Reserved,
         }
@@ -93,22 +93,22 @@ impl fmt::Display for AddressClass {
     }
 }
 
-/// Returns an IPv4 address that is written as IPv6 (`::ffff:a.b.c.d`) in its own form.
+/// Converts an IPv4 address in IPv6 form (`::ffff:a.b.c.d`) to an IPv4 address. Returns other addresses unchanged.
 #[must_use]
 pub fn canonical(address: IpAddr) -> IpAddr {
     address.to_canonical()
 }
 
-/// Finds the IPv4 address to which packets for an IPv6 address may end up going: mapped, compatible, translated (NAT64),
+/// Returns the IPv4 address to which packets for an IPv6 address may be delivered: mapped, compatible, translated (NAT64)
 /// or tunnelled (6to4, Teredo, ISATAP).
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let of = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match address.segments() {
-        // The unspecified address and loopback look like compatible ones, and are themselves.
+        // The unspecified address and loopback have the form of compatible addresses but are not.
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => None,
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0, 0, 0, 0, 0xffff, 0, high, low] => Some(of(high, low)),
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(of(high, low)),
-        // Local NAT64 prefixes put the address anywhere; where it lies is the network's own affair.
+        // A local NAT64 prefix can have the address at any position, so that it cannot be found.
         [0x64, 0xff9b, 1, ..] => Some(Ipv4Addr::UNSPECIFIED),
         [0x2002, high, low, ..] => Some(of(high, low)),
         [0x2001, 0, .., high, low] => Some(of(!high, !low)),
@@ -118,15 +118,15 @@ fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
 }
 
 /// A range of addresses: `10.0.0.0/8`, `fd00::/8`, or one address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct AddressRange {
     first: IpAddr,
     prefix_bits: u8,
 }
 
 impl AddressRange {
-    /// Tells whether an address lies in it. IPv4 and its mapped IPv6 form are the same.
+    /// Returns whether the range contains an address. An IPv4 address and its mapped IPv6 form are the same.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.first, canonical(address)) {
@@ -147,11 +147,7 @@ impl FromStr for AddressRange {
     type Err = RuleError;
 
     fn from_str(text: &str) -> Result<Self, RuleError> {
-        let bad = || {
-            RuleError::new(format!(
-                "`{text}` is no address and no range of addresses such as `10.0.0.0/8`"
-            ))
-        };
+        let bad = || RuleError::new(format!("`{text}` is not an address or a range such as `10.0.0.0/8`"));
         let (first, bits) = match text.split_once('/') {
             Some((first, bits)) => (first, Some(bits)),
             None => (text, None),
@@ -168,7 +164,7 @@ impl FromStr for AddressRange {
         }
         if prefix_bits == 0 {
             return Err(RuleError::new(format!(
-                "`{text}` is every address; name the range that is meant"
+                "`{text}` contains every address; name a smaller range"
             )));
         }
         Ok(Self { first, prefix_bits })
@@ -180,6 +176,12 @@ impl TryFrom<String> for AddressRange {
 
     fn try_from(text: String) -> Result<Self, RuleError> {
         text.parse()
+    }
+}
+
+impl From<AddressRange> for String {
+    fn from(range: AddressRange) -> Self {
+        range.to_string()
     }
 }
 
@@ -205,7 +207,7 @@ mod tests {
 
     // attack: C12
     #[test]
-    fn every_form_of_an_inner_address_is_seen_through() {
+    fn embedded_ipv4_addresses_are_classified_in_every_form() {
         use AddressClass::*;
         for (text, expected) in [
             ("8.8.8.8", Public),
@@ -247,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_holds_its_addresses_in_both_forms() {
+    fn a_range_contains_its_addresses_in_both_forms() {
         let range: AddressRange = "10.1.0.0/16".parse().unwrap();
         for inside in ["10.1.0.0", "10.1.255.255", "::ffff:10.1.2.3"] {
             assert!(range.contains(inside.parse().unwrap()), "{inside}");

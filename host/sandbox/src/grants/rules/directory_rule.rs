@@ -1,26 +1,42 @@
-//! Which directories a grant opens.
+//! Directories of the host that a grant opens to a guest.
 
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
+use std::str::FromStr;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::error::RuleError;
+use super::value_rules::{parse_quota, quota_text};
 use toolwit_core::limits::ByteCount;
 
-/// What a plugin may leave on disk when the grant does not say.
+/// The quota of a writable directory whose rule has none.
 const QUOTA_BYTES: u64 = 64 << 20;
 
-/// What a plugin may do in a directory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+/// What a plugin may do in a directory, or with the blackboard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
 pub enum AccessMode {
     /// List and read.
     #[default]
     Read,
-    /// Read, write, make, rename and remove.
+    /// Read, write, create, rename and remove.
     ReadWrite,
+}
+
+impl FromStr for AccessMode {
+    type Err = RuleError;
+
+    fn from_str(text: &str) -> Result<Self, RuleError> {
+        match text {
+            "read" => Ok(Self::Read),
+            "read-write" => Ok(Self::ReadWrite),
+            _ => Err(RuleError::new(format!(
+                "`{}` is not `read` or `read-write`",
+                text.escape_debug()
+            ))),
+        }
+    }
 }
 
 impl fmt::Display for AccessMode {
@@ -32,75 +48,97 @@ impl fmt::Display for AccessMode {
     }
 }
 
-/// A directory of the host under a path of the guest.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "RawFsRule")]
+/// A directory of the host, mounted at a path of the guest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "DirectoryRuleFormat", into = "DirectoryRuleFormat")]
 #[non_exhaustive]
 pub struct DirectoryRule {
-    /// The directory. Absolute, since a relative one would depend on where the host was started.
+    /// The directory on the host. Absolute, since a relative path would depend on where the host was started.
     pub host: PathBuf,
-    /// Where the guest sees it: absolute, without dots.
+    /// The path at which the guest sees it. Absolute, without dots.
     pub guest: String,
-    /// What it may do there.
+    /// What the guest may do there.
     pub access: AccessMode,
-    /// How much the directory may hold once the plugin has written.
+    /// The most bytes that the directory may have once the plugin has written to it.
     pub quota_bytes: u64,
 }
 
-/// A rule as it is written.
-#[derive(Deserialize)]
+/// The TOML format of a [`DirectoryRule`].
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct RawFsRule {
+struct DirectoryRuleFormat {
     host: String,
     guest: String,
     #[serde(default)]
     access: AccessMode,
+    #[serde(skip_serializing_if = "Option::is_none")]
     quota: Option<String>,
 }
 
-impl TryFrom<RawFsRule> for DirectoryRule {
+impl TryFrom<DirectoryRuleFormat> for DirectoryRule {
     type Error = RuleError;
 
-    fn try_from(raw: RawFsRule) -> Result<Self, RuleError> {
-        if raw.host.starts_with('~') || raw.host.contains("${") || raw.host.contains('\0') {
+    fn try_from(format: DirectoryRuleFormat) -> Result<Self, RuleError> {
+        Self::new(&format.host, &format.guest, format.access, format.quota.as_deref())
+    }
+}
+
+impl From<DirectoryRule> for DirectoryRuleFormat {
+    fn from(rule: DirectoryRule) -> Self {
+        let is_default = rule.access == AccessMode::Read || rule.quota_bytes == QUOTA_BYTES;
+        Self {
+            host: rule.host.to_string_lossy().into_owned(),
+            guest: rule.guest,
+            access: rule.access,
+            quota: (!is_default).then(|| quota_text(rule.quota_bytes)),
+        }
+    }
+}
+
+impl DirectoryRule {
+    /// Creates a rule. `quota` is a size such as `10MiB`, for [`AccessMode::ReadWrite`] only; the default is 64 MiB.
+    ///
+    /// # Errors
+    /// For a host path that is relative, contains `..` or is the root, for a guest path with dots or doubled slashes, and for
+    /// a quota that is not a size or belongs to a directory that is only read.
+    pub fn new(host: &str, guest: &str, access: AccessMode, quota: Option<&str>) -> Result<Self, RuleError> {
+        if host.starts_with('~') || host.contains("${") || host.contains('\0') {
             return Err(RuleError::new(format!(
-                "`{}`: nothing is expanded here; write the whole path",
-                raw.host.escape_debug()
+                "`{}`: paths are not expanded; write the full path",
+                host.escape_debug()
             )));
         }
-        let host = PathBuf::from(&raw.host);
-        if !host.is_absolute() || host.components().any(|part| part == Component::ParentDir) {
-            return Err(RuleError::new(format!(
-                "`{}` is no absolute path without `..`",
-                raw.host
-            )));
+        let directory = PathBuf::from(host);
+        if !directory.is_absolute() || directory.components().any(|part| part == Component::ParentDir) {
+            return Err(RuleError::new(format!("`{host}` is not an absolute path without `..`")));
         }
-        if host.parent().is_none() {
-            return Err(RuleError::new("the whole file system cannot be granted"));
+        if directory.parent().is_none() {
+            return Err(RuleError::new("the root of the file system cannot be granted"));
         }
-        let quota_bytes = match (&raw.quota, raw.access) {
+        let quota_bytes = match (quota, access) {
             (Some(_), AccessMode::Read) => {
-                return Err(RuleError::new("`quota` is for `access = \"read-write\"`"));
+                return Err(RuleError::new("`quota` needs `access = \"read-write\"`"));
             }
-            (Some(quota), AccessMode::ReadWrite) => {
-                quota
-                    .parse::<ByteCount>()
-                    .map_err(|error| RuleError::new(error.to_string()))?
-                    .0
-            }
+            (Some(quota), AccessMode::ReadWrite) => parse_quota(quota)?,
             (None, _) => QUOTA_BYTES,
         };
         Ok(Self {
-            host,
-            guest: guest_path(&raw.guest)?,
-            access: raw.access,
+            host: directory,
+            guest: parse_guest_path(guest)?,
+            access,
             quota_bytes,
         })
+    }
+
+    /// Returns whether a path of the guest is the directory or is inside it. Compares whole names, with their case.
+    #[must_use]
+    pub fn contains(&self, guest: &Path) -> bool {
+        guest.starts_with(&self.guest)
     }
 }
 
 /// Reads a guest path without dots, doubled or trailing slashes.
-fn guest_path(text: &str) -> Result<String, RuleError> {
+fn parse_guest_path(text: &str) -> Result<String, RuleError> {
     let is_plain = text.starts_with('/')
         && !text.contains('\0')
         && (text == "/" || text[1..].split('/').all(|part| !matches!(part, "" | "." | "..")));
@@ -108,17 +146,9 @@ fn guest_path(text: &str) -> Result<String, RuleError> {
         Ok(text.to_owned())
     } else {
         Err(RuleError::new(format!(
-            "`{}` is no plain path such as `/data`",
+            "`{}` is not a plain path such as `/data`",
             text.escape_debug()
         )))
-    }
-}
-
-impl DirectoryRule {
-    /// Tells whether a guest's path is its directory or lies in it, on whole names and with their case.
-    #[must_use]
-    pub fn holds(&self, guest: &Path) -> bool {
-        guest.starts_with(&self.guest)
     }
 }
 

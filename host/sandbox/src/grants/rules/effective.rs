@@ -1,192 +1,313 @@
-//! DeclaredCapabilities ∩ granted: what a plugin may do.
+//! The effective rights of a plugin: declared ∩ granted.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
+use super::access::{AccessRequest, Decision, Denial};
+use super::decide::decide;
 use super::directory_rule::{AccessMode, DirectoryRule};
-use super::grant::{ClockRule, EnvRule, Grant, GrantRules, GrantedVersion, Grants, KeyValueRule, RandomRule};
+use super::grant::{Grant, GrantRules, GrantedVersion, Grants};
 use super::http_rule::HttpRule;
+use super::request_target::RequestTarget;
 use super::secret_rule::SecretRule;
+use super::value_rules::{ClockRule, RandomRule};
 use crate::inspect::declared::{Capability, DeclaredCapabilities};
 
-/// What a plugin may do. The default is nothing.
+/// The access that a plugin has. The default is none.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
 pub struct EffectiveRights {
-    /// What it asked for.
+    /// The capabilities that its component imports.
     pub declared: DeclaredCapabilities,
-    /// Requests.
-    pub http: Vec<HttpRule>,
-    /// Directories.
-    pub files: Vec<DirectoryRule>,
-    /// Environment variables.
-    pub env: Vec<EnvRule>,
-    /// Secrets.
-    pub secrets: Vec<SecretRule>,
-    /// Settings.
-    pub config: BTreeMap<String, String>,
-    /// Its key–value store.
-    pub keyvalue: Option<KeyValueRule>,
-    /// Tools that it may call.
-    pub tools: Vec<String>,
-    /// Keys of a call's context that it may read.
-    pub context: Vec<String>,
-    /// What it may do with the objects that the tools of a conversation share.
-    pub blackboard: Option<AccessMode>,
-    /// What its clocks show.
-    pub clock: Option<ClockRule>,
-    /// What its random bytes are.
-    pub random: Option<RandomRule>,
-    /// Why nothing is granted, where that is so.
+    /// The granted rules of declared capabilities.
+    pub rules: GrantRules,
+    /// The reason why no rule applies, if none does.
     pub no_grant: Option<NoGrantReason>,
+    /// Granted resources that do not exist at the time of the call.
+    pub missing: MissingResources,
+    /// The real path of each granted directory that has been opened, by its guest path.
+    pub opened: BTreeMap<String, PathBuf>,
 }
 
-/// Why nothing is granted to a plugin.
+/// Granted resources that do not exist at the time of the call.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MissingResources {
+    /// Granted environment variables that the host process does not have.
+    pub variables: Vec<String>,
+    /// Granted secrets without a value.
+    pub secrets: Vec<SecretRule>,
+}
+
+/// The reason why no grant applies to a plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum NoGrantReason {
-    /// No grant names it.
-    NoGrant,
-    /// A grant names it, for another content.
+    /// No grant names the plugin.
+    NotNamed,
+    /// A grant names the plugin, for a component with another digest.
     OtherDigest,
-    /// A grant that was for one call or one conversation was used already.
+    /// The grant was for one call or one conversation and is used up.
     UsedUp,
-    /// The file of grants cannot be read, so that nothing in it holds.
+    /// The grants file cannot be read or is invalid, so that none of its grants applies.
     Unreadable,
 }
 
+impl fmt::Display for NoGrantReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotNamed => "no grant names the plugin",
+            Self::OtherDigest => "the grant is for another version of the plugin",
+            Self::UsedUp => "the grant is used up",
+            Self::Unreadable => "the grants file cannot be used, so that nothing is granted",
+        })
+    }
+}
+
 impl EffectiveRights {
-    /// Intersects what a plugin asks for with what is granted to it.
+    /// Computes the rights of a plugin under a grants file, as if no grant were used up.
     #[must_use]
     pub fn new(declared: &DeclaredCapabilities, grants: &Grants, plugin: &str, digest: &str) -> Self {
         let named: Vec<_> = grants.grants.iter().filter(|grant| grant.plugin == plugin).collect();
-        let mut fitting = named
+        let mut applicable = named
             .iter()
             .copied()
             .filter(|grant| grant.is_for(plugin, digest))
             .peekable();
-        if fitting.peek().is_none() {
-            let why = if named.is_empty() {
-                NoGrantReason::NoGrant
+        if applicable.peek().is_none() {
+            let reason = if named.is_empty() {
+                NoGrantReason::NotNamed
             } else {
                 NoGrantReason::OtherDigest
             };
-            return Self::nothing(declared, why);
+            return Self::none(declared, reason);
         }
-        Self::of_grants(declared, fitting)
+        Self::of_grants(declared, applicable)
     }
 
-    /// Intersects what a plugin asks for with the sum of some grants of it.
+    /// Intersects the declared capabilities with the sum of some grants.
     #[must_use]
     pub fn of_grants<'a>(declared: &DeclaredCapabilities, grants: impl IntoIterator<Item = &'a Grant>) -> Self {
-        let mut effective = Self {
+        let mut rights = Self {
             declared: declared.clone(),
             ..Self::default()
         };
         for grant in grants {
-            effective.add(&grant.rules);
+            rights.add(&grant.rules);
         }
-        effective
+        rights
     }
 
-    /// Makes what a plugin may do to which nothing is granted.
+    /// Returns the rights of a plugin to which no grant applies.
     #[must_use]
-    pub fn nothing(declared: &DeclaredCapabilities, why: NoGrantReason) -> Self {
+    pub fn none(declared: &DeclaredCapabilities, reason: NoGrantReason) -> Self {
         Self {
             declared: declared.clone(),
-            no_grant: Some(why),
+            no_grant: Some(reason),
             ..Self::default()
         }
     }
 
     fn add(&mut self, granted: &GrantRules) {
-        let declared = self.declared.clone();
+        let Self { declared, rules, .. } = self;
         if declared.has(Capability::Http) {
-            self.http.extend_from_slice(&granted.http);
+            rules.http.extend_from_slice(&granted.http);
         }
         if declared.has(Capability::Files) {
-            let is_new = |rule: &&DirectoryRule| !self.files.iter().any(|known| known.guest == rule.guest);
-            let new: Vec<_> = granted.files.iter().filter(is_new).cloned().collect();
-            self.files.extend(new);
+            for rule in &granted.files {
+                if !rules.files.iter().any(|earlier| earlier.guest == rule.guest) {
+                    rules.files.push(rule.clone());
+                }
+            }
         }
         if declared.has(Capability::Env) {
-            self.env.extend_from_slice(&granted.env);
+            rules.env.extend_from_slice(&granted.env);
         }
         for rule in &granted.secrets {
             let mut rule = rule.clone();
             rule.target = rule.target.filter(|_| declared.has(Capability::Http));
             rule.exposed_as = rule.exposed_as.filter(|_| declared.has(Capability::Env));
             if rule.target.is_some() || rule.exposed_as.is_some() {
-                self.secrets.push(rule);
+                rules.secrets.push(rule);
             }
         }
         if declared.has(Capability::Config) {
-            self.config.extend(granted.config.clone());
+            rules.config.extend(granted.config.clone());
         }
         if declared.has(Capability::Keyvalue) {
-            self.keyvalue = self.keyvalue.take().or_else(|| granted.keyvalue.clone());
+            rules.keyvalue = rules.keyvalue.take().or_else(|| granted.keyvalue.clone());
         }
         if declared.has(Capability::Tools) {
-            self.tools.extend_from_slice(&granted.tools);
+            rules.tools.extend_from_slice(&granted.tools);
         }
         if declared.has(Capability::Context) {
-            self.context.extend_from_slice(&granted.context);
+            rules.context.extend_from_slice(&granted.context);
         }
         if declared.has(Capability::Blackboard) {
-            self.blackboard = self.blackboard.or(granted.blackboard);
+            rules.blackboard = rules.blackboard.or(granted.blackboard);
         }
-        // These take away rather than give, so that they hold whatever is declared: the first word counts.
-        self.clock = self.clock.or(granted.clock);
-        self.random = self.random.or(granted.random);
+        // These two restrict, so that they apply whether or not they are declared. The first grant wins.
+        rules.clock = rules.clock.or(granted.clock);
+        rules.random = rules.random.or(granted.random);
     }
 
-    /// Tells whether an instance that was made under `earlier` may go on: nothing that it could do is missing, and what was
-    /// built into it is the same. Requests and secrets are looked at anew at each call.
+    /// Finds the rule that allows a request.
+    ///
+    /// # Errors
+    /// The denial, if none does.
+    pub fn http_rule(&self, target: &RequestTarget) -> Result<&HttpRule, Denial> {
+        let rule = self.require(&AccessRequest::Http(target))?;
+        let rule = rule.and_then(|rule| self.rules.http.get(rule - 1));
+        rule.ok_or(Denial::NoRule(Capability::Http))
+    }
+
+    /// Returns the number of the rule that allows an access, as [`decide`] does.
+    ///
+    /// # Errors
+    /// The denial, if the access is denied.
+    pub fn require(&self, request: &AccessRequest<'_>) -> Result<Option<usize>, Denial> {
+        match decide(self, request) {
+            Decision::Allowed { rule } => Ok(rule),
+            Decision::Denied(denial) => Err(denial),
+        }
+    }
+
+    fn allows(&self, request: &AccessRequest<'_>) -> bool {
+        decide(self, request).is_allowed()
+    }
+
+    /// Returns the value of a setting that the plugin may read.
     #[must_use]
-    pub fn continues(&self, earlier: &Self) -> bool {
-        let built_in_is_same = self.files == earlier.files
-            && self.env == earlier.env
-            && self.config == earlier.config
-            && self.keyvalue == earlier.keyvalue
-            && self.clock == earlier.clock
-            && self.random == earlier.random;
+    pub fn setting(&self, key: &str) -> Option<&str> {
+        let value = self.rules.config.get(key)?;
+        self.allows(&AccessRequest::Setting(key)).then_some(value)
+    }
+
+    /// Returns all settings that the plugin may read.
+    pub fn settings(&self) -> impl Iterator<Item = (&str, &str)> {
+        let keys = self.rules.config.keys();
+        keys.filter_map(|key| Some((key.as_str(), self.setting(key)?)))
+    }
+
+    /// Returns the quota of the plugin's key–value store in bytes; `None` if it may not use one.
+    #[must_use]
+    pub fn key_value_bytes_max(&self) -> Option<u64> {
+        let rule = self.rules.keyvalue.as_ref()?;
+        self.allows(&AccessRequest::KeyValue).then_some(rule.quota_bytes)
+    }
+
+    /// Returns the mode in which a directory is opened for the plugin; `None` if it is not.
+    #[must_use]
+    pub fn directory_mode(&self, guest: &str) -> Option<AccessMode> {
+        let own = self.rules.files.iter().position(|rule| rule.guest == guest)? + 1;
+        let is_own = |mode| self.require(&AccessRequest::File(guest, mode)) == Ok(Some(own));
+        [AccessMode::ReadWrite, AccessMode::Read]
+            .into_iter()
+            .find(|mode| is_own(*mode))
+    }
+
+    /// Returns whether the plugin may read an environment variable.
+    #[must_use]
+    pub fn has_variable(&self, name: &str) -> bool {
+        self.allows(&AccessRequest::Variable(name))
+    }
+
+    /// Returns the second since 1970 at which the plugin's clocks stand still, if they do.
+    #[must_use]
+    pub fn frozen_clock(&self) -> Option<u64> {
+        match self.rules.clock {
+            Some(ClockRule::Frozen(second)) => Some(second),
+            _ => None,
+        }
+    }
+
+    /// Returns the seed of the plugin's random bytes, if they are not random.
+    #[must_use]
+    pub fn random_seed(&self) -> Option<u64> {
+        match self.rules.random {
+            Some(RandomRule::Frozen(seed)) => Some(seed),
+            _ => None,
+        }
+    }
+
+    /// Returns the directory on the host that a rule of `files` opens, by the rule's index.
+    pub(super) fn host_directory(&self, index: usize) -> Option<&Path> {
+        let DirectoryRule { host, guest, .. } = self.rules.files.get(index)?;
+        Some(self.opened.get(guest).unwrap_or(host))
+    }
+
+    /// Returns whether an instance that was created under `earlier` may be kept: every right that it had is still there, and the
+    /// rights that are built into an instance are the same. Requests and secrets are decided at each call.
+    #[must_use]
+    pub fn can_keep_instance_of(&self, earlier: &Self) -> bool {
+        let (now, before) = (&self.rules, &earlier.rules);
+        let built_in_is_same = now.files == before.files
+            && now.env == before.env
+            && now.config == before.config
+            && now.keyvalue == before.keyvalue
+            && now.clock == before.clock
+            && now.random == before.random;
         built_in_is_same
-            && earlier.http.iter().all(|rule| self.http.contains(rule))
-            && earlier.secrets.iter().all(|rule| self.secrets.contains(rule))
-            && earlier.tools.iter().all(|id| self.tools.contains(id))
-            && earlier.context.iter().all(|key| self.context.contains(key))
-            && (earlier.blackboard.is_none() || earlier.blackboard == self.blackboard)
+            && before.http.iter().all(|rule| now.http.contains(rule))
+            && before.secrets.iter().all(|rule| now.secrets.contains(rule))
+            && before.tools.iter().all(|id| now.tools.contains(id))
+            && before.context.iter().all(|key| now.context.contains(key))
+            && (before.blackboard.is_none() || before.blackboard == now.blackboard)
     }
 
-    /// Narrows what a plugin may do to what another, which calls it, may do too: of what leads out of the plugin, only what
-    /// both were granted in the same words remains. Its own settings and its own store stay.
+    /// Narrows the rights to those that a calling plugin has as well. Of rules that reach beyond the plugin, only those remain
+    /// that both have in the same words. The plugin keeps its own settings and its own key–value store.
     #[must_use]
-    pub fn within(&self, caller: &Self) -> Self {
+    pub fn narrowed_to(&self, caller: &Self) -> Self {
         fn both<T: PartialEq + Clone>(own: &[T], callers: &[T]) -> Vec<T> {
             own.iter().filter(|rule| callers.contains(rule)).cloned().collect()
         }
-        Self {
-            http: both(&self.http, &caller.http),
-            files: both(&self.files, &caller.files),
-            env: both(&self.env, &caller.env),
-            secrets: both(&self.secrets, &caller.secrets),
-            tools: both(&self.tools, &caller.tools),
-            context: both(&self.context, &caller.context),
-            blackboard: self.blackboard.filter(|_| self.blackboard == caller.blackboard),
-            // These take away: what is frozen for one of the two is frozen.
-            clock: match (self.clock, caller.clock) {
-                (Some(ClockRule::Frozen(_)), _) | (_, None) => self.clock,
+        let (own, callers) = (&self.rules, &caller.rules);
+        let rules = GrantRules {
+            http: both(&own.http, &callers.http),
+            files: both(&own.files, &callers.files),
+            env: both(&own.env, &callers.env),
+            secrets: both(&own.secrets, &callers.secrets),
+            tools: both(&own.tools, &callers.tools),
+            context: both(&own.context, &callers.context),
+            blackboard: own.blackboard.filter(|_| own.blackboard == callers.blackboard),
+            // These two restrict: what is frozen for one of the plugins is frozen.
+            clock: match (own.clock, callers.clock) {
+                (Some(ClockRule::Frozen(_)), _) | (_, None) => own.clock,
                 (_, callers) => callers,
             },
-            random: match (self.random, caller.random) {
-                (Some(RandomRule::Frozen(_)), _) | (_, None) => self.random,
+            random: match (own.random, callers.random) {
+                (Some(RandomRule::Frozen(_)), _) | (_, None) => own.random,
                 (_, callers) => callers,
             },
-            ..self.clone()
+            ..own.clone()
+        };
+        Self { rules, ..self.clone() }
+    }
+
+    /// Describes the rule that allows a kind of access, by its number; see [`Decision::Allowed`].
+    #[must_use]
+    pub fn describe_rule(&self, request: &AccessRequest<'_>, number: usize) -> Option<String> {
+        let rules = &self.rules;
+        let index = number.checked_sub(1)?;
+        match request {
+            AccessRequest::Http(_) => rules.http.get(index).map(ToString::to_string),
+            AccessRequest::File(..) => rules.files.get(index).map(ToString::to_string),
+            AccessRequest::Secret(name) => {
+                let rule = rules.secrets.get(index).filter(|rule| rule.name == *name);
+                rule.map(ToString::to_string)
+            }
+            AccessRequest::Variable(name) | AccessRequest::Setting(name) | AccessRequest::ContextKey(name) => {
+                Some((*name).to_owned())
+            }
+            AccessRequest::Tool(id) => Some((*id).to_owned()),
+            AccessRequest::KeyValue => Some("a key–value store".to_owned()),
+            AccessRequest::Clock => rules.clock.map(|rule| rule.to_string()),
+            AccessRequest::Random => rules.random.map(|rule| rule.to_string()),
+            AccessRequest::Blackboard(_) => rules.blackboard.map(|mode| format!("the blackboard, {mode}")),
         }
     }
 }
 
-/// What a new content of a plugin would get from grants for its other contents, if an operator renewed them.
+/// Returns the grants that name a plugin, but for a component with another digest: what an operator could renew.
 #[must_use]
 pub fn stale_grants<'a>(grants: &'a Grants, plugin: &str, digest: &str) -> Vec<&'a Grant> {
     let is_stale = |grant: &&Grant| {

@@ -1,19 +1,20 @@
-//! Why a rule, or a file of grants, is refused.
+//! Errors of rules and of the grants file.
 
 use std::fmt;
 
-/// A rule that cannot be what its author meant.
+/// A rule that cannot be enforced as written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct RuleError(String);
 
 impl RuleError {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
+    /// Creates an error from its text.
+    pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }
 }
 
-/// A place in a file; both count from 1.
+/// A position in a file. Lines and columns count from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilePosition {
     /// The line.
@@ -23,7 +24,7 @@ pub struct FilePosition {
 }
 
 impl FilePosition {
-    /// Finds the line and column of a byte.
+    /// Finds the position of a byte.
     pub(crate) fn of(text: &str, byte: usize) -> Self {
         let before = text.get(..byte).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -40,27 +41,27 @@ impl fmt::Display for FilePosition {
     }
 }
 
-/// Why a file of grants is refused. Nothing of a refused file holds.
+/// The reason why a grants file is invalid. An invalid file grants nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GrantsError {
-    /// It is larger than a person could have meant.
-    #[error("it has {bytes} bytes and may have {bytes_max}")]
+    /// The file is too large.
+    #[error("the file has {bytes} bytes and may have {bytes_max}")]
     TooLarge {
-        /// Its size.
+        /// The size of the file.
         bytes: u64,
-        /// The bound.
+        /// The largest size.
         bytes_max: u64,
     },
-    /// It is no UTF-8 text.
-    #[error("it is no plain UTF-8 text: {0}")]
+    /// The file is not plain UTF-8 text.
+    #[error("the file is not plain UTF-8 text: {0}")]
     NotText(&'static str),
-    /// A key, a value or a rule is wrong.
+    /// A key, a value or a rule is invalid.
     #[error("{position}: {message}")]
     Rule {
-        /// Where.
+        /// Where the rule starts.
         position: FilePosition,
-        /// What is wrong there.
+        /// The reason.
         message: String,
     },
 }

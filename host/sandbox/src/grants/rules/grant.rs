@@ -1,24 +1,18 @@
-//! The operator's file: what is granted to whom.
+//! Grants: the rules that an operator gives to a plugin.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Deserialize;
-use toml::Spanned;
+use serde::{Deserialize, Serialize};
 
 use super::directory_rule::{AccessMode, DirectoryRule};
-use super::error::{FilePosition, GrantsError, RuleError};
+use super::error::FilePosition;
 use super::http_rule::HttpRule;
-use super::secret_rule::{SecretRule, check_name, check_variable};
+use super::secret_rule::SecretRule;
+use super::value_rules::{ClockRule, EnvRule, KeyValueRule, RandomRule};
 use toolwit_core::limits::ByteCount;
 
-/// The largest file of grants. A hundred plugins with ten rules each take a tenth of it.
-pub const GRANTS_BYTES_MAX: u64 = 1 << 20;
-
-/// The version of the format.
-const VERSION: i64 = 1;
-
-/// Everything that is granted to anybody.
+/// The grants of a grants file.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Grants {
@@ -26,70 +20,102 @@ pub struct Grants {
     pub grants: Vec<Grant>,
 }
 
-/// What one plugin may do.
+/// The rules that one plugin has.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Grant {
-    /// Where it stands in the file.
+    /// Where the grant starts in its file.
     pub position: FilePosition,
-    /// The plugin's name.
+    /// The name of the plugin.
     pub plugin: String,
-    /// For which content of it.
+    /// The version of the plugin to which the grant applies.
     pub version: GrantedVersion,
-    /// For how long.
+    /// How long the grant lasts.
     pub scope: GrantScope,
-    /// When it was given, in seconds since 1970: tells a grant that was given again from one that was used up.
+    /// When the grant was issued, in seconds since 1970. Distinguishes a grant that was issued again from one that is used up.
     pub issued: Option<u64>,
-    /// What.
+    /// The rules.
     pub rules: GrantRules,
 }
 
-/// What a grant allows.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
+/// The rules of a grant, by kind of access.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct GrantRules {
-    /// Requests.
+    /// HTTP requests.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub http: Vec<HttpRule>,
     /// Directories.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<DirectoryRule>,
     /// Environment variables.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<EnvRule>,
     /// Secrets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<SecretRule>,
-    /// Settings, as `wasi:config` gives them.
+    /// Settings, which the guest reads through `wasi:config`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub config: BTreeMap<String, String>,
-    /// Its own key–value store.
+    /// A key–value store of the plugin's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub keyvalue: Option<KeyValueRule>,
-    /// Tools that it may call, by their ids.
+    /// Tools that the plugin may call, by their ids.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
-    /// Keys of a call's context that it may read.
+    /// Keys of a call's context that the plugin may read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<String>,
-    /// What it may do with the objects that the tools of a conversation share.
+    /// Access to the blackboard of a conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub blackboard: Option<AccessMode>,
-    /// What its clocks show.
+    /// The time that the guest's clocks show.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockRule>,
-    /// What its random bytes are.
+    /// The source of the guest's random bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub random: Option<RandomRule>,
 }
 
-/// The content of a plugin that a grant is for.
+impl GrantRules {
+    /// Describes each rule in one line, without the values of variables and settings.
+    #[must_use]
+    pub fn describe(&self) -> Vec<String> {
+        let mut lines: Vec<String> = self.http.iter().map(|rule| format!("http {rule}")).collect();
+        lines.extend(self.files.iter().map(|rule| format!("files {rule}")));
+        lines.extend(self.env.iter().map(|rule| format!("env {}", rule.name)));
+        lines.extend(self.secrets.iter().map(|rule| format!("secret {rule}")));
+        lines.extend(self.config.keys().map(|key| format!("config {key}")));
+        let quota = |rule: &KeyValueRule| format!("keyvalue {}", ByteCount(rule.quota_bytes));
+        lines.extend(self.keyvalue.iter().map(quota));
+        lines.extend(self.tools.iter().map(|tool| format!("tool {tool}")));
+        lines.extend(self.context.iter().map(|key| format!("context {key}")));
+        lines.extend(self.blackboard.iter().map(|mode| format!("blackboard {mode}")));
+        if let Some(ClockRule::Frozen(second)) = self.clock {
+            lines.push(format!("clock frozen at {second} s after 1970"));
+        }
+        if let Some(RandomRule::Frozen(seed)) = self.random {
+            lines.push(format!("random bytes from the seed {seed}"));
+        }
+        lines
+    }
+}
+
+/// The version of a plugin to which a grant applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum GrantedVersion {
-    /// The component with this SHA-256, in lower-case hex.
+    /// The component with this SHA-256 digest, in lower-case hex.
     Digest(String),
-    /// Whatever answers under the name. Whoever can replace the file has the grant.
+    /// Any component with the plugin's name. Everyone who can replace the file has the grant.
     Any,
 }
 
 /// How long a grant lasts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
 pub enum GrantScope {
-    /// One call of the plugin.
+    /// For one call of the plugin.
     Once,
-    /// The first conversation that uses it, until that ends.
+    /// For the first conversation that uses it, until that conversation ends.
     Session,
     /// Until it is revoked.
     #[default]
@@ -106,254 +132,22 @@ impl fmt::Display for GrantScope {
     }
 }
 
-/// An environment variable of the guest.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "RawEnvRule")]
-#[non_exhaustive]
-pub struct EnvRule {
-    /// Its name.
-    pub name: String,
-    /// Its value; the host's variable of the same name when there is none.
-    pub value: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawEnvRule {
-    name: String,
-    value: Option<String>,
-}
-
-impl TryFrom<RawEnvRule> for EnvRule {
-    type Error = RuleError;
-
-    fn try_from(raw: RawEnvRule) -> Result<Self, RuleError> {
-        check_variable(&raw.name)?;
-        if raw.value.as_ref().is_some_and(|value| value.contains('\0')) {
-            return Err(RuleError::new("a variable's value cannot hold NUL"));
-        }
-        Ok(Self {
-            name: raw.name,
-            value: raw.value,
-        })
-    }
-}
-
-/// The bounds of a plugin's key–value store.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "RawKeyValueRule")]
-#[non_exhaustive]
-pub struct KeyValueRule {
-    /// The most bytes of all keys and values.
-    pub quota_bytes: u64,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawKeyValueRule {
-    quota: String,
-}
-
-impl TryFrom<RawKeyValueRule> for KeyValueRule {
-    type Error = RuleError;
-
-    fn try_from(raw: RawKeyValueRule) -> Result<Self, RuleError> {
-        let quota: ByteCount = raw
-            .quota
-            .parse()
-            .map_err(|error: toolwit_core::limits::UnitError| RuleError::new(error.to_string()))?;
-        Ok(Self { quota_bytes: quota.0 })
-    }
-}
-
-/// What a guest's clocks show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum ClockRule {
-    /// The time.
-    Real,
-    /// This moment, in seconds since 1970, for ever; the monotonic clock stands still too.
-    Frozen(u64),
-}
-
-/// What a guest's random bytes are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum RandomRule {
-    /// True randomness.
-    Real,
-    /// The same bytes for the same seed in every instance.
-    Frozen(u64),
-}
-
-/// The file as it is written.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawGrants {
-    version: Spanned<i64>,
-    #[serde(default)]
-    grant: Vec<Spanned<RawGrant>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct RawGrant {
-    plugin: String,
-    digest: Option<String>,
-    any_version: Option<bool>,
-    #[serde(default)]
-    scope: GrantScope,
-    issued: Option<u64>,
-    #[serde(default)]
-    http: Vec<HttpRule>,
-    #[serde(default)]
-    files: Vec<DirectoryRule>,
-    #[serde(default)]
-    env: Vec<EnvRule>,
-    #[serde(default)]
-    secrets: Vec<SecretRule>,
-    #[serde(default)]
-    config: BTreeMap<String, String>,
-    keyvalue: Option<KeyValueRule>,
-    #[serde(default)]
-    tools: Vec<String>,
-    #[serde(default)]
-    context: Vec<String>,
-    blackboard: Option<AccessMode>,
-    clock: Option<ClockRule>,
-    random: Option<RandomRule>,
-}
-
-impl Grants {
-    /// Reads a file of grants. It holds as a whole or not at all.
-    ///
-    /// ```
-    /// use toolwit_sandbox::grants::Grants;
-    ///
-    /// let text = r#"
-    /// version = 1
-    ///
-    /// [[grant]]
-    /// plugin = "fetch"
-    /// any-version = true
-    /// http = [{ host = "api.example.com", path = "/v1" }]
-    /// "#;
-    /// assert_eq!(Grants::parse(text.as_bytes()).unwrap().grants.len(), 1);
-    ///
-    /// let error = Grants::parse(b"version = 1\npermisions = []").unwrap_err();
-    /// assert!(error.to_string().starts_with("line 2, column 1: unknown field `permisions`"), "{error}");
-    /// ```
-    ///
-    /// # Errors
-    /// For a file that is too large, no plain UTF-8, or no valid TOML; for a key that is not known, written twice or
-    /// missing; for a value of another type, and for a rule that could not be enforced.
-    pub fn parse(bytes: &[u8]) -> Result<Self, GrantsError> {
-        let text = plain_text(bytes)?;
-        let raw: RawGrants = toml::from_str(text).map_err(|error| GrantsError::Rule {
-            position: FilePosition::of(text, error.span().map_or(0, |span| span.start)),
-            message: error.message().trim_end().replace('\n', "; "),
-        })?;
-        let at = |byte: usize, error: RuleError| GrantsError::Rule {
-            position: FilePosition::of(text, byte),
-            message: error.to_string(),
-        };
-        if *raw.version.get_ref() != VERSION {
-            let message = format!(
-                "version {} is not known; this host reads version {VERSION}",
-                raw.version.get_ref()
-            );
-            return Err(at(raw.version.span().start, RuleError::new(message)));
-        }
-        let mut grants = Vec::with_capacity(raw.grant.len());
-        for raw in raw.grant {
-            let byte = raw.span().start;
-            grants.push(Grant::check(raw.into_inner(), FilePosition::of(text, byte)).map_err(|error| at(byte, error))?);
-        }
-        Ok(Self { grants })
-    }
-}
-
-/// Refuses what an editor or a mishap left there, instead of reading something else than a person sees.
-fn plain_text(bytes: &[u8]) -> Result<&str, GrantsError> {
-    let size = bytes.len() as u64;
-    if size > GRANTS_BYTES_MAX {
-        return Err(GrantsError::TooLarge {
-            bytes: size,
-            bytes_max: GRANTS_BYTES_MAX,
-        });
-    }
-    match bytes {
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => return Err(GrantsError::NotText("it is UTF-16")),
-        [0xef, 0xbb, 0xbf, ..] => return Err(GrantsError::NotText("it begins with a byte order mark")),
-        _ if bytes.contains(&0) => return Err(GrantsError::NotText("it holds NUL bytes")),
-        _ => {}
-    }
-    std::str::from_utf8(bytes).map_err(|_| GrantsError::NotText("it holds bytes that are no UTF-8"))
-}
-
 impl Grant {
-    fn check(raw: RawGrant, position: FilePosition) -> Result<Self, RuleError> {
-        check_name(&raw.plugin)?;
-        let version = match (raw.digest, raw.any_version) {
-            (Some(digest), None | Some(false)) => GrantedVersion::Digest(parse_digest(&digest)?),
-            (None, Some(true)) => GrantedVersion::Any,
-            (Some(_), Some(true)) => {
-                return Err(RuleError::new("`digest` and `any-version = true` exclude each other"));
-            }
-            (None, _) => {
-                return Err(RuleError::new(
-                    "a grant is for one `digest`, or for `any-version = true`: `toolwit grant` writes the digest",
-                ));
-            }
-        };
-        let mut guests: Vec<_> = raw.files.iter().map(|rule| &rule.guest).collect();
-        guests.sort();
-        if let Some(twice) = guests.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(RuleError::new(format!("two directories are granted as `{}`", twice[0])));
-        }
-        #[cfg(not(feature = "network"))]
-        if !raw.http.is_empty() {
-            return Err(RuleError::new(
-                "this host was built without the `network` feature, and reaches no host",
-            ));
-        }
-        let rules = GrantRules {
-            http: raw.http,
-            files: raw.files,
-            env: raw.env,
-            secrets: raw.secrets,
-            config: raw.config,
-            keyvalue: raw.keyvalue,
-            tools: raw.tools,
-            context: raw.context,
-            blackboard: raw.blackboard,
-            clock: raw.clock,
-            random: raw.random,
-        };
-        Ok(Self {
-            position,
-            plugin: raw.plugin,
-            version,
-            scope: raw.scope,
-            issued: raw.issued,
-            rules,
-        })
-    }
-
-    /// Tells it from all others, wherever it stands in its file: a digest of what it says.
+    /// Returns a digest of the grant without its position, which identifies it in the record of used grants.
     #[must_use]
     pub fn identity(&self) -> String {
         use sha2::{Digest, Sha256};
-        let said = format!(
-            "{:?}",
-            (&self.plugin, &self.version, self.scope, self.issued, &self.rules)
-        );
-        Sha256::digest(said).iter().map(|byte| format!("{byte:02x}")).collect()
+        // Serialized, so that a renamed type does not make a used grant look new.
+        let version = match &self.version {
+            GrantedVersion::Digest(digest) => digest,
+            GrantedVersion::Any => "",
+        };
+        let content = serde_json::json!([self.plugin, version, self.scope, self.issued, self.rules]).to_string();
+        let digest = Sha256::digest(content);
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Tells whether it is for this component.
+    /// Returns whether the grant applies to a component.
     #[must_use]
     pub fn is_for(&self, plugin: &str, digest: &str) -> bool {
         self.plugin == plugin
@@ -361,14 +155,5 @@ impl Grant {
                 GrantedVersion::Any => true,
                 GrantedVersion::Digest(granted) => granted == digest,
             }
-    }
-}
-
-fn parse_digest(text: &str) -> Result<String, RuleError> {
-    let hex = text.strip_prefix("sha256:").unwrap_or(text).to_ascii_lowercase();
-    if hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        Ok(hex)
-    } else {
-        Err(RuleError::new("a digest is `sha256:` and 64 hex digits"))
     }
 }

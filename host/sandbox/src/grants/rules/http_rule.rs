@@ -1,31 +1,31 @@
-//! Which requests a grant allows.
+//! Rules for HTTP requests.
 
 use std::fmt;
 use std::net::IpAddr;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::address::{AddressClass, AddressRange, canonical};
 use super::error::RuleError;
 use super::request_target::{RequestHost, RequestTarget, Scheme};
 
-/// The hosts that a rule speaks of.
+/// The hosts to which a rule applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HostPattern {
-    /// This host.
+    /// One host.
     Exactly(RequestHost),
-    /// Every name below this one, and not this one: `*.example.com`.
+    /// Every name below this one, but not the name itself: `*.example.com`.
     Below(String),
-    /// Every name, and no address. Only with `any-host = true`.
+    /// Every name, but no address. Only with `any-host = true`.
     AnyName,
 }
 
 impl HostPattern {
-    /// Reads a host, or `*.` and a name. Names in other scripts are turned into ASCII as browsers do.
+    /// Reads a host, `*.` and a name, or `*`. Names in other scripts are converted to ASCII as browsers do.
     ///
     /// # Errors
-    /// For a star anywhere else, a star below a top-level name, and what is no host.
+    /// For a star anywhere else, a star below a top-level name, and text that is not a host.
     pub fn parse(text: &str) -> Result<Self, RuleError> {
         if text == "*" {
             return Ok(Self::AnyName);
@@ -37,12 +37,12 @@ impl HostPattern {
         let ascii = if host.is_ascii() {
             host.to_owned()
         } else {
-            idna::domain_to_ascii_strict(host).map_err(|_| RuleError::new(format!("`{text}` is no host")))?
+            idna::domain_to_ascii_strict(host).map_err(|_| RuleError::new(format!("`{text}` is not a host")))?
         };
         match (is_suffix, RequestHost::parse(&ascii)?) {
             (false, host) => Ok(Self::Exactly(host)),
             (true, RequestHost::Address(_)) => {
-                Err(RuleError::new(format!("`{text}`: an address has nothing below it")))
+                Err(RuleError::new(format!("`{text}`: an address has no names below it")))
             }
             (true, RequestHost::Name(name)) if !name.contains('.') => Err(RuleError::new(format!(
                 "`{text}` is every host below a top-level name; name at least two levels"
@@ -51,7 +51,7 @@ impl HostPattern {
         }
     }
 
-    /// Tells whether it speaks of this host.
+    /// Returns whether the pattern includes a host.
     #[must_use]
     pub fn matches(&self, host: &RequestHost) -> bool {
         match (self, host) {
@@ -75,9 +75,9 @@ impl fmt::Display for HostPattern {
     }
 }
 
-/// Requests that a plugin may make: scheme, host, ports, methods and path.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "RawHostRule")]
+/// HTTP requests that a plugin may send: scheme, host, ports, methods and path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "HttpRuleFormat", into = "HttpRuleFormat")]
 #[non_exhaustive]
 pub struct HttpRule {
     /// The scheme.
@@ -88,92 +88,158 @@ pub struct HttpRule {
     pub ports: Vec<u16>,
     /// The methods.
     pub methods: Vec<String>,
-    /// The path, and all that lies below it.
+    /// The path. Paths below it are included.
     pub path: String,
-    /// Addresses besides public ones to which a name may lead.
+    /// Addresses other than public ones to which the host name may resolve.
     pub addresses: Vec<AddressRange>,
 }
 
-/// A rule as it is written.
-#[derive(Deserialize)]
+/// The TOML format of an [`HttpRule`].
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct RawHostRule {
+struct HttpRuleFormat {
     host: String,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_false")]
     any_host: bool,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     scheme: Scheme,
+    #[serde(skip_serializing_if = "Option::is_none")]
     port: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     ports: Option<Vec<u16>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     methods: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     addresses: Vec<AddressRange>,
 }
 
-impl TryFrom<RawHostRule> for HttpRule {
+/// The methods of a rule that names none.
+const DEFAULT_METHODS: [&str; 2] = ["GET", "HEAD"];
+
+impl TryFrom<HttpRuleFormat> for HttpRule {
     type Error = RuleError;
 
-    fn try_from(raw: RawHostRule) -> Result<Self, RuleError> {
-        let host = HostPattern::parse(&raw.host)?;
-        if (host == HostPattern::AnyName) != raw.any_host {
+    fn try_from(format: HttpRuleFormat) -> Result<Self, RuleError> {
+        let host = HostPattern::parse(&format.host)?;
+        if (host == HostPattern::AnyName) != format.any_host {
             return Err(RuleError::new(
-                "every host is `host = \"*\"` together with `any-host = true`",
+                "`host = \"*\"` and `any-host = true` are valid only together",
             ));
         }
-        let ports = match (raw.port, raw.ports) {
-            (Some(_), Some(_)) => return Err(RuleError::new("`port` and `ports` say the same; keep one")),
+        let ports = match (format.port, format.ports) {
+            (Some(_), Some(_)) => return Err(RuleError::new("`port` and `ports` exclude each other")),
             (Some(port), None) => vec![port],
             (None, Some(ports)) => ports,
-            (None, None) => vec![raw.scheme.default_port()],
+            (None, None) => vec![format.scheme.default_port()],
         };
         if ports.is_empty() || ports.contains(&0) {
             return Err(RuleError::new("a port is a number from 1 to 65535"));
         }
-        let methods = raw.methods.unwrap_or_else(|| vec!["GET".to_owned(), "HEAD".to_owned()]);
+        let methods = format
+            .methods
+            .unwrap_or_else(|| DEFAULT_METHODS.map(str::to_owned).into());
         if methods.is_empty() {
             return Err(RuleError::new("`methods` is empty, so that the rule allows nothing"));
         }
-        let path = raw.path.unwrap_or_else(|| "/".to_owned());
-        let rule = Self {
-            scheme: raw.scheme,
+        let path = format.path.unwrap_or_else(|| "/".to_owned());
+        for method in &methods {
+            let probe = RequestTarget::new(method, "https", "probe", &path)?;
+            if !probe.has_plain_path() || path.contains('?') || !path.starts_with('/') {
+                return Err(RuleError::new(format!("`{path}` is not a plain path such as `/v1`")));
+            }
+        }
+        Ok(Self {
+            scheme: format.scheme,
             host,
             ports,
             methods,
             path,
-            addresses: raw.addresses,
-        };
-        for method in &rule.methods {
-            let probe = RequestTarget::new(method, "https", "probe", &rule.path)?;
-            if !probe.has_plain_path() || rule.path.contains('?') || !rule.path.starts_with('/') {
-                return Err(RuleError::new(format!(
-                    "`{}` is no plain path such as `/v1`",
-                    rule.path
-                )));
-            }
-        }
-        Ok(rule)
+            addresses: format.addresses,
+        })
     }
 }
 
-/// What about a request a rule does not allow.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
+impl From<HttpRule> for HttpRuleFormat {
+    fn from(rule: HttpRule) -> Self {
+        let (port, ports) = match rule.ports.as_slice() {
+            [port] if *port == rule.scheme.default_port() => (None, None),
+            [port] => (Some(*port), None),
+            _ => (None, Some(rule.ports)),
+        };
+        Self {
+            any_host: rule.host == HostPattern::AnyName,
+            host: rule.host.to_string(),
+            scheme: rule.scheme,
+            port,
+            ports,
+            methods: Some(rule.methods).filter(|methods| *methods != DEFAULT_METHODS),
+            path: Some(rule.path).filter(|path| path != "/"),
+            addresses: rule.addresses,
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_default(scheme: &Scheme) -> bool {
+    *scheme == Scheme::default()
+}
+
+/// The first part of a request that a rule does not allow, from the host down to the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestMismatch {
-    /// Another host.
+    /// The host.
     Host,
-    /// Another scheme.
+    /// The scheme.
     Scheme,
-    /// Another port.
+    /// The port.
     Port,
-    /// Another method.
+    /// The method.
     Method,
-    /// A path outside.
+    /// The path.
     Path,
 }
 
 impl HttpRule {
-    /// Returns what about a request it does not allow, the widest difference first; `None` when it allows it.
+    /// Reads `[METHODS] URL`, such as `GET,POST https://api.example.com/v1`, as an operator types it. The URL may be a host
+    /// alone. The defaults are HTTPS, `GET` and `HEAD`, and all paths.
+    ///
+    /// # Errors
+    /// For anything that is not such a rule, or could not be enforced.
+    pub fn parse(text: &str) -> Result<Self, RuleError> {
+        let (methods, url) = match text.trim().rsplit_once(' ') {
+            Some((methods, url)) => (Some(methods.trim()), url),
+            None => (None, text.trim()),
+        };
+        let (scheme, rest) = url.split_once("://").unwrap_or(("https", url));
+        let (host, port, path) = split_location(rest)?;
+        HttpRuleFormat {
+            any_host: host == "*",
+            host: host.to_owned(),
+            scheme: Scheme::parse(scheme)?,
+            port,
+            ports: None,
+            methods: methods.map(|methods| methods.split(',').map(|method| method.trim().to_owned()).collect()),
+            path,
+            addresses: Vec::new(),
+        }
+        .try_into()
+    }
+
+    /// Allows addresses other than public ones to which the host name may resolve.
+    #[must_use]
+    pub fn with_addresses(mut self, addresses: Vec<AddressRange>) -> Self {
+        self.addresses = addresses;
+        self
+    }
+
+    /// Returns the first part of a request that the rule does not allow; `None` if it allows the request.
     #[must_use]
     pub fn mismatch(&self, target: &RequestTarget) -> Option<RequestMismatch> {
         if !self.host.matches(&target.host) {
@@ -184,15 +250,15 @@ impl HttpRule {
             Some(RequestMismatch::Port)
         } else if !self.methods.contains(&target.method) {
             Some(RequestMismatch::Method)
-        } else if !is_below(&self.path, target) {
+        } else if !target.is_below(&self.path) {
             Some(RequestMismatch::Path)
         } else {
             None
         }
     }
 
-    /// Tells whether a request that it allows may go to this address: a public one, the one that the rule names, or one of
-    /// its `addresses`.
+    /// Returns whether an allowed request may connect to an address: a public one, the one that the rule names as its host, or
+    /// one of its `addresses`.
     #[must_use]
     pub fn allows_address(&self, address: IpAddr) -> bool {
         let named = HostPattern::Exactly(RequestHost::Address(canonical(address)));
@@ -202,14 +268,22 @@ impl HttpRule {
     }
 }
 
-/// Tells whether a path is a prefix or lies below it, on whole segments.
-fn is_below(prefix: &str, target: &RequestTarget) -> bool {
-    if prefix == "/" {
-        return true;
-    }
-    let path = target.path.split('?').next().unwrap_or_default();
-    let rest = path.strip_prefix(prefix.trim_end_matches('/'));
-    target.has_plain_path() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+/// Splits `HOST[:PORT][/PATH]`. The query and the fragment are dropped.
+pub(super) fn split_location(text: &str) -> Result<(&str, Option<u16>, Option<String>), RuleError> {
+    let at = text.find('/').unwrap_or(text.len());
+    let (authority, path) = text.split_at(at);
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => (host, Some(port)),
+        _ => (authority, None),
+    };
+    let port: Option<u16> = port.map(str::parse).transpose().map_err(|_| {
+        RuleError::new(format!(
+            "`{}` is not of the form `HOST[:PORT][/PATH]`",
+            text.escape_debug()
+        ))
+    })?;
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    Ok((host, port, (path.len() > 1).then(|| path.to_owned())))
 }
 
 impl fmt::Display for HttpRule {

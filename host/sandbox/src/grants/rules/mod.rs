@@ -1,5 +1,6 @@
 //! The rules of grants and the decision on one access. Pure: nothing here opens, resolves or runs anything.
 
+mod access;
 mod address;
 mod decide;
 mod directory_rule;
@@ -11,16 +12,16 @@ mod request_target;
 mod secret_rule;
 #[cfg(test)]
 mod tests;
+mod value_rules;
 
+pub use access::{AccessRequest, Decision, Denial, Explanation};
 pub use address::{AddressClass, AddressRange, canonical};
-pub use decide::{AccessRequest, Decision, Denial, decide, decide_address};
+pub use decide::{decide, decide_address};
 pub use directory_rule::{AccessMode, DirectoryRule};
-pub use effective::{EffectiveRights, NoGrantReason, stale_grants};
+pub use effective::{EffectiveRights, MissingResources, NoGrantReason, stale_grants};
 pub use error::{FilePosition, GrantsError, RuleError};
-pub use grant::{
-    ClockRule, EnvRule, GRANTS_BYTES_MAX, Grant, GrantRules, GrantScope, GrantedVersion, Grants, KeyValueRule,
-    RandomRule,
-};
+pub use grant::{Grant, GrantRules, GrantScope, GrantedVersion, Grants};
 pub use http_rule::{HostPattern, HttpRule, RequestMismatch};
 pub use request_target::{RequestHost, RequestTarget, Scheme};
 pub use secret_rule::{SecretPlacement, SecretRule, SecretSource, SecretTarget, check_name};
+pub use value_rules::{ClockRule, EnvRule, KeyValueRule, RandomRule};

@@ -1,15 +1,15 @@
-//! What a request really asks for: its scheme, host, port, method and path, read once and in one way.
+//! The target of a request: scheme, host, port, method and path, parsed once and strictly.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::address::canonical;
 use super::error::RuleError;
 
-/// The scheme of a request. There are no others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+/// The scheme of a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scheme {
     /// Without encryption.
@@ -20,7 +20,19 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// Returns the port that is meant when none is named.
+    /// Reads `http` or `https`, in lower case.
+    pub(super) fn parse(text: &str) -> Result<Self, RuleError> {
+        match text {
+            "http" => Ok(Self::Http),
+            "https" => Ok(Self::Https),
+            other => Err(RuleError::new(format!(
+                "the scheme `{}` is not `http` or `https`",
+                shown(other)
+            ))),
+        }
+    }
+
+    /// Returns the default port of the scheme.
     #[must_use]
     pub fn default_port(self) -> u16 {
         match self {
@@ -39,7 +51,7 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// A host as it is dialled: a name in lower case without a trailing dot, or an address.
+/// A host to connect to: a name in lower case without a trailing dot, or an address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RequestHost {
@@ -50,27 +62,27 @@ pub enum RequestHost {
 }
 
 impl RequestHost {
-    /// Reads a host. Names are ASCII (`xn--…` for others); an address has its usual form only, so that `127.1`, `0x7f000001`
-    /// and `2130706433` are refused and not taken for names.
+    /// Reads a host. Names are ASCII (`xn--…` for others). Addresses have their usual form only: `127.1`, `0x7f000001` and
+    /// `2130706433` are refused, not read as names.
     ///
     /// # Errors
-    /// For anything that one reader could take for one host and another for a different one.
+    /// For text that is not a host, or that two parsers could read as different hosts.
     pub fn parse(text: &str) -> Result<Self, RuleError> {
         if let Some(address) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             let address = address.parse::<std::net::Ipv6Addr>();
-            let address = address.map_err(|_| RuleError::new(format!("`{text}` is no IPv6 address")))?;
+            let address = address.map_err(|_| RuleError::new(format!("`{text}` is not an IPv6 address")))?;
             return Ok(Self::Address(canonical(IpAddr::V6(address))));
         }
         let name = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
         if name.is_empty() || name.len() > 253 {
-            return Err(RuleError::new(format!("`{}` is no host", shown(text))));
+            return Err(RuleError::new(format!("`{}` is not a host", shown(text))));
         }
         let fits = |label: &str| {
             let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
             (1..=63).contains(&label.len()) && label.bytes().all(fits)
         };
         if !name.split('.').all(fits) {
-            return Err(RuleError::new(format!("`{}` is no host", shown(text))));
+            return Err(RuleError::new(format!("`{}` is not a host", shown(text))));
         }
         let last = name.rsplit('.').next().unwrap_or_default();
         let is_number = last.bytes().all(|byte| byte.is_ascii_digit())
@@ -99,44 +111,35 @@ impl fmt::Display for RequestHost {
     }
 }
 
-/// What a request asks for.
+/// The target of an HTTP request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RequestTarget {
-    /// How to speak.
+    /// The scheme.
     pub scheme: Scheme,
-    /// To whom.
+    /// The host.
     pub host: RequestHost,
-    /// At which port; never 0.
+    /// The port, never 0.
     pub port: u16,
-    /// With which method, as it is sent.
+    /// The method, as it is sent.
     pub method: String,
-    /// For which path, with its query.
+    /// The path with its query.
     pub path: String,
 }
 
 impl RequestTarget {
-    /// Reads the parts of a request. `authority` is a host with or without a port, and nothing else.
+    /// Reads the parts of a request. `authority` is a host with or without a port.
     ///
     /// # Errors
-    /// For a scheme other than `http` and `https`, an authority with a user, an escape, a space or a control character, port
-    /// 0, and the methods that are not requests for a resource (`CONNECT`, `TRACE`).
+    /// For a scheme other than `http` and `https`; for an authority with a user, an escape, a space, a control character or
+    /// port 0; and for methods that do not request a resource (`CONNECT`, `TRACE`).
     pub fn new(method: &str, scheme: &str, authority: &str, path: &str) -> Result<Self, RuleError> {
-        let scheme = match scheme {
-            "http" => Scheme::Http,
-            "https" => Scheme::Https,
-            other => {
-                return Err(RuleError::new(format!(
-                    "the scheme `{}` is not `http` or `https`",
-                    shown(other)
-                )));
-            }
-        };
+        let scheme = Scheme::parse(scheme)?;
         let (host, port) = split_authority(authority)?;
         check_method(method)?;
         let path = if path.is_empty() { "/" } else { path };
         if !path.starts_with(['/', '?']) || path.bytes().any(|byte| !(0x21..=0x7e).contains(&byte) || byte == b'#') {
-            return Err(RuleError::new("the path holds characters that a path cannot have"));
+            return Err(RuleError::new("the path contains characters that a path cannot have"));
         }
         Ok(Self {
             scheme,
@@ -151,7 +154,7 @@ impl RequestTarget {
         })
     }
 
-    /// Reads `GET https://example.com:8443/a`, as the operator types it; the method may be left out.
+    /// Reads `GET https://example.com:8443/a`, as an operator types it. The default method is `GET`.
     ///
     /// # Errors
     /// Those of [`RequestTarget::new`].
@@ -162,12 +165,12 @@ impl RequestTarget {
         };
         let (scheme, rest) = url
             .split_once("://")
-            .ok_or_else(|| RuleError::new(format!("`{}` is no URL such as `https://example.com/a`", shown(url))))?;
+            .ok_or_else(|| RuleError::new(format!("`{}` is not a URL such as `https://example.com/a`", shown(url))))?;
         let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
         Self::new(method, &scheme.to_ascii_lowercase(), &rest[..end], &rest[end..])
     }
 
-    /// Returns host and port as the `Host` header names them: without the port where it goes without saying.
+    /// Returns host and port as in the `Host` header, without the scheme's default port.
     #[must_use]
     pub fn authority(&self) -> String {
         if self.port == self.scheme.default_port() {
@@ -177,28 +180,38 @@ impl RequestTarget {
         }
     }
 
-    /// Tells whether the path means the same to every server: no dot segments, no escaped separators, no empty segments.
-    /// Only such a path can be held to a prefix.
+    /// Returns whether the path means the same to every server: no dot segments, no escaped separators, no empty segments.
+    /// Only such a path can be compared with a prefix.
     #[must_use]
     pub fn has_plain_path(&self) -> bool {
-        let path = self.path.split('?').next().unwrap_or_default().to_ascii_lowercase();
+        let path = self.path_without_query().to_ascii_lowercase();
         let is_dots = |segment: &str| matches!(segment.replace("%2e", ".").as_str(), "." | "..");
         !path.contains("//")
             && !["%2f", "%5c", "%00", "\\", ";"].iter().any(|odd| path.contains(odd))
             && !path.split('/').any(is_dots)
-            && !has_nested_escape(&path)
+            // An escape of an escape: some servers decode twice.
+            && !path.contains("%25")
     }
-}
 
-/// An escape of an escape: some servers decode twice.
-fn has_nested_escape(path: &str) -> bool {
-    path.contains("%25")
+    /// Returns whether the path is a prefix or is below it. Compares complete segments.
+    #[must_use]
+    pub fn is_below(&self, prefix: &str) -> bool {
+        if prefix == "/" {
+            return true;
+        }
+        let rest = self.path_without_query().strip_prefix(prefix.trim_end_matches('/'));
+        self.has_plain_path() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    fn path_without_query(&self) -> &str {
+        self.path.split('?').next().unwrap_or_default()
+    }
 }
 
 impl fmt::Display for RequestTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What follows the path may hold keys.
-        let path = self.path.split('?').next().unwrap_or_default();
+        // The query may contain keys.
+        let path = self.path_without_query();
         write!(f, "{} {}://{}{path}", self.method, self.scheme, self.authority())
     }
 }
@@ -212,7 +225,7 @@ fn split_authority(authority: &str) -> Result<(&str, Option<u16>), RuleError> {
         .bytes()
         .any(|byte| !(0x21..=0x7e).contains(&byte) || matches!(byte, b'%' | b'\\' | b'/' | b'?' | b'#'))
     {
-        return Err(refused("holds characters that a host cannot have"));
+        return Err(refused("contains characters that a host cannot have"));
     }
     let (host, port) = match authority.rfind(':') {
         Some(at) if !authority[at..].contains(']') => (&authority[..at], Some(&authority[at + 1..])),
@@ -231,9 +244,9 @@ fn split_authority(authority: &str) -> Result<(&str, Option<u16>), RuleError> {
 fn check_method(method: &str) -> Result<(), RuleError> {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if method.is_empty() || method.len() > 32 || !method.bytes().all(is_token) {
-        return Err(RuleError::new(format!("`{}` is no method", shown(method))));
+        return Err(RuleError::new(format!("`{}` is not a method", shown(method))));
     }
-    // They ask a proxy to tunnel or a server to echo; in any case, since some servers ignore it.
+    // They make a proxy tunnel or a server echo. Some servers ignore the case of a method.
     if ["CONNECT", "TRACE"]
         .iter()
         .any(|refused| method.eq_ignore_ascii_case(refused))
@@ -243,7 +256,7 @@ fn check_method(method: &str) -> Result<(), RuleError> {
     Ok(())
 }
 
-/// Text of others in a message: short, and without control characters.
+/// Makes untrusted text fit for a message: at most 80 characters, control characters escaped.
 pub(crate) fn shown(text: &str) -> String {
     text.chars().take(80).flat_map(char::escape_debug).collect()
 }

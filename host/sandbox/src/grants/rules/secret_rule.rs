@@ -1,173 +1,288 @@
-//! Which secret goes where.
+//! Rules for secrets: where a value comes from and where it goes.
 
 use std::fmt;
+use std::str::FromStr;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::error::RuleError;
-use super::http_rule::HostPattern;
-use super::request_target::{RequestTarget, Scheme};
+use super::http_rule::{HostPattern, split_location};
+use super::request_target::{RequestTarget, Scheme, shown};
 
 /// Where the value of a secret is looked up, at each call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
 pub enum SecretSource {
-    /// In the operator's store (`toolwit secret`).
+    /// In the operator's secret store.
     #[default]
     Store,
-    /// In the environment of the host's process.
+    /// In the environment of the host process.
     Environment,
-    /// In the conversation's context, where an end user's key is.
+    /// In the context of the conversation, for a key of the end user.
     Conversation,
 }
 
-/// Where in a request a secret is placed. What the guest put there is overwritten.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SecretPlacement {
-    /// In this header.
-    Header(String),
-    /// As `Authorization: Bearer …`.
-    Bearer,
-    /// As `Authorization: Basic …`; the secret is `user:password`.
-    Basic,
-    /// In this field of the query.
-    Query(String),
+impl SecretSource {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
-/// Requests in which a secret is placed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SecretTarget {
-    /// The host, and no pattern wider than a host.
-    pub host: HostPattern,
-    /// The port.
-    pub port: u16,
-    /// The path, and all that lies below it.
-    pub path: String,
-    /// Where in the request.
-    pub placement: SecretPlacement,
-}
-
-/// A secret of a plugin: its name, where its value is, and where it goes.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "RawSecretRule")]
-#[non_exhaustive]
-pub struct SecretRule {
-    /// The name under which the value is looked up.
-    pub name: String,
-    /// Where.
-    pub source: SecretSource,
-    /// The requests that carry it.
-    pub target: Option<SecretTarget>,
-    /// The environment variable in which the guest itself sees the value. Only with `expose = true`.
-    pub exposed_as: Option<String>,
-}
-
-/// A rule as it is written.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct RawSecretRule {
-    name: String,
-    #[serde(default)]
-    from: SecretSource,
-    host: Option<String>,
-    port: Option<u16>,
-    path: Option<String>,
-    header: Option<String>,
-    query: Option<String>,
-    #[serde(default)]
-    bearer: bool,
-    #[serde(default)]
-    basic: bool,
-    #[serde(default)]
-    expose: bool,
-    variable: Option<String>,
-}
-
-impl TryFrom<RawSecretRule> for SecretRule {
-    type Error = RuleError;
-
-    fn try_from(raw: RawSecretRule) -> Result<Self, RuleError> {
-        check_name(&raw.name)?;
-        if raw.expose != raw.variable.is_some() {
-            return Err(RuleError::new(
-                "the guest sees a secret with `expose = true` and `variable = \"NAME\"` together",
-            ));
-        }
-        if let Some(variable) = &raw.variable {
-            check_variable(variable)?;
-        }
-        let placements: Vec<_> = [
-            raw.header
-                .map(|header| SecretPlacement::Header(header.to_ascii_lowercase())),
-            raw.query.map(SecretPlacement::Query),
-            raw.bearer.then_some(SecretPlacement::Bearer),
-            raw.basic.then_some(SecretPlacement::Basic),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        let target = match (raw.host, placements.as_slice()) {
-            (None, []) if raw.port.is_none() && raw.path.is_none() => None,
-            (Some(host), [placement]) => Some(target(&host, raw.port, raw.path, placement)?),
-            _ => {
-                return Err(RuleError::new(
-                    "a secret goes to one `host`, in one of `header`, `query`, `bearer` and `basic`",
-                ));
-            }
-        };
-        if target.is_none() && !raw.expose {
-            return Err(RuleError::new("the secret goes nowhere: say to which `host`"));
-        }
-        Ok(Self {
-            name: raw.name,
-            source: raw.from,
-            target,
-            exposed_as: raw.variable,
+impl fmt::Display for SecretSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Store => "the secret store",
+            Self::Environment => "the environment of the host",
+            Self::Conversation => "the context of the conversation",
         })
     }
 }
 
-fn target(
-    host: &str,
-    port: Option<u16>,
-    path: Option<String>,
-    placement: &SecretPlacement,
-) -> Result<SecretTarget, RuleError> {
-    let host = HostPattern::parse(host)?;
-    if !matches!(host, HostPattern::Exactly(_)) {
-        return Err(RuleError::new("a secret goes to one host, without a star"));
-    }
-    let port = port.unwrap_or(443);
-    let path = path.unwrap_or_else(|| "/".to_owned());
-    let probe = RequestTarget::new("GET", "https", "probe", &path)?;
-    if port == 0 || !probe.has_plain_path() || path.contains('?') || !path.starts_with('/') {
-        return Err(RuleError::new(
-            "a secret goes to a port from 1 to 65535 and a plain path such as `/v1`",
-        ));
-    }
-    match placement {
-        SecretPlacement::Header(name) if !is_free_header(name) => {
-            Err(RuleError::new(format!("no secret can go into the header `{name}`")))
+/// The part of a request that carries a secret. The guest's own value there is overwritten.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SecretPlacement {
+    /// This header.
+    Header(String),
+    /// `Authorization: Bearer …`.
+    Bearer,
+    /// `Authorization: Basic …`. The secret is `user:password`.
+    Basic,
+    /// This field of the query.
+    Query(String),
+}
+
+impl FromStr for SecretPlacement {
+    type Err = RuleError;
+
+    /// Reads `bearer`, `basic`, `header:NAME` or `query:NAME`.
+    fn from_str(text: &str) -> Result<Self, RuleError> {
+        match text.split_once(':') {
+            Some(("header", name)) => Ok(Self::Header(name.to_ascii_lowercase())),
+            Some(("query", name)) => Ok(Self::Query(name.to_owned())),
+            None if text == "bearer" => Ok(Self::Bearer),
+            None if text == "basic" => Ok(Self::Basic),
+            _ => Err(RuleError::new(format!(
+                "`{}` is not `bearer`, `basic`, `header:NAME` or `query:NAME`",
+                text.escape_debug()
+            ))),
         }
-        SecretPlacement::Query(name) if name.is_empty() || !name.bytes().all(is_plain) => Err(RuleError::new(format!(
-            "`{}` is no field of a query",
-            name.escape_debug()
-        ))),
-        placement => Ok(SecretTarget {
-            host,
-            port,
-            path,
-            placement: placement.clone(),
-        }),
     }
 }
 
-/// Headers that say how a message is framed or to whom it goes are the gate's alone.
+impl fmt::Display for SecretPlacement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Header(name) => write!(f, "header `{name}`"),
+            Self::Query(name) => write!(f, "query field `{name}`"),
+            Self::Bearer => f.write_str("bearer token"),
+            Self::Basic => f.write_str("basic credentials"),
+        }
+    }
+}
+
+/// The requests that carry a secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SecretTarget {
+    /// The host. Always one host, never a wider pattern.
+    pub host: HostPattern,
+    /// The port.
+    pub port: u16,
+    /// The path. Paths below it are included.
+    pub path: String,
+    /// The part of the request.
+    pub placement: SecretPlacement,
+}
+
+/// A secret that a plugin may use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "SecretRuleFormat", into = "SecretRuleFormat")]
+#[non_exhaustive]
+pub struct SecretRule {
+    /// The name under which the value is looked up.
+    pub name: String,
+    /// Where the value is looked up.
+    pub source: SecretSource,
+    /// The requests that carry the secret.
+    pub target: Option<SecretTarget>,
+    /// The environment variable in which the guest sees the value. Needs `expose = true`.
+    pub exposed_as: Option<String>,
+}
+
+/// The TOML format of a [`SecretRule`].
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct SecretRuleFormat {
+    name: String,
+    #[serde(default, skip_serializing_if = "SecretSource::is_default")]
+    from: SecretSource,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    port: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    header: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query: Option<String>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    bearer: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    basic: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    expose: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variable: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+impl TryFrom<SecretRuleFormat> for SecretRule {
+    type Error = RuleError;
+
+    fn try_from(format: SecretRuleFormat) -> Result<Self, RuleError> {
+        check_name(&format.name)?;
+        if format.expose != format.variable.is_some() {
+            return Err(RuleError::new(
+                "`expose = true` and `variable = \"NAME\"` are valid only together",
+            ));
+        }
+        if let Some(variable) = &format.variable {
+            check_variable(variable)?;
+        }
+        let placements: Vec<_> = [
+            format
+                .header
+                .map(|header| SecretPlacement::Header(header.to_ascii_lowercase())),
+            format.query.map(SecretPlacement::Query),
+            format.bearer.then_some(SecretPlacement::Bearer),
+            format.basic.then_some(SecretPlacement::Basic),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let target = match (format.host, placements.as_slice()) {
+            (None, []) if format.port.is_none() && format.path.is_none() => None,
+            (Some(host), [placement]) => Some(SecretTarget::new(&host, format.port, format.path, placement)?),
+            _ => {
+                return Err(RuleError::new(
+                    "a secret needs one `host` and one of `header`, `query`, `bearer` and `basic`",
+                ));
+            }
+        };
+        if target.is_none() && !format.expose {
+            return Err(RuleError::new(
+                "the secret is never used: name the `host` to which it is sent",
+            ));
+        }
+        Ok(Self {
+            name: format.name,
+            source: format.from,
+            target,
+            exposed_as: format.variable,
+        })
+    }
+}
+
+impl From<SecretRule> for SecretRuleFormat {
+    fn from(rule: SecretRule) -> Self {
+        let target = rule.target.as_ref();
+        let placement = target.map(|target| target.placement.clone());
+        Self {
+            name: rule.name,
+            from: rule.source,
+            host: target.map(|target| target.host.to_string()),
+            port: target.map(|target| target.port).filter(|port| *port != HTTPS_PORT),
+            path: target.map(|target| target.path.clone()).filter(|path| path != "/"),
+            bearer: placement == Some(SecretPlacement::Bearer),
+            basic: placement == Some(SecretPlacement::Basic),
+            header: match &placement {
+                Some(SecretPlacement::Header(name)) => Some(name.clone()),
+                _ => None,
+            },
+            query: match placement {
+                Some(SecretPlacement::Query(name)) => Some(name),
+                _ => None,
+            },
+            expose: rule.exposed_as.is_some(),
+            variable: rule.exposed_as,
+        }
+    }
+}
+
+impl SecretRule {
+    /// Creates a rule that sends a secret of the store to `HOST[:PORT][/PATH]`, always over HTTPS.
+    ///
+    /// # Errors
+    /// For a name, a location or a placement that is not valid.
+    pub fn sent_to(name: &str, location: &str, placement: SecretPlacement) -> Result<Self, RuleError> {
+        check_name(name)?;
+        let (host, port, path) = split_location(location.strip_prefix("https://").unwrap_or(location))?;
+        Ok(Self {
+            name: name.to_owned(),
+            source: SecretSource::Store,
+            target: Some(SecretTarget::new(host, port, path, &placement)?),
+            exposed_as: None,
+        })
+    }
+}
+
+const HTTPS_PORT: u16 = 443;
+
+impl SecretTarget {
+    fn new(
+        host: &str,
+        port: Option<u16>,
+        path: Option<String>,
+        placement: &SecretPlacement,
+    ) -> Result<Self, RuleError> {
+        let host = HostPattern::parse(host)?;
+        if !matches!(host, HostPattern::Exactly(_)) {
+            return Err(RuleError::new(
+                "a secret is sent to one host; the pattern `*` is not allowed",
+            ));
+        }
+        let port = port.unwrap_or(HTTPS_PORT);
+        let path = path.unwrap_or_else(|| "/".to_owned());
+        let probe = RequestTarget::new("GET", "https", "probe", &path)?;
+        if port == 0 || !probe.has_plain_path() || path.contains('?') || !path.starts_with('/') {
+            return Err(RuleError::new(
+                "a secret needs a port from 1 to 65535 and a plain path such as `/v1`",
+            ));
+        }
+        match placement {
+            SecretPlacement::Header(name) if !is_free_header(name) => {
+                Err(RuleError::new(format!("the header `{name}` cannot carry a secret")))
+            }
+            SecretPlacement::Query(name) if name.is_empty() || !name.bytes().all(is_plain) => Err(RuleError::new(
+                format!("`{}` is not the name of a query field", name.escape_debug()),
+            )),
+            placement => Ok(Self {
+                host,
+                port,
+                path,
+                placement: placement.clone(),
+            }),
+        }
+    }
+
+    /// Returns whether a request carries the secret. Never without TLS.
+    #[must_use]
+    pub fn matches(&self, request: &RequestTarget) -> bool {
+        request.scheme == Scheme::Https
+            && self.host.matches(&request.host)
+            && self.port == request.port
+            && request.is_below(&self.path)
+    }
+}
+
+/// Returns whether a secret may use a header. Headers that frame or route a message belong to the host.
 fn is_free_header(name: &str) -> bool {
-    const TAKEN: [&str; 9] = [
+    const RESERVED: [&str; 9] = [
         "connection",
         "content-length",
         "expect",
@@ -178,29 +293,29 @@ fn is_free_header(name: &str) -> bool {
         "transfer-encoding",
         "upgrade",
     ];
-    !name.is_empty() && name.bytes().all(is_plain) && !TAKEN.contains(&name) && !name.starts_with("proxy-")
+    !name.is_empty() && name.bytes().all(is_plain) && !RESERVED.contains(&name) && !name.starts_with("proxy-")
 }
 
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }
 
-/// Refuses names that would not be the same everywhere: in files, flags and the environment.
+/// Checks the name of a plugin or a secret, which must be the same in files, flags and the environment.
 ///
 /// # Errors
-/// For anything but letters, digits, `-`, `_` and `.`.
+/// For an empty name, more than 128 bytes, and characters other than letters, digits, `-`, `_` and `.`.
 pub fn check_name(name: &str) -> Result<(), RuleError> {
     let fits = |byte: u8| is_plain(byte) || byte == b'.';
     if name.is_empty() || name.len() > 128 || !name.bytes().all(fits) {
         return Err(RuleError::new(format!(
-            "`{}` is no name: use letters, digits, `-`, `_` and `.`",
-            super::request_target::shown(name)
+            "`{}` is not a name: use letters, digits, `-`, `_` and `.`",
+            shown(name)
         )));
     }
     Ok(())
 }
 
-/// Refuses what is no name of an environment variable.
+/// Checks the name of an environment variable.
 pub(crate) fn check_variable(name: &str) -> Result<(), RuleError> {
     let starts_right = name
         .bytes()
@@ -208,43 +323,27 @@ pub(crate) fn check_variable(name: &str) -> Result<(), RuleError> {
         .is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
     if !starts_right || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
         return Err(RuleError::new(format!(
-            "`{}` is no environment variable",
-            super::request_target::shown(name)
+            "`{}` is not the name of an environment variable",
+            shown(name)
         )));
     }
     Ok(())
-}
-
-impl SecretTarget {
-    /// Tells whether the secret belongs into this request. Never without TLS.
-    #[must_use]
-    pub fn matches(&self, request: &RequestTarget) -> bool {
-        let path = request.path.split('?').next().unwrap_or_default();
-        let rest = path.strip_prefix(self.path.trim_end_matches('/'));
-        let is_below = self.path == "/"
-            || (request.has_plain_path() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')));
-        request.scheme == Scheme::Https && self.host.matches(&request.host) && self.port == request.port && is_below
-    }
 }
 
 impl fmt::Display for SecretRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.name)?;
         if let Some(target) = &self.target {
-            let place = match &target.placement {
-                SecretPlacement::Header(name) => format!("header `{name}`"),
-                SecretPlacement::Query(name) => format!("query field `{name}`"),
-                SecretPlacement::Bearer => "bearer token".to_owned(),
-                SecretPlacement::Basic => "basic credentials".to_owned(),
-            };
-            write!(
-                f,
-                " to https://{}:{}{} as {place}",
-                target.host, target.port, target.path
-            )?;
+            let SecretTarget {
+                host,
+                port,
+                path,
+                placement,
+            } = target;
+            write!(f, " to https://{host}:{port}{path} as {placement}")?;
         }
         match &self.exposed_as {
-            Some(variable) => write!(f, ", seen by the guest as `{variable}`"),
+            Some(variable) => write!(f, ", visible to the guest as `{variable}`"),
             None => Ok(()),
         }
     }

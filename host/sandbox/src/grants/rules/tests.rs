@@ -158,8 +158,8 @@ fn addresses_are_denied_unless_granted_as_addresses() {
         assert!(may_request(&granted, same), "{same}");
     }
     assert!(!may_request(&granted, "[::1]") && !may_request(&granted, "localhost"));
-    assert!(granted.http[0].allows_address("127.0.0.1".parse().unwrap()));
-    assert!(!granted.http[0].allows_address("127.0.0.2".parse().unwrap()));
+    assert!(granted.rules.http[0].allows_address("127.0.0.1".parse().unwrap()));
+    assert!(!granted.rules.http[0].allows_address("127.0.0.2".parse().unwrap()));
 }
 
 // attack: C13
@@ -168,7 +168,7 @@ fn a_name_leads_to_public_addresses_or_granted_ones() {
     let plain = effective(r#"http = [{ host = "api.example.com" }]"#);
     let inside = effective(r#"http = [{ host = "api.example.com", addresses = ["10.1.0.0/16"] }]"#);
     let check =
-        |effective: &EffectiveRights, address: &str| decide_address(&effective.http[0], address.parse().unwrap());
+        |effective: &EffectiveRights, address: &str| decide_address(&effective.rules.http[0], address.parse().unwrap());
     assert_eq!(check(&plain, "93.184.216.34"), Ok(()));
     for address in [
         "127.0.0.1",
@@ -311,7 +311,7 @@ fn a_denial_names_the_nearest_rule() {
     let target = RequestTarget::parse("https://x/a").unwrap();
     assert_eq!(
         decide(&effective, &AccessRequest::Http(&target)),
-        Decision::Allowed { rule: 2 }
+        Decision::Allowed { rule: Some(2) }
     );
 }
 
@@ -414,18 +414,26 @@ secrets = [{ name = "key", host = "example.com", bearer = true }]"#;
         }
     );
     let all = effective(lines);
-    assert!(all.http.len() == 1 && all.files.len() == 1 && all.env.len() == 1 && all.secrets.len() == 1);
-    assert!(all.config.len() == 1 && all.keyvalue.is_some() && all.tools.len() == 1);
+    assert!(
+        all.rules.http.len() == 1
+            && all.rules.files.len() == 1
+            && all.rules.env.len() == 1
+            && all.rules.secrets.len() == 1
+    );
+    assert!(all.rules.config.len() == 1 && all.rules.keyvalue.is_some() && all.rules.tools.len() == 1);
 }
 
 #[test]
 fn an_instance_goes_on_only_when_nothing_is_taken_away() {
     let a = effective(r#"http = [{ host = "a" }]"#);
     let both = effective(r#"http = [{ host = "a" }, { host = "b" }]"#);
-    assert!(both.continues(&a), "more than before");
-    assert!(!a.continues(&both), "less than before");
+    assert!(both.can_keep_instance_of(&a), "more than before");
+    assert!(!a.can_keep_instance_of(&both), "less than before");
     let env = effective(r#"env = [{ name = "A" }]"#);
-    assert!(!env.continues(&a), "what is built into an instance has changed");
+    assert!(
+        !env.can_keep_instance_of(&a),
+        "what is built into an instance has changed"
+    );
 }
 
 proptest! {

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::nested_call::CallStack;
 use crate::grants::authority::Authority;
-use crate::grants::{AccessMode, AccessRequest, Decision, decide};
+use crate::grants::{AccessMode, AccessRequest};
 use crate::link::call_clock::CallClock;
 use crate::link::nested_budget::NestedBudget;
 use crate::values::tool_result::json_weight;
@@ -58,10 +58,10 @@ impl ConversationAccess {
 
     /// Returns the value of a granted context key as JSON.
     pub(super) fn context_value(&self, key: &str) -> Option<String> {
-        let effective = &self.authority.granted.effective;
-        match decide(effective, &AccessRequest::ContextKey(key)) {
-            Decision::Allowed { .. } => self.context.get(key).map(ToString::to_string),
-            Decision::Denied(denial) => {
+        let effective = &self.authority.rights.effective;
+        match effective.require(&AccessRequest::ContextKey(key)) {
+            Ok(_) => self.context.get(key).map(ToString::to_string),
+            Err(denial) => {
                 // To the guest a key without a grant looks like a key that does not exist.
                 tracing::debug!(plugin = %self.authority.plugin, key, %denial, "read of a context key denied");
                 None
@@ -146,15 +146,20 @@ impl ConversationAccess {
 
     /// Checks the grant of the blackboard. A denial becomes part of the call's error.
     fn require_blackboard(&self, wanted: AccessMode) -> Result<(), String> {
-        match decide(&self.authority.granted.effective, &AccessRequest::Blackboard(wanted)) {
-            Decision::Allowed { .. } => Ok(()),
-            Decision::Denied(denial) => {
+        match self
+            .authority
+            .rights
+            .effective
+            .require(&AccessRequest::Blackboard(wanted))
+        {
+            Ok(_) => Ok(()),
+            Err(denial) => {
                 let operation = match wanted {
                     AccessMode::Read => "read the blackboard",
                     _ => "write to the blackboard",
                 };
                 self.authority
-                    .deny(operation.to_owned(), &denial, "--blackboard", &wanted.to_string());
+                    .deny(operation.to_owned(), &denial, "blackboard", &wanted.to_string());
                 Err(format!("it may not {operation}: {denial}"))
             }
         }

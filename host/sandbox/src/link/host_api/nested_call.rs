@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use wasmtime::StoreContextMut;
 
 use super::conversation_access::ConversationAccess;
-use crate::grants::{AccessRequest, Decision, EffectiveRights, decide};
+use crate::grants::{AccessRequest, EffectiveRights};
 use crate::link::host_state::HostState;
 use crate::link::http::HttpBudget;
 use crate::link::nested_budget::{BudgetExceeded, NestedBudget};
@@ -107,11 +107,11 @@ pub(super) async fn call(
     let session = store.data().session();
     let (fuel, http) = (store.get_fuel()?, store.data().http_budget());
     let conversation = store.data_mut().conversation()?;
-    let effective = &conversation.authority.granted.effective;
-    if let Decision::Denied(denial) = decide(effective, &AccessRequest::Tool(tool)) {
+    let effective = &conversation.authority.rights.effective;
+    if let Err(denial) = effective.require(&AccessRequest::Tool(tool)) {
         conversation
             .authority
-            .deny(format!("call `{tool}`"), &denial, "--tool", tool);
+            .deny(format!("call `{tool}`"), &denial, "tools", tool);
         let message = format!("it may not call `{tool}`: {denial}");
         return Ok(Err(ToolError::Model(Error::new(
             ErrorKind::Denied,
@@ -185,7 +185,7 @@ fn nested_stack(
         calls: conversation.nested_calls().clone(),
         http,
         sessions: sessions.iter().copied().chain(session).collect(),
-        caller: Arc::new(conversation.authority.granted.effective.clone()),
+        caller: Arc::new(conversation.authority.rights.effective.clone()),
     })
 }
 

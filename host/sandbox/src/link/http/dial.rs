@@ -103,11 +103,11 @@ async fn checked_addresses(admitted: &AdmittedRequest) -> Result<Vec<IpAddr>, Er
     };
     for address in &addresses {
         if let Err(denial) = decide_address(&admitted.rule, *address) {
-            admitted.authority.refuse(Refusal {
-                wanted: format!("send `{}`", admitted.target),
-                why: denial.to_string(),
-                suggestion: format!("add `addresses = [\"{address}\"]` to the rule if that is intended"),
-            });
+            admitted.authority.refuse(Refusal::new(
+                format!("send `{}`", admitted.target),
+                denial.to_string(),
+                format!("add `addresses = [\"{address}\"]` to the rule if that is intended"),
+            ));
             return Err(Error::DestinationIpProhibited);
         }
     }

@@ -26,7 +26,7 @@ pub use resolve::{Resolve, ResolveFuture};
 pub(crate) use trust::ExtraRoots;
 
 use crate::grants::authority::{Authority, Refusal};
-use crate::grants::{AccessRequest, Decision, HttpRule, RequestTarget, decide};
+use crate::grants::{HttpRule, RequestTarget};
 
 type Sent<T> = Box<dyn Future<Output = Result<T, Error>> + Send>;
 
@@ -134,11 +134,7 @@ impl HttpGate {
     fn admit(&self, request: &http::Request<WasiBody>) -> Result<AdmittedRequest, Error> {
         let call = self.call.as_ref().ok_or(Error::HttpRequestDenied)?;
         let refuse = |wanted: String, why: String, suggestion: String| {
-            call.authority.refuse(Refusal {
-                wanted,
-                why,
-                suggestion,
-            });
+            call.authority.refuse(Refusal::new(wanted, why, suggestion));
             Error::HttpRequestDenied
         };
         let uri = request.uri();
@@ -155,16 +151,12 @@ impl HttpGate {
                 "change the request".to_owned(),
             )
         })?;
-        let effective = &call.authority.granted.effective;
-        let rule = match decide(effective, &AccessRequest::Http(&target)) {
-            Decision::Allowed { rule } => effective.http.get(rule - 1).cloned().ok_or(Error::HttpRequestDenied)?,
-            Decision::Denied(denial) => {
-                let wanted = target.to_string();
-                call.authority
-                    .deny(format!("send `{target}`"), &denial, "--http", &wanted);
-                return Err(Error::HttpRequestDenied);
-            }
-        };
+        let rule = call.authority.rights.effective.http_rule(&target).map_err(|denial| {
+            let access = format!("send `{target}`");
+            call.authority.deny(access, &denial, "http", &target.to_string());
+            Error::HttpRequestDenied
+        })?;
+        let rule = rule.clone();
         let budget = call.budget();
         if let Err(exceeded) = budget.take_request() {
             let why = format!(

@@ -3,8 +3,8 @@
 wit_bindgen::generate!({ generate_all });
 
 use exports::test::courier::courier::{Guest, ToolResult};
-use toolwit::sandbox::types::{Artifact, BackgroundCall, ToolError};
-use toolwit::sandbox::{blackboard, context, output, tools};
+use toolwit::plugin::types::{Artifact, BackgroundCall, ToolError};
+use toolwit::plugin::{blackboard, context, output, tools};
 use wasip2::http::outgoing_handler::handle;
 use wasip2::http::types::{Fields, OutgoingRequest, Scheme};
 use wasip2::io::streams::StreamError;

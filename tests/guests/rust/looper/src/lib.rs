@@ -5,8 +5,8 @@ wit_bindgen::generate!({ generate_all });
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use exports::test::looper::loops::{Guest, GuestRing};
-use toolwit::sandbox::tools;
-use toolwit::sandbox::types::ToolError;
+use toolwit::plugin::tools;
+use toolwit::plugin::types::ToolError;
 
 struct Looper;
 struct Ring;

@@ -5,9 +5,9 @@ wit_bindgen::generate!({ path: "wit", world: "menu", generate_all });
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use exports::test::menu::kitchen;
-use exports::toolwit::sandbox::dynamic::{Guest, ToolDefinition, ToolError, ToolResult};
-use toolwit::sandbox::output;
-use toolwit::sandbox::types::Artifact;
+use exports::toolwit::plugin::dynamic::{Guest, ToolDefinition, ToolError, ToolResult};
+use toolwit::plugin::output;
+use toolwit::plugin::types::Artifact;
 use wasi::config::store;
 
 struct Menu;

@@ -15,7 +15,7 @@ fn a_grant_is_for_one_content_unless_it_says_otherwise() {
     assert!(!may_request(&replaced, "x"));
     assert_eq!(stale_grants(&granted, "p", &DIGEST.replace('0', "1")).len(), 1);
     let other = EffectiveRights::new(&declares_all(), &granted, "q", DIGEST);
-    assert_eq!(other.no_grant, Some(NoGrantReason::NoGrant));
+    assert_eq!(other.no_grant, Some(NoGrantReason::NotNamed));
     assert!(
         grants("version = 1\n[[grant]]\nplugin = \"p\"").is_err(),
         "neither a digest nor any version"
@@ -92,7 +92,9 @@ fn amounts_and_ports_are_checked() {
         let lines = format!("files = [{{ host = \"/a\", guest = \"/a\", access = \"read-write\", quota = {quota} }}]");
         assert!(one_grant(&lines).is_err(), "{quota}");
     }
-    let rule = &effective(r#"files = [{ host = "/a", guest = "/a", access = "read-write", quota = "10MB" }]"#).files[0];
+    let rule = &effective(r#"files = [{ host = "/a", guest = "/a", access = "read-write", quota = "10MB" }]"#)
+        .rules
+        .files[0];
     assert_eq!(rule.quota_bytes, 10_000_000);
 }
 
@@ -121,8 +123,9 @@ fn a_secret_goes_to_one_https_place() {
     ] {
         assert!(one_grant(lines).is_err(), "{lines}");
     }
-    let rule =
-        &effective(r#"secrets = [{ name = "k", host = "example.com", path = "/v1", header = "X-Key" }]"#).secrets[0];
+    let rule = &effective(r#"secrets = [{ name = "k", host = "example.com", path = "/v1", header = "X-Key" }]"#)
+        .rules
+        .secrets[0];
     let target = rule.target.as_ref().unwrap();
     assert_eq!(target.placement, SecretPlacement::Header("x-key".to_owned()));
     let goes_to = |url: &str| target.matches(&RequestTarget::parse(url).unwrap());

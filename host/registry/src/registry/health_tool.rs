@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use async_trait::async_trait;
 
-use super::{check_outcome, now_ms};
+use super::CurrentSnapshot;
 use crate::catalog::HealthBoost;
-use crate::registry::CurrentSnapshot;
+use crate::health::{check_outcome, now_ms};
 use crate::store::{CheckOutcome, Store, ToolKey};
 use toolwit_core::Error;
 use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolResult};
@@ -18,7 +18,7 @@ const SUCCESS: u8 = 1;
 const FAILURE: u8 = 2;
 
 /// Records the outcome of a tool's calls: each change between success and failure, once a conversation.
-pub(crate) struct HealthTool {
+pub(super) struct HealthTool {
     tool: Arc<dyn Tool>,
     key: ToolKey,
     store: Arc<dyn Store>,
@@ -28,7 +28,7 @@ pub(crate) struct HealthTool {
 
 impl HealthTool {
     /// Wraps a tool of the component with this digest.
-    pub(crate) fn new(tool: Arc<dyn Tool>, digest: &str, store: Arc<dyn Store>, current: Arc<CurrentSnapshot>) -> Self {
+    pub(super) fn new(tool: Arc<dyn Tool>, digest: &str, store: Arc<dyn Store>, current: Arc<CurrentSnapshot>) -> Self {
         Self {
             key: ToolKey::new(digest, tool.definition().id.as_str()),
             tool,

@@ -3,15 +3,18 @@
 //! File system events are only hints: they can be duplicated, early, or missing, on network file systems and after an
 //! overflow. Each event triggers a scan, and so does a timer.
 
+#[cfg(feature = "watch")]
+mod events;
+
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 
-use super::LiveRegistry;
 #[cfg(feature = "watch")]
-use super::events::DirectoryEvents;
+use self::events::DirectoryEvents;
 use crate::discovery::{DiscoveryTargets, DynamicDiscovery};
+use crate::live::LiveRegistry;
 use toolwit_core::Error;
 
 /// How changes of plugin directories are detected.

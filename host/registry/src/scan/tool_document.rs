@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Document, HealthBoost, RankingSignals};
+use crate::catalog::{Document, HealthBoost, RankingSignals};
 use crate::health::current_state;
 use crate::manifest::{Manifest, Tier};
 use crate::store::{HealthState, ToolHealth};

@@ -1,4 +1,4 @@
-//! What the command itself needs: its store, its cache, and a toolchain for those who build.
+//! The environment of the command: metadata database, code cache, and the toolchain for building plugins.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::input::{code_cache as cache, store};
 use crate::output::page::{counted, size};
 
-/// How long a program may take to tell its version.
+/// Timeout for `cargo --version`.
 const VERSION_WALL_MAX: Duration = Duration::from_secs(10);
 
 pub(super) async fn check(plugins: &PluginFlags, authority: &AuthorityFlags, findings: &mut Findings) {
     if let Some(path) = plugins.store.path() {
         match store::open(&path) {
-            Ok(_) => findings.ok("store", format!("the store is {}", path.display())),
+            Ok(_) => findings.ok("store", format!("the metadata database is {}", path.display())),
             Err(error) => findings.error("store", &error),
         }
     }
@@ -22,7 +22,7 @@ pub(super) async fn check(plugins: &PluginFlags, authority: &AuthorityFlags, fin
     if let (Ok(path), None) = (authority.grants.path(), authority.grants.existing()) {
         findings.ok(
             "grants",
-            format!("there is no {}: plugins reach nothing", path.display()),
+            format!("{} does not exist: plugins have no grants", path.display()),
         );
     }
     toolchain(findings).await;
@@ -36,12 +36,17 @@ fn code_cache(findings: &mut Findings) {
             let components = counted(usage.entries, "component");
             findings.ok(
                 "cache",
-                format!("machine code of {components} takes {bytes} of {bytes_max}"),
+                format!("{components} in the code cache, {bytes} of {bytes_max}"),
             );
         }
         Ok((directory, Err(error))) => {
             let message = format!("the cache {} cannot be read: {error}", directory.display());
-            findings.warning("cache", "cache", message, "each process compiles anew until it can be");
+            findings.warning(
+                "cache",
+                "cache",
+                message,
+                "until it can be read, each process compiles again",
+            );
         }
         Err(error) => {
             let hint = error.suggestion.clone().unwrap_or_default();
@@ -59,12 +64,12 @@ async fn toolchain(findings: &mut Findings) {
         .output();
     match tokio::time::timeout(VERSION_WALL_MAX, version).await {
         Ok(Ok(output)) if output.status.success() => {
-            let told = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-            findings.ok("toolchain", format!("plugins in Rust can be built: {told}"));
+            let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+            findings.ok("toolchain", format!("Rust plugins can be built: {version}"));
         }
         _ => {
-            let message = "there is no cargo, so that plugins in Rust cannot be built here";
-            let hint = "running plugins needs no toolchain; https://rustup.rs has one for building";
+            let message = "cargo is not on PATH, so that Rust plugins cannot be built";
+            let hint = "install a toolchain from https://rustup.rs; it is not needed to run plugins";
             findings.warning("toolchain", "cargo", message, hint);
         }
     }

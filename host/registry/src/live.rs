@@ -1,21 +1,15 @@
 //! A registry that follows its directories.
 
-#[cfg(feature = "watch")]
-mod events;
-mod watch;
-
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tokio::sync::{Mutex, watch as channel};
+use tokio::sync::{Mutex, watch};
 
 use crate::registry::Registry;
 use crate::scan::{MissingPath, Scan, ScannedFiles};
 use crate::store::Store;
 use toolwit_core::Error;
 use toolwit_sandbox::Runtime;
-
-pub use watch::{WatchEvents, WatchGuard, WatchOptions};
 
 /// The current [`Registry`] of plugin directories. Clones share it.
 ///
@@ -29,7 +23,7 @@ pub struct LiveRegistry {
 pub(crate) struct Shared {
     /// `None` for a registry without directories, which never changes.
     scan: Option<Scan>,
-    pub(crate) current: channel::Sender<Registry>,
+    pub(crate) current: watch::Sender<Registry>,
     /// Locked during a scan: concurrent scans could publish out of order.
     pub(crate) files: Mutex<ScannedFiles>,
     /// Locked during a discovery, so that no plugin runs twice.
@@ -64,7 +58,7 @@ impl LiveRegistry {
     fn with(first: Registry, scan: Option<Scan>, files: ScannedFiles) -> Self {
         let shared = Shared {
             scan,
-            current: channel::Sender::new(first),
+            current: watch::Sender::new(first),
             files: Mutex::new(files),
             discovery: Mutex::default(),
         };
@@ -81,7 +75,7 @@ impl LiveRegistry {
 
     /// Returns a receiver that is notified once for each change.
     #[must_use]
-    pub fn changes(&self) -> channel::Receiver<Registry> {
+    pub fn changes(&self) -> watch::Receiver<Registry> {
         self.inner.current.subscribe()
     }
 

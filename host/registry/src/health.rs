@@ -1,14 +1,9 @@
 //! Recording whether tools work, and how long such a record is valid.
 
-mod tool;
-
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::registry::Registry;
-use crate::store::{CheckOutcome, CheckStage, HealthState, StoreError, ToolHealth, ToolKey};
+use crate::store::{CheckOutcome, CheckStage, HealthState, ToolHealth};
 use toolwit_core::{Error, ErrorKind, Phase, ToolId};
-
-pub(crate) use tool::HealthTool;
 
 /// How long a failure counts: after a day the cause may have been fixed.
 const BROKEN_FOR: Duration = Duration::from_secs(24 * 3_600);
@@ -23,28 +18,6 @@ pub struct FailingTool {
     pub tool: ToolId,
     /// The message of the failure, if it was recorded.
     pub error: Option<String>,
-}
-
-impl Registry {
-    /// Returns the tools of usable plugins whose last call failed, however long ago.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub fn failing_tools(&self) -> Result<Vec<FailingTool>, StoreError> {
-        let health = self.store().health()?;
-        let tools = self.plugins().flat_map(|plugin| {
-            let inspection = plugin.inspection();
-            let failing = inspection.tools.iter().filter_map(|tool| {
-                let health = health.get(&ToolKey::new(inspection.digest.as_str(), tool.id.as_str()))?;
-                health.is_broken().then(|| FailingTool {
-                    tool: tool.id.clone(),
-                    error: health.error.clone(),
-                })
-            });
-            failing.collect::<Vec<_>>()
-        });
-        Ok(tools.collect())
-    }
 }
 
 /// Returns the current time in milliseconds since 1970.

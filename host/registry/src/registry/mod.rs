@@ -1,16 +1,16 @@
 //! An immutable snapshot of the packages of plugin directories.
 
-use std::path::PathBuf;
+mod health_tool;
+
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
+use self::health_tool::HealthTool;
 use crate::catalog::{Catalog, HealthBoost, Hit, Query, SemanticIndex};
-use crate::health::HealthTool;
+use crate::health::FailingTool;
 use crate::package::Package;
-use crate::scan::{MissingPath, Scan};
-use crate::store::{MemoryStore, Store, ToolKey};
-use toolwit_core::Error;
+use crate::store::{Store, StoreError, ToolKey};
 use toolwit_core::{Tool, ToolDefinition};
-use toolwit_sandbox::{Plugin, Runtime, Scope};
+use toolwit_sandbox::{Plugin, Scope};
 
 /// An immutable snapshot of the packages of one or more plugin directories, with a search index of their tools.
 ///
@@ -51,29 +51,6 @@ impl CurrentSnapshot {
 }
 
 impl Registry {
-    /// Scans directories and single component files for packages, several at a time.
-    ///
-    /// A broken package is listed with its reason; so are packages that share a name. Hidden files and files other than
-    /// `.wasm` are ignored.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) when a directory cannot be read.
-    pub async fn scan(runtime: &Arc<Runtime>, paths: &[PathBuf]) -> Result<Self, Error> {
-        Self::scan_into(runtime, paths, Arc::new(MemoryStore::new())).await
-    }
-
-    /// Scans like [`Registry::scan`], but takes unchanged packages from a store and writes the others to it.
-    ///
-    /// If the store fails, a warning is logged and all packages are read from their files.
-    ///
-    /// # Errors
-    /// Those of [`Registry::scan`].
-    pub async fn scan_into(runtime: &Arc<Runtime>, paths: &[PathBuf], store: Arc<dyn Store>) -> Result<Self, Error> {
-        let scan = Scan::new(runtime.clone(), paths.to_vec(), MissingPath::Error, store);
-        let (registry, _) = scan.first().await?;
-        Ok(registry)
-    }
-
     /// Returns all packages, sorted by name, broken ones included.
     #[must_use]
     pub fn packages(&self) -> &[Package] {
@@ -163,6 +140,26 @@ impl Registry {
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.snapshot.store
+    }
+
+    /// Returns the tools of usable plugins whose last call failed, however long ago.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn failing_tools(&self) -> Result<Vec<FailingTool>, StoreError> {
+        let health = self.store().health()?;
+        let tools = self.plugins().flat_map(|plugin| {
+            let inspection = plugin.inspection();
+            let failing = inspection.tools.iter().filter_map(|tool| {
+                let health = health.get(&ToolKey::new(inspection.digest.as_str(), tool.id.as_str()))?;
+                health.is_broken().then(|| FailingTool {
+                    tool: tool.id.clone(),
+                    error: health.error.clone(),
+                })
+            });
+            failing.collect::<Vec<_>>()
+        });
+        Ok(tools.collect())
     }
 
     /// Whether both are the same snapshot, because nothing changed between them.

@@ -1,4 +1,4 @@
-//! What a call gave, as it is printed.
+//! The outcome of a call, as it is printed.
 
 use std::time::Duration;
 
@@ -12,25 +12,25 @@ use crate::output::printer::{Format, Printer};
 use toolwit::tool::{CallUsage, ToolError, ToolId, ToolResult};
 use toolwit::{Error, ErrorKind, Phase};
 
-/// The most of a tool's error that is told as its message, in characters; the details hold all of it.
+/// Maximum length of the message of a tool's error, in characters. The details contain the full value.
 const MESSAGE_CHARS_MAX: usize = 500;
 
-/// What a call gave: a result, or an error of the tool or of the host.
-pub(super) enum Answer {
+/// The outcome of a call: a result, or an error of the tool or of the host.
+pub(super) enum CallOutcome {
     Result(ToolResult),
-    /// The tool's own failure, or the host's. The result is there when the tool ran.
+    /// An error of the tool, with its result, or of the host.
     Error(Error, Option<ToolResult>),
 }
 
-/// What a call cost.
+/// The resource usage of a call.
 #[derive(Serialize)]
-pub(super) struct Usage {
+pub(super) struct UsageDocument {
     fuel: u64,
     wall_ms: f64,
     memory_bytes: u64,
 }
 
-impl Answer {
+impl CallOutcome {
     pub(super) fn of(id: &ToolId, answered: Result<ToolResult, ToolError>) -> Self {
         match answered {
             Ok(result) if result.is_error() => Self::Error(failure(id, &result), Some(result)),
@@ -39,7 +39,7 @@ impl Answer {
         }
     }
 
-    /// A call that was not made.
+    /// The outcome of a call that was not made.
     pub(super) fn refused(error: Error) -> Self {
         Self::Error(error, None)
     }
@@ -60,7 +60,10 @@ impl Answer {
 
     /// `{"ok": true, "result", "artifacts", "usage"}` or `{"ok": false, "error"}`.
     pub(super) fn document(&self) -> Value {
-        let usage = self.tool_result().and_then(|result| result.usage).map(Usage::from);
+        let usage = self
+            .tool_result()
+            .and_then(|result| result.usage)
+            .map(UsageDocument::from);
         match self {
             Self::Result(result) => json!({
                 "ok": true,
@@ -73,9 +76,9 @@ impl Answer {
         }
     }
 
-    /// Prints the result as data, and as talk what the guest wrote and what the call cost.
+    /// Prints the result to standard output; guest output and resource usage are diagnostics.
     pub(super) fn print(&self, printer: Printer) -> Result<(), Failure> {
-        self.print_talk(printer);
+        self.print_diagnostics(printer);
         if printer.format() == Format::Json {
             return printer.document(&self.document());
         }
@@ -88,7 +91,7 @@ impl Answer {
         }
     }
 
-    fn print_talk(&self, printer: Printer) {
+    fn print_diagnostics(&self, printer: Printer) {
         let Some(result) = self.tool_result() else { return };
         if let Some(text) = result.user_text() {
             let mut page = Page::new();
@@ -97,16 +100,16 @@ impl Answer {
         }
         let mut page = Page::new();
         if let Some(log) = &result.log {
-            page.styled(FAINT, "the guest wrote:").end().block(2, FAINT, log);
+            page.styled(FAINT, "guest output:").end().block(2, FAINT, log);
         }
-        if let Some(usage) = result.usage.map(Usage::from) {
+        if let Some(usage) = result.usage.map(UsageDocument::from) {
             page.styled(FAINT, usage.to_string()).end();
         }
         printer.detail(&page);
     }
 }
 
-/// The tool ran and says that it failed.
+/// Converts the error result of a tool.
 fn failure(id: &ToolId, result: &ToolResult) -> Error {
     let content = result.content();
     let message = match content.char_indices().nth(MESSAGE_CHARS_MAX) {
@@ -129,7 +132,7 @@ fn value(result: &ToolResult) -> Value {
         .unwrap_or_else(|| Value::String(result.for_llm.clone()))
 }
 
-/// A text as it is, anything else as JSON.
+/// Writes text unchanged, anything else as JSON.
 fn data(result: &ToolResult) -> Page {
     let mut page = Page::new();
     match value(result) {
@@ -140,7 +143,7 @@ fn data(result: &ToolResult) -> Page {
     page
 }
 
-impl From<CallUsage> for Usage {
+impl From<CallUsage> for UsageDocument {
     fn from(usage: CallUsage) -> Self {
         Self {
             fuel: usage.fuel,
@@ -150,12 +153,12 @@ impl From<CallUsage> for Usage {
     }
 }
 
-/// Milliseconds to the microsecond: many calls take less than one.
+/// Returns milliseconds with microsecond precision, because many calls take less than one millisecond.
 fn milliseconds(wall: Duration) -> f64 {
     (wall.as_secs_f64() * 1e6).round() / 1e3
 }
 
-impl std::fmt::Display for Usage {
+impl std::fmt::Display for UsageDocument {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let memory = size(self.memory_bytes);
         write!(f, "{} fuel, {} ms, {memory} of memory", self.fuel, self.wall_ms)

@@ -1,0 +1,75 @@
+//! The rights of a plugin with the directories that they open.
+
+use std::sync::Arc;
+
+use super::conversation::ConversationNumber;
+use super::directory::OpenDirectory;
+use crate::grants::{AccessMode, DeclaredCapabilities, EffectiveRights, NoGrantReason};
+
+/// A request for the authority of a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AuthorityRequest<'a> {
+    pub(crate) plugin: &'a Arc<str>,
+    /// The rights of the plugin where no grants file exists, shared by its calls.
+    pub(crate) no_rights: &'a Arc<OpenedRights>,
+    pub(crate) digest: &'a str,
+    pub(crate) declared: &'a DeclaredCapabilities,
+    pub(crate) conversation: ConversationNumber,
+    /// The rights of the plugin that makes the call, if a plugin makes it.
+    pub(crate) caller: Option<&'a EffectiveRights>,
+}
+
+/// The effective rights of a plugin, with the granted directories opened.
+#[derive(Debug, Default)]
+pub(crate) struct OpenedRights {
+    pub(crate) effective: EffectiveRights,
+    directories: Vec<Arc<OpenDirectory>>,
+}
+
+impl OpenedRights {
+    /// Combines rights with opened directories. Of directories at the same guest path, the first one wins.
+    pub(super) fn new<'a>(
+        mut effective: EffectiveRights,
+        opened: impl Iterator<Item = &'a Arc<OpenDirectory>>,
+    ) -> Arc<Self> {
+        let mut directories: Vec<Arc<OpenDirectory>> = Vec::new();
+        for directory in opened {
+            let is_new = !directories.iter().any(|earlier| earlier.guest == directory.guest);
+            if is_new && effective.rules.files.iter().any(|rule| rule.guest == directory.guest) {
+                effective.opened.insert(directory.guest.clone(), directory.path.clone());
+                directories.push(directory.clone());
+            }
+        }
+        Arc::new(Self { effective, directories })
+    }
+
+    /// Returns the rights of a plugin to which no grant applies.
+    pub(crate) fn none(declared: &DeclaredCapabilities, reason: NoGrantReason) -> Arc<Self> {
+        Arc::new(Self {
+            effective: EffectiveRights::none(declared, reason),
+            directories: Vec::new(),
+        })
+    }
+
+    /// Narrows the rights to those that a calling plugin has as well.
+    pub(super) fn narrowed_to(&self, caller: &EffectiveRights) -> Arc<Self> {
+        self.with_effective(self.effective.narrowed_to(caller))
+    }
+
+    /// Returns the same directories under other rights.
+    pub(super) fn with_effective(&self, effective: EffectiveRights) -> Arc<Self> {
+        Arc::new(Self {
+            effective,
+            directories: self.directories.clone(),
+        })
+    }
+
+    /// Returns the directories that the guest may use, with their modes.
+    pub(crate) fn directories(&self) -> Vec<(Arc<OpenDirectory>, AccessMode)> {
+        let allowed = |directory: &Arc<OpenDirectory>| {
+            let mode = self.effective.directory_mode(&directory.guest)?;
+            Some((directory.clone(), mode))
+        };
+        self.directories.iter().filter_map(allowed).collect()
+    }
+}

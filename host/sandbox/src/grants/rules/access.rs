@@ -1,0 +1,181 @@
+//! Requests for access, and the answers to them.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use super::address::AddressClass;
+use super::decide::decide;
+use super::directory_rule::AccessMode;
+use super::effective::{EffectiveRights, NoGrantReason};
+use super::request_target::RequestTarget;
+use super::secret_rule::SecretSource;
+use crate::inspect::declared::Capability;
+
+/// An access that a plugin attempts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AccessRequest<'a> {
+    /// Send an HTTP request.
+    Http(&'a RequestTarget),
+    /// Read or write a file or directory at a path of the guest.
+    File(&'a str, AccessMode),
+    /// Use a secret, in requests or as an environment variable.
+    Secret(&'a str),
+    /// Read an environment variable.
+    Variable(&'a str),
+    /// Read a setting of `wasi:config`.
+    Setting(&'a str),
+    /// Use the plugin's key–value store.
+    KeyValue,
+    /// Read a clock.
+    Clock,
+    /// Read random bytes.
+    Random,
+    /// Call another tool, by its id.
+    Tool(&'a str),
+    /// Read a key of the call's context.
+    ContextKey(&'a str),
+    /// Read or write the blackboard of the conversation.
+    Blackboard(AccessMode),
+}
+
+impl AccessRequest<'_> {
+    /// Returns the capabilities of which the component must import at least one.
+    pub(super) fn capabilities(&self) -> &'static [Capability] {
+        match self {
+            Self::Http(_) => &[Capability::Http],
+            Self::File(..) => &[Capability::Files],
+            Self::Secret(_) => &[Capability::Http, Capability::Env],
+            Self::Variable(_) => &[Capability::Env],
+            Self::Setting(_) => &[Capability::Config],
+            Self::KeyValue => &[Capability::Keyvalue],
+            Self::Clock => &[Capability::Clock],
+            Self::Random => &[Capability::Random],
+            Self::Tool(_) => &[Capability::Tools],
+            Self::ContextKey(_) => &[Capability::Context],
+            Self::Blackboard(_) => &[Capability::Blackboard],
+        }
+    }
+}
+
+/// The answer to an [`AccessRequest`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// The access is allowed.
+    Allowed {
+        /// The number of the rule that allows it, among the rules of its kind and counted from 1. `None` if the access needs
+        /// no grant.
+        rule: Option<usize>,
+    },
+    /// The access is denied.
+    Denied(Denial),
+}
+
+impl Decision {
+    /// Returns whether the access is allowed.
+    #[must_use]
+    pub fn is_allowed(&self) -> bool {
+        matches!(self, Self::Allowed { .. })
+    }
+}
+
+/// A [`Decision`] with the text of the rule that allows the access.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// The decision.
+    pub decision: Decision,
+    /// The rule that allows the access; `None` for a denial, and for an access that needs no grant.
+    pub rule: Option<String>,
+}
+
+impl Explanation {
+    /// Decides, and describes the rule.
+    #[must_use]
+    pub fn new(rights: &EffectiveRights, request: &AccessRequest<'_>) -> Self {
+        let decision = decide(rights, request);
+        let rule = match decision {
+            Decision::Allowed { rule: Some(number) } => rights.describe_rule(request, number),
+            _ => None,
+        };
+        Self { decision, rule }
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.decision, &self.rule) {
+            (Decision::Allowed { rule: Some(number) }, Some(rule)) => write!(f, "rule {number}: {rule}"),
+            (Decision::Allowed { .. }, _) => f.write_str("it needs no grant"),
+            (Decision::Denied(denial), _) => denial.fmt(f),
+        }
+    }
+}
+
+/// The reason why an access is denied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Denial {
+    /// The component does not import the interface that the access needs.
+    NotDeclared(Capability),
+    /// No grant applies to the plugin.
+    NoGrant(NoGrantReason),
+    /// Grants apply, but none has a rule of this kind.
+    NoRule(Capability),
+    /// No rule of this kind matches.
+    NearestRule {
+        /// The number of the rule that comes closest, counted from 1.
+        rule: usize,
+        /// The part of the rule that does not match.
+        allows: String,
+    },
+    /// The path is not absolute or contains `..`, so that its text does not determine a file.
+    PathNotPlain,
+    /// A rule allows the host name, but the name resolves to an address that is not public and not granted.
+    Address {
+        /// The address.
+        address: IpAddr,
+        /// The network that it belongs to.
+        class: AddressClass,
+    },
+    /// The variable is granted, but the host process does not have it.
+    MissingVariable(String),
+    /// A granted secret does not exist. No call of the plugin runs without it.
+    MissingSecret {
+        /// The name of the secret.
+        name: String,
+        /// Where its value is looked up.
+        source: SecretSource,
+    },
+}
+
+impl fmt::Display for Denial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotDeclared(capability) => write!(f, "the component does not import {}", noun(*capability)),
+            Self::NoGrant(reason) => reason.fmt(f),
+            Self::NoRule(capability) => write!(f, "no rule grants {}", noun(*capability)),
+            Self::NearestRule { rule, allows } => write!(f, "rule {rule} allows {allows} only"),
+            Self::PathNotPlain => f.write_str("the path is not absolute, or contains `..`"),
+            Self::Address { address, class } => {
+                write!(f, "the host has the {class} address {address}, which is not granted")
+            }
+            Self::MissingVariable(name) => write!(f, "the host process has no environment variable `{name}`"),
+            Self::MissingSecret { name, source } => write!(f, "the granted secret `{name}` does not exist in {source}"),
+        }
+    }
+}
+
+fn noun(capability: Capability) -> &'static str {
+    match capability {
+        Capability::Http => "HTTP requests",
+        Capability::Files => "files",
+        Capability::Env => "environment variables",
+        Capability::Config => "settings",
+        Capability::Keyvalue => "a key–value store",
+        Capability::Tools => "other tools",
+        Capability::Context => "the call's context",
+        Capability::Blackboard => "the blackboard",
+        Capability::Clock => "clocks",
+        Capability::Random => "randomness",
+    }
+}

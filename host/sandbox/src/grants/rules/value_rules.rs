@@ -1,0 +1,153 @@
+//! Rules for single values: environment variables, the key–value store, clocks and randomness.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::RuleError;
+use super::secret_rule::check_variable;
+use toolwit_core::limits::{ByteCount, UnitError};
+
+/// An environment variable of the guest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "EnvRuleFormat", into = "EnvRuleFormat")]
+#[non_exhaustive]
+pub struct EnvRule {
+    /// The name.
+    pub name: String,
+    /// The value. `None` for the value of the variable with the same name in the host process.
+    pub value: Option<String>,
+}
+
+/// The TOML format of an [`EnvRule`].
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EnvRuleFormat {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
+}
+
+impl EnvRule {
+    /// Creates a rule for a variable; without a value, for the one of the host process.
+    ///
+    /// # Errors
+    /// For a name that environment variables cannot have, and for a value with a NUL character.
+    pub fn new(name: &str, value: Option<&str>) -> Result<Self, RuleError> {
+        check_variable(name)?;
+        if value.is_some_and(|value| value.contains('\0')) {
+            return Err(RuleError::new(format!(
+                "the value of `{name}` contains a NUL character"
+            )));
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            value: value.map(str::to_owned),
+        })
+    }
+}
+
+impl TryFrom<EnvRuleFormat> for EnvRule {
+    type Error = RuleError;
+
+    fn try_from(format: EnvRuleFormat) -> Result<Self, RuleError> {
+        Self::new(&format.name, format.value.as_deref())
+    }
+}
+
+impl From<EnvRule> for EnvRuleFormat {
+    fn from(rule: EnvRule) -> Self {
+        Self {
+            name: rule.name,
+            value: rule.value,
+        }
+    }
+}
+
+/// The limit of a plugin's key–value store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "KeyValueRuleFormat", into = "KeyValueRuleFormat")]
+pub struct KeyValueRule {
+    /// The most bytes that all keys and values may have together.
+    pub quota_bytes: u64,
+}
+
+/// The TOML format of a [`KeyValueRule`].
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeyValueRuleFormat {
+    quota: String,
+}
+
+impl TryFrom<KeyValueRuleFormat> for KeyValueRule {
+    type Error = RuleError;
+
+    fn try_from(format: KeyValueRuleFormat) -> Result<Self, RuleError> {
+        Ok(Self {
+            quota_bytes: parse_quota(&format.quota)?,
+        })
+    }
+}
+
+impl From<KeyValueRule> for KeyValueRuleFormat {
+    fn from(rule: KeyValueRule) -> Self {
+        Self {
+            quota: quota_text(rule.quota_bytes),
+        }
+    }
+}
+
+/// Reads a quota such as `10MiB`.
+pub(super) fn parse_quota(text: &str) -> Result<u64, RuleError> {
+    let quota: Result<ByteCount, UnitError> = text.parse();
+    quota
+        .map(|quota| quota.0)
+        .map_err(|error| RuleError::new(error.to_string()))
+}
+
+/// Writes a quota so that [`parse_quota`] reads the same number.
+pub(super) fn quota_text(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let unit = UNITS
+        .into_iter()
+        .find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit));
+    unit.map_or_else(|| bytes.to_string(), |(unit, name)| format!("{}{name}", bytes / unit))
+}
+
+/// The time that a guest's clocks show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum ClockRule {
+    /// The current time.
+    Real,
+    /// Always this second since 1970. The monotonic clock stands still, too.
+    Frozen(u64),
+}
+
+impl fmt::Display for ClockRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Real => f.write_str("the current time"),
+            Self::Frozen(second) => write!(f, "frozen at {second} s after 1970"),
+        }
+    }
+}
+
+/// The source of a guest's random bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum RandomRule {
+    /// The operating system.
+    Real,
+    /// A generator with this seed: each instance gets the same bytes.
+    Frozen(u64),
+}
+
+impl fmt::Display for RandomRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Real => f.write_str("the operating system"),
+            Self::Frozen(seed) => write!(f, "the seed {seed}"),
+        }
+    }
+}

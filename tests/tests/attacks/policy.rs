@@ -1,0 +1,283 @@
+//! `explain` against the gates: it says what a guest gets that tries.
+
+use std::fs;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use toolwit::grants::{AccessMode, AccessRequest, Explanation, RequestTarget};
+use toolwit::tool::{Artifact, Blackboard, MemoryBlackboard};
+use toolwit::{ErrorKind, ToolResult};
+
+use crate::host::{Setup, TestHost};
+use crate::reach::{BURN, conversation, relay};
+
+/// Grants files that the test tries. A case takes about 60 ms in a debug build.
+const CASES: u64 = 40;
+
+/// Accesses that are tried under each of them.
+const ACCESSES_PER_CASE: u64 = 8;
+
+/// A generator of reproducible choices.
+struct Choices(u64);
+
+impl Choices {
+    /// Returns a number below `end`.
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+
+    fn one<'a>(&mut self, options: &[&'a str]) -> &'a str {
+        options[usize::try_from(self.below(options.len() as u64)).unwrap()]
+    }
+}
+
+/// Writes the lines of a random grant. `case` makes a grant for one call a new one.
+fn random_grant(choices: &mut Choices, case: u64) -> String {
+    let mut lines = vec![format!(
+        "scope = \"{}\"\nissued = {case}",
+        choices.one(&["always", "always", "session", "once"])
+    )];
+    let mut directories = Vec::new();
+    for (host, guest) in [("data", "/data"), ("deep", "/data/in"), ("out", "/out")] {
+        let access = choices.one(&["", "read", "read-write"]);
+        if !access.is_empty() {
+            directories.push(format!(
+                "{{ host = \"{{dir}}/{host}\", guest = \"{guest}\", access = \"{access}\" }}"
+            ));
+        }
+    }
+    lines.push(format!("files = [{}]", directories.join(", ")));
+    for options in [
+        &[
+            "",
+            "env = [{ name = \"A\", value = \"1\" }]",
+            "env = [{ name = \"TOOLWIT_UNSET\" }, { name = \"PATH\" }]",
+        ][..],
+        &[
+            "",
+            "config = { colour = \"red\" }",
+            "config = { colour = \"red\", size = \"7\" }",
+        ],
+        &["", "keyvalue = { quota = \"1KiB\" }"],
+        &[
+            "",
+            "tools = [\"native#shout\"]",
+            &format!("tools = [\"native#shout\", \"{BURN}\"]"),
+        ],
+        &["", "context = [\"tenant\"]", "context = [\"token\", \"tenant\"]"],
+        &["", "blackboard = \"read\"", "blackboard = \"read-write\""],
+        &["", "clock = { frozen = 1 }"],
+        &["", "random = { frozen = 1 }"],
+        &["", "http = [{ host = \"127.0.0.1\", scheme = \"http\", port = 1 }]"],
+        &[
+            "",
+            "",
+            "secrets = [{ name = \"key\", expose = true, variable = \"KEY\" }]",
+            "secrets = [{ name = \"gone\", expose = true, variable = \"KEY\" }]",
+        ],
+    ] {
+        lines.push(choices.one(options).to_owned());
+    }
+    lines.join("\n")
+}
+
+/// An access, and the call of a guest that tries it.
+struct Attempt {
+    plugin: &'static str,
+    request: AccessRequest<'static>,
+    tool: &'static str,
+    arguments: Value,
+    /// Returns whether the result shows that the guest got access.
+    has_access: Box<dyn Fn(&ToolResult) -> bool>,
+}
+
+fn attempt(
+    plugin: &'static str,
+    request: AccessRequest<'static>,
+    tool: &'static str,
+    arguments: Value,
+    has_access: impl Fn(&Value) -> bool + 'static,
+) -> Attempt {
+    let has_access = move |result: &ToolResult| !result.is_error() && has_access(result.value.as_ref().unwrap());
+    Attempt {
+        plugin,
+        request,
+        tool,
+        arguments,
+        has_access: Box::new(has_access),
+    }
+}
+
+fn leak(text: String) -> &'static str {
+    text.leak()
+}
+
+/// Returns whether a list of pairs contains a name.
+fn lists(pairs: &Value, name: &str) -> bool {
+    pairs.as_array().unwrap().iter().any(|pair| pair[0] == name)
+}
+
+fn random_attempt(choices: &mut Choices) -> Attempt {
+    let directory = choices.one(&["/data", "/data/in", "/out", "/other"]);
+    match choices.below(12) {
+        0 => {
+            let path = leak(format!("{directory}/a"));
+            let request = AccessRequest::File(path, AccessMode::Read);
+            attempt("probe", request, "read", json!({"path": path}), |_| true)
+        }
+        1 => {
+            let path = leak(format!("{directory}/written"));
+            let request = AccessRequest::File(path, AccessMode::ReadWrite);
+            attempt("probe", request, "write", json!({"path": path, "text": "x"}), |_| true)
+        }
+        2 => {
+            let name = leak(choices.one(&["A", "PATH", "TOOLWIT_UNSET", "HOME"]).to_owned());
+            let has_name = move |pairs: &Value| lists(pairs, name);
+            attempt(
+                "probe",
+                AccessRequest::Variable(name),
+                "environment",
+                json!({}),
+                has_name,
+            )
+        }
+        3 => {
+            let key = leak(choices.one(&["colour", "size", "shape"]).to_owned());
+            attempt(
+                "keeper",
+                AccessRequest::Setting(key),
+                "settings",
+                json!({}),
+                move |pairs| lists(pairs, key),
+            )
+        }
+        4 => {
+            let arguments = json!({"bucket": "b", "key": "k", "value": "v"});
+            attempt("keeper", AccessRequest::KeyValue, "remember", arguments, |_| true)
+        }
+        5 => {
+            let arguments = relay(BURN, &json!({"rounds": 1}), 1);
+            attempt("courier", AccessRequest::Tool(BURN), "relay", arguments, |_| true)
+        }
+        6 => {
+            let key = leak(choices.one(&["tenant", "token"]).to_owned());
+            let arguments = json!({"key": key});
+            attempt(
+                "courier",
+                AccessRequest::ContextKey(key),
+                "read_context",
+                arguments,
+                |value| !value.is_null(),
+            )
+        }
+        7 => {
+            let request = AccessRequest::Blackboard(AccessMode::Read);
+            attempt("courier", request, "names", json!({}), |names| {
+                !names.as_array().unwrap().is_empty()
+            })
+        }
+        8 => {
+            let request = AccessRequest::Blackboard(AccessMode::ReadWrite);
+            let arguments = json!({"name": "buyer", "kind": "customer", "value": "1"});
+            Attempt {
+                has_access: Box::new(|result| !result.is_error()),
+                ..attempt("courier", request, "put", arguments, |_| true)
+            }
+        }
+        9 => attempt("probe", AccessRequest::Clock, "time", json!({}), |_| true),
+        10 => attempt(
+            "probe",
+            AccessRequest::Secret("key"),
+            "environment",
+            json!({}),
+            |pairs| lists(pairs, "KEY"),
+        ),
+        _ => {
+            let port = choices.one(&["1", "2"]);
+            let method = leak(choices.one(&["GET", "POST"]).to_owned());
+            let authority = format!("127.0.0.1:{port}");
+            let target = RequestTarget::new(method, "http", &authority, "/").unwrap();
+            let arguments = json!({
+                "method": method, "scheme": "http", "authority": authority, "path": "/", "headers": [], "body": ""
+            });
+            // Nothing listens there: a request that is let through fails in the guest, a denied one in the host.
+            Attempt {
+                has_access: Box::new(|_| true),
+                ..attempt(
+                    "probe",
+                    AccessRequest::Http(Box::leak(Box::new(target))),
+                    "fetch",
+                    arguments,
+                    |_| true,
+                )
+            }
+        }
+    }
+}
+
+async fn explain(host: &TestHost, attempt: &Attempt) -> Explanation {
+    let registry = host.host.registry();
+    let plugin = registry
+        .plugins()
+        .find(|plugin| plugin.name() == attempt.plugin)
+        .unwrap();
+    plugin.explain(&attempt.request).await.unwrap()
+}
+
+/// Tries an access in a new conversation. Returns whether the guest got it.
+async fn try_access(host: &TestHost, attempt: &Attempt) -> bool {
+    let tools = host.another_conversation();
+    match host.call_in(&tools, attempt.tool, attempt.arguments.clone()).await {
+        Ok(result) => (attempt.has_access)(&result),
+        Err(error) => {
+            let is_refusal = matches!(error.kind, ErrorKind::Denied | ErrorKind::MissingKey);
+            assert!(is_refusal, "{:?}: {error:?}", attempt.request);
+            false
+        }
+    }
+}
+
+#[tokio::test]
+async fn explain_says_what_a_guest_gets() {
+    let directory = tempfile::tempdir().unwrap();
+    for host in ["data", "deep", "out"] {
+        fs::create_dir_all(directory.path().join(host).join("in")).unwrap();
+        fs::write(directory.path().join(host).join("a"), "inside").unwrap();
+        fs::write(directory.path().join(host).join("in/a"), "inside").unwrap();
+    }
+    let setup = Setup::new()
+        .grant("")
+        .directory(directory)
+        .secret("key", "correct horse battery");
+    let mut host = conversation(setup).await;
+    let board: Arc<dyn Blackboard> = Arc::new(MemoryBlackboard::new());
+    board
+        .put_named("seller", Artifact::new("customer", json!("c-0")))
+        .unwrap();
+    host.context = host.context.clone().with_blackboard(board);
+    let (mut choices, mut allowed, mut denied) = (Choices(7), 0, 0);
+    for case in 0..CASES {
+        let grant = random_grant(&mut choices, case);
+        host.regrant(&grant);
+        for _ in 0..ACCESSES_PER_CASE {
+            let attempt = random_attempt(&mut choices);
+            let explanation = explain(&host, &attempt).await;
+            let has_access = try_access(&host, &attempt).await;
+            assert_eq!(
+                explanation.decision.is_allowed(),
+                has_access,
+                "{:?} under\n{grant}\nexplained as: {explanation}",
+                attempt.request
+            );
+            if has_access { allowed += 1 } else { denied += 1 }
+        }
+    }
+    assert!(
+        allowed > 30 && denied > 30,
+        "{allowed} allowed and {denied} denied accesses prove little"
+    );
+}
