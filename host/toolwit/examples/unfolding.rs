@@ -76,7 +76,7 @@ fn tell(event: &Event) {
                 names.len()
             );
         }
-        Event::ToolsRebound { names, .. } => println!("  {} tools are bound anew", names.len()),
+        Event::ToolsRebound { names, .. } => println!("  {} tools are bound to the new instance", names.len()),
         _ => {}
     }
 }

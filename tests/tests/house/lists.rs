@@ -140,7 +140,7 @@ fn ids_are_unique_and_without_gaps() {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "the coverage is for whoever asks with `--nocapture`")]
+#[expect(clippy::print_stdout, reason = "`--nocapture` prints the coverage")]
 fn every_citation_names_a_line() {
     let sources: Vec<TextFile> = read_below("")
         .into_iter()

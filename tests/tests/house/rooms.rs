@@ -46,7 +46,10 @@ fn imports(files: &[TextFile]) -> Imports {
         let code = without_comments(&file.text);
         let code = code.split("#[cfg(test)]\n#[allow").next().unwrap_or_default();
         let code = code.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-        for target in paths_below(code, "crate::").into_iter().chain(paths_below(code, &way_up(file))) {
+        for target in paths_below(code, "crate::")
+            .into_iter()
+            .chain(paths_below(code, &way_up(file)))
+        {
             if target != room && rooms.contains(&target) {
                 imports.entry(room.clone()).or_default().insert(target);
             }

@@ -7,16 +7,12 @@ use crate::source::is_identifier;
 const WORDS: &[(&str, &str)] = &[
     ("anew", "again, from scratch"),
     ("in vain", "failed, without success"),
-    ("is none", "does not exist, is not a …"),
     ("mend", "fix, repair"),
     ("mended", "fixed"),
     ("mends", "fixes"),
     ("nought", "zero"),
-    ("somebody", "name who"),
     ("whoever", "name who"),
-    ("nobody", "negate the verb"),
     ("takes back", "revokes, withdraws"),
-    ("stranger", "untrusted input, its author"),
     ("strangers", "untrusted input, its authors"),
 ];
 
@@ -66,5 +62,5 @@ fn texts_use_standard_terms() {
 fn a_word_is_found_alone_and_not_inside_another() {
     let found = |text: &str| complaints(&TextFile::made_up("README.md", text)).len();
     assert_eq!(found("Read it anew, whoever you are.\n"), 2);
-    assert_eq!(found("recommended amendment; is_none(); option.is none_of\n"), 0);
+    assert_eq!(found("recommended amendment; is_none(); commend\n"), 0);
 }

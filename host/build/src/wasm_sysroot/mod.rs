@@ -73,7 +73,7 @@ impl WasmSysroot {
 
     /// Finds a finished sysroot of the installed compiler.
     ///
-    /// Its links to the linkers are mended if those have moved, as when a toolchain was removed.
+    /// Its links to the linkers are repaired if those have moved, as when a toolchain was removed.
     pub(super) async fn find(cache_dir: &Path, linkers: Option<&Linkers>) -> Option<Self> {
         let compiler = Compiler::installed().await.ok()?;
         let sysroot = Self {
@@ -87,8 +87,8 @@ impl WasmSysroot {
                     .iter()
                     .all(|name| found.linkers().join(name).exists())
             };
-            let mend = |linkers| found.link_linkers(linkers).is_ok();
-            Ok(found.path.is_dir() && (is_linked() || linkers.as_ref().is_some_and(mend)))
+            let repair = |linkers| found.link_linkers(linkers).is_ok();
+            Ok(found.path.is_dir() && (is_linked() || linkers.as_ref().is_some_and(repair)))
         };
         blocking(look).await.unwrap_or(false).then_some(sysroot)
     }

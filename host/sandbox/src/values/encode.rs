@@ -77,20 +77,8 @@ pub(crate) fn encode(
         (WitType::U16, Val::U16(value)) => json!(value),
         (WitType::S32, Val::S32(value)) => json!(value),
         (WitType::U32, Val::U32(value)) => json!(value),
-        (WitType::S64, Val::S64(value)) => {
-            if value.unsigned_abs() > EXACT_INTEGER_MAX {
-                json!(value.to_string())
-            } else {
-                json!(value)
-            }
-        }
-        (WitType::U64, Val::U64(value)) => {
-            if value > EXACT_INTEGER_MAX {
-                json!(value.to_string())
-            } else {
-                json!(value)
-            }
-        }
+        (WitType::S64, Val::S64(value)) => exact_integer(value.unsigned_abs(), value),
+        (WitType::U64, Val::U64(value)) => exact_integer(value, value),
         (WitType::F32, Val::Float32(value)) => float32(value),
         (WitType::F64, Val::Float64(value)) => float64(value),
         (WitType::Char, Val::Char(value)) => Value::String(value.to_string()),
@@ -131,14 +119,7 @@ pub(crate) fn encode(
                 .collect::<Result<_, _>>()?,
         ),
         (WitType::Option(_), Val::Option(None)) => Value::Null,
-        (WitType::Option(inner), Val::Option(Some(value))) => {
-            let value = encode(inner, *value, entities)?;
-            if inner.encodes_null() {
-                json!({"some": value})
-            } else {
-                value
-            }
-        }
+        (WitType::Option(inner), Val::Option(Some(value))) => some(inner, encode(inner, *value, entities)?),
         (WitType::Result { ok, .. }, Val::Result(Ok(payload))) => {
             json!({"ok": side(ok.as_deref(), payload.map(|payload| *payload), entities)?})
         }
@@ -148,6 +129,24 @@ pub(crate) fn encode(
         (WitType::Own(_) | WitType::Borrow(_), Val::Resource(_)) => entities.next().ok_or(EncodeError)?,
         _ => return Err(EncodeError),
     })
+}
+
+/// Encodes a 64-bit integer: as a number if every JSON parser reads it exactly, otherwise as a decimal string.
+fn exact_integer(magnitude: u64, value: impl Into<Value> + ToString) -> Value {
+    if magnitude > EXACT_INTEGER_MAX {
+        Value::String(value.to_string())
+    } else {
+        value.into()
+    }
+}
+
+/// Wraps the value of an option whose inner type encodes `null` itself.
+fn some(inner: &WitType, value: Value) -> Value {
+    if inner.encodes_null() {
+        json!({"some": value})
+    } else {
+        value
+    }
 }
 
 /// Encodes one side of a result. A side without a payload is `null`.
