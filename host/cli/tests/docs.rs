@@ -79,6 +79,7 @@ impl Block<'_> {
 }
 
 /// `PATH` with the command in front.
+#[expect(clippy::disallowed_methods, reason = "the commands find cargo where the test found it")]
 fn path() -> OsString {
     let own = Path::new(TOOLWIT).parent().unwrap().to_owned();
     let inherited = std::env::var_os("PATH").unwrap_or_default();
