@@ -197,7 +197,7 @@ impl Target {
 }
 
 impl Package {
-    /// Selects the `cdylib` if there is one, otherwise the program. Fails without a program, or if several are eligible.
+    /// Selects the `cdylib` if there is one, otherwise the program. Fails without a program or with several.
     fn artifact(&self) -> Result<ArtifactKind, BuildError> {
         if self.targets.iter().any(|target| target.is("cdylib")) {
             return Ok(ArtifactKind::Library);

@@ -2,8 +2,8 @@
 //!
 //! A directory is a retrieval set in BEIR layout: `corpus.jsonl` (`_id`, `title`, `text`, optionally `inputSchema`),
 //! `queries.jsonl` (`_id`, `text`) and `qrels/test.tsv`. A directory that is not a set is searched for sets. Prints one
-//! JSON document per set. `r_at_k` is the recall of the first k hits of the full ranking. `cut_off` is the recall of the
-//! hits that an agent receives: at most five, without weak hits.
+//! JSON document per set. `r_at_k` is the recall of the first k hits of the full ranking. `cut_off` is the recall of
+//! the hits that an agent receives: at most five, without weak hits.
 #![allow(clippy::print_stdout, reason = "stdout is where an example's result goes")]
 
 use std::collections::{BTreeMap, BTreeSet};
