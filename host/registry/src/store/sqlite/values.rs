@@ -7,12 +7,12 @@ use toolwit_sandbox::{KeyValueError, KeyValueStore};
 
 use super::SqliteStore;
 
-/// The common prefix of a bucket's keys. The length keeps `a` and `a/b` apart, whatever the names contain.
+/// Returns the common prefix of a bucket's keys. It contains the length of the name, so that no prefix is ambiguous.
 fn prefix(bucket: &str) -> String {
     format!("{}:{bucket}", bucket.len())
 }
 
-/// The column value of a key.
+/// Returns the column value of a key.
 fn column(bucket: &str, key: &str) -> String {
     format!("{}/{key}", prefix(bucket))
 }
