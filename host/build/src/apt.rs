@@ -1,4 +1,4 @@
-//! Debian's packages: what is installed, and installing more.
+//! Queries and installs Debian packages.
 
 use std::{path::Path, process::Stdio, time::Duration};
 
@@ -9,13 +9,13 @@ use super::{
     command::{Stdout, run, run_to_success},
 };
 
-/// How long a question to the package database may take.
+/// The time limit of a query to the package database.
 const QUERY_LIMIT: Duration = Duration::from_secs(20);
 
-/// How long an installation may take, the download of about 150 MB included.
+/// The time limit of an installation, including a download of about 150 MB.
 const INSTALL_LIMIT: Duration = Duration::from_secs(15 * 60);
 
-/// Whether, and how, this user may install packages without being asked anything.
+/// The means by which this user can install packages without a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Privilege {
     /// The user is root.
@@ -50,7 +50,7 @@ impl Privilege {
                 sudo
             }
         };
-        // Another apt may be at work; a package that would push out another one is not worth it.
+        // Waits for the lock of another apt process. Fails instead of removing other packages.
         command.args([
             "DEBIAN_FRONTEND=noninteractive",
             "apt-get",
@@ -64,18 +64,18 @@ impl Privilege {
     }
 }
 
-/// Says whether this system has Debian's package manager.
+/// Returns whether this system has Debian's package manager.
 pub(super) fn is_available() -> bool {
     Path::new("/usr/bin/apt-get").exists() && Path::new("/usr/bin/dpkg-query").exists()
 }
 
-/// Returns those of the packages that are not installed.
+/// Returns the packages that are not installed.
 pub(super) async fn missing(packages: &[&'static str]) -> Result<Vec<&'static str>, BuildError> {
     let mut query = Command::new("dpkg-query");
     query
         .args(["-W", "-f", "${Package} ${db:Status-Status}\\n"])
         .args(packages);
-    // It fails when one package is unknown, and answers for the others all the same.
+    // Its exit status is ignored: it fails if one package is unknown, but still prints the status of the others.
     let known = run(query, Stdout::Collect, QUERY_LIMIT, &Silent).await?.stdout;
     let installed = |package: &str| known.lines().any(|line| line == format!("{package} installed"));
     Ok(packages.iter().copied().filter(|package| !installed(package)).collect())
@@ -92,7 +92,7 @@ pub(super) async fn install(
     ));
     let mut update = privilege.apt_get();
     update.arg("update");
-    // One unreachable source must not stop what the others can give.
+    // The result is ignored: the packages may be available although one source is unreachable.
     let _finished = run(update, Stdout::Stream, INSTALL_LIMIT, progress).await?;
     let mut install = privilege.apt_get();
     install.arg("install").args(packages);

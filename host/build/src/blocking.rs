@@ -1,8 +1,8 @@
-//! File-system work, where it blocks nobody.
+//! Runs file system operations outside of the async worker threads.
 
 use super::BuildError;
 
-/// Runs `work` on the runtime's threads for blocking work.
+/// Runs `work` on the runtime's blocking thread pool.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, BuildError> + Send + 'static,
 ) -> Result<T, BuildError> {
@@ -10,7 +10,7 @@ pub(super) async fn blocking<T: Send + 'static>(
         Ok(result) => result,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            // Only a runtime that shuts down cancels such work, and then nobody is left to await this.
+            // Only a runtime that shuts down cancels blocking work, and it no longer polls this future.
             Err(_cancelled) => std::future::pending().await,
         },
     }

@@ -1,4 +1,4 @@
-//! A Rust package, built with cargo into a component.
+//! Builds a Rust package into a component with cargo.
 
 use std::{
     fs,
@@ -14,12 +14,12 @@ use super::{
     rust_target::{RustToolchain, TARGET},
 };
 
-/// How long cargo may take to describe a package.
+/// The time limit of `cargo metadata`.
 const METADATA_LIMIT: Duration = Duration::from_secs(60);
 
-/// The cargo profile of plugins: small, since they are shipped, cached and compiled again by the host.
+/// The cargo profile of plugins. It optimises for size, since the host loads, caches and compiles the component.
 ///
-/// A workspace that defines it decides for itself; else these are its settings.
+/// A workspace that defines the profile uses its own settings; otherwise [`PROFILE_SETTINGS`] apply.
 const PROFILE: &str = "plugin";
 const PROFILE_SETTINGS: [&str; 7] = [
     "inherits=\"release\"",
@@ -31,25 +31,25 @@ const PROFILE_SETTINGS: [&str; 7] = [
     "strip=true",
 ];
 
-/// What is wanted of a cargo package.
+/// A request to build a cargo package.
 #[derive(Debug)]
 pub(super) struct CargoBuild<'a> {
     /// The directory of its manifest.
     pub(super) dir: &'a Path,
-    /// A profile other than the one for plugins.
+    /// The cargo profile; `None` for [`PROFILE`].
     pub(super) profile: Option<&'a str>,
-    /// How long it may take.
+    /// The time limit of the build.
     pub(super) limit: Duration,
 }
 
-/// What cargo made.
+/// The artifact of a cargo build.
 #[derive(Debug)]
 pub(super) struct CargoArtifact {
-    /// The component, in cargo's directories.
+    /// The component's path in the target directory.
     pub(super) file: PathBuf,
 }
 
-/// A package and the places that belong to it.
+/// A cargo package with its directories.
 #[derive(Debug)]
 pub(super) struct CargoPackage {
     /// The package's name.
@@ -71,7 +71,7 @@ enum ArtifactKind {
 }
 
 impl CargoPackage {
-    /// Asks cargo about the package in `dir`.
+    /// Reads the metadata of the package in `dir` with `cargo metadata`.
     pub(super) async fn read(dir: &Path, toolchain: &RustToolchain) -> Result<Self, BuildError> {
         let manifest = dir.join("Cargo.toml");
         let mut cargo = toolchain.cargo(dir);
@@ -98,7 +98,7 @@ impl CargoPackage {
 }
 
 impl CargoBuild<'_> {
-    /// Runs `cargo build`, and finds the component that it made.
+    /// Runs `cargo build` and returns the component that it produced.
     pub(super) async fn run(
         &self,
         package: &CargoPackage,
@@ -115,7 +115,7 @@ impl CargoBuild<'_> {
             TARGET,
         ]);
         cargo.arg("--manifest-path").arg(self.dir.join("Cargo.toml"));
-        // Apart from what the host's compiler keeps there: neither waits for, nor throws away, what the other has built.
+        // A separate directory from that of host builds, so that neither build locks or invalidates the other.
         cargo.arg("--target-dir").arg(package.target_dir.join("toolwit"));
         match &package.artifact {
             ArtifactKind::Library => cargo.arg("--lib"),
@@ -158,7 +158,7 @@ impl CargoBuild<'_> {
     }
 }
 
-/// Says whether the workspace has its own idea of how plugins are compiled.
+/// Returns whether the workspace defines the profile of plugins.
 fn defines_profile(workspace_root: &Path) -> bool {
     let manifest = fs::read_to_string(workspace_root.join("Cargo.toml")).unwrap_or_default();
     let manifest: toml::Table = manifest.parse().unwrap_or_default();
@@ -197,7 +197,7 @@ impl Target {
 }
 
 impl Package {
-    /// A library that is a `cdylib`, else the program, else an error that says what there is.
+    /// Selects the `cdylib` if there is one, otherwise the program. Fails without a program or with several.
     fn artifact(&self) -> Result<ArtifactKind, BuildError> {
         if self.targets.iter().any(|target| target.is("cdylib")) {
             return Ok(ArtifactKind::Library);
@@ -227,7 +227,7 @@ impl Package {
     }
 }
 
-/// The lines of cargo's `--message-format json` that matter here.
+/// The relevant messages of cargo's `--message-format json`.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 enum Message {

@@ -1,4 +1,4 @@
-//! One external program that runs for a build: streamed, bounded in time, ended with its owner.
+//! Runs an external program of a build: its output is streamed, its time is limited, and it is killed on drop.
 
 use std::{
     collections::VecDeque,
@@ -14,36 +14,36 @@ use tokio::{
 
 use super::{BuildError, BuildEvent, Progress};
 
-/// The most that a program's data on stdout may be; a cargo build of hundreds of crates reports less than 1 MiB.
+/// The maximum size of collected stdout. A cargo build of hundreds of crates reports less than 1 MiB.
 const STDOUT_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
-/// How much of what a program said is kept for an error: the end, which is where compilers sum up.
+/// The maximum size of the diagnostics that an error contains. The end is kept, where compilers print their summary.
 const OUTPUT_BYTES_KEPT: usize = 64 * 1024;
 
-/// What becomes of a program's standard output.
+/// The destination of a program's standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stdout {
-    /// It is the answer, and is returned.
+    /// It is data and is returned.
     Collect,
-    /// It is talk, like standard error, and goes to the progress sink.
+    /// It is diagnostics, like standard error, and is sent to the progress sink.
     Stream,
 }
 
-/// What a program left behind.
+/// The result of a program that has exited.
 #[derive(Debug)]
 pub(super) struct Finished {
     /// The exit status.
     pub(super) status: ExitStatus,
-    /// Standard output, where it was collected.
+    /// The standard output, if it was collected.
     pub(super) stdout: String,
-    /// The end of what it said to the user.
+    /// The end of its diagnostics.
     pub(super) output: String,
 }
 
-/// Runs `command` to its end and streams what it says.
+/// Runs `command` until it exits and streams its diagnostics.
 ///
-/// The program has no standard input, and it is killed when the returned future is dropped or `limit` passes: what it
-/// was making must be worthless until the caller moves it into place.
+/// The program has no standard input. It is killed when the returned future is dropped or after `limit`, so its output
+/// files may be incomplete: it must write to temporary files, which the caller moves into place.
 pub(super) async fn run(
     mut command: Command,
     stdout: Stdout,
@@ -93,7 +93,7 @@ pub(super) async fn run(
     }
 }
 
-/// Like [`run`], and takes any exit status but success for an error.
+/// Like [`run`], but returns an error if the exit status is not success.
 pub(super) async fn run_to_success(
     command: Command,
     stdout: Stdout,
@@ -112,7 +112,7 @@ pub(super) async fn run_to_success(
     })
 }
 
-/// The command as a person would type it, for messages.
+/// Returns the command line, for messages.
 fn shown(command: &Command) -> String {
     let command = command.as_std();
     let words = std::iter::once(command.get_program()).chain(command.get_args());
@@ -127,7 +127,7 @@ async fn collect(from: Option<impl AsyncRead + Unpin>) -> std::io::Result<String
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Passes each line on as it comes and keeps the last of them.
+/// Forwards each line to the progress sink as it arrives, and returns the last lines.
 async fn stream(from: Option<impl AsyncRead + Unpin>, progress: &dyn Progress) -> std::io::Result<String> {
     let Some(from) = from else { return Ok(String::new()) };
     let mut from = BufReader::new(from);

@@ -1,4 +1,4 @@
-//! A core module and its WIT, wrapped into a component.
+//! Converts a core module and its WIT to a component.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -9,9 +9,9 @@ use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 
 use super::{BuildError, ResolvedWit};
 
-/// Wraps the module as an implementation of that world; strings are UTF-8.
+/// Wraps the module as an implementation of the world. Strings are encoded as UTF-8.
 ///
-/// A module that already carries its component type, as `wit-bindgen` leaves it, needs no WIT.
+/// A module that already contains its component type, as `wit-bindgen` embeds it, does not need WIT.
 pub(super) fn componentize(
     path: &Path,
     mut module: Vec<u8>,

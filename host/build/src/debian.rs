@@ -1,9 +1,9 @@
-//! Rust for WebAssembly out of Debian's packages, where no rustup target can be had.
+//! Sets up Rust for WebAssembly from Debian's packages, for machines without a rustup target.
 //!
-//! Debian packages a current compiler (`rustc-web`, kept up to date for browsers), the sources of its standard
-//! library with everything they depend on, and a C library for WASI; it does not package the library compiled for
-//! `wasm32-wasip2`. [`WasmSysroot`] compiles it once. Nothing outside of the cache directory changes but for the
-//! packages, and those only when the user may install them.
+//! Debian packages a current compiler (`rustc-web`, updated for browsers), the sources of its standard library with
+//! their dependencies, and a C library for WASI. It does not package the standard library compiled for
+//! `wasm32-wasip2`; [`WasmSysroot`] compiles it once. Outside of the cache directory only packages are installed, and
+//! only if the user has the privilege.
 
 use std::path::Path;
 
@@ -23,16 +23,16 @@ const PACKAGES: [&str; 5] = [
     "wasi-libc",
 ];
 
-/// A set-up that can be carried out on this machine, as far as can be told.
+/// A planned set-up whose preconditions have been checked.
 #[derive(Debug)]
 pub(super) struct SetUp {
     linkers: Linkers,
-    /// What it may install packages with, if it has to.
+    /// The privilege for installing packages; `None` if no package is missing.
     privilege: Option<Privilege>,
 }
 
 impl SetUp {
-    /// Looks at what the machine has, and says what stands against it.
+    /// Checks the preconditions on this machine. Returns the reason if one is not met.
     pub(super) async fn plan(linkers: Option<Linkers>) -> Result<Self, String> {
         if !apt::is_available() {
             return Err("this is no Debian, whose packages could replace it".to_owned());
@@ -60,7 +60,7 @@ impl SetUp {
         }
     }
 
-    /// Installs what is missing and compiles the standard library, or waits for another build that is doing so.
+    /// Installs missing packages and compiles the standard library, or waits for another build that does so.
     pub(super) async fn run(self, cache_dir: &Path, progress: &dyn Progress) -> Result<WasmSysroot, BuildError> {
         let lock = Lock::take(cache_dir, progress).await?;
         if let Some(privilege) = self.privilege {

@@ -1,4 +1,4 @@
-//! Why a build did not give a component.
+//! Errors of a build.
 
 use std::{io, path::PathBuf};
 
@@ -6,23 +6,23 @@ use super::{EmbedError, WitError};
 
 /// An error of [`Build::run`](super::Build::run).
 ///
-/// Its [`suggestion`](BuildError::suggestion) says what a person can do about it.
+/// Its [`suggestion`](BuildError::suggestion) describes how to fix it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
     /// The path is not a directory.
     #[error("`{}` is not a directory", .dir.display())]
     NotADirectory {
-        /// The path that was given.
+        /// The path.
         dir: PathBuf,
     },
-    /// The directory holds nothing that is known how to build.
+    /// The directory contains no source in a known form.
     #[error("nothing to build in `{}`: no `Cargo.toml`, no `[build]` in a `toolwit.toml`, no `.wasm` file", .dir.display())]
     NothingToBuild {
         /// The directory that was searched.
         dir: PathBuf,
     },
-    /// The directory holds several WebAssembly files, and none is named as the one.
+    /// The directory contains several WebAssembly files, and the configuration does not select one.
     #[error("several WebAssembly files in `{}`: {}", .dir.display(), .files.join(", "))]
     SeveralWasmFiles {
         /// The directory that was searched.
@@ -35,28 +35,28 @@ pub enum BuildError {
     Configuration {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it, and where.
+        /// The cause, with its position if it is known.
         message: String,
     },
     /// A file could not be read or written.
     #[error("could not {action} `{}`", .path.display())]
     File {
-        /// What was tried, as a verb.
+        /// The attempted action, as a verb.
         action: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// The operating system's reason.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The WIT is not valid.
     #[error(transparent)]
     Wit(#[from] WitError),
-    /// The component that came out cannot carry the WIT.
+    /// The WIT cannot be embedded in the component.
     #[error("`{}` cannot carry its WIT", .path.display())]
     Embed {
         /// The component.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         source: EmbedError,
     },
     /// A program could not be started.
@@ -64,20 +64,20 @@ pub enum BuildError {
     Start {
         /// The program.
         program: String,
-        /// The operating system's reason.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A program ended with an error.
+    /// A program exited with an error.
     #[error("`{command}` failed ({status})")]
     Command {
         /// The command line.
         command: String,
-        /// How it ended.
+        /// The exit status.
         status: String,
-        /// The end of what it said.
+        /// The end of its diagnostics.
         output: String,
     },
-    /// A program took longer than it may.
+    /// A program exceeded its time limit.
     #[error("`{command}` was stopped after {limit_s} s")]
     TimedOut {
         /// The command line.
@@ -93,24 +93,24 @@ pub enum BuildError {
         /// The compiler's diagnostics, as it rendered them.
         diagnostics: String,
     },
-    /// The manifest names nothing that can become a component.
+    /// The package has no cargo target that can become a component.
     #[error("package `{package}` has no target that can become a component: {reason}")]
     NoTarget {
         /// The package.
         package: String,
-        /// What was found in place of one.
+        /// The reason, with the targets that were found.
         reason: String,
     },
-    /// The manifest is that of a workspace.
+    /// The manifest belongs to a workspace without a package.
     #[error("`{}` is a workspace without a package of its own", .manifest.display())]
     Workspace {
         /// The manifest.
         manifest: PathBuf,
     },
-    /// The build ended well, and left no WebAssembly file.
+    /// The build succeeded but produced no WebAssembly file.
     #[error("the build left no WebAssembly file{}", .expected.as_ref().map(|p| format!(" at `{}`", p.display())).unwrap_or_default())]
     NoArtifact {
-        /// Where it was expected, if that is known.
+        /// The expected path, if it is known.
         expected: Option<PathBuf>,
     },
     /// The file is not WebAssembly.
@@ -119,24 +119,24 @@ pub enum BuildError {
         /// The file.
         path: PathBuf,
     },
-    /// A core module could not be made into a component.
+    /// A core module could not be converted to a component.
     #[error("`{}` cannot become a component: {message}", .path.display())]
     Componentize {
         /// The module.
         path: PathBuf,
-        /// The reason, as the encoder puts it.
+        /// The encoder's message.
         message: String,
     },
-    /// No compiler for WebAssembly can be had on this machine.
+    /// This machine has no compiler for WebAssembly, and none could be installed.
     #[error("the Rust target `wasm32-wasip2` is missing and cannot be set up: {}", .reasons.join("; "))]
     RustTarget {
-        /// What was tried, and why it failed.
+        /// The failed attempts with their reasons.
         reasons: Vec<String>,
     },
 }
 
 impl BuildError {
-    /// Says what a person can do about it, where there is something to say.
+    /// Returns a suggestion for fixing the error, if there is one.
     #[must_use]
     pub fn suggestion(&self) -> Option<String> {
         let text = match self {
@@ -166,7 +166,7 @@ impl BuildError {
         Some(text.to_owned())
     }
 
-    /// The end of what the tool said, where a tool failed: worth showing when it was not streamed.
+    /// Returns the end of a failed program's diagnostics, for callers that did not stream them.
     #[must_use]
     pub fn output(&self) -> Option<&str> {
         match self {

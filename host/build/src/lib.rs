@@ -6,7 +6,7 @@
 //! ```text
 //! DIR ── Source ──┬─ Cargo.toml ────── cargo, for wasm32-wasip2 ──┐
 //!                 ├─ toolwit.toml ──── the author's command ──────┼── component ── + toolwit:wit ── NAME.wasm
-//!                 └─ a .wasm file ──── made a component if a core module
+//!                 └─ a .wasm file ──── converted if it is a core module
 //! ```
 //!
 //! If the machine lacks the Rust target, `rust_target` obtains it: with rustup, or on Debian from packages.

@@ -1,24 +1,24 @@
-//! The two linkers that a component needs, wherever this machine has them.
+//! Locates the two linkers that building a component needs.
 
 use std::{
     env, fs,
     path::{Path, PathBuf},
 };
 
-/// The front end that makes a component of what the linker wrote.
+/// The linker front end that converts the core module of the LLVM linker to a component.
 const COMPONENT_LD: &str = "wasm-component-ld";
 
-/// `wasm-component-ld` and an LLVM linker; any rustup toolchain has both, whatever its targets.
+/// The paths of `wasm-component-ld` and an LLVM linker. Every rustup toolchain contains both, with any set of targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Linkers {
-    /// `wasm-component-ld`.
+    /// The path of `wasm-component-ld`.
     pub(super) component_ld: PathBuf,
-    /// `rust-lld` or `wasm-ld`, which is the same program.
+    /// The path of `rust-lld` or `wasm-ld`, which are the same program.
     pub(super) lld: PathBuf,
 }
 
 impl Linkers {
-    /// Looks in a toolchain's private directory first, then on `PATH`, then where Debian puts LLVM.
+    /// Searches a toolchain's private directory, then `PATH`, then Debian's LLVM directories.
     pub(super) fn find(toolchain_bin: Option<&Path>) -> Option<Self> {
         #[expect(clippy::disallowed_methods, reason = "a tool is found where the shell would find it")]
         let path = env::var_os("PATH").unwrap_or_default();
@@ -37,7 +37,7 @@ impl Linkers {
     }
 }
 
-/// `/usr/lib/llvm-*/bin`, the newest first.
+/// Returns the directories `/usr/lib/llvm-*/bin`, newest version first.
 fn llvm_dirs() -> Vec<PathBuf> {
     let version = |dir: &Path| dir.file_name()?.to_str()?.strip_prefix("llvm-")?.parse::<u32>().ok();
     let entries = fs::read_dir("/usr/lib")

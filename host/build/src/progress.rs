@@ -1,25 +1,25 @@
-//! What a build says while it runs.
+//! Progress events of a build.
 
 use std::fmt;
 
-/// Something that happened during a build.
+/// A progress event of a build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BuildEvent<'a> {
-    /// A step began; the one before it is over.
+    /// A step started, and the previous one ended.
     Step(&'a Step),
-    /// A tool wrote this line: a compiler's diagnostic, a package manager's progress.
+    /// A program wrote this line, such as a compiler's diagnostic or a package manager's progress.
     Output(&'a str),
 }
 
-/// A part of a build that may take long enough to be worth a line.
+/// A step of a build that may take long enough to be displayed.
 ///
-/// Its `Display` is a phrase for a person, such as `compiling customers`.
+/// Its `Display` is a phrase such as `compiling customers`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
     /// `rustup` downloads the WebAssembly target.
     AddTarget,
-    /// Another build prepares the compiler; this one waits for it.
+    /// This build waits for another one that prepares the compiler.
     WaitForCompiler,
     /// The system's package manager installs these packages.
     InstallPackages(Vec<String>),
@@ -27,11 +27,11 @@ pub enum Step {
     BuildStd,
     /// The named package is compiled.
     Compile(String),
-    /// The author's own build command runs.
+    /// The project's own build command runs.
     RunCommand(String),
     /// A core module is wrapped into a component.
     Componentize,
-    /// The WIT with its docs is appended.
+    /// The WIT is appended, doc comments included.
     EmbedWit,
 }
 
@@ -52,11 +52,11 @@ impl fmt::Display for Step {
     }
 }
 
-/// Receives what a build says; every `Fn(BuildEvent)` is one.
+/// Receives the progress events of a build. Every `Fn(BuildEvent)` implements it.
 ///
 /// It is called from the task that runs the build and must not block.
 pub trait Progress: Send + Sync {
-    /// Takes note of one event.
+    /// Handles one event.
     fn event(&self, event: BuildEvent<'_>);
 }
 
@@ -69,7 +69,7 @@ where
     }
 }
 
-/// A [`Progress`] that ignores everything.
+/// A [`Progress`] that ignores all events.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
@@ -78,7 +78,7 @@ impl Progress for Silent {
 }
 
 impl dyn Progress + '_ {
-    /// Announces a step.
+    /// Reports the start of a step.
     pub(super) fn step(&self, step: Step) {
         tracing::debug!(%step, "build step");
         self.event(BuildEvent::Step(&step));

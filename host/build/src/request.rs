@@ -1,4 +1,4 @@
-//! The build as a whole.
+//! The builder that runs all steps of a build.
 
 use std::{
     env, fs, io,
@@ -20,10 +20,10 @@ use super::{
     rust_target::RustToolchain,
 };
 
-/// How long the compilation may take unless the caller says otherwise.
+/// The default time limit of the compilation.
 const TIME_LIMIT: Duration = Duration::from_secs(30 * 60);
 
-/// A plugin to be built.
+/// A builder for a plugin.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), toolwit_build::BuildError> {
@@ -53,24 +53,24 @@ pub struct Build {
     time_limit: Duration,
 }
 
-/// What a build gave.
+/// The result of a build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BuildReport {
     /// The component.
     pub component: PathBuf,
-    /// The plugin's name, which is that of the file.
+    /// The plugin's name: the file name without its extension.
     pub name: String,
     /// The component's size, its WIT included.
     pub size_bytes: u64,
-    /// How much of that is the WIT with its docs.
+    /// The size of the embedded WIT, doc comments included.
     pub wit_bytes: u64,
-    /// What a person should know although the build went well.
+    /// Warnings of a successful build.
     pub warnings: Vec<String>,
 }
 
 impl Build {
-    /// Starts from the directory of the plugin's source.
+    /// Creates a build of the plugin in a source directory.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self {
             dir: dir.into(),
@@ -83,43 +83,43 @@ impl Build {
         }
     }
 
-    /// Sets where the component goes: a path that ends in `.wasm` is the file, any other is its directory.
+    /// Sets the output path: a path that ends in `.wasm` is the component file, any other path is its directory.
     ///
-    /// Without it, the directory is `plugins` in the target directory, so that all plugins of a workspace lie together.
+    /// The default is the directory `plugins` in the target directory, which all plugins of a workspace share.
     pub fn out(mut self, path: impl Into<PathBuf>) -> Self {
         self.out = Some(path.into());
         self
     }
 
-    /// Sets the WIT directory or file, if it is not `wit` in the plugin's directory.
+    /// Sets the WIT directory or file. The default is `wit` in the plugin's directory.
     pub fn wit(mut self, path: impl Into<PathBuf>) -> Self {
         self.wit = Some(path.into());
         self
     }
 
-    /// Names the world that a core module implements, where its WIT has several.
+    /// Sets the world that a core module implements. It is required if the WIT has several worlds.
     pub fn world(mut self, name: impl Into<String>) -> Self {
         self.world = Some(name.into());
         self
     }
 
-    /// Sets the cargo profile; by default it is one that makes small components.
+    /// Sets the cargo profile. The default is `plugin`, which optimises for size.
     ///
-    /// That one is called `plugin`, and a workspace that defines `[profile.plugin]` has its own settings used.
+    /// If the workspace defines `[profile.plugin]`, its settings are used.
     pub fn profile(mut self, name: impl Into<String>) -> Self {
         self.profile = Some(name.into());
         self
     }
 
-    /// Sets where a compiler that has to be prepared is kept; by default that is the user's cache directory.
+    /// Sets the cache directory of the prepared compiler. The default is in the user's cache directory.
     pub fn cache_dir(mut self, path: impl Into<PathBuf>) -> Self {
         self.cache_dir = Some(path.into());
         self
     }
 
-    /// Sets how long the compilation may take, 30 minutes if it is not called.
+    /// Sets the time limit of the compilation. The default is 30 minutes.
     ///
-    /// Setting up a compiler has its own limits.
+    /// Setting up a compiler has separate limits.
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = limit;
         self
@@ -127,12 +127,12 @@ impl Build {
 
     /// Builds the component and embeds its WIT.
     ///
-    /// Dropping the future ends the programs that it runs. The component appears in one step, and only if all went
-    /// well; when it comes out as it was, the file is not touched.
+    /// Dropping the future kills the programs that it runs. The component is written atomically, and only after all
+    /// steps succeeded. A file with the same content is not rewritten.
     ///
     /// # Errors
     ///
-    /// Each [`BuildError`] that a person can do something about has a [suggestion](BuildError::suggestion).
+    /// Any [`BuildError`]; see [`BuildError::suggestion`] for how to fix it.
     pub async fn run(&self, progress: &dyn Progress) -> Result<BuildReport, BuildError> {
         let mut warnings = Vec::new();
         let (dir, source, wit) = self.look().await?;
@@ -158,7 +158,7 @@ impl Build {
         blocking(move || finish.run()).await
     }
 
-    /// Reads what there is before anything is run, so that a slip in the WIT costs no compilation.
+    /// Detects the source and reads the WIT. This runs first, so that an error in the WIT is reported before compiling.
     async fn look(&self) -> Result<(PathBuf, Source, Option<ResolvedWit>), BuildError> {
         let request = self.clone();
         blocking(move || {
@@ -166,7 +166,7 @@ impl Build {
             let source = Source::find(dir)?;
             let dir = fs::canonicalize(dir).map_err(BuildError::file("read", dir))?;
             let path = request.wit_path(&dir);
-            // A path that was named must be there.
+            // A path that the caller set must exist.
             let wit = match path.exists() || request.wit.is_some() {
                 true => Some(ResolvedWit::read(&path)?),
                 false => None,
@@ -220,7 +220,7 @@ impl Build {
         }
     }
 
-    /// The user's cache directory, or one in the project for a user who has none.
+    /// Returns the cache directory of the compiler. It is in the target directory if the user has no home directory.
     fn compiler_cache(&self, dir: &Path) -> PathBuf {
         if let Some(cache_dir) = &self.cache_dir {
             return cache_dir.clone();
@@ -232,7 +232,7 @@ impl Build {
     }
 }
 
-/// What a language's tools left.
+/// The output of a language's toolchain.
 #[derive(Debug)]
 struct Built {
     file: PathBuf,
@@ -251,7 +251,7 @@ impl Built {
     }
 }
 
-/// The target directory of a project that is not cargo's.
+/// Returns the target directory of a project that is not a cargo package.
 #[expect(
     clippy::disallowed_methods,
     reason = "cargo's own variable, so that all plugins of a build lie together"
@@ -260,7 +260,7 @@ fn target_dir(dir: &Path) -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| dir.join("target"), PathBuf::from)
 }
 
-/// The last part of a build, which only reads and writes files.
+/// The last step of a build, which only reads and writes files.
 struct Finish {
     built: Built,
     wit: Option<ResolvedWit>,
@@ -301,7 +301,7 @@ impl Finish {
     }
 }
 
-/// Puts a file in place in one step, and leaves one alone that is already as it should be.
+/// Writes a file atomically. A file with the same content is not rewritten.
 fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if fs::read(path).is_ok_and(|present| present == bytes) {
         return Ok(());

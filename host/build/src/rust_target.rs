@@ -1,8 +1,8 @@
-//! Where the Rust target `wasm32-wasip2` comes from.
+//! Finds a toolchain with the Rust target `wasm32-wasip2`, or installs the target.
 //!
-//! In this order: the toolchain that cargo would use anyway; a sysroot that an earlier build made; `rustup target add`;
-//! and on Debian, a sysroot made now. An existing sysroot goes before rustup, so that an offline machine does not wait
-//! for the network at each build.
+//! The sources are tried in this order: the toolchain that cargo would use anyway; a sysroot of an earlier build;
+//! `rustup target add`; and on Debian, a new sysroot. An existing sysroot takes precedence over rustup, so that an
+//! offline machine does not wait for the network at each build.
 
 use std::{
     path::{Path, PathBuf},
@@ -23,23 +23,23 @@ use super::{
 /// The target that plugins are compiled for.
 pub(super) const TARGET: &str = "wasm32-wasip2";
 
-/// How long a compiler may take to say what it is.
+/// The time limit for querying a compiler's version and directories.
 const QUERY_LIMIT: Duration = Duration::from_secs(60);
 
-/// How long `rustup` may take for a download of about 20 MB; without a network it gives up much earlier.
+/// The time limit of `rustup`, which downloads about 20 MB. Without a network it fails much earlier.
 const RUSTUP_LIMIT: Duration = Duration::from_secs(180);
 
-/// A cargo with a compiler that has the target.
+/// A toolchain, cargo and rustc, that supports the target.
 #[derive(Clone, Debug)]
 pub(super) enum RustToolchain {
-    /// What is on `PATH`.
+    /// The toolchain on `PATH`.
     Installed,
-    /// Debian's, with a sysroot of ours.
+    /// Debian's toolchain with a sysroot that Toolwit built.
     Debian(WasmSysroot),
 }
 
 impl RustToolchain {
-    /// Finds one for the package in `dir`, or sets one up.
+    /// Finds a toolchain for the package in `dir`, or sets one up.
     pub(super) async fn find(dir: &Path, cache_dir: &Path, progress: &dyn Progress) -> Result<Self, BuildError> {
         let installed = Rustc::on_path(dir).await;
         if installed.as_ref().is_ok_and(Rustc::has_target) {
@@ -63,7 +63,7 @@ impl RustToolchain {
         }
     }
 
-    /// A cargo command in `dir` that compiles for the target.
+    /// Creates a cargo command that runs in `dir` with this toolchain.
     pub(super) fn cargo(&self, dir: &Path) -> Command {
         let mut command = match self {
             Self::Installed => Command::new("cargo"),
@@ -80,7 +80,7 @@ impl RustToolchain {
     }
 }
 
-/// What the compiler that cargo would use says about itself.
+/// The host tuple and the directories of the compiler that cargo would use.
 #[derive(Debug)]
 struct Rustc {
     host: String,
@@ -117,19 +117,19 @@ impl Rustc {
         self.target_library.is_dir()
     }
 
-    /// The directory of the programs that a toolchain keeps for itself.
+    /// Returns the directory of the toolchain's private programs.
     fn private_bin(&self) -> PathBuf {
         self.sysroot.join("lib/rustlib").join(&self.host).join("bin")
     }
 }
 
-/// Adds the target to the toolchain of `dir`, or says why not.
+/// Adds the target to the toolchain of `dir`, or returns the reason for the failure.
 async fn add_with_rustup(dir: &Path, progress: &dyn Progress) -> Result<(), String> {
     let mut rustup = Command::new("rustup");
     for_project(&mut rustup, dir);
     rustup.env_remove("RUST_BACKTRACE").args(["target", "add", TARGET]);
     progress.step(Step::AddTarget);
-    // What it says about a missing network is not the user's concern while there is another way.
+    // Diagnostics such as a missing network are hidden, because Debian's packages may still provide the target.
     match run(rustup, Stdout::Stream, RUSTUP_LIMIT, &Silent).await {
         Err(BuildError::Start { .. }) => Err("there is no `rustup`".to_owned()),
         Err(error) => Err(error.to_string()),

@@ -1,4 +1,4 @@
-//! What lies in a plugin's directory, and so how it is built.
+//! Detects the kind of project in a plugin's directory, which decides how it is built.
 
 use std::{
     fs, io,
@@ -9,12 +9,13 @@ use serde::Deserialize;
 
 use super::BuildError;
 
-/// The file in which a project says how it wants to be built.
+/// The file in which a project configures its build.
 const CONFIGURATION: &str = "toolwit.toml";
 
-/// What a directory holds that can become a component.
+/// The source of a component in a directory.
 ///
-/// The `[build]` table of a `toolwit.toml` goes before a `Cargo.toml`, and that before a finished file.
+/// The `[build]` table of a `toolwit.toml` takes precedence over a `Cargo.toml`, which takes precedence over a `.wasm`
+/// file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
@@ -22,9 +23,9 @@ pub enum Source {
     Cargo,
     /// A project in another language, with its own command.
     Command(BuildCommand),
-    /// A component that some other tool has built: it only gets its docs.
+    /// A component that another tool has built. Only its WIT is embedded.
     Component(PathBuf),
-    /// A core module beside the WIT that it implements: it is made into a component.
+    /// A core module next to the WIT that it implements. It is converted to a component.
     CoreModule(PathBuf),
 }
 
@@ -39,18 +40,18 @@ pub enum Source {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct BuildCommand {
-    /// The program and its arguments; it runs in the project's directory, and without a shell.
+    /// The program and its arguments. It runs in the project's directory, without a shell.
     pub command: Vec<String>,
-    /// The component or core module that it leaves, relative to the directory.
+    /// The component or core module that the command writes, relative to the directory.
     pub output: PathBuf,
 }
 
 impl Source {
-    /// Finds out what `dir` holds.
+    /// Detects the source in `dir`.
     ///
     /// # Errors
     ///
-    /// [`BuildError::NothingToBuild`] and [`BuildError::SeveralWasmFiles`] say what was looked for and seen.
+    /// [`BuildError::NothingToBuild`] if there is no source, [`BuildError::SeveralWasmFiles`] if it is ambiguous.
     pub fn find(dir: &Path) -> Result<Self, BuildError> {
         if !dir.is_dir() {
             return Err(BuildError::NotADirectory { dir: dir.to_owned() });
@@ -76,7 +77,7 @@ impl Source {
         }
     }
 
-    /// Tells a component from a core module by the file's first bytes.
+    /// Distinguishes a component from a core module by the file's first bytes.
     pub(super) fn of_file(file: PathBuf) -> Result<Self, BuildError> {
         let bytes = fs::read(&file).map_err(BuildError::file("read", &file))?;
         if wasmparser::Parser::is_component(&bytes) {
@@ -119,7 +120,7 @@ impl BuildCommand {
     }
 }
 
-/// The WebAssembly files in `dir`, by name.
+/// Returns the WebAssembly files in `dir`, sorted by name.
 fn wasm_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(dir)? {

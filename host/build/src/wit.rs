@@ -1,4 +1,4 @@
-//! A project's WIT, and how it travels inside the component.
+//! Reading a project's WIT, and embedding it in the component.
 
 use std::{
     fmt,
@@ -10,10 +10,10 @@ use wit_parser::{PackageId, Resolve, WorldId};
 
 use toolwit_sections::{SectionError, WIT_SECTION, replace_custom_sections};
 
-/// The namespace whose packages are the host's and need no carrying.
+/// The namespace whose packages the host provides, so that they are not embedded.
 const WASI_NAMESPACE: &str = "wasi";
 
-/// Why WIT could not be read or encoded.
+/// An error of reading or encoding WIT.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WitError {
@@ -22,22 +22,22 @@ pub enum WitError {
     Invalid {
         /// The file or directory that was read.
         path: PathBuf,
-        /// The parser's message, with file, line, column and the text there.
+        /// The parser's message, with file, line, column and the source text.
         message: String,
     },
-    /// The parser itself failed.
+    /// The parser panicked.
     #[error("the WIT in `{}` makes the parser fail", .path.display())]
     ParserFailed {
         /// The file or directory that was read.
         path: PathBuf,
     },
-    /// No world could be chosen.
+    /// The world could not be selected.
     #[error("no world to build for: {message}")]
     World {
         /// The reason, with the worlds to choose from.
         message: String,
     },
-    /// The WIT has no binary form.
+    /// The WIT cannot be encoded in binary form.
     #[error("the WIT cannot be encoded: {message}")]
     Encode {
         /// The encoder's message.
@@ -56,7 +56,7 @@ impl WitError {
     }
 }
 
-/// A WIT package with all that it depends on, names resolved and docs kept.
+/// A WIT package with its dependencies, resolved names and doc comments.
 #[derive(Clone)]
 pub struct ResolvedWit {
     resolve: Resolve,
@@ -68,7 +68,7 @@ impl ResolvedWit {
     ///
     /// # Errors
     ///
-    /// [`WitError::Invalid`] with line and column; what makes the parser panic is an error too.
+    /// [`WitError::Invalid`] with line and column; [`WitError::ParserFailed`] if the parser panics.
     pub fn read(path: &Path) -> Result<Self, WitError> {
         let invalid = |message| WitError::Invalid {
             path: path.to_owned(),
@@ -80,7 +80,7 @@ impl ResolvedWit {
                 Ok((package, _)) => Ok(Self { resolve, package }),
                 Err(error) => {
                     let rendered = resolve.render_error(&error);
-                    // The outer layers say no more than which directory was being read.
+                    // The outer layers contain only the directory that was being read.
                     let layers = error.chain().count();
                     let outer: String = error
                         .chain()
@@ -97,23 +97,23 @@ impl ResolvedWit {
         }
     }
 
-    /// All packages, the project's own and those it builds upon.
+    /// Returns all packages: the project's own and its dependencies.
     #[must_use]
     pub fn resolve(&self) -> &Resolve {
         &self.resolve
     }
 
-    /// The project's own package.
+    /// Returns the id of the project's own package.
     #[must_use]
     pub fn package(&self) -> PackageId {
         self.package
     }
 
-    /// Chooses the world of that name, or the only one there is.
+    /// Selects the world with this name, or the only world.
     ///
     /// # Errors
     ///
-    /// [`WitError::World`] when there is none of the name, or several and no name.
+    /// [`WitError::World`] if no world has the name, or if there are several worlds and no name.
     pub fn world(&self, name: Option<&str>) -> Result<WorldId, WitError> {
         let selected = self.resolve.select_world(&[self.package], name);
         selected.map_err(|error| WitError::World {
@@ -121,11 +121,11 @@ impl ResolvedWit {
         })
     }
 
-    /// Encodes the packages that the project's own builds upon, then that one itself, each apart.
+    /// Encodes each package separately: the dependencies first, the project's own package last.
     ///
     /// # Errors
     ///
-    /// [`WitError::Encode`] for what has no binary form.
+    /// [`WitError::Encode`] if a package cannot be encoded in binary form.
     pub fn encode(&self) -> Result<Vec<Vec<u8>>, WitError> {
         let encode = |package| {
             let encoded = catch_unwind(AssertUnwindSafe(|| wit_component::encode(&self.resolve, package)));
@@ -138,7 +138,7 @@ impl ResolvedWit {
         self.packages().into_iter().rev().map(encode).collect()
     }
 
-    /// The project's package and, nearest first, all that it uses and that is not WASI's.
+    /// Returns the project's package, followed by its dependencies other than WASI, nearest first.
     fn packages(&self) -> Vec<PackageId> {
         let mut packages = vec![self.package];
         let mut next = 0;
@@ -164,15 +164,15 @@ impl fmt::Debug for ResolvedWit {
     }
 }
 
-/// Appends WIT to a component, in place of what an earlier call appended.
+/// Appends WIT to a component and replaces WIT that an earlier call appended.
 ///
-/// Nothing else in the file changes, and tools that do not know the section pass it by. Each section [`WIT_SECTION`] holds
-/// one WIT package in binary form, as [`wit_component::decode`] reads it; the last one is the project's own. The binary
-/// form of a package has the docs of its own items only, so those that it builds upon, but for WASI's, stand before it.
+/// All other bytes stay the same, and tools that do not know the section skip it. Each section [`WIT_SECTION`] contains
+/// one WIT package in the binary form that [`wit_component::decode`] reads. The last one is the project's own package.
+/// The binary form of a package contains only the docs of its own items, so its dependencies, except WASI, precede it.
 ///
 /// # Errors
 ///
-/// [`EmbedError`] when the WIT cannot be encoded, or the bytes are no well-formed component.
+/// [`EmbedError`] if the WIT cannot be encoded, or the bytes are not a well-formed component.
 pub fn embed_wit(component: &[u8], wit: &ResolvedWit) -> Result<Vec<u8>, EmbedError> {
     Ok(replace_custom_sections(component, WIT_SECTION, &wit.encode()?)?)
 }
@@ -181,10 +181,10 @@ pub fn embed_wit(component: &[u8], wit: &ResolvedWit) -> Result<Vec<u8>, EmbedEr
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmbedError {
-    /// The WIT has no binary form.
+    /// The WIT cannot be encoded in binary form.
     #[error(transparent)]
     Wit(#[from] WitError),
-    /// The bytes cannot take a section.
+    /// The section cannot be added to the bytes.
     #[error(transparent)]
     Section(#[from] SectionError),
 }

@@ -39,7 +39,7 @@ const SHARED: &str = "
     }
 ";
 
-/// A component that exports what [`ROOT`] promises, made without any compiler.
+/// A component that implements the world of [`ROOT`], written as text.
 const COMPONENT: &str = r#"(component
     (core module $m
         (func (export "count") (param i32 i32) (result i32) i32.const 7)
@@ -66,7 +66,7 @@ fn words() -> ResolvedWit {
     ResolvedWit::read(&dir.path().join("wit")).unwrap()
 }
 
-/// The contents of a component's own `toolwit:wit` sections, in order.
+/// Returns the contents of a component's top-level `toolwit:wit` sections, in order.
 fn embedded(component: &[u8]) -> Vec<Vec<u8>> {
     let mut depth = 0;
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Plugins built from source, with the compiler that this machine has or can get.
+//! Builds plugins from source, with the installed compiler or one that the build sets up.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{
@@ -26,7 +26,7 @@ const GREETER_WIT: &str = "
     world plugin { export greetings; }
 ";
 
-/// What [`GREETER_WIT`] describes, as a core module.
+/// A core module that implements [`GREETER_WIT`].
 const GREETER_MODULE: &str =
     r#"(module (func (export "example:greeter/greetings@0.1.0#greet") (param i32) (result i32) local.get 0))"#;
 
@@ -53,7 +53,7 @@ fn plugin(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins").join(name)
 }
 
-/// The packages in a component's `toolwit:wit` sections.
+/// Returns the packages in a component's `toolwit:wit` sections.
 fn packages(component: &[u8]) -> Vec<(Resolve, PackageId)> {
     let sections = Parser::new(0)
         .parse_all(component)
@@ -68,7 +68,7 @@ fn packages(component: &[u8]) -> Vec<(Resolve, PackageId)> {
     decoded.collect()
 }
 
-/// The names of a component's exports.
+/// Returns the names of a component's exports.
 fn exports(component: &[u8]) -> Vec<String> {
     let DecodedWasm::Component(resolve, world) = wit_component::decode(component).unwrap() else {
         panic!("a package where a component was expected")
@@ -80,7 +80,7 @@ fn exports(component: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// Everything in the package that a model reads and that has no docs.
+/// Returns the items of the package that a model reads and that have no docs.
 fn undocumented(resolve: &Resolve, package: PackageId) -> Vec<String> {
     let mut missing = Vec::new();
     let mut check = |name: String, docs: &Docs| {
@@ -128,7 +128,7 @@ async fn shipped_plugins_build_and_carry_docs_for_all_that_a_model_reads() {
         assert_eq!(report.size_bytes, component.len() as u64);
         assert_eq!(exports(&component), [interface]);
         let packages = packages(&component);
-        // Those that it builds upon come first.
+        // Dependencies precede the plugin's own package.
         let (resolve, package) = packages.last().expect("the plugin carries its WIT");
         assert_eq!(undocumented(resolve, *package), Vec::<String>::new(), "{name}");
     }

@@ -5,10 +5,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::store::{CheckOutcome, CheckStage, HealthState, ToolHealth};
 use toolwit_core::{Error, ErrorKind, Phase, ToolId};
 
-/// How long a failure counts: after a day the cause may have been fixed.
+/// The time for which a failure is valid. After a day its cause may have been fixed.
 const BROKEN_FOR: Duration = Duration::from_secs(24 * 3_600);
 
-/// How long a success counts: after 30 days the tool may have stopped working.
+/// The time for which a success is valid. After 30 days the tool may have stopped working.
 const HEALTHY_FOR: Duration = Duration::from_secs(30 * 24 * 3_600);
 
 /// A tool whose last call failed.
@@ -39,8 +39,8 @@ pub(crate) fn current_state(health: &ToolHealth, now_ms: u64) -> HealthState {
     }
 }
 
-/// Returns what the outcome of a call means for the tool's health. `None` if it means nothing, because the cause is outside the
-/// tool: invalid arguments, a missing key or grant, an operator's limit, a cancellation.
+/// Converts the outcome of a call to a health check. `None` if the cause of a failure is outside the tool: invalid
+/// arguments, a missing key or grant, an operator's limit, a cancellation.
 #[must_use]
 pub fn check_outcome(error: Option<&Error>) -> Option<(CheckStage, CheckOutcome)> {
     let Some(error) = error else {

@@ -1,6 +1,6 @@
 //! Packages on disk: reading, searching, installing and reloading them.
 //!
-//! A package is a component file with an optional manifest and WIT file next to it. The way of a package through this crate:
+//! A package is a component file with an optional manifest and WIT file next to it. The data flow of this crate:
 //!
 //! ```text
 //! plugin directories ── scan ──┬── manifest ──┐
@@ -11,7 +11,7 @@
 //!
 //! - `scan` lists the files, reads those that changed and takes the others from the store. It compiles nothing and runs no
 //!   guest code.
-//! - [`Manifest`]: what the author of a package declares in addition to its WIT.
+//! - [`Manifest`]: the metadata that the author of a package declares in addition to its WIT.
 //! - [`Registry`]: an immutable snapshot of the packages; [`LiveRegistry`]: a registry that follows its directories.
 //! - `discovery`: runs plugins with dynamic tools once, to list these tools ([`LiveRegistry::discover_dynamic_tools`]). It is
 //!   the only part of this crate that runs guest code.

@@ -11,7 +11,7 @@ use toolwit_sandbox::Plugin;
 /// The extension of component files.
 pub(crate) const EXTENSION: &str = "wasm";
 
-/// Names that would produce ids of tools that are not plugin tools.
+/// Reserved names: the ids of other kinds of tools start with them.
 const RESERVED: [&str; 3] = ["host", "mcp", "native"];
 
 /// A component file in a plugin directory, with its manifest.
@@ -107,7 +107,7 @@ pub(crate) fn name_of(path: &Path) -> Result<String, Error> {
     Ok(stem.to_owned())
 }
 
-/// Whether a model cannot tell two plugin names apart.
+/// Whether two plugin names have the same form in tool names, so that a model cannot distinguish them.
 pub(crate) fn has_same_identity(one: &str, other: &str) -> bool {
     identity_of(one) == identity_of(other)
 }

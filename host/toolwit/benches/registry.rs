@@ -1,7 +1,8 @@
-//! A plugin directory of 10,000 packages, and searches over 10,000 and 100,000 tools.
+//! Measures scans of a plugin directory with 10,000 packages, and searches over 10,000 and 100,000 tools.
 //!
-//! `cargo bench --bench registry`, or only a part of it: `-- packages`, `-- restart`, `-- searches`. What a first look costs is told as a ratio to decoding every package once on all cores;
-//! a restart and a search as times, since that is what a user waits for. Times are of this machine.
+//! Run all parts with `cargo bench --bench registry`, or one of them with `-- packages`, `-- restart` or `-- searches`.
+//! The first scan is reported as a ratio to the time for decoding every package once on all cores. Restarts and
+//! searches are reported as absolute times, because they are the latencies that a user notices.
 
 #![allow(
     clippy::unwrap_used,
@@ -119,7 +120,7 @@ fn host() -> Arc<Runtime> {
     Runtime::new(options).unwrap()
 }
 
-/// The words of the package with this number: no two are the same.
+/// Returns the words of the package with this number, which are unique.
 fn words(number: usize) -> (&'static str, &'static str, &'static str) {
     let verb = VERBS[number % VERBS.len()];
     let noun = NOUNS[number / VERBS.len() % NOUNS.len()];
@@ -139,7 +140,7 @@ fn component(number: usize) -> Vec<u8> {
     wat::parse_str(text).unwrap()
 }
 
-/// Writes files that look as if they had been there for a while.
+/// Writes the packages, with modification times in the past so that the scan treats them as settled.
 fn fill(directory: &Path) {
     let age = SystemTime::now() - Duration::from_secs(3_600);
     for number in 0..PACKAGES {
@@ -186,7 +187,7 @@ async fn packages() {
     println!("  restart, unchanged, to first answer {:>8.0} ms", ms(restarted));
 }
 
-/// Only restarts, many of them: for a profiler.
+/// Measures many restarts and nothing else, for a profiler.
 async fn restarts() {
     const RESTARTS: usize = 30;
     let directory = tempfile::tempdir().unwrap();
@@ -202,7 +203,7 @@ async fn restarts() {
     println!("restart, unchanged, to first answer {:>8.0} ms", ms(median(times)));
 }
 
-/// Opens the store, looks at the directory and searches once: what a process does before its first answer.
+/// Opens the store, scans the directory and searches once, as a process does before its first answer.
 async fn scan_and_search(place: &[PathBuf], file: &Path) -> Duration {
     let started = Instant::now();
     let store = Arc::new(SqliteStore::open(file).unwrap());

@@ -1,5 +1,5 @@
-//! Agents in agents: tools from the attribute `#[tool]`, an agentic tool with a state machine, a subagent, a report that is made in
-//! the background, and a budget over all of it. The models follow scripts, so this runs without a key and without a network:
+//! Nested agents: tools from the attribute `#[tool]`, an agentic tool with a state machine, a subagent, a background
+//! task, and a budget for all of them. The models are scripted, so the example needs neither a key nor a network:
 //!
 //! ```text
 //! cargo run --example agents
@@ -20,7 +20,7 @@ use toolwit::{
     ToolError, ToolExt, ToolObject, ToolResult, tool,
 };
 
-/// How far an order is.
+/// The state of an order.
 #[derive(Clone, Debug, PartialEq)]
 enum Order {
     Draft,
@@ -72,7 +72,7 @@ async fn write_report(context: ToolContext) -> Result<ToolResult, ToolError> {
     Ok(ToolResult::background("The report is being written."))
 }
 
-/// What the reviewer is given.
+/// The input of the reviewer.
 #[derive(Deserialize, JsonSchema)]
 #[allow(dead_code, reason = "the agent reads it as JSON")]
 struct ToReview {
@@ -80,7 +80,7 @@ struct ToReview {
     order: String,
 }
 
-/// An agent that orders, one state after the other.
+/// Creates an agent that places an order in two states: draft, then confirmed.
 fn clerk(shop: Shop) -> Result<AgenticTool, toolwit::Error> {
     let tools = ToolObject::new(shop).tools()?;
     let [add_item, confirm, ship] =

@@ -1,9 +1,9 @@
-//! Measures how well the right tool is found: `cargo run --release --example search_eval -- DIR...`
+//! Measures the retrieval quality of the tool search: `cargo run --release --example search_eval -- DIR...`
 //!
-//! A directory is a retrieval set in BEIR layout: `corpus.jsonl` (`_id`, `title`, `text`, and `inputSchema` where there is
-//! one), `queries.jsonl` (`_id`, `text`), `qrels/test.tsv`. Prints one JSON document for each, or for all directories below
-//! one that is no set itself. `r_at_k` is the share of the right tools among the first k, over the ranking as it stands;
-//! `cut_off` says the same of what an agent is given: at most five hits, weak ones left out.
+//! A directory is a retrieval set in BEIR layout: `corpus.jsonl` (`_id`, `title`, `text`, optionally `inputSchema`),
+//! `queries.jsonl` (`_id`, `text`) and `qrels/test.tsv`. A directory that is not a set is searched for sets. Prints one
+//! JSON document per set. `r_at_k` is the recall of the first k hits of the full ranking. `cut_off` is the recall of
+//! the hits that an agent receives: at most five, without weak hits.
 #![allow(clippy::print_stdout, reason = "stdout is where an example's result goes")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use toolwit::registry::{Catalog, Cutoff, Document, HITS_DEFAULT, Hit, Query};
 
-/// Right tools by query.
+/// The relevant tools, by query.
 type Judgements = BTreeMap<String, BTreeSet<String>>;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -105,7 +105,7 @@ fn text_of<'a>(value: &'a Value, key: &str) -> Result<&'a str, String> {
         .ok_or_else(|| format!("a line has no text `{key}`: {value}"))
 }
 
-/// Makes a document as the registry would: the name apart, and the parameters apart where a schema tells them.
+/// Creates a document as the registry does: the name and the parameters of the schema are separate fields.
 fn document(tool: &Value) -> Result<Document, Box<dyn Error>> {
     let (id, text) = (text_of(tool, "_id")?, text_of(tool, "text")?);
     let name = tool["title"].as_str().filter(|title| !title.is_empty()).unwrap_or(id);
@@ -116,7 +116,7 @@ fn document(tool: &Value) -> Result<Document, Box<dyn Error>> {
     let mut parameters = String::new();
     for (name, parameter) in tool["inputSchema"]["properties"].as_object().into_iter().flatten() {
         let told = format!("{name} {}", parameter["description"].as_str().unwrap_or_default());
-        // Some sets repeat the parameters in the text.
+        // Some sets repeat the parameters in the description.
         description = description.replace(&told, "");
         parameters.push_str(&told);
         parameters.push('\n');
@@ -128,7 +128,7 @@ fn judgements(table: &str) -> Judgements {
     let mut judgements = Judgements::new();
     for row in table.lines() {
         let mut cells = row.split('\t');
-        // The heading has no number in its third column.
+        // Skips the header, whose third column is not a number.
         if let (Some(query), Some(tool), Some(Ok(1..))) = (
             cells.next(),
             cells.next(),
@@ -145,7 +145,7 @@ fn recall(hits: &[Hit], right: &BTreeSet<String>, among: usize) -> f64 {
     found as f64 / right.len() as f64
 }
 
-/// Normalised discounted cumulative gain: right tools count more the further up they stand.
+/// Returns the normalised discounted cumulative gain: relevant tools count more at higher ranks.
 fn gain(hits: &[Hit], right: &BTreeSet<String>, among: usize) -> f64 {
     let worth = |rank: usize| 1.0 / (rank as f64 + 2.0).log2();
     let ranked = hits.iter().take(among).enumerate();

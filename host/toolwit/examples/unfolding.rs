@@ -1,5 +1,5 @@
-//! Four facades before eighty tools, of which a model reaches any with two calls; a playbook that locks a tool; and an
-//! exclusive facade. The model follows a script, so this runs without a key and without a network:
+//! Progressive disclosure: four facades for eighty tools, each of which a model reaches with two calls; a playbook that
+//! locks a tool; and an exclusive facade. The model is scripted, so the example needs neither a key nor a network:
 //!
 //! ```text
 //! cargo run --example unfolding
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolwit::{Event, Facade, NativeTool, Playbook, ScriptedModel, Tool, ToolResult, Unlock};
 
-/// A tool that says what it did.
+/// Creates a tool that returns a confirmation.
 fn tool(name: &str) -> Result<Arc<dyn Tool>, toolwit::Error> {
     let done = format!("{name} is done");
     let schema = json!({"type": "object"});
@@ -23,7 +23,7 @@ fn tool(name: &str) -> Result<Arc<dyn Tool>, toolwit::Error> {
     Ok(Arc::new(tool))
 }
 
-/// A shelf of twenty tools behind one.
+/// Creates a facade for twenty tools.
 fn shelf(name: &str, about: &str) -> Result<Facade, toolwit::Error> {
     let tools = (1..=20).map(|number| tool(&format!("{name}_{number}")));
     Facade::builder(name, about)
@@ -32,7 +32,7 @@ fn shelf(name: &str, about: &str) -> Result<Facade, toolwit::Error> {
         .build()
 }
 
-/// A shelf whose tools are made for the account that it is opened with.
+/// Creates a facade whose tools depend on the account in its arguments.
 fn accounts() -> Result<Facade, toolwit::Error> {
     let schema = json!({
         "type": "object",
@@ -59,7 +59,7 @@ fn accounts() -> Result<Facade, toolwit::Error> {
         .build()
 }
 
-/// Tells what happens to the tools.
+/// Prints the events that concern tools.
 fn tell(event: &Event) {
     match event {
         Event::IterationStarted { iteration, tools, .. } => println!("\n{iteration}: the model is shown {tools} tools"),

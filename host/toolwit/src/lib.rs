@@ -25,7 +25,7 @@
 //! - Models: [`ChatModel`], [`OpenAi`], [`ScriptedModel`]; more in [`model`] and [`models`].
 //! - Building components from source: [`build`].
 
-// The attribute `#[tool]` writes `::toolwit`, also in this crate's own tests.
+// The code that `#[tool]` generates refers to `::toolwit`, also in this crate's own tests.
 extern crate self as toolwit;
 
 mod host;

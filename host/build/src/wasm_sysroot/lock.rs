@@ -1,4 +1,4 @@
-//! One process at a time prepares the compiler.
+//! A lock that lets only one process at a time prepare the compiler.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -11,20 +11,20 @@ use tokio::time::{Instant, sleep};
 use crate::blocking::blocking;
 use crate::{BuildError, Progress, Step};
 
-/// How long the work of another build may take, which is that of installing packages and compiling a library.
+/// The maximum wait for another build, which installs packages and compiles the standard library.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
 
-/// How often a waiting build looks again.
+/// The interval between attempts to take the lock.
 const POLL: Duration = Duration::from_millis(200);
 
-/// Exclusive use of the cache directory, given back when it is dropped or its process ends in whatever way.
+/// Exclusive use of the cache directory. It is released on drop, and when the process exits or is killed.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// Takes the lock, or waits for it; the wait can be cancelled.
+    /// Acquires the lock, and waits for it if necessary. Dropping the future cancels the wait.
     pub(crate) async fn take(cache_dir: &Path, progress: &dyn Progress) -> Result<Self, BuildError> {
         let path = cache_dir.join("lock");
         let file = {

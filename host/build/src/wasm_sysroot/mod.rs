@@ -1,4 +1,4 @@
-//! A sysroot for Debian's compiler that knows `wasm32-wasip2`.
+//! A sysroot with the target `wasm32-wasip2` for Debian's compiler.
 
 mod lock;
 
@@ -22,33 +22,33 @@ use super::{
     rust_target::TARGET,
 };
 
-/// Debian's programs, wherever `PATH` points.
+/// Debian's programs, independent of `PATH`.
 const RUSTC: &str = "/usr/bin/rustc";
 const CARGO: &str = "/usr/bin/cargo";
 
-/// Where Debian puts the C library for WASI.
+/// The directory of Debian's C library for WASI.
 const WASI_LIBC: &str = "/usr/lib/wasm32-wasi";
 
 const WRAPPER: &str = include_str!("rustc.sh");
 const SEED_MANIFEST: &str = include_str!("seed.toml");
 const COMPAT: &str = include_str!("compat.rs");
 
-/// Cargo leaves out the bitcode that plugins need for link-time optimisation across the standard library.
+/// Embeds the bitcode that plugins need for link-time optimisation across the standard library. Cargo omits it.
 const STD_FLAGS: &str = "-Cembed-bitcode=yes";
 
-/// Counts the changes of the layout below that an existing sysroot cannot serve.
+/// The version of the sysroot's layout. Increment it if a change is incompatible with existing sysroots.
 const LAYOUT: &str = "1";
 
-/// How long the standard library may take; two minutes are usual, on a machine that does nothing else.
+/// The time limit for compiling the standard library, which usually takes two minutes on an idle machine.
 const STD_LIMIT: Duration = Duration::from_secs(40 * 60);
 
-/// How long a small program may take.
+/// The time limit of every other program.
 const STEP_LIMIT: Duration = Duration::from_secs(120);
 
 /// A directory with the standard library for the host and for WebAssembly, the linkers, and a `rustc` that uses them.
 ///
-/// Its name is that of the compiler that made it, so an upgraded compiler makes a new one. It appears under its name
-/// in one step and complete, or not at all.
+/// Its name contains the version of its compiler, so that an upgrade of the compiler causes a new build. The directory
+/// is renamed to its name only when it is complete.
 #[derive(Clone, Debug)]
 pub(super) struct WasmSysroot {
     path: PathBuf,
@@ -56,24 +56,24 @@ pub(super) struct WasmSysroot {
 }
 
 impl WasmSysroot {
-    /// Debian's cargo.
+    /// Returns the path of Debian's cargo.
     pub(super) fn cargo(&self) -> &'static Path {
         Path::new(CARGO)
     }
 
-    /// The compiler that uses this sysroot.
+    /// Returns the path of the compiler that uses this sysroot.
     pub(super) fn rustc(&self) -> PathBuf {
         self.path.join("bin/rustc")
     }
 
-    /// The directory of the linkers, which must be on `PATH`.
+    /// Returns the directory of the linkers, which must be on `PATH`.
     pub(super) fn linkers(&self) -> PathBuf {
         self.path.join("lib/rustlib").join(&self.host).join("bin")
     }
 
-    /// Finds a finished sysroot of the installed compiler.
+    /// Finds a complete sysroot of the installed compiler.
     ///
-    /// Its links to the linkers are repaired if those have moved, as when a toolchain was removed.
+    /// Repairs its links to the linkers if their targets no longer exist, for example after a toolchain was removed.
     pub(super) async fn find(cache_dir: &Path, linkers: Option<&Linkers>) -> Option<Self> {
         let compiler = Compiler::installed().await.ok()?;
         let sysroot = Self {
@@ -93,7 +93,7 @@ impl WasmSysroot {
         blocking(look).await.unwrap_or(false).then_some(sysroot)
     }
 
-    /// Makes the sysroot, unless the previous holder of the lock has made it.
+    /// Builds the sysroot, unless the previous holder of the lock has built it.
     pub(super) async fn build(
         cache_dir: &Path,
         linkers: &Linkers,
@@ -131,7 +131,7 @@ impl WasmSysroot {
         Ok(finished)
     }
 
-    /// Everything but the libraries: Debian's host half, the linkers, the compiler.
+    /// Creates the sysroot without the WebAssembly libraries: links to the host library and the linkers, and a `rustc`.
     fn lay_out(&self, linkers: &Linkers) -> io::Result<()> {
         let host_library = Path::new("/usr/lib/rustlib").join(&self.host).join("lib");
         fs::create_dir_all(self.linkers())?;
@@ -143,7 +143,8 @@ impl WasmSysroot {
         fs::set_permissions(self.rustc(), fs::Permissions::from_mode(0o755))
     }
 
-    /// Links, since `rust-lld` finds its LLVM relative to where it really lies. It is `wasm-ld` when called so.
+    /// Links the linkers. Copies would not work, because `rust-lld` finds its LLVM relative to its real path. Under the
+    /// name `wasm-ld` it acts as that linker.
     fn link_linkers(&self, linkers: &Linkers) -> io::Result<()> {
         let links = [
             ("wasm-component-ld", &linkers.component_ld),
@@ -162,10 +163,10 @@ impl WasmSysroot {
         Ok(())
     }
 
-    /// Compiles the standard library from Debian's sources and takes what that leaves.
+    /// Compiles the standard library from Debian's sources and copies the resulting libraries.
     ///
-    /// The crates that it depends on come from the registry, at the versions that Debian's lock file names: the copies
-    /// in Debian's package lack the prebuilt objects of `wit-bindgen`.
+    /// Its dependencies come from the crate registry, in the versions of Debian's lock file: the copies in Debian's
+    /// package lack the prebuilt objects of `wit-bindgen`.
     async fn build_std(&self, seed: &Path, progress: &dyn Progress) -> Result<(), BuildError> {
         progress.step(Step::BuildStd);
         let dir = seed.to_owned();
@@ -196,7 +197,7 @@ impl WasmSysroot {
         blocking(move || copy_libraries(&built, &library).map_err(BuildError::file("copy", built))).await
     }
 
-    /// Copies the C library and adds to it what the standard library misses there.
+    /// Copies the C library and adds the symbols that the standard library needs and the C library lacks.
     async fn add_libc(&self, work: &Path) -> Result<(), BuildError> {
         let (compat, object) = (work.join("compat.rs"), work.join("compat.o"));
         let libc = self.target_library().join("self-contained");
@@ -219,7 +220,7 @@ impl WasmSysroot {
             .arg(&compat);
         run_to_success(rustc, Stdout::Stream, STEP_LIMIT, &Silent).await?;
 
-        // `S`: GNU ar cannot index WebAssembly, and the linker does without.
+        // `S` omits the index: GNU ar cannot index WebAssembly, and the linker does not need it.
         let mut ar = Command::new("ar");
         ar.arg("rS").arg(libc.join("libc.a")).arg(&object);
         run_to_success(ar, Stdout::Stream, STEP_LIMIT, &Silent).await?;
@@ -234,7 +235,7 @@ impl WasmSysroot {
 /// The compiler that a sysroot belongs to.
 struct Compiler {
     host: String,
-    /// Its release and a fingerprint of all that it says about itself.
+    /// Its release and a fingerprint of its version output.
     id: String,
 }
 
@@ -259,7 +260,7 @@ impl Compiler {
         })
     }
 
-    /// The sysroot's directory. Versions of Toolwit that lay it out otherwise have one of their own.
+    /// Returns the sysroot's directory. Versions of Toolwit with different layouts use different directories.
     fn sysroot_in(&self, cache_dir: &Path) -> PathBuf {
         let layout = fingerprint(&[LAYOUT, WRAPPER, SEED_MANIFEST, STD_FLAGS, COMPAT]);
         cache_dir.join(format!("{}-{layout}", self.id))
@@ -274,9 +275,9 @@ fn fingerprint(parts: &[&str]) -> String {
     hash.finalize().to_hex()[..8].to_owned()
 }
 
-/// Removes what killed builds left behind, and the sysroots of compilers that are no longer installed.
+/// Removes the work directories of killed builds, and the sysroots of compilers that are no longer installed.
 ///
-/// Only the holder of the lock may call it.
+/// The caller must hold the lock.
 async fn sweep(cache_dir: PathBuf, compiler: String) -> Result<(), BuildError> {
     blocking(move || {
         for entry in fs::read_dir(&cache_dir)
@@ -306,11 +307,11 @@ fn copy_libraries(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Copies the archives and the two objects that a program or a library begins with.
+/// Copies the archives and the start objects of programs and libraries.
 ///
-/// Debian's `crt1-command.o` leaves it to the linker to run the constructors, which then does so around every export:
-/// also around the allocation function, which the host calls while the program may not call out. So programs begin
-/// with `crt1.o`, which runs them itself, once.
+/// With Debian's `crt1-command.o` the linker runs the constructors around every export. That includes the allocation
+/// function, which the host calls while the guest may not call imports. Programs are therefore linked with `crt1.o`,
+/// which runs the constructors itself, once.
 fn copy_libc(from: &Path, to: &Path) -> io::Result<()> {
     fs::copy(from.join("crt1.o"), to.join("crt1-command.o"))?;
     fs::copy(from.join("crt1-reactor.o"), to.join("crt1-reactor.o"))?;

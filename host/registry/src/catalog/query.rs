@@ -10,7 +10,7 @@ pub enum Cutoff {
     /// Omits hits that score far below the best one or match too few words of the query.
     #[default]
     Relative,
-    /// Returns all hits, as for a person who pages through them.
+    /// Returns all hits, for example for pagination.
     None,
 }
 

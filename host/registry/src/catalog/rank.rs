@@ -47,7 +47,7 @@ struct Term {
     word: Option<usize>,
 }
 
-/// A candidate. The best one is the greatest.
+/// A candidate for a hit. A better candidate compares as greater.
 #[derive(Clone, Copy, Debug)]
 struct Ranked<'a> {
     slot: &'a Slot,
@@ -70,7 +70,7 @@ impl Ord for Ranked<'_> {
             .key()
             .cmp(&other.key())
             .then_with(|| self.score.total_cmp(&other.score));
-        // Greater is better, so that the name that comes first in the alphabet is the greater one.
+        // The names are compared in reverse, because the alphabetically first name ranks higher.
         by_score.then_with(|| (&other.slot.name, &other.slot.id).cmp(&(&self.slot.name, &self.slot.id)))
     }
 }
@@ -127,7 +127,7 @@ impl Catalog {
             .collect()
     }
 
-    /// Selects the terms to look up. Returns also how many words of the intent are among them.
+    /// Selects the terms to look up. Also returns the number of words of the intent among them.
     fn terms_of(&self, query: &Query) -> (Vec<Term>, u32) {
         let mut stems = Stems::default();
         let intent = self.weigh(
@@ -305,7 +305,7 @@ fn best(hits: &[Ranked<'_>], value: impl Fn(&Ranked<'_>) -> f32) -> f32 {
     hits.iter().filter(|hit| !hit.is_exact).map(value).fold(0.0, f32::max)
 }
 
-/// A count of words as a factor.
+/// Converts a count of words to a factor.
 #[allow(clippy::cast_precision_loss, reason = "at most 32 words")]
 fn count(words: u32) -> f32 {
     words as f32

@@ -1,11 +1,11 @@
-//! Words without meaning for a search.
+//! Words that a search ignores or gives less weight.
 
 /// Whether a word is omitted from all texts.
 pub(super) fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.binary_search(&word).is_ok()
 }
 
-/// Whether a word is a filler: common in requests, so that its rarity among tools means nothing.
+/// Whether a word is a filler: it is common in requests, so its rarity among tools is not significant.
 pub(super) fn is_filler(word: &str) -> bool {
     FILLERS.binary_search(&word).is_ok()
 }

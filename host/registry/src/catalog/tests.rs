@@ -1,4 +1,4 @@
-//! What a search promises.
+//! Tests of the catalog: ranking, cutoff and index updates.
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
@@ -241,7 +241,7 @@ fn long_query_is_truncated() {
     assert_eq!(first(&catalog, &long).unwrap(), "get_weather");
 }
 
-/// A model that knows three synonyms.
+/// A semantic index with three synonyms.
 struct Synonyms;
 
 impl SemanticIndex for Synonyms {
@@ -285,7 +285,7 @@ fn words() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Whatever was added and removed on the way, the index answers as one that was made of what is left.
+    /// After any sequence of additions and removals, a search returns the same hits as a new index of the same tools.
     #[test]
     fn index_does_not_depend_on_removed_tools(
         changes in proptest::collection::vec((0_u8..6, words(), any::<bool>()), 0..40),

@@ -21,7 +21,7 @@ pub(super) struct Token {
     pub(super) is_filler: bool,
 }
 
-/// A stemmer with a cache: most of any text consists of few different words.
+/// A stemmer with a cache, because texts consist mostly of a few frequent words.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stems {
     /// `None` for stop words.

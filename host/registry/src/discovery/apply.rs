@@ -50,7 +50,7 @@ pub(super) fn apply(files: &mut ScannedFiles, results: Vec<DiscoveryResult>) -> 
                 changes.packages.push(record);
                 after
             }
-            // The tools of an earlier discovery stay valid.
+            // The tools of an earlier discovery remain available.
             Err(_) if !plugin.dynamic_tools().is_undiscovered() => continue,
             Err(error) => before.with_failure(plugin, error),
         };

@@ -18,13 +18,13 @@ use crate::store::Store;
 use toolwit_core::Error;
 use toolwit_sandbox::Plugin;
 
-/// How many plugins run at once. Each may have to be compiled first, which uses several processors.
+/// The most plugins that run concurrently. Each may have to be compiled first, which uses several processors.
 const CONCURRENT_MAX: usize = 4;
 
 /// The most results that are published together. Each publication builds a new snapshot of all packages.
 const RESULTS_PER_PUBLICATION_MAX: usize = 256;
 
-/// After a failure, a plugin is pending again after this time. A hostile plugin costs seconds of a processor each time.
+/// The time after which a failed plugin is pending again. A hostile plugin costs seconds of CPU time at each attempt.
 const RETRY_AFTER: Duration = Duration::from_secs(300);
 
 /// A plugin for which the discovery ran.
@@ -106,7 +106,7 @@ fn select(registry: &Registry, files: &ScannedFiles, targets: DiscoveryTargets<'
     let select = |package: &Package| {
         let file = files.get(&package.path);
         let failed = file.and_then(|file| file.failed_discovery.as_ref());
-        // A package that the failed discovery broke can be tried again; one that is broken for a shared name cannot.
+        // A package is retried if a failed discovery broke it, but not if it is broken because of a duplicate name.
         let broken = || failed.filter(|_| file.is_some_and(|file| file.package.plugin().is_none()));
         let plugin = package.plugin().or_else(|| broken().map(|failed| &failed.plugin))?;
         let is_selected = match targets {

@@ -11,7 +11,7 @@ use crate::registry::Registry;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sandbox::{CodeCacheLocation, Runtime, RuntimeOptions};
 
-/// What [`add_packages`] does when the directory already has a package of the same name.
+/// The behaviour of [`add_packages`] if the directory already has a package with the same name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NameConflict {
     /// Fails with [`AddError::NameTaken`].
@@ -43,7 +43,7 @@ pub struct AddedPackage {
     pub needs_grants: bool,
 }
 
-/// Why no package was added.
+/// An error of [`add_packages`].
 #[derive(Debug, thiserror::Error)]
 pub enum AddError {
     /// The source contains no component.
@@ -118,13 +118,13 @@ pub async fn add_packages(
     Ok(added.collect::<Result<_, _>>()?)
 }
 
-/// Finds the package that has the same name for a model.
+/// Finds the existing package whose name has the same form in tool names.
 fn earlier<'a>(existing: &'a Registry, package: &Package) -> Option<&'a Package> {
     let mut packages = existing.packages().iter();
     packages.find(|other| has_same_identity(&other.name, &package.name))
 }
 
-/// Copies the files of a package, each atomically, and deletes those that only its earlier version had.
+/// Copies the files of a package, each atomically, and deletes files that only its earlier version had.
 fn copy(package: &Package, earlier: Option<&Package>, directory: &Path) -> Result<AddedPackage, Error> {
     let target = match earlier {
         Some(earlier) => earlier.path.clone(),

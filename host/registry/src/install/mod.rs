@@ -10,5 +10,5 @@ pub use pack::pack;
 pub use remove::RemovedPackage;
 pub use write::write_atomically;
 
-/// The files of a package, by extension. The component is written last: without it there is no package.
+/// The extensions of a package's files. The component is written last, because it makes the files a package.
 const FILE_EXTENSIONS: [&str; 3] = ["toml", "wit", "wasm"];

@@ -24,7 +24,7 @@ impl LiveRegistry {
     /// Running calls finish. The plugin's grants and stored values are unchanged.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for a name that no package has, or several; [`ErrorKind::Io`] when a file cannot be
+    /// [`ErrorKind::Configuration`] if no package has the name, or several do; [`ErrorKind::Io`] if a file cannot be
     /// deleted.
     pub async fn remove_package(&self, name: &str) -> Result<RemovedPackage, Error> {
         let registry = self.current();
@@ -70,7 +70,7 @@ fn only_package<'a>(registry: &'a Registry, name: &str) -> Result<&'a Package, E
     Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(suggestion))
 }
 
-/// Deletes the files of a package, the component first: the other files alone are not a package.
+/// Deletes the files of a package, the component first, so that a partial deletion leaves no package.
 fn delete_files(package: &Package) -> Result<Vec<PathBuf>, Error> {
     let failed = |error: std::io::Error| {
         let message = format!("{} could not be removed: {error}", package.path.display());

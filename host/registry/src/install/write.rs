@@ -8,7 +8,7 @@ use std::path::Path;
 /// Writes a file atomically: a reader sees either the old content or the new. Creates missing directories.
 ///
 /// # Errors
-/// Those of the file system. The old file is unchanged then.
+/// Errors of the file system. The old file is unchanged then.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory)?;

@@ -17,7 +17,7 @@ const NOTHING: u8 = 0;
 const SUCCESS: u8 = 1;
 const FAILURE: u8 = 2;
 
-/// Records the outcome of a tool's calls: each change between success and failure, once a conversation.
+/// Records the outcome of a tool's calls: the first one in a conversation, and each change between success and failure.
 pub(super) struct HealthTool {
     tool: Arc<dyn Tool>,
     key: ToolKey,

@@ -162,7 +162,7 @@ impl Registry {
         Ok(tools.collect())
     }
 
-    /// Whether both are the same snapshot, because nothing changed between them.
+    /// Whether both are the same snapshot, which means that nothing changed between them.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.snapshot, &other.snapshot)

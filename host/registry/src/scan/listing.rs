@@ -11,7 +11,7 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// A component file of a plugin directory.
 pub(super) struct ComponentFile {
     pub(super) path: PathBuf,
-    /// Why it must not be read.
+    /// The reason why it must not be read.
     pub(super) refused: Option<Error>,
     pub(super) sidecars: Sidecars,
 }
@@ -131,7 +131,7 @@ impl Sidecars {
     }
 }
 
-/// Refuses a component whose manifest or WIT file is a link that leads outside: their content is shown.
+/// Refuses a component whose manifest or WIT file is a link to a file outside: their content is shown.
 fn first_leading_outside<'p>(root: &Path, mut links: impl Iterator<Item = &'p PathBuf>) -> Option<Error> {
     links.find_map(|path| leads_outside(root, path))
 }

@@ -39,7 +39,7 @@ pub use listing::MissingPath;
 /// The most packages that one task reads. The packages of a task share a cache of word stems.
 const CHUNK_MAX: usize = 256;
 
-/// How many tasks each processor gets, given enough packages.
+/// The number of tasks per processor, given enough packages.
 const CHUNKS_PER_PROCESSOR: usize = 4;
 
 /// The most chunks that may be read but not yet written to the store.
@@ -54,7 +54,7 @@ pub(crate) struct Scan {
     store: Arc<dyn Store>,
 }
 
-/// The last readable state of each component file, whatever other files contain.
+/// The last readable state of each component file, independent of other files.
 pub(crate) type ScannedFiles = HashMap<PathBuf, Arc<ScannedFile>>;
 
 /// The result of a repeated scan.
@@ -148,7 +148,7 @@ impl Scan {
             while let Some(mut chunk) = read.try_next().await? {
                 let records: Vec<_> = chunk.iter_mut().filter_map(|outcome| outcome.changed.take()).collect();
                 if !records.is_empty() {
-                    // The receiver is closed when the store failed: then the next start only takes longer.
+                    // The receiver is closed if the store failed. The only effect is a slower next start.
                     let _ = sender.send(records).await;
                 }
                 outcomes.extend(chunk);
@@ -232,7 +232,7 @@ fn records_by_path(store: &dyn Store) -> HashMap<String, PackageRecord> {
         .collect()
 }
 
-/// Returns the default and logs a warning when the store failed: everything in it can be read from the directories again.
+/// Logs a warning and returns the default if the store failed: its content can be read from the directories again.
 pub(crate) fn or_default_with_warning<T: Default>(result: Result<T, StoreError>) -> T {
     result.unwrap_or_else(|error| {
         tracing::warn!(

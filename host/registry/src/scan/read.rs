@@ -17,7 +17,7 @@ use crate::store::{PackageRecord, Store};
 use toolwit_core::{Error, ErrorKind};
 use toolwit_sandbox::{Inspection, Plugin, Runtime};
 
-/// A component file as it was last read.
+/// The state of a component file when it was last read.
 pub(crate) struct ScannedFile {
     pub(crate) package: Package,
     /// The stamp of its files; `None` if they must be read again.
@@ -161,7 +161,7 @@ fn unchanged(
     }
 }
 
-/// Decides the state of a file that cannot be used: while it is being written, its earlier state.
+/// Returns the state of a file that cannot be used. While the file is being written, its earlier state is kept.
 fn broken(path: PathBuf, error: Error, stamp: Option<String>, cached: CachedState) -> ReadOutcome {
     let is_unsettled = is_fresh(&path);
     let file = match cached {

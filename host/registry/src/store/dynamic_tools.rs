@@ -13,7 +13,7 @@ pub trait DynamicToolsStore: Send + Sync {
     /// When the store cannot be read.
     fn dynamic_tools(&self, plugin: &str, digest: &str) -> Result<Option<String>, StoreError>;
 
-    /// Replaces the stored tools of these plugins, all or none of them.
+    /// Replaces the stored tools of these plugins in one transaction.
     /// [`Store::update_packages`](super::Store::update_packages) deletes those that belong to no package.
     ///
     /// # Errors

@@ -26,7 +26,7 @@ impl MemoryStore {
         Self::default()
     }
 
-    /// Ignores poisoning: no change can panic halfway.
+    /// Locks the content. Ignores poisoning, because a change cannot panic halfway.
     fn content(&self) -> MutexGuard<'_, Content> {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }

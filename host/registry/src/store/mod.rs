@@ -2,7 +2,7 @@
 //!
 //! Package metadata is a cache: after the loss of a store, everything is read from the plugin directories again. A
 //! [`MemoryStore`] lasts as long as the process; a [`SqliteStore`] (feature `sqlite`) is a file that several processes share.
-//! All calls block: make them where blocking is allowed.
+//! All calls block; do not make them on async worker threads.
 
 mod dynamic_tools;
 mod error;
@@ -30,7 +30,7 @@ pub trait Store: DynamicToolsStore {
     /// When the store cannot be read.
     fn packages(&self) -> Result<Vec<PackageRecord>, StoreError>;
 
-    /// Replaces the packages at the paths of `changed` and deletes those at the paths `deleted`, all or none of them.
+    /// Replaces the packages at the paths of `changed` and deletes those at the paths `deleted`, in one transaction.
     ///
     /// A tool's health is deleted when the bytes of its component change. Dynamic tools that belong to no package are deleted.
     ///
@@ -47,7 +47,7 @@ pub trait Store: DynamicToolsStore {
     /// Records the outcome of a call, at a time in milliseconds since 1970. A success clears an earlier failure.
     ///
     /// # Errors
-    /// When the store cannot be written. A tool of no stored package is ignored.
+    /// When the store cannot be written. A tool whose package is not stored is ignored.
     fn record_check(
         &self,
         tool: &ToolKey,

@@ -68,7 +68,7 @@ impl ToolKey {
     }
 }
 
-/// Whether something worked when it was last checked.
+/// The result of the last check of a component or tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HealthState {

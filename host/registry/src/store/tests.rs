@@ -1,4 +1,4 @@
-//! Both stores meet the same contract.
+//! Tests of the contract that both stores implement.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use toolwit_sandbox::{KeyValueError, KeyValueStore, MemoryKeyValueStore};

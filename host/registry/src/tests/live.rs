@@ -1,4 +1,4 @@
-//! Live registries. The tests do not wait: they call `refresh`, and set the modification times of files.
+//! Tests of live registries. They do not wait: they call `refresh` and set the modification times of files.
 
 use super::*;
 
@@ -192,7 +192,7 @@ async fn changes_are_detected_with_events_and_by_polling() {
         let live = live(&plugins).await;
         let poll_every = match events {
             WatchEvents::Off => Duration::from_millis(5),
-            // Long enough that events come first. Only a directory that is created again needs polling.
+            // Long enough that events arrive first. Only a directory that is created again needs polling.
             _ => Duration::from_millis(500),
         };
         let options = WatchOptions {

@@ -1,4 +1,4 @@
-//! Scans of plugin directories.
+//! Tests of scans of plugin directories.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;
@@ -41,7 +41,7 @@ fn write_settled(path: &Path, bytes: &[u8], age: Duration) {
 
 const LONG_AGO: Duration = Duration::from_secs(3_600);
 
-/// A store that counts the written records.
+/// A store that counts the records written to it.
 #[derive(Default)]
 struct Counting {
     store: MemoryStore,

@@ -20,7 +20,7 @@ use toolwit_core::Error;
 /// How changes of plugin directories are detected.
 #[derive(Clone, Copy, Debug)]
 pub struct WatchOptions {
-    /// How long no further event must arrive before the directories are scanned: a build writes many files.
+    /// The time without further events after which the directories are scanned. A build writes many files.
     pub quiet: Duration,
     /// The longest wait for the end of a series of events.
     pub quiet_wall_max: Duration,

@@ -1,4 +1,4 @@
-//! Tools that a search finds in a plugin directory while a conversation runs.
+//! Tests of the strategies: conversations with the tools of a plugin directory.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -26,7 +26,7 @@ struct Request {
     definitions: Vec<String>,
 }
 
-/// A model that gives prepared responses, declared tools or not, and records its requests.
+/// A model that returns prepared responses, even calls of undeclared tools, and records its requests.
 #[derive(Clone, Default)]
 struct Recorder {
     responses: Arc<Mutex<VecDeque<ChatResponse>>>,
@@ -52,7 +52,7 @@ impl ChatModel for Recorder {
     }
 }
 
-/// Returns a builder whose model gives these responses, and the recorder of its requests.
+/// Returns a builder whose model returns these responses, and the recorder of its requests.
 fn recorded(responses: impl IntoIterator<Item = ChatResponse>) -> (ConversationBuilder, Recorder) {
     let recorder = Recorder {
         responses: Arc::new(Mutex::new(responses.into_iter().collect())),
@@ -61,12 +61,12 @@ fn recorded(responses: impl IntoIterator<Item = ChatResponse>) -> (ConversationB
     (Conversation::builder().model(recorder.clone()), recorder)
 }
 
-/// A response with an answer.
+/// Returns a response with an answer.
 fn say(text: &str) -> ChatResponse {
     ChatResponse::new(text.to_owned(), Vec::new())
 }
 
-/// A response with one call.
+/// Returns a response with one call.
 fn call(tool: &str, arguments: Value) -> ChatResponse {
     let call = ToolCall {
         id: format!("call-{tool}"),
@@ -76,7 +76,7 @@ fn call(tool: &str, arguments: Value) -> ChatResponse {
     ChatResponse::new(String::new(), vec![call])
 }
 
-/// A component whose function `export` gives its first argument back.
+/// Writes a component whose function `export` returns its first argument.
 fn put(directory: &Path, plugin: &str, export: &str, use_case: &str) {
     let text = format!(
         r#"(component

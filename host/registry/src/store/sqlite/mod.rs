@@ -40,7 +40,7 @@ impl SqliteStore {
         })
     }
 
-    /// Ignores poisoning: a panic while the lock was held rolled its transaction back.
+    /// Locks the connection. Ignores poisoning, because a panic rolls back the open transaction.
     fn connection(&self) -> MutexGuard<'_, Connection> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }

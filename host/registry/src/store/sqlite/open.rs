@@ -44,7 +44,7 @@ fn prepare(mut connection: Connection) -> Result<Connection, StoreError> {
         return Err(StoreError::Foreign);
     }
     connection.pragma_update(None, "journal_mode", "wal")?;
-    // With a write-ahead log, `normal` survives the end of the process at any moment without waiting for the disk.
+    // With a write-ahead log, `normal` is safe if the process is killed, and does not wait for the disk at each commit.
     connection.pragma_update(None, "synchronous", "normal")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     migrate(&mut connection)?;

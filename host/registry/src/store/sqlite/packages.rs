@@ -107,7 +107,7 @@ fn put_package(transaction: &Transaction<'_>, package: &PackageRecord) -> Result
     match existing {
         None => insert_package(transaction, package),
         Some((id, digest)) if digest == package.digest => update_package(transaction, id, package),
-        // Health belongs to the component's bytes: other bytes start without health.
+        // Health belongs to the component's digest: a changed component starts without health.
         Some((id, _)) => {
             transaction
                 .prepare_cached("DELETE FROM packages WHERE id = ?1")?
@@ -219,7 +219,7 @@ fn health_state(name: &str) -> HealthState {
     }
 }
 
-/// Converts to a signed integer: SQLite has no unsigned ones.
+/// Converts to a signed integer, because SQLite has no unsigned integers.
 pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -7,17 +7,17 @@ use toolwit_sandbox::{KeyValueError, KeyValueStore};
 
 use super::SqliteStore;
 
-/// The common prefix of a bucket's keys. The length keeps `a` and `a/b` apart, whatever the names contain.
+/// Returns the common prefix of a bucket's keys. It contains the length of the name, so that no prefix is ambiguous.
 fn prefix(bucket: &str) -> String {
     format!("{}:{bucket}", bucket.len())
 }
 
-/// The column value of a key.
+/// Returns the column value of a key.
 fn column(bucket: &str, key: &str) -> String {
     format!("{}/{key}", prefix(bucket))
 }
 
-/// Logs the cause, and returns an error without it: database errors may contain host paths, and a guest reads this one.
+/// Logs the cause and returns an error without it: the guest receives the error, and the cause may contain host paths.
 fn unavailable(error: rusqlite::Error) -> KeyValueError {
     tracing::warn!(error = &error as &dyn Error, "values of plugins cannot be stored");
     KeyValueError::Failed("the host's store is not available".to_owned())
@@ -79,7 +79,7 @@ impl KeyValueStore for SqliteStore {
             rows.collect::<Result<Vec<String>, rusqlite::Error>>()
         })();
         let keys = keys.map_err(unavailable)?;
-        // The keys of a bucket are contiguous: the first foreign key ends the page.
+        // The keys of a bucket are contiguous, so the first key of another bucket ends the page.
         Ok(keys
             .iter()
             .map_while(|key| key.strip_prefix(&own))
