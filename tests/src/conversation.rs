@@ -59,7 +59,7 @@ impl Conversation {
     /// Calls a tool by name, and adds the tools of returned entities.
     ///
     /// # Errors
-    /// The error of a call that could not be made.
+    /// If the call could not be made.
     pub async fn call(&mut self, name: &str, arguments: Value) -> Result<ToolResult, Error> {
         let mut result = self.tool(name).call(object(arguments), &self.context).await?;
         for provider in &result.providers {

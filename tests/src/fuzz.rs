@@ -7,12 +7,12 @@ use toolwit::grants::{AccessRequest, Decision, DeclaredCapabilities, EffectiveRi
 use toolwit::registry::Manifest;
 use toolwit::sandbox::{Inspection, Origin};
 
-/// Decodes JSON to WIT values and encodes them again: refused, or unchanged.
+/// Decodes JSON to WIT values and encodes them again. Valid JSON must be unchanged.
 pub fn values(data: &[u8]) {
     toolwit::sandbox::fuzz::values(data);
 }
 
-/// Inspects bytes as a component: refused, or its cached inspection equals the original.
+/// Inspects bytes as a component. The cached inspection of a valid component must have the same tools.
 pub fn component(data: &[u8]) {
     let origin = Origin {
         name: "fuzz",

@@ -72,7 +72,7 @@ impl Guests {
         let mut built = BUILT.lock().await;
         if !built.contains_key(name) {
             let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests/rust").join(name);
-            // Not among the shipped plugins, which users list.
+            // A separate directory, because users list the directory of the shipped plugins.
             let out = tempfile::tempdir().expect("a directory can be created");
             let report = Build::new(source).out(out.path()).run(&Silent).await;
             let report = report.unwrap_or_else(|error| panic!("{name} does not build: {error:?}"));
@@ -85,7 +85,7 @@ impl Guests {
     /// Loads a guest from text.
     ///
     /// # Errors
-    /// The host's reason to refuse it.
+    /// The error with which the host rejects it.
     pub async fn text(&self, name: &str, text: &str) -> Result<Arc<Plugin>, Error> {
         self.bytes(name, component_of(text)).await
     }
@@ -93,7 +93,7 @@ impl Guests {
     /// Loads a guest from bytes.
     ///
     /// # Errors
-    /// The host's reason to refuse it.
+    /// The error with which the host rejects it.
     pub async fn bytes(&self, name: &str, bytes: Vec<u8>) -> Result<Arc<Plugin>, Error> {
         Plugin::from_bytes(&self.runtime, name, bytes).await
     }

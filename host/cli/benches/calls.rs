@@ -1,8 +1,8 @@
-//! Calls through Toolwit beside the same calls through bare wasmtime, as ratios of one run.
+//! Compares calls through Toolwit with the same calls through bare wasmtime, as ratios within one run.
 //!
-//! `cargo bench` builds the shipped plugins where they are missing. Rounds of both sides alternate, so that a machine whose
-//! speed drifts slows both; the ratio is the median of those of the rounds. Absolute times are of this machine and say little. `cargo bench -- entity`
-//! runs what has this word in its name: `fresh`, `throughput`, `entity`, `start`.
+//! `cargo bench` builds the shipped plugins first. Rounds of both sides alternate, so that a change of the machine's speed
+//! affects both. The reported ratio is the median of the ratios of all rounds. Absolute times depend on the machine.
+//! `cargo bench -- entity` runs only the benchmarks of this name: `fresh`, `throughput`, `entity` or `start`.
 
 #![allow(
     clippy::unwrap_used,
@@ -25,14 +25,14 @@ use toolwit::sandbox::{CodeCacheLocation, Plugin, Runtime, RuntimeOptions, Scope
 use toolwit::tool::ToolLookup;
 use toolwit::{Arguments, Tool, ToolContext, ToolSet};
 
-/// Rounds of each side; a profiler wants more (`TOOLWIT_BENCH_ROUNDS`).
+/// Rounds of each side. `TOOLWIT_BENCH_ROUNDS` sets another number, for example for a profiler.
 #[expect(clippy::disallowed_methods, reason = "a benchmark has no other way to be told")]
 static ROUNDS: LazyLock<usize> = LazyLock::new(|| {
     std::env::var("TOOLWIT_BENCH_ROUNDS").map_or(60, |rounds| rounds.parse().expect("a number of rounds"))
 });
 const CALLS_PER_ROUND: u32 = 100;
 
-/// A small component without imports: what remains of a call when the guest does nothing.
+/// A small component without imports, to measure the overhead of a call whose guest does almost nothing.
 const ADD: &str = r#"(component
     (core module $m (func (export "add") (param i32 i32) (result i32) local.get 0 local.get 1 i32.add))
     (core instance $i (instantiate $m))
@@ -103,7 +103,7 @@ struct Subject {
     name: &'static str,
     tool: Arc<dyn Tool>,
     arguments: Arguments,
-    /// As in a conversation, all calls have one.
+    /// Shared by all calls, as in a conversation.
     context: ToolContext,
     raw: Arc<raw::Raw>,
 }
@@ -133,7 +133,7 @@ impl Subject {
     }
 }
 
-/// A fresh instance for each call: JSON to JSON under every limit, beside instantiate + dynamic call + drop.
+/// Measures calls with a fresh instance each: JSON to JSON with all limits, against instantiate + dynamic call + drop.
 async fn fresh(subject: &Subject) {
     let (mut ours, mut raw) = (Vec::new(), Vec::new());
     for _ in 0..*ROUNDS {
@@ -156,7 +156,7 @@ async fn fresh(subject: &Subject) {
     );
 }
 
-/// A method of a live entity, beside the same dynamic call on a live resource.
+/// Measures a method of a live entity, against the same dynamic call on a live resource.
 async fn live_entity(host: &Arc<Runtime>) {
     let bytes = shipped("customers").await;
     let plugin = Plugin::from_bytes(host, "customers", bytes.clone()).await.unwrap();
@@ -199,7 +199,7 @@ async fn live_entity(host: &Arc<Runtime>) {
     report("method of a live entity", &mut ours, &mut raw, "at most 3");
 }
 
-/// Calls a second with two tasks on two workers, beside two threads of bare wasmtime.
+/// Measures calls per second: two tasks on two workers, against two threads of bare wasmtime.
 async fn throughput(subject: &Subject) {
     const CALLS: u32 = 2_000;
     let (mut ours, mut raw) = (Vec::new(), Vec::new());
@@ -238,7 +238,7 @@ async fn throughput(subject: &Subject) {
     );
 }
 
-/// Builds a shipped plugin where it is missing, and reads it.
+/// Builds a shipped plugin and returns its component.
 async fn shipped(name: &str) -> Vec<u8> {
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins").join(name);
     let built = Build::new(project).run(&Silent).await.expect("the plugin builds");

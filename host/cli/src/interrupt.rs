@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::output::page::Page;
 use crate::output::printer::Printer;
 
-/// How long a cancelled command may take to end by itself.
+/// Maximum time that a cancelled command has to end by itself.
 pub(crate) const GRACE_PERIOD: Duration = Duration::from_secs(2);
 
 /// Cancels the token at the first signal, and ends the process at the second.

@@ -33,7 +33,7 @@ use self::output::logging;
 use self::output::printer::Printer;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// How long the runtime waits for tasks that still run when the command has ended.
+/// Maximum time that the runtime waits for running tasks after the command has ended.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(50);
 
 fn main() -> ExitCode {

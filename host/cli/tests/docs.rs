@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 
 const TOOLWIT: &str = env!("CARGO_BIN_EXE_toolwit");
 
-/// A block with one of these needs the network, a clone, or minutes.
+/// Blocks that contain one of these are skipped: they need the network, a clone, or minutes.
 const LEFT_OUT: [&str; 2] = ["cargo ", "export OPENAI_API_KEY"];
 
 /// A fenced block of a page.
@@ -64,7 +64,7 @@ fn blocks(page: &str) -> Vec<Block<'_>> {
 }
 
 impl Block<'_> {
-    /// The path of the file that the block shows.
+    /// Returns the path of the file that the block shows.
     fn file(&self) -> Option<&str> {
         let names = self.before.split('`').skip(1).step_by(2);
         names
@@ -78,7 +78,7 @@ impl Block<'_> {
     }
 }
 
-/// `PATH` with the command in front.
+/// Returns `PATH` with the directory of the command first.
 #[expect(clippy::disallowed_methods, reason = "the commands find cargo where the test found it")]
 fn path() -> OsString {
     let own = Path::new(TOOLWIT).parent().unwrap().to_owned();
@@ -87,7 +87,7 @@ fn path() -> OsString {
     std::env::join_paths(directories).unwrap()
 }
 
-/// Writes the files of a page and runs its commands. Returns how many blocks ran.
+/// Writes the files of a page and runs its commands. Returns the number of blocks that ran.
 fn run_page(page: &str) -> usize {
     let text = fs::read_to_string(repository().join(page)).unwrap();
     let directory = tempfile::tempdir().unwrap();

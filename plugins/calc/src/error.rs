@@ -1,73 +1,73 @@
-//! Why an expression has no result.
+//! Errors of expressions.
 
 use std::fmt;
 
-/// Why an expression has no result; positions are characters, counted from 1.
+/// The reason why an expression has no result. Positions are in characters, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EvalError {
-    /// It cannot be read.
+    /// The expression has a syntax error.
     Syntax {
-        /// Where reading stopped.
+        /// The position at which the parser stopped.
         position: usize,
-        /// What could stand there.
+        /// The tokens that are valid at this position.
         expected: String,
-        /// What stands there.
+        /// The token at this position.
         found: String,
     },
-    /// A name is not known.
+    /// A name is unknown.
     UnknownName {
         /// The name.
         name: String,
-        /// Where it begins.
+        /// The position of the name.
         position: usize,
-        /// Known names that are nearly the same.
+        /// Similar names that exist.
         near: Vec<String>,
     },
     /// A function has too few or too many arguments.
     WrongArgumentCount {
         /// The function.
         function: String,
-        /// Where its name begins.
+        /// The position of the function's name.
         position: usize,
-        /// How many it takes.
+        /// The number of parameters, as text.
         expected: String,
-        /// How many there are.
+        /// The number of arguments.
         given: usize,
     },
-    /// Something is divided by zero.
+    /// A number is divided by zero.
     DivisionByZero {
-        /// Where the division stands.
+        /// The position of the operator or function.
         position: usize,
     },
-    /// There is no real result.
+    /// The operation has no real result.
     OutsideDomain {
         /// The function or operator.
         operation: String,
-        /// Where it stands.
+        /// The position of the operation.
         position: usize,
-        /// What it needs.
+        /// The requirement of the operation.
         message: String,
     },
-    /// A number gets too large.
+    /// A number exceeds the supported size.
     TooLarge {
-        /// Where that happens.
+        /// The position of the operation.
         position: usize,
     },
-    /// The nesting is too deep.
+    /// The expression is nested too deeply.
     TooDeep {
-        /// How deep it may be.
+        /// The maximum depth.
         limit: usize,
     },
     /// The expression is too long.
     TooLong {
-        /// How many characters it may have.
+        /// The maximum number of characters.
         limit: usize,
     },
     /// A variable cannot be used.
     InvalidVariable {
-        /// Its name.
+        /// The name of the variable.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         message: String,
     },
 }

@@ -28,11 +28,11 @@ pub(crate) const CONSTANTS: [(&str, f64); 3] = [
 /// A function that an expression may call.
 #[derive(Debug)]
 pub struct Function {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// Its usage.
+    /// The signature, such as `round(x, digits)`.
     pub usage: &'static str,
-    /// What it returns.
+    /// A description of the result.
     pub description: &'static str,
     pub(crate) arguments_min: usize,
     pub(crate) arguments_max: usize,

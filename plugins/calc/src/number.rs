@@ -27,7 +27,7 @@ pub(crate) enum Number {
 pub(crate) enum Undefined {
     DivisionByZero,
     TooLarge,
-    /// What the operation requires.
+    /// The requirement of the operation that an operand violates.
     Domain(&'static str),
 }
 

@@ -1,4 +1,4 @@
-//! Expressions and what comes of them.
+//! Expressions with their results or errors.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use calc::{Answer, EvalError, FUNCTIONS, Variable, evaluate};

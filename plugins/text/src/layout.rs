@@ -2,14 +2,14 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// What stands in place of what was cut off.
+/// Marks the end of a truncated text.
 const ELLIPSIS: &str = "…";
 
 fn length(text: &str) -> usize {
     text.graphemes(true).count()
 }
 
-/// Cuts a text to so many characters, the ellipsis included, between words if that keeps at least half.
+/// Truncates a text to a maximum length, including the ellipsis; between words if that keeps at least half.
 #[must_use]
 pub fn truncate(text: &str, characters_max: usize) -> String {
     if length(text) <= characters_max {
@@ -28,9 +28,9 @@ pub fn truncate(text: &str, characters_max: usize) -> String {
     format!("{}{ELLIPSIS}", whole.trim_end())
 }
 
-/// Breaks the lines of a text at spaces, so that each has at most so many characters if its words allow it.
+/// Wraps the lines of a text at spaces. A line is longer than `width` characters only if it has a single word.
 ///
-/// Empty lines stay, and so does the indentation of a line, which its continuations take over.
+/// Empty lines are kept. Continuation lines have the same indentation as the wrapped line.
 #[must_use]
 pub fn wrap(text: &str, width: usize) -> String {
     let mut wrapped: Vec<String> = Vec::new();

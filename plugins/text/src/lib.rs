@@ -1,7 +1,7 @@
 //! Counts, converts, compares and rewrites text, as a Toolwit plugin.
 //!
-//! The WIT in `wit/text.wit` is what the model gets to read. Everything but `plugin`, which speaks WIT, is ordinary Rust
-//! and tested natively. None of it panics or runs away on hostile text: patterns are matched in linear time.
+//! The model reads the WIT in `wit/text.wit`. Everything except the WIT bindings in `plugin` is ordinary Rust and tested
+//! natively. Hostile text causes neither panics nor excessive run time: patterns are matched in linear time.
 
 pub mod count;
 pub mod diff;

@@ -1,7 +1,7 @@
-//! Runs every test that cites a line of `ATTACKS.md`, and prints what each attack came to.
+//! Runs the tests, and prints a table with the outcome of each attack of `ATTACKS.md` that a test cites.
 //!
-//! `cargo run -p toolwit-tests --bin attacks` prints the table and fails when an attack got through; with `--write` the table
-//! also goes into `SECURITY.md`. `--log FILE` takes the outcome from what `cargo test` has printed already.
+//! `cargo run -p toolwit-tests --bin attacks` prints the table and fails if an attack succeeded. `--write` also writes the table
+//! to `SECURITY.md`. `--log FILE` reads the outcomes from earlier output of `cargo test`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command of ours, for people")]
 
 use std::collections::{BTreeMap, HashMap};
@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::{fs, io};
 
-/// Where the table stands in `SECURITY.md`.
+/// The markers around the table in `SECURITY.md`.
 const BEGIN: &str = "<!-- attacks: begin, written by `just attacks` -->";
 const END: &str = "<!-- attacks: end -->";
 
-/// What became of a test.
+/// The outcome of a test.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Passed,
@@ -49,7 +49,7 @@ fn run() -> io::Result<bool> {
     Ok(!cited.values().any(got_through))
 }
 
-/// The lines of the list, in its order: id and text.
+/// Returns the id and text of each line of the list, in its order.
 fn attacks(list: &str) -> Vec<(String, String)> {
     let line = |line: &str| {
         let (id, text) = line.strip_prefix("- ")?.split_once(": ")?;
@@ -58,7 +58,7 @@ fn attacks(list: &str) -> Vec<(String, String)> {
     list.lines().filter_map(line).collect()
 }
 
-/// Finds the tests that cite a line, by the citation above them.
+/// Collects the tests that cite an attack in a comment above them.
 fn collect(directory: &Path, cited: &mut BTreeMap<String, Vec<String>>) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let path: PathBuf = entry?.path();
@@ -81,7 +81,7 @@ fn collect(directory: &Path, cited: &mut BTreeMap<String, Vec<String>>) -> io::R
     Ok(())
 }
 
-/// The ids in a comment such as `// accept: 8, attack: E7, attack: E8`.
+/// Returns the attack ids in a comment such as `// accept: 8, attack: E7, attack: E8`.
 fn ids(comment: &str) -> Vec<String> {
     let mut is_attack = false;
     let mut ids = Vec::new();
@@ -108,7 +108,7 @@ fn function(line: &str) -> Option<&str> {
     line.strip_prefix("fn ")?.split(['(', '<']).next()
 }
 
-/// What `cargo test` prints: now, or in a log.
+/// Returns the output of `cargo test`, which is run now unless a log is given.
 fn printed(root: &Path) -> io::Result<String> {
     let mut arguments = std::env::args().skip_while(|argument| argument != "--log").skip(1);
     if let Some(log) = arguments.next() {
@@ -125,7 +125,7 @@ fn printed(root: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Says what became of each test, by the last part of its name.
+/// Returns the outcome of each test, by the last part of its name.
 fn outcomes(text: &str) -> io::Result<HashMap<String, Outcome>> {
     let mut outcomes: HashMap<String, Outcome> = HashMap::new();
     for line in text.lines() {
@@ -193,7 +193,7 @@ fn table(
     lines.join("\n")
 }
 
-/// Replaces the table of a page.
+/// Replaces the table in a page.
 fn write(page: &Path, table: &str) -> io::Result<()> {
     let text = fs::read_to_string(page)?;
     let (Some(begin), Some(end)) = (text.find(BEGIN), text.find(END)) else {

@@ -1,4 +1,4 @@
-//! The file system.
+//! Attacks on the file system.
 
 use std::fs;
 use std::sync::Arc;
@@ -93,7 +93,7 @@ async fn no_link_leads_out_of_a_granted_directory() {
     for path in ["evil", "evil/", "root", "root/etc"] {
         host.failure("entries", json!({"path": format!("/data/{path}")})).await;
     }
-    // The guest's own links lead no further.
+    // Links that the guest creates itself do not lead outside either.
     host.failure(
         "change",
         json!({"how": "symlink", "path": "/etc/passwd", "other": "/data/own"}),
@@ -176,7 +176,7 @@ async fn nothing_changes_under_a_grant_to_read() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "inside");
     assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), before);
     assert_eq!(fs::read_dir(host.data()).unwrap().count(), 1);
-    // The same bytes of the same guest, where it is granted.
+    // The same guest can do the same in a directory that it may write to.
     for (how, other) in [
         ("append", ""),
         ("touch", ""),
@@ -242,7 +242,7 @@ async fn a_directory_that_cannot_be_granted_is_refused_at_load() {
         refused(code.to_str().unwrap()).await.is_some(),
         "machine code lies in it"
     );
-    // A link is followed once, when the grants are read; where it points later changes nothing.
+    // A link is resolved once, when the grants are read. A later change of its target has no effect.
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir(directory.path().join("data")).unwrap();
     fs::write(directory.path().join("data/a"), "inside").unwrap();
@@ -291,7 +291,7 @@ async fn what_a_plugin_writes_is_bounded() {
     assert!(made < 100, "names cost, too");
     host.value("change", json!({"how": "unlink", "path": "/data/large", "other": ""}))
         .await;
-    // It is measured again after a pause, the longer the slower the machine is.
+    // The disk usage is measured again after a pause, which is longer on slow machines.
     let mut tries = 0;
     while host
         .call("write", json!({"path": "/data/again", "text": "fits again"}))

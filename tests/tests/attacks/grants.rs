@@ -1,4 +1,4 @@
-//! The file of grants while the host runs.
+//! Changes of the grants file while the host runs.
 
 use std::fs;
 
@@ -49,7 +49,7 @@ async fn a_session_instance_loses_what_was_revoked() {
     );
     host.regrant(READ);
     let gone = look().await;
-    // The keeper does not import HTTP, so that nothing of what it has was taken away.
+    // The keeper does not import HTTP, so the change revoked none of its capabilities.
     assert_eq!(gone.unwrap().for_llm, "sweets and inside");
     host.regrant("");
     let gone = look().await.unwrap_err();
@@ -208,7 +208,7 @@ async fn values_are_kept_for_one_plugin_up_to_its_quota() {
         host.value("forget", json!({"bucket": "b", "key": "k"})).await,
         json!(["l"])
     );
-    // Another conversation of the same plugin shares the store; that is what it is for.
+    // Another conversation of the same plugin shares the store, as intended.
     let others = host.another_conversation();
     let recalled = host
         .call_in(&others, "recall", json!({"bucket": "b", "key": "l"}))

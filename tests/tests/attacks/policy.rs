@@ -1,4 +1,4 @@
-//! `explain` against the gates: it says what a guest gets that tries.
+//! Compares `explain` with the gates: its decision must match the outcome of a guest's attempt.
 
 use std::fs;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use toolwit::{ErrorKind, ToolResult};
 use crate::host::{Setup, TestHost};
 use crate::reach::{BURN, conversation, relay};
 
-/// Grants files that the test tries. A case takes about 60 ms in a debug build.
+/// Number of random grants files. A case takes about 60 ms in a debug build.
 const CASES: u64 = 40;
 
-/// Accesses that are tried under each of them.
+/// Number of accesses that are attempted with each grants file.
 const ACCESSES_PER_CASE: u64 = 8;
 
-/// A generator of reproducible choices.
+/// A deterministic generator of pseudo-random choices.
 struct Choices(u64);
 
 impl Choices {
@@ -35,7 +35,7 @@ impl Choices {
     }
 }
 
-/// Writes the lines of a random grant. `case` makes a grant for one call a new one.
+/// Returns the lines of a random grant. `case` makes each grant distinct, so that a grant for one call is not used up already.
 fn random_grant(choices: &mut Choices, case: u64) -> String {
     let mut lines = vec![format!(
         "scope = \"{}\"\nissued = {case}",
@@ -85,7 +85,7 @@ fn random_grant(choices: &mut Choices, case: u64) -> String {
     lines.join("\n")
 }
 
-/// An access, and the call of a guest that tries it.
+/// An access, and the tool call with which a guest attempts it.
 struct Attempt {
     plugin: &'static str,
     request: AccessRequest<'static>,
@@ -204,7 +204,7 @@ fn random_attempt(choices: &mut Choices) -> Attempt {
             let arguments = json!({
                 "method": method, "scheme": "http", "authority": authority, "path": "/", "headers": [], "body": ""
             });
-            // Nothing listens there: a request that is let through fails in the guest, a denied one in the host.
+            // No server listens on these ports: an allowed request fails in the guest, a denied one in the host.
             Attempt {
                 has_access: Box::new(|_| true),
                 ..attempt(
@@ -228,7 +228,7 @@ async fn explain(host: &TestHost, attempt: &Attempt) -> Explanation {
     plugin.explain(&attempt.request).await.unwrap()
 }
 
-/// Tries an access in a new conversation. Returns whether the guest got it.
+/// Attempts an access in a new conversation. Returns whether it was granted.
 async fn try_access(host: &TestHost, attempt: &Attempt) -> bool {
     let tools = host.another_conversation();
     match host.call_in(&tools, attempt.tool, attempt.arguments.clone()).await {

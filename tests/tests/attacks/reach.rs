@@ -1,4 +1,5 @@
-//! What a guest reaches of its conversation through `toolwit:plugin`: by grant, within bounds, and never more than its caller.
+//! Access of a guest to its conversation through `toolwit:plugin`: by grant, within limits, and never with more rights than its
+//! caller has.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,12 +12,12 @@ use toolwit_tests::Guests;
 
 use crate::host::{Setup, TestHost};
 
-/// What a user would have read.
+/// Records the messages to the user.
 #[derive(Default)]
 pub(crate) struct Heard(Mutex<Vec<String>>);
 
 impl Heard {
-    /// All of it, in order.
+    /// Returns all messages, in order.
     pub(crate) fn all(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }
@@ -32,7 +33,7 @@ impl OutputSink for Heard {
     }
 }
 
-/// A host whose tools can call each other, and a native tool beside them.
+/// Starts a host whose tools can call each other, and adds a native tool.
 pub(crate) async fn conversation(setup: Setup) -> TestHost {
     let mut host = setup.start().await;
     let mut tools = ToolSet::new();

@@ -1,4 +1,4 @@
-//! Secrets: never the guest's, never told.
+//! Secrets: hidden from guests unless exposed, and redacted in all output.
 
 use serde_json::json;
 use toolwit::{ErrorKind, ToolContext};
@@ -20,7 +20,7 @@ async fn a_secret_is_seen_by_the_guest_it_is_exposed_to_and_told_to_nobody() {
         host.value("environment", json!({})).await,
         json!([["KEY", "[redacted]"]])
     );
-    // What the guest prints, says and fails with.
+    // Output, results and errors of the guest.
     let result = host
         .call("say", json!({"text": format!("the key is {VALUE}")}))
         .await
@@ -72,7 +72,7 @@ async fn a_secret_is_never_sent_in_the_clear() {
         "headers": [["authorization", format!("Bearer {VALUE}")]], "body": ""});
     let reply = host.value("fetch", request).await;
     assert!(!server.requests().is_empty());
-    // The guest guessed it right, and sent it itself; what the server sends back is masked all the same.
+    // The guest guessed the secret and sent it itself. It is redacted in the server's echo all the same.
     assert!(!reply.to_string().contains("hunter2"), "{reply}");
     let plain =
         json!({"method": "GET", "scheme": "http", "authority": authority, "path": "/", "headers": [], "body": ""});

@@ -1,4 +1,4 @@
-//! What lies in a plugin directory.
+//! Odd and broken files in a plugin directory.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -19,7 +19,7 @@ async fn scan(place: &Path) -> Registry {
     host.unwrap_or_else(|error| panic!("{error}")).registry().clone()
 }
 
-/// Why a package of this name is broken; `None` when it is ready.
+/// Returns why the package of this name is broken; `None` if it is ready.
 fn reason(registry: &Registry, name: &str) -> Option<Error> {
     let package = registry.packages().iter().find(|package| package.name == name);
     package

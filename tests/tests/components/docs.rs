@@ -1,4 +1,4 @@
-//! The WIT that a component carries, or that lies beside it: best effort, whatever it holds.
+//! The WIT embedded in a component or in the file next to it. It is optional: invalid WIT is ignored.
 
 use super::*;
 use toolwit::sandbox::{WIT_SECTION, component_wit};
@@ -84,7 +84,7 @@ fn text_beside_a_component_describes_it_or_is_ignored() {
             &hostile[..60.min(hostile.len())]
         );
     }
-    // A very long description is cut.
+    // A very long description is truncated.
     let long = beside(&format!(
         "package a:b; interface calc {{\n/// {}\nf: func(x: u8); }}",
         "x".repeat(500_000)

@@ -1,4 +1,4 @@
-//! Components as they come: odd, malformed, hostile. Reading them runs no guest and never panics.
+//! Odd, malformed and hostile components. Inspecting them runs no guest code and never panics.
 
 #![allow(
     clippy::expect_used,
@@ -31,7 +31,7 @@ fn inspect_text(text: &str) -> Inspection {
     inspect(&component_of(text)).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Refuses bytes with a reason of one line.
+/// Inspects bytes that must be rejected, and returns the error. Its message is a single line.
 #[track_caller]
 fn refusal(bytes: &[u8]) -> Error {
     let error = inspect(bytes).expect_err("it is no component");
@@ -41,7 +41,7 @@ fn refusal(bytes: &[u8]) -> Error {
     error
 }
 
-/// A component that has a bit of everything: types, an interface, a resource, docs.
+/// Returns a component with functions, a resource with methods, and handles in lists and results.
 fn rich() -> Vec<u8> {
     component_of(include_str!("../../guests/wat/token.wat"))
 }

@@ -1,4 +1,4 @@
-//! Bytes that are no component, or nearly one.
+//! Bytes that are not a component, or only almost one.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn every_beginning_of_a_component_is_refused() {
     let whole = rich();
     for len in 0..whole.len() {
         match inspect(&whole[..len]) {
-            // What ends between two sections is a whole component with fewer exports.
+            // A prefix that ends between two sections is a valid component with fewer exports.
             Ok(inspection) => assert!(inspection.tools.len() < 20, "{len}"),
             Err(_) => {
                 refusal(&whole[..len]);

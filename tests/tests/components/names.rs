@@ -1,4 +1,4 @@
-//! Names that clash, and functions with many parameters.
+//! Conflicting names, and functions with many parameters.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toolwit::tool::ToolName;
 use toolwit_tests::{Conversation, Guests};
 
-/// A component that exports `answer` from several interfaces, each giving another number.
+/// Returns a component that exports `answer` from several interfaces, each of which returns another number.
 fn interfaces(names: &[&str]) -> String {
     let mut text = String::from("(component");
     for (at, name) in names.iter().enumerate() {
@@ -97,7 +97,7 @@ async fn a_method_and_a_function_of_the_same_name_are_two_tools() {
     assert_eq!(of_cart, name, "what is told is the name that it was given");
 }
 
-/// An interface with a resource of the given name, and what is static to it.
+/// Returns an interface that has a resource of the given name, with a static function and a method.
 fn with_resource(interface: &str, resource: &str, at: usize) -> String {
     format!(
         r#"(component $c{at}
@@ -152,7 +152,7 @@ async fn a_function_may_have_many_parameters() {
     for at in 0..40 {
         write!(params, "(param \"p{at}\" u64)").unwrap();
     }
-    // Beyond sixteen they travel in memory.
+    // More than 16 parameters are passed in memory.
     let text = format!(
         r#"(component
             (core module $m

@@ -1,11 +1,11 @@
-//! Types that are small in the file and huge when they are written out.
+//! Types that are small in the binary and huge when expanded.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use super::*;
 
-/// A component with a chain of types, each made of the one before it, and a function that takes the last.
+/// Returns a component with a chain of types, each of which contains the previous one, and a function that takes the last.
 fn chain(first: &str, next: impl Fn(usize) -> String, len: usize) -> String {
     let mut text = format!("(component (type $t0 {first})");
     for at in 1..=len {
@@ -30,23 +30,23 @@ fn chain(first: &str, next: impl Fn(usize) -> String, len: usize) -> String {
 #[test]
 fn deep_and_wide_types_are_refused_in_bounded_time() {
     let started = Instant::now();
-    // Deeper than the standard allows: no component at all.
+    // Deeper than the component model allows: the component is invalid.
     refusal(&component_of(&chain(
         "u32",
         |before| format!("(list $t{before})"),
         1_000,
     )));
-    // Deeper than a model can follow: no tool.
+    // Deeper than a model can follow: the function is skipped.
     let deep = inspect_text(&chain("u32", |before| format!("(list $t{before})"), 80));
     assert!(deep.tools.is_empty());
     assert_eq!(deep.skipped[0].reason, "its types nest deeper than 64");
-    // Twice as wide at each step: 2^15 parts in a few bytes.
+    // Each type has twice as many parts as the previous one: 2^15 parts in a few bytes.
     let wide = inspect_text(&chain("u32", |before| format!("(tuple $t{before} $t{before})"), 15));
     assert_eq!(wide.skipped[0].reason, "its types have more than 4096 parts");
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
 }
 
-/// A component that exports one function under many names.
+/// Returns a component that exports one function under many names.
 fn crowd(count: usize, ty: &str) -> String {
     let mut text = format!(
         r#"(component

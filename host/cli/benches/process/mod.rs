@@ -1,4 +1,4 @@
-//! What a new process waits for: each figure is taken in processes of its own, both sides in turn.
+//! Start-up latency: each measurement runs in a new process, alternating between both sides.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -16,11 +16,11 @@ const STARTS: usize = 20;
 const EXPRESSION: &str = r#"{"expression": "2 * (3 + 4)"}"#;
 const EVALUATE: &str = "toolwit-demo:calc/calculator@0.1.0#evaluate";
 
-/// The arguments that make the benchmark a process that calls once.
+/// The flags that start this benchmark as a child process, which makes a single call.
 const RAW: &str = "--raw-first-call";
 const OWN: &str = "--own-first-call";
 
-/// Does what a process of this benchmark's own is for, if this is one: calls once, and prints the microseconds it took.
+/// Returns whether this process is a child of the benchmark. A child makes one call and prints the duration in microseconds.
 pub fn is_child(arguments: &[String]) -> bool {
     let took = match arguments {
         [flag, component, code, _] if flag == RAW => raw::first_call(Path::new(component), Path::new(code), EVALUATE),
@@ -31,7 +31,7 @@ pub fn is_child(arguments: &[String]) -> bool {
     true
 }
 
-/// A plugin that this process knows from its store and has not loaded: its first call, from the machine code in the cache.
+/// Measures the first call of a plugin that is not loaded: its metadata is in the store, its compiled code in the cache.
 fn own_first_call(component: &Path, own: &Path) -> Duration {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -54,7 +54,7 @@ fn own_first_call(component: &Path, own: &Path) -> Duration {
     })
 }
 
-/// A component with its machine code, and a place for what both sides keep.
+/// A temporary directory with a component, its compiled code, and the caches of both sides.
 struct Stage {
     directory: tempfile::TempDir,
     component: PathBuf,
@@ -76,7 +76,7 @@ impl Stage {
         }
     }
 
-    /// This benchmark as a process that calls once.
+    /// Returns the command that starts this benchmark as a child process.
     fn child(&self, flag: &str) -> Command {
         let mut child = Command::new(std::env::current_exe().unwrap());
         child
@@ -88,8 +88,8 @@ impl Stage {
     }
 }
 
-/// From the start of a process to the result of one call with cached machine code: the `toolwit` command beside a program that
-/// does nothing else.
+/// Measures the time from the start of a process to the result of one call with cached compiled code: the `toolwit` command,
+/// against a program that does nothing else.
 pub async fn start() {
     let stage = Stage::set().await;
     let home = stage.directory.path().join("home");
@@ -111,7 +111,7 @@ pub async fn start() {
     report("process start to result", took, "at most 25 ms");
 }
 
-/// The first call of a plugin in a process that is there already.
+/// Measures the first call of a plugin in a running process.
 pub async fn first_call() {
     let stage = Stage::set().await;
     let (mut ours, mut raw) = (stage.child(OWN), stage.child(RAW));

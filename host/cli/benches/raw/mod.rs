@@ -1,4 +1,4 @@
-//! Bare wasmtime in the fastest configuration that was found, without any of Toolwit's bounds.
+//! Bare wasmtime in the fastest known configuration, without Toolwit's limits.
 
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, ComponentExportIndex, Func, InstancePre, Linker, ResourceTable, Val};
@@ -52,7 +52,7 @@ impl Raw {
                         Val::U32(u32::try_from(number.as_u64().unwrap()).unwrap())
                     }
                     Some(text) => Val::String(text.as_str().unwrap().to_owned()),
-                    // What is left out is an option.
+                    // A missing argument belongs to an optional parameter.
                     None => Val::Option(None),
                 },
             )
@@ -95,7 +95,7 @@ impl LiveCustomer {
         let component = Component::from_binary(&engine, bytes).unwrap();
         let mut linker = Linker::new(&engine);
         wasmtime_wasi::p2::add_to_linker_sync(&mut linker).unwrap();
-        // What it tells the user at a checkout is not asked for here.
+        // The remaining imports, such as messages to the user, are not called by this benchmark.
         linker.define_unknown_imports_as_traps(&component).unwrap();
         let mut store = store(&engine);
         let instance = linker.instantiate(&mut store, &component).unwrap();

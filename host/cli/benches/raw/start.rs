@@ -1,4 +1,4 @@
-//! The shortest way to the result of a first call: map the machine code, instantiate, call.
+//! The shortest way to the result of a first call: map the compiled code, instantiate, call.
 #![allow(unsafe_code)]
 
 use std::path::Path;
@@ -13,13 +13,13 @@ pub fn precompile(bytes: &[u8], code: &Path) {
     std::fs::write(code, engine().precompile_component(bytes).unwrap()).unwrap();
 }
 
-/// Calls `evaluate` once. Returns how long that took, engine and all.
+/// Calls `evaluate` once. Returns the duration, including the creation of the engine.
 pub fn first_call(component: &Path, code: &Path, id: &str) -> Duration {
     let started = Instant::now();
-    // As Toolwit does, it looks at the component whose code it takes.
+    // Accesses the component file, as Toolwit does before it loads cached code.
     assert!(component.exists());
     let engine = engine();
-    // SAFETY: `precompile` wrote the file a moment ago, in a directory of this user's own.
+    // SAFETY: `precompile` has written the file, in a temporary directory that only this user can write to.
     let component = unsafe { Component::deserialize_file(&engine, code) }.unwrap();
     let mut linker = Linker::new(&engine);
     wasmtime_wasi::p2::add_to_linker_sync(&mut linker).unwrap();

@@ -50,7 +50,7 @@ struct Report {
     version: Option<String>,
     replaced: bool,
     tools: usize,
-    /// Why the dynamic tools could not be discovered.
+    /// The reason why the dynamic tools could not be discovered.
     #[serde(skip_serializing_if = "Option::is_none")]
     unasked: Option<String>,
     imports: bool,

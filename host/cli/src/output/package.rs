@@ -31,7 +31,7 @@ pub(crate) struct PackageDocument<'a> {
 #[serde(rename_all = "kebab-case")]
 enum Status {
     Ready,
-    /// Its dynamic tools are not discovered, or unusable.
+    /// Its dynamic tools have not been discovered, or are unusable.
     Unasked,
     Broken,
 }

@@ -22,7 +22,7 @@ pub(crate) enum Format {
     Json,
 }
 
-/// How many diagnostics go to standard error.
+/// The verbosity of the diagnostics on standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verbosity {
     /// Errors only.

@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output::printer::{Printer, Verbosity};
 
-/// How long work takes before progress is shown. Shorter work would only flicker.
+/// Delay before progress is shown. A spinner for shorter work would only flicker.
 const DELAY: Duration = Duration::from_millis(150);
 
 const TICK_INTERVAL: Duration = Duration::from_millis(100);

@@ -1,4 +1,4 @@
-//! `toolwit demo`, in the repository and with the plugins that it ships.
+//! `toolwit demo` in the repository, with the shipped plugins.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,9 +9,9 @@ use crate::support::{Run, TOOLWIT, Workspace};
 
 /// Runs the demo in the repository.
 ///
-/// It inherits the environment, because building a plugin needs the machine's toolchain. What changes its output is set.
+/// Inherits the environment, because building a plugin needs the machine's toolchain. Sets the variables that affect the output.
 fn demo(arguments: &[&str]) -> Run {
-    // The command lies in `debug` or `release` of the target directory.
+    // The executable is in `debug` or `release` of the target directory.
     let target = Path::new(TOOLWIT).ancestors().nth(2).unwrap();
     let mut command = Command::new(TOOLWIT);
     command

@@ -1,4 +1,4 @@
-//! Plugins that tell their tools only when they run: who looks runs nothing.
+//! Plugins with dynamic tools. Commands that only read metadata run no guest code.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -98,7 +98,7 @@ fn call_discovers_dynamic_tools_once_and_caches_them() {
         );
     }
     assert_eq!(workspace.run(&["-q", "call", "soup", r#"{"guests": 2}"#]).stderr, "");
-    // A mode in which it would tell nothing.
+    // In this mode, a discovery would fail.
     let workspace = granted(workspace, "mode = \"closed\"");
     assert_eq!(tool_names(&workspace), ["count", "soup", "tea"]);
     let shown = workspace.run(&["show", "soup"]);

@@ -1,4 +1,4 @@
-//! Small components, written by hand, that build in no time.
+//! Small handwritten components, which need no build.
 
 /// Adds, halves with an error, greets with control characters, spins, traps and grows its memory.
 pub(crate) const PLAIN: &str = r#"
@@ -31,7 +31,7 @@ pub(crate) const PLAIN: &str = r#"
   (func (export "grow") (canon lift (core func $i "grow"))))
 "#;
 
-/// The WIT of [`PLAIN`], for a file beside it, with docs.
+/// The WIT of [`PLAIN`] with docs, for a file next to it.
 pub(crate) const PLAIN_WIT: &str = "
 package demo:plain;
 
@@ -86,7 +86,7 @@ pub(crate) const RIVAL: &str = r#"
   (func (export "add") (param "a" u32) (result u32) (canon lift (core func $i "add"))))
 "#;
 
-/// Needs what no host offers.
+/// Imports an interface that no host provides.
 pub(crate) const FOREIGN: &str = r#"
 (component
   (import "acme:cloud/api@1.0.0" (instance $api (export "ask" (func (result u32)))))
@@ -96,7 +96,7 @@ pub(crate) const FOREIGN: &str = r#"
   (func (export "ask") (result u32) (canon lift (core func $i "ask"))))
 "#;
 
-/// Greets with the setting `greeting`, or says `nothing`; and would like to reach the network.
+/// Returns the setting `greeting`, or `nothing` if it is unset. Also imports the network.
 pub(crate) const SETTINGS: &str = r#"
 (component
   (type $store (instance

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::guests::PLAIN;
 use crate::support::{Run, Workspace};
 
-/// How long an interrupted command may take on a busy machine.
+/// Maximum time that an interrupted command takes to end, on a busy machine.
 const PROMPTLY: Duration = Duration::from_secs(5);
 
 /// Starts a call that never ends, and waits until the guest runs.

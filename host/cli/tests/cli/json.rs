@@ -1,4 +1,4 @@
-//! With `--json`, standard output holds one JSON document, whatever happens.
+//! With `--json`, standard output is exactly one JSON document, also on failure.
 
 use serde_json::json;
 

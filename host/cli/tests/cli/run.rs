@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::guests::{COUNTER, PLAIN};
 use crate::support::Workspace;
 
-/// Asks for a counter, counts, and answers with what came back.
+/// A scripted model that creates a counter, increments it, and answers with the result.
 const COUNTING: &str = r#"
 [[turn]]
 expect.tools = "counter_new"

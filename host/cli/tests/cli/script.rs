@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::guests::{COUNTER, PLAIN, RIVAL};
 use crate::support::Workspace;
 
-/// A counter that keeps its number between calls, and the methods that come with it.
+/// A script that creates a counter, calls its injected methods, and calls a tool of another plugin.
 const COUNTING: &str = r#"
 {"tool": "counter_new", "arguments": {"start": 5}}
 {"tool": "counter_next", "arguments": {"counter_id": "1"}}

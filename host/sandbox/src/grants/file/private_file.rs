@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Returns the path of a file next to another one, with the same name and an ending.
 #[must_use]
-pub fn sibling(path: &Path, ending: &str) -> PathBuf {
+pub(crate) fn sibling(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(ending);
     path.with_file_name(name)
@@ -16,7 +16,7 @@ pub fn sibling(path: &Path, ending: &str) -> PathBuf {
 ///
 /// # Errors
 /// If the file cannot be written. The old content remains.
-pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temporary = sibling(path, &format!(".{}.new", std::process::id()));
     let written = write_new(&temporary, bytes).and_then(|()| std::fs::rename(&temporary, path));
     if written.is_err() {
@@ -36,7 +36,7 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
 ///
 /// # Errors
 /// If the file cannot be created or locked.
-pub fn lock(path: &Path) -> io::Result<std::fs::File> {
+pub(crate) fn lock(path: &Path) -> io::Result<std::fs::File> {
     let file = owner_only().create(true).append(true).open(path)?;
     file.lock()?;
     Ok(file)
@@ -46,7 +46,7 @@ pub fn lock(path: &Path) -> io::Result<std::fs::File> {
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn append_line(path: &Path, line: &str) -> io::Result<()> {
+pub(crate) fn append_line(path: &Path, line: &str) -> io::Result<()> {
     let mut file = owner_only().create(true).append(true).open(path)?;
     file.write_all(format!("{line}\n").as_bytes())?;
     file.sync_data()
