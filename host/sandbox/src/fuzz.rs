@@ -14,7 +14,7 @@ const DEPTH_MAX: u32 = 6;
 /// decode and encode to itself.
 ///
 /// # Panics
-/// If it does not: the fuzzer has found a bug.
+/// If a step fails, which means that the fuzzer has found a bug.
 #[allow(clippy::panic, reason = "a panic is how a fuzz target reports a finding")]
 pub fn values(data: &[u8]) {
     let mut data = data.iter().copied();

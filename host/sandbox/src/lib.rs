@@ -1,14 +1,14 @@
 //! Runs the functions of WebAssembly components as tools. This is the only crate of Toolwit that uses wasmtime.
 //!
-//! A [`Runtime`] holds what all plugins of a process share. A [`Plugin`] is a component with a name. [`Plugin::tools`] returns
-//! its tools for the conversation of a [`Scope`].
+//! A [`Runtime`] owns the state that all plugins of a process share. A [`Plugin`] is a component with a name. [`Plugin::tools`]
+//! returns its tools for the conversation of a [`Scope`].
 //!
 //! # Modules
 //! In the order of a call. A module imports only from the modules above it.
 //!
 //! - `values`: maps JSON to component values, and WIT types to JSON Schema.
 //! - `inspect`: reads the tool definitions and imports of a component from its bytes, as an [`Inspection`].
-//! - [`grants`]: decides what a plugin may access.
+//! - [`grants`]: decides on the accesses of a plugin.
 //! - `link`: compiles a component, caches the code ([`CodeCache`]), and links it to WASI and the host interfaces.
 //! - `call`: runs a function under limits, in a fresh instance or in the session instance of a conversation.
 //! - `entity`: turns the resources that a call returned into entities, whose methods are tools.

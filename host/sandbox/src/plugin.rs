@@ -22,7 +22,7 @@ impl Plugin {
     ///
     /// # Errors
     /// Those of [`Inspection::from_bytes`] and [`Inspection::require_loadable`]; [`ErrorKind::Instances`](toolwit_core::ErrorKind::Instances),
-    /// [`ErrorKind::Memory`](toolwit_core::ErrorKind::Memory) or [`ErrorKind::TableElements`](toolwit_core::ErrorKind::TableElements) if no call could instantiate it within the limits.
+    /// [`ErrorKind::Memory`](toolwit_core::ErrorKind::Memory) or [`ErrorKind::TableElements`](toolwit_core::ErrorKind::TableElements) if it cannot be instantiated within the limits.
     pub async fn from_bytes(
         runtime: &Arc<Runtime>,
         name: &str,

@@ -21,7 +21,7 @@ pub(crate) struct CallPermits {
 /// A permit to run a call. Dropping it returns it.
 #[derive(Default)]
 pub(crate) struct CallPermit {
-    /// How long the call waited for it.
+    /// The time that the call waited for the permit.
     pub(crate) queued: Duration,
     /// `None` for a nested call, which runs under the permit of the outermost call.
     _permit: Option<OwnedSemaphorePermit>,
@@ -53,7 +53,7 @@ impl CallPermits {
             });
         }
         let started = Instant::now();
-        // Boxed, because it seldom runs and would enlarge the future of every call.
+        // Boxed, because it rarely runs and would enlarge the future of every call.
         let permit = Box::pin(self.acquire_in_turn(context, limits)).await?;
         Ok(CallPermit {
             _permit: Some(permit),

@@ -52,7 +52,7 @@ impl GuestWork for CommandCall {
     }
 
     async fn instance(&mut self, call: &RunningCall<'_>) -> Result<Instance, Error> {
-        // With room for one byte over the limit, a longer output is detected.
+        // The buffer has one byte more than the limit, to detect longer output.
         let stdout_bytes_max = usize::try_from(call.clock.limits.result_bytes_max)
             .unwrap_or(usize::MAX)
             .saturating_add(1);
@@ -73,7 +73,7 @@ impl GuestWork for CommandCall {
         let status = match instance.call(call.linked, self.index, &[], &call.clock).await {
             Ok(Some(Val::Result(Err(_)))) => 1,
             Ok(_) => 0,
-            // `exit` ends the guest by an error, and is a regular end of a program.
+            // wasmtime reports `exit` as an error, but for a program it is a regular end.
             Err(error) => instance.exit_status().ok_or(error)?,
         };
         match self.output.take() {
@@ -101,7 +101,7 @@ impl CommandOutput {
     }
 }
 
-/// Reads the arguments and the standard input of a program from those of a tool.
+/// Decodes the arguments of a tool call to the arguments and the standard input of a program.
 fn decode(mut arguments: Arguments, program: &str) -> Result<(Vec<String>, Vec<u8>), DecodeError> {
     let mut args = vec![program.to_owned()];
     match arguments.remove("args") {

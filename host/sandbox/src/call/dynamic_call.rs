@@ -9,13 +9,13 @@ use toolwit_core::text::printable;
 use toolwit_core::{Arguments, InputValidator, ToolDefinition, ToolError, ToolResult};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The longest message of a guest's error, in characters. Unlike a result, an error cannot be read in parts.
+/// The maximum length of a guest's error message, in characters. Unlike a result, an error cannot be read in parts.
 const REASON_CHARS_MAX: usize = 2_000;
 
 /// The arguments of a dynamic tool, validated against its schema.
 #[derive(Default)]
 pub(crate) struct DynamicCall {
-    /// Compiled by the first call: most tools are never called.
+    /// The validator of the arguments, compiled by the first call because most tools are never called.
     check: OnceLock<Result<InputValidator, Error>>,
 }
 
@@ -39,10 +39,10 @@ impl DynamicCall {
     }
 }
 
-/// Converts a `tool-error` in a result. The case `failed` stays a result, as the failure of any tool does.
+/// Converts a `tool-error` in a result. The case `failed` remains a result, like the failure of any tool.
 ///
 /// # Errors
-/// The kind of every other case.
+/// Every other case, as the error kind that corresponds to it.
 pub(super) fn convert_tool_error(result: ToolResult) -> Result<ToolResult, Error> {
     let Some((case, text)) = result.value.as_ref().filter(|_| result.is_error()).and_then(case_of) else {
         return Ok(result);
@@ -67,7 +67,7 @@ pub(super) fn convert_tool_error(result: ToolResult) -> Result<ToolResult, Error
     Err(Error::new(kind, Phase::Execute, message))
 }
 
-/// Reads the case and the text of a variant from its JSON.
+/// Returns the case and the text of a variant from its JSON.
 fn case_of(value: &Value) -> Option<(&str, &str)> {
     let (case, text) = value.as_object()?.iter().next()?;
     Some((case, text.as_str()?))

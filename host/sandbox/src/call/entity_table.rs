@@ -1,4 +1,4 @@
-//! The entities of a session: which resources are alive under which ids, and why others are gone.
+//! The entities of a session: the live resources by id, and the reasons why others no longer exist.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,25 +12,25 @@ use toolwit_core::text::snake_case;
 /// The identity of an entity within its session: its type and its id.
 pub(crate) type EntityKey = (ResourceIndex, String);
 
-/// A resource that is alive.
+/// A live resource.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LiveEntity {
     pub(crate) handle: ResourceAny,
-    /// The number of entities between it and a tool that was there from the start.
+    /// The depth of the entity: 1 if a function returned it, or one more than the depth of the entity whose method returned it.
     pub(crate) depth: u32,
 }
 
-/// How many gone entities a session remembers.
+/// The maximum number of removed entities whose reason a session stores.
 const GONE_MAX: usize = 4_096;
 
-/// The most tool names in a hint.
+/// The maximum number of tool names in a hint.
 const NAMES_MAX: usize = 4;
 
 /// The entities of one session, by type and id.
 #[derive(Debug, Default)]
 pub(crate) struct EntityTable {
     live: HashMap<EntityKey, LiveEntity>,
-    /// Why each entity is gone.
+    /// The reason why each removed entity no longer exists.
     gone: HashMap<EntityKey, Arc<str>>,
     last_number: HashMap<ResourceIndex, u64>,
 }
@@ -45,7 +45,7 @@ impl EntityTable {
         self.live.insert(key, entity)
     }
 
-    /// Removes an entity and remembers why.
+    /// Removes an entity and stores the reason.
     pub(crate) fn remove(&mut self, key: &EntityKey, reason: &Arc<str>) {
         if self.live.remove(key).is_some() {
             self.remember_gone(key.clone(), reason);
@@ -56,14 +56,14 @@ impl EntityTable {
         self.live.is_empty()
     }
 
-    /// Removes every entity. Numbering continues, so that a number never stands for two entities.
+    /// Removes all entities. Numbering continues, so that no number is assigned to two entities.
     pub(crate) fn clear(&mut self, reason: &Arc<str>) {
         for (key, _) in std::mem::take(&mut self.live) {
             self.remember_gone(key, reason);
         }
     }
 
-    /// Returns why an entity is gone, or `None` if it never existed or is alive.
+    /// Returns the reason why an entity no longer exists, or `None` if it never existed or is live.
     pub(crate) fn gone_reason(&self, key: &EntityKey) -> Option<&str> {
         self.gone.get(key).map(|reason| &**reason)
     }
@@ -74,14 +74,15 @@ impl EntityTable {
         }
     }
 
-    /// Returns the next number of a type whose resources have no id of their own.
+    /// Returns the next number for a type whose resources have no id.
     pub(crate) fn next_number(&mut self, resource: ResourceIndex) -> String {
         let number = self.last_number.entry(resource).or_default();
         *number += 1;
         number.to_string()
     }
 
-    /// Describes an id without an entity: why it is gone if it was there, and which tools return such entities.
+    /// Returns the message for an id without an entity: the reason if the entity was removed, and the tools that return such
+    /// entities.
     pub(crate) fn missing(&self, shape: &Shape, key: &EntityKey) -> String {
         let (resource, id) = key;
         let name = shape.resources[resource.0].json_name();
@@ -141,7 +142,7 @@ impl ResolveHandle for EntityHandles<'_> {
 }
 
 impl Shape {
-    /// Names the tools that return entities of a type, for a hint.
+    /// Returns a hint that lists tools that return entities of a type.
     pub(crate) fn how_to_get(&self, resource: ResourceIndex) -> String {
         let returns_resource = |ty: &WitType| {
             let mut is_found = false;
@@ -162,7 +163,8 @@ impl Shape {
         }
     }
 
-    /// Returns the name of a tool as the model knows it. The name of a method depends on the entity: its last part is returned.
+    /// Returns the name of a tool for the model. The full name of a method depends on the entity, so only its last part is
+    /// returned.
     fn tool_in_words(&self, function: &Function) -> String {
         let name = snake_case(&function.name);
         match function.kind {

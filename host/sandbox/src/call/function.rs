@@ -1,4 +1,4 @@
-//! A call of a function in an instance of its own.
+//! A call of a function in a fresh instance.
 
 use wasmtime::component::Val;
 
@@ -11,7 +11,7 @@ use crate::values::types::Function;
 use toolwit_core::{Arguments, ToolResult};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// Calls a function in a fresh instance, which is dropped with the call.
+/// Calls a function in a fresh instance, which is dropped after the call.
 pub(crate) struct FunctionCall<'a> {
     function: &'a Function,
     /// The index of the function in the shape.

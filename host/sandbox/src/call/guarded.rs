@@ -1,4 +1,4 @@
-//! The one path of every call into a guest.
+//! The common path of all calls into guests.
 //!
 //! A [`GuardedCall`] resolves the authority, computes the limits, waits for compiled code and a permit, runs the guest under
 //! its deadline, accounts for what it used, redacts secrets from result, log, artifacts and error, and maps failures to
@@ -26,7 +26,7 @@ pub(crate) struct GuardedCall<'a> {
     pub(crate) plugin: &'a Arc<Plugin>,
     pub(crate) conversation: ConversationNumber,
     pub(crate) context: &'a ToolContext,
-    /// The time at which the call must have ended, compiling and waiting included. `None` applies the limits alone.
+    /// The deadline of the call, compiling and waiting included. `None` applies only the limits.
     pub(crate) deadline: Option<Instant>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) trait GuestWork: Send {
     /// Checks the call before anything is compiled or waited for.
     fn check(&mut self, call: &GuardedCall<'_>, authority: &Authority) -> Result<(), Error>;
 
-    /// Waits for what the work needs besides a permit. Returns how long it waited.
+    /// Waits for the resources that the work needs in addition to a permit. Returns the waiting time.
     fn enter(
         &mut self,
         _call: &GuardedCall<'_>,
@@ -53,7 +53,7 @@ pub(crate) trait GuestWork: Send {
         std::future::ready(Ok(Duration::ZERO))
     }
 
-    /// Returns the instance to run in: a fresh one, or one that the work keeps between calls.
+    /// Returns the instance for the call: a fresh one, or one that the work keeps between calls.
     fn instance(&mut self, call: &RunningCall<'_>) -> impl Future<Output = Result<Instance, Error>> + Send {
         call.fresh_instance(Stdio::Log)
     }
@@ -65,10 +65,10 @@ pub(crate) trait GuestWork: Send {
         call: &RunningCall<'_>,
     ) -> impl Future<Output = Result<ToolResult, Error>> + Send;
 
-    /// Receives the instance after a call that left it intact. By default it is dropped.
+    /// Receives the instance after a call that left it intact. The default implementation drops it.
     fn keep(&mut self, _instance: Instance) {}
 
-    /// Is called with the error after which the instance was dropped.
+    /// Receives the error after which the instance was dropped.
     fn lose(&mut self, _error: &Error) {}
 }
 
@@ -76,7 +76,7 @@ impl<'a> GuardedCall<'a> {
     /// Runs the call.
     ///
     /// # Errors
-    /// Those of authority, limits, compiling and waiting, of the work, and of guest code; without secrets.
+    /// Those of authority, limits, compiling and waiting, of the work, and of guest code. Secrets are redacted.
     pub(crate) async fn run(self, work: &mut impl GuestWork) -> Result<ToolResult, Error> {
         let authority = self.plugin.authority(self.conversation, self.context).await?;
         let outcome = self.run_within(&authority, work).await;
@@ -106,8 +106,8 @@ impl<'a> GuardedCall<'a> {
         let outcome = work.run(&mut instance, &call).await;
         let outcome = call.account(&mut instance, outcome, queued);
         match &outcome {
-            // The store of a guest that trapped or was stopped is never entered again. A result over its limit is the
-            // failure of the caller, and leaves the guest intact.
+            // The store of a guest that trapped or was stopped is never entered again. A result over its limit leaves the
+            // guest intact.
             Err(error) if error.kind != ErrorKind::ResultBytes => {
                 drop(instance);
                 work.lose(error);
@@ -117,7 +117,7 @@ impl<'a> GuardedCall<'a> {
         outcome
     }
 
-    /// Lowers the deadline of the call to the time at which it must have ended.
+    /// Lowers the time limit of the call to the time that remains until its deadline.
     fn shorten(&self, limits: &mut CallLimits) {
         if let Some(until) = self.deadline {
             limits.wall_max = limits.wall_max.min(time_until(until));
@@ -130,7 +130,7 @@ fn time_until(end: Instant) -> Duration {
 }
 
 impl RunningCall<'_> {
-    /// Creates an instance for this call. Start functions of the guest run under its limits.
+    /// Creates an instance for this call. Start functions of the guest run under the limits of the call.
     pub(crate) fn fresh_instance(&self, stdio: Stdio) -> impl Future<Output = Result<Instance, Error>> + Send {
         let network = &self.plugin.runtime().network;
         Instance::new(self.linked, &self.clock, stdio, self.authority, network)

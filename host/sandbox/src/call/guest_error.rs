@@ -14,13 +14,13 @@ use toolwit_core::limits::{ByteCount, CallLimits, Span};
 use toolwit_core::text::printable;
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
-/// How much of a guest's last output is part of a trap's message: enough for the message of a panic.
+/// The maximum length of a guest's last output in a trap's message, in characters: enough for the message of a panic.
 const LAST_LINE_CHARS_MAX: usize = 400;
 
-/// The most function names in a trap's message.
+/// The maximum number of function names in a trap's message.
 const FRAMES_MAX: usize = 4;
 
-/// Returns why guest code ended, with the limit that it exceeded.
+/// Returns the error for the failure of guest code, with the limit that it exceeded.
 pub(super) fn guest_error(error: &wasmtime::Error, state: &HostState, clock: &CallClock<'_>, phase: Phase) -> Error {
     if let Some(cause) = state.meter.stop.cause() {
         return stopped(cause, clock, phase, state.meter.host_calls());
@@ -96,7 +96,7 @@ fn stack(limits: &CallLimits, phase: Phase) -> Error {
         .with_limit(ExceededLimit::new("stack_bytes_max", max, max))
 }
 
-/// A guest that traps after it was denied memory trapped because of that.
+/// Returns the error of a denied growth. A trap after a denied growth is attributed to that growth.
 fn denied(state: &HostState, limits: &CallLimits, phase: Phase) -> Option<Error> {
     Some(match state.limiter.denied()? {
         DeniedGrowth::Memory { bytes } => too_much_memory(bytes, limits, phase),
@@ -132,7 +132,7 @@ fn too_many_elements(elements: u64, limits: &CallLimits, phase: Phase) -> Error 
     )
 }
 
-/// A guest may call `exit`, as programs do. For a tool that is not a program it is a trap.
+/// Returns the error of a guest that called `exit`, which is a trap for a tool that is not a program.
 fn exited(error: &wasmtime::Error, phase: Phase) -> Option<Error> {
     let I32Exit(status) = error.downcast_ref()?;
     let message = format!("the guest exited with status {status}");
@@ -170,9 +170,9 @@ enum UntypedLimit {
     Resources,
 }
 
-/// Recognizes a limit of wasmtime.
+/// Recognizes a limit of wasmtime by the text of its error.
 ///
-/// This is the one place where the text of an error message is compared. wasmtime 48 has no public type for two of its limits:
+/// Only this function compares the text of an error message. wasmtime 48 has no public type for two of its limits:
 /// `HostcallFuelExhausted` is private, and the handle table fails with a plain message. The tests `bytes_passed_to_the_host_are_limited`
 /// and `handles_of_a_guest_are_limited` reach these limits and fail if a text changes.
 fn untyped_limit(error: &wasmtime::Error) -> Option<UntypedLimit> {

@@ -1,4 +1,4 @@
-//! One instance: a store with its guest, and the guarded entries into it.
+//! One instance: a store with its guest, and the functions that enter it.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use crate::link::wasi::Stdio;
 use toolwit_core::{Artifact, CallUsage};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// A running guest. After an error its owner must drop it: the store is never entered again.
+/// An instance of a component. Its owner must drop it after an error, because the store must not be entered again.
 pub(crate) struct Instance {
     store: Store<HostState>,
     exports: component::Instance,
     stop: StopFlag,
-    /// Fuel at the start of the call.
+    /// The fuel at the start of the call.
     fuel: u64,
     /// The meter of the surrounding call, for a nested call.
     fuel_meter: Option<FuelMeter>,
@@ -77,7 +77,7 @@ impl Instance {
         self.store.data_mut().set_session(session);
     }
 
-    /// Gives an instance that is reused the limits and the authority of another call.
+    /// Sets the limits and the authority of another call on a reused instance.
     pub(crate) fn start_call(&mut self, clock: &CallClock<'_>, authority: &Authority) -> Result<(), Error> {
         let limits = clock.limits;
         let state = self.store.data_mut();
@@ -121,7 +121,7 @@ impl Instance {
             .map(|result| std::mem::replace(result, Val::Bool(false))))
     }
 
-    /// Returns a handle to the guest, which runs its destructor.
+    /// Drops a handle, which runs its destructor in the guest.
     pub(crate) async fn drop_handle(&mut self, handle: ResourceAny, clock: &CallClock<'_>) -> Result<(), Error> {
         let outcome = {
             let destructor = pin!(handle.resource_drop_async(&mut self.store));
@@ -175,13 +175,13 @@ impl Instance {
         }
     }
 
-    /// Takes the output that the guest wrote since the last call of this function.
+    /// Takes the output that the guest has written since the last call of this function.
     pub(crate) fn take_log(&self) -> Option<Arc<str>> {
         self.store.data().log.take_text()
     }
 }
 
-/// Creates the store of an instance. A function of its own, so that its locals do not enlarge the future of the caller.
+/// Creates the store of an instance. A separate function, so that its locals do not enlarge the future of the caller.
 fn make_store(
     linked: &LinkedComponent,
     clock: &CallClock<'_>,
@@ -202,7 +202,7 @@ fn no_fuel(error: &wasmtime::Error, phase: Phase) -> Error {
     Error::new(ErrorKind::Internal, phase, "the store has no fuel").with_source(format!("{error:#}"))
 }
 
-/// Fuel is counted however a call ends.
+/// Adds the used fuel to the meter, even if the call did not end normally.
 impl Drop for Instance {
     fn drop(&mut self) {
         self.settle();

@@ -1,4 +1,4 @@
-//! Calls of guests: one guarded path, with its instances, sessions, limits and results.
+//! Calls of guests: the guarded call path, with instances, sessions, limits and results.
 
 pub(crate) mod call_permits;
 pub(crate) mod command;

@@ -1,4 +1,4 @@
-//! A plugin, as far as calls need it: its component, the limits and rights of its calls, and its compiled code.
+//! The state of a plugin that calls use: its component, the limits and rights of its calls, and its compiled code.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -24,8 +24,8 @@ use toolwit_core::{Error, ToolContext};
 
 /// A component with a name, whose functions are tools.
 ///
-/// Creating one inspects the component. The first call compiles it, once, however many calls wait for it. All waiting calls
-/// get the error of a failed attempt, and the next call tries again.
+/// Creating a plugin inspects the component. The first call compiles it; concurrent calls wait for the same compilation. All
+/// waiting calls receive the error of a failed attempt, and the next call tries again.
 pub struct Plugin {
     name: Arc<str>,
     inspection: LazyInspection,
@@ -111,26 +111,26 @@ impl Plugin {
         self.inspection.tool_count()
     }
 
-    /// Compiles the component, so that the first call need not wait. Returns how long that took.
+    /// Compiles the component, so that the first call need not wait. Returns the time that it took.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`](toolwit_core::ErrorKind::Unsupported),
     /// [`ErrorKind::UnknownImport`](toolwit_core::ErrorKind::UnknownImport), or
-    /// [`ErrorKind::Timeout`](toolwit_core::ErrorKind::Timeout) if compiling takes longer than `load_wall_max`. It continues
-    /// in the background then.
+    /// [`ErrorKind::Timeout`](toolwit_core::ErrorKind::Timeout) if compiling takes longer than `load_wall_max`. Compiling
+    /// then continues in the background.
     pub async fn prepare(&self) -> Result<Duration, Error> {
         let started = Instant::now();
         self.linked(&ToolContext::new()).await?;
         Ok(started.elapsed())
     }
 
-    /// Starts to compile the component in the background, unless that has started. [`Plugin::compile_status`] reports the
-    /// progress. A call in the meantime waits for the same work. Requires a tokio runtime.
+    /// Starts to compile the component in the background, unless compiling has started. [`Plugin::compile_status`] reports the
+    /// progress. A call in the meantime waits for the same compilation. Requires a tokio runtime.
     pub fn compile(&self) {
         self.linked.start(|| self.link());
     }
 
-    /// Returns the state of the component's machine code in this process.
+    /// Returns the compilation status of the component in this process.
     #[must_use]
     pub fn compile_status(&self) -> CompileStatus {
         self.linked.status()
@@ -159,10 +159,10 @@ impl Plugin {
         Ok(authority)
     }
 
-    /// Explains whether the next call in a new conversation is allowed an access, and which rule decides.
+    /// Explains whether an access is allowed to the next call in a new conversation, and which rule decides.
     ///
-    /// The decision is the one of the call itself: it reads the grants file, the record of used grants, the granted directories
-    /// and the secrets as they are now. It uses up no grant. The values that a conversation brings are taken as present.
+    /// The decision is the same as in a call: it uses the current grants file, record of used grants, granted directories and
+    /// secrets. It does not use up grants. Values from the context of a conversation are assumed to exist.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] if the grants file is unreadable or invalid now; [`ErrorKind::Configuration`] if the secret store is.
@@ -209,7 +209,7 @@ impl Plugin {
         if let Some(linked) = self.linked.get() {
             return Ok(linked);
         }
-        // Boxed, because it seldom runs and would enlarge the future of every call.
+        // Boxed, because it rarely runs and would enlarge the future of every call.
         Box::pin(self.linked_within(context, self.runtime.engines.limits.load_wall_max)).await
     }
 

@@ -1,4 +1,4 @@
-//! The runtime that all plugins of a host share: engines, operator limits, grants, network and live sessions.
+//! The runtime that all plugins of a host share: engines, operator limits, grants, network and session instances.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,20 +14,20 @@ use crate::link::http::{Network, Resolve};
 use toolwit_core::Error;
 use toolwit_core::limits::{EngineLimits, LimitRequest};
 
-/// The options of a [`Runtime`]: which limits, files and services its plugins share.
+/// The options of a [`Runtime`]: the limits, files and services that its plugins share.
 #[derive(Clone, Debug, Default)]
 pub struct RuntimeOptions {
-    /// The upper limits of the process, which no call exceeds.
+    /// The limits of the process, which apply to all calls.
     pub engine_limits: EngineLimits,
-    /// The operator's limits of each call. A limit that is not set has its default.
+    /// The operator's limits for each call. Limits that are not set have their defaults.
     pub operator_limits: LimitRequest,
-    /// Where machine code is cached.
+    /// The cache directory for machine code.
     pub code_cache: CodeCacheLocation,
-    /// Path to the operator's grants file. Without one nothing is granted.
+    /// Path to the operator's grants file. `None` grants nothing.
     pub grants: Option<PathBuf>,
     /// Path to the file with the values of secrets, as [`SecretStore`](crate::SecretStore) writes it.
     pub secrets: Option<PathBuf>,
-    /// Further files and directories that can never be granted, in addition to the ones of these options.
+    /// Further files and directories that cannot be granted, in addition to the paths in these options.
     pub protected: Vec<PathBuf>,
     /// The key–value store of plugins; by default in memory.
     pub keyvalue: Option<Arc<dyn KeyValueStore>>,
@@ -38,7 +38,7 @@ pub struct RuntimeOptions {
     pub extra_root_certificates: Vec<Vec<u8>>,
 }
 
-/// The runtime of plugins: engines, limits, grants and sessions. One serves a process.
+/// The runtime of plugins: engines, limits, grants and sessions. A process needs one.
 pub struct Runtime {
     pub(crate) engines: Arc<Engines>,
     pub(crate) operator_limits: LimitRequest,
@@ -50,7 +50,7 @@ pub struct Runtime {
 impl Runtime {
     /// Creates a runtime. An engine is created when the first component needs it.
     ///
-    /// A code cache that cannot be used is disabled with a warning.
+    /// If the code cache cannot be used, it is disabled and a warning is logged.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits of zero, for grants that cannot be

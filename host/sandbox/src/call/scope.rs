@@ -9,14 +9,14 @@ use super::session_call::ResourceGatherer;
 use crate::grants::authority::ConversationNumber;
 use toolwit_core::ToolId;
 
-/// The session instances of one conversation. They are dropped with it and with the tools that were created from it.
+/// The session instances of one conversation. They are dropped with the scope and the tools that were created from it.
 #[derive(Default)]
 pub struct Scope {
     policy: ConversationPolicy,
     sessions: Mutex<HashMap<String, Arc<Session>>>,
 }
 
-/// The conversation of a tool, and the tools that it may use.
+/// The conversation of a tool, and the tools that the conversation may use.
 #[derive(Clone, Default)]
 pub(crate) struct ConversationPolicy {
     conversation: ConversationNumber,
@@ -31,7 +31,7 @@ impl ConversationPolicy {
         self.conversation
     }
 
-    /// Returns whether the conversation may use a tool. A method has one id for all entities of its type.
+    /// Returns whether the conversation may use a tool. A method has the same id for all entities of its type.
     pub(crate) fn may_use(&self, tool: impl FnOnce() -> ToolId) -> bool {
         self.may_use.as_ref().is_none_or(|may_use| may_use(tool().as_str()))
     }
@@ -46,7 +46,7 @@ impl Scope {
 
     /// Restricts the conversation to tools whose id `may_use` accepts, such as
     /// `crm/shop:crm/customers#[method]customer.delete`. It filters the methods of entities and the tools of follow-up calls.
-    /// The tools from the start are filtered where they are listed.
+    /// The caller filters the initial tools when it lists them.
     #[must_use]
     pub fn restricted_to(mut self, may_use: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         self.policy.may_use = Some(match self.policy.may_use.take() {
@@ -63,7 +63,7 @@ impl Scope {
     /// Returns the session of a plugin, which all its tools in this conversation share.
     pub(crate) fn session(&self, plugin: &Arc<Plugin>, gatherer: &'static dyn ResourceGatherer) -> Arc<Session> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        // The session of a plugin that was replaced lives as long as the entities that hold it.
+        // The entities of a replaced plugin keep its session alive.
         let existing = sessions
             .get(plugin.name())
             .filter(|existing| Arc::ptr_eq(existing.plugin(), plugin));

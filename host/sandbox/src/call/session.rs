@@ -1,8 +1,8 @@
 //! The session instance: the instance that holds the resources of a conversation.
 //!
-//! A plugin with resources has one instance for each conversation, so that handles from different calls work together. Its
-//! calls run one after the other. While a call runs, the instance is taken out of the session. Only a call that left it
-//! intact puts it back, so that an instance that trapped, was stopped or was abandoned is never entered again.
+//! A plugin with resources has one instance per conversation, so that handles from different calls can be used together. Its
+//! calls run sequentially. While a call runs, the instance is moved out of the session. Only a call that leaves it intact
+//! puts it back, so that an instance that trapped, was stopped or was abandoned is never entered again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -34,14 +34,14 @@ pub(crate) struct Session {
     last_used: AtomicU64,
 }
 
-/// The parts of a session that one call at a time may use.
+/// The state of a session that only one call at a time may use.
 #[derive(Default)]
 pub(super) struct SessionState {
     pub(super) instance: Option<Instance>,
     pub(super) entities: EntityTable,
     /// The rights of the plugin when the instance was last called.
     granted: Option<Arc<OpenedRights>>,
-    /// The environment that the instance was created with. A guest reads its environment once.
+    /// The environment variables at the creation of the instance. Guests read their environment once.
     variables: Vec<(String, Zeroizing<String>)>,
 }
 
@@ -85,7 +85,7 @@ impl Session {
         self.is_alive.load(Ordering::Relaxed)
     }
 
-    /// Returns a stamp that increases with every use of any session.
+    /// Returns the logical time of the last use. It increases with every use of any session.
     pub(super) fn last_used(&self) -> u64 {
         self.last_used.load(Ordering::Relaxed)
     }
@@ -100,7 +100,7 @@ impl Session {
         true
     }
 
-    /// Waits for the calls before this one. Returns how long that took, too.
+    /// Waits for earlier calls to end. Also returns the waiting time.
     pub(super) async fn enter(
         &self,
         context: &ToolContext,
@@ -113,7 +113,7 @@ impl Session {
             return Ok((state, Duration::ZERO));
         }
         let started = Instant::now();
-        // Boxed, because it seldom runs and would enlarge the future of every call.
+        // Boxed, because it rarely runs and would enlarge the future of every call.
         let state = Box::pin(self.enter_in_turn(context, limits)).await?;
         Ok((state, started.elapsed()))
     }
@@ -136,7 +136,7 @@ impl Session {
 }
 
 impl SessionState {
-    /// Drops an instance that this call must not enter. Returns whether there was one.
+    /// Drops an instance that this call must not enter. Returns whether an instance was dropped.
     pub(super) fn drop_outdated(&mut self, authority: &Authority) -> bool {
         self.drop_abandoned();
         self.drop_if_rights_changed(&authority.rights) || self.drop_if_variables_changed(authority)
@@ -161,7 +161,7 @@ impl SessionState {
         true
     }
 
-    /// Drops an instance that was created with other variables: it could use a key that was revoked.
+    /// Drops an instance that was created with other variables, because it could use a revoked key.
     fn drop_if_variables_changed(&mut self, authority: &Authority) -> bool {
         let is_same = self.variables == authority.variables;
         self.variables.clone_from(&authority.variables);
@@ -172,7 +172,7 @@ impl SessionState {
         true
     }
 
-    /// Forgets the entities of an instance that was taken out and not put back, because the future of its call was dropped.
+    /// Removes the entities of an instance that was not put back because the future of its call was dropped.
     fn drop_abandoned(&mut self) {
         if self.instance.is_none() && !self.entities.is_empty() {
             self.lose("an earlier call was abandoned while it ran");

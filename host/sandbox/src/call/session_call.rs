@@ -27,23 +27,23 @@ use toolwit_core::text::snake_case;
 use toolwit_core::{Arguments, ToolProvider, ToolResult};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The entity that a call is about.
+/// The entity whose method is called.
 #[derive(Clone, Debug)]
 pub(crate) enum EntityTarget {
-    /// A function, a constructor or a static function: the call is about no entity.
+    /// No entity: the call is of a function, a constructor or a static function.
     None,
     /// A fixed entity.
     Entity(EntityKey),
-    /// The entity that an argument names.
+    /// The entity whose id is an argument.
     ByParameter(ResourceIndex),
 }
 
-/// Turns the resources of a result into entities. The rooms above this one implement it.
+/// Converts the resources of a result to entities. The module `entity` implements it.
 pub(crate) trait ResourceGatherer: Send + Sync {
     /// Registers every handle, and returns the JSON and the tools of the entities.
     ///
     /// # Errors
-    /// The error that ended the guest in a call of `id`, `describe` or a destructor.
+    /// The error of the guest in a call of `id`, `describe` or a destructor.
     fn gather<'a>(
         &'a self,
         session: &'a Arc<Session>,
@@ -58,7 +58,8 @@ pub(crate) trait ResourceGatherer: Send + Sync {
 #[derive(Clone, Copy)]
 pub(crate) struct ResultHandles<'a> {
     pub(crate) handles: &'a [FoundHandle],
-    /// The number of entities between the new ones and a tool that was there from the start.
+    /// The depth of the new entities: 1 if a function returned them, or one more than the depth of the entity whose method
+    /// returned them.
     pub(crate) depth: u32,
 }
 
@@ -71,7 +72,7 @@ pub(crate) struct GatheredEntities {
     pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
 }
 
-/// Calls a function of a session's instance, and creates the instance if there is none.
+/// Calls a function of a session's instance. Creates the instance if it does not exist.
 pub(crate) struct SessionCall<'a> {
     session: &'a Arc<Session>,
     /// The index of the function in the shape.
@@ -82,7 +83,7 @@ pub(crate) struct SessionCall<'a> {
     own: Option<EntityKey>,
     /// The entities that the call takes ownership of.
     given: Vec<EntityKey>,
-    // Dropped before the lock is released.
+    // Declared before `state`, so that it is dropped before the lock is released.
     alive: Option<AliveGuard<'a>>,
     state: Option<MutexGuard<'a, SessionState>>,
 }
@@ -111,7 +112,7 @@ impl<'a> SessionCall<'a> {
         &self.session.plugin().inspection().shape
     }
 
-    /// Finds the entity of the call. An argument that names it is removed.
+    /// Returns the entity of the call. Removes the argument that contains its id.
     fn take_target(&mut self) -> Result<Option<EntityKey>, Error> {
         match self.target {
             EntityTarget::None => Ok(None),
@@ -184,7 +185,7 @@ impl GuestWork for SessionCall<'_> {
             return Ok(instance);
         }
         call.plugin.runtime().sessions.admit(self.session);
-        // Boxed, because it runs once in a session and would enlarge the future of every call.
+        // Boxed, because it runs once per session and would enlarge the future of every call.
         let mut instance = Box::pin(call.fresh_instance(Stdio::Log)).await?;
         instance.set_session(self.session.number());
         Ok(instance)
@@ -240,7 +241,8 @@ impl GuestWork for SessionCall<'_> {
     }
 }
 
-/// Marks a session as one with an instance, until it is dropped. The future of a call may be dropped wherever it waits.
+/// Marks a session as having an instance. Dropping the guard clears the mark, because the future of a call may be dropped at any
+/// await point.
 struct AliveGuard<'a>(Option<&'a AtomicBool>);
 
 impl<'a> AliveGuard<'a> {
@@ -249,7 +251,7 @@ impl<'a> AliveGuard<'a> {
         Self(Some(flag))
     }
 
-    /// Leaves the mark: the session keeps its instance.
+    /// Keeps the mark, because the session keeps its instance.
     fn keep(mut self) {
         self.0 = None;
     }
@@ -263,7 +265,7 @@ impl Drop for AliveGuard<'_> {
     }
 }
 
-/// Creates the error of a method whose entity does not exist any more.
+/// Creates the error of a method whose entity no longer exists.
 fn gone(shape: &Shape, key: &EntityKey, entities: &EntityTable) -> Error {
     let (index, id) = key;
     let name = shape.resources[index.0].json_name();

@@ -1,11 +1,11 @@
-//! The session instances that are alive, and the eviction of the least recently used.
+//! The registry of live session instances, which evicts the least recently used.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::session::Session;
 use toolwit_core::limits::EngineLimits;
 
-/// Limits the live session instances of a conversation and of the process. The least recently used is evicted first.
+/// Limits the number of live session instances per conversation and per process. Evicts the least recently used first.
 pub(crate) struct SessionRegistry {
     sessions: Mutex<Vec<Weak<Session>>>,
     per_conversation_max: usize,
@@ -21,7 +21,7 @@ impl SessionRegistry {
         }
     }
 
-    /// Registers a session that is about to create its instance, and evicts others over the limits.
+    /// Registers a session that is about to create its instance, and evicts others if a limit is exceeded.
     pub(crate) fn admit(&self, session: &Arc<Session>) {
         let mut live = self.others_alive(session);
         live.sort_by_key(|other| other.last_used());

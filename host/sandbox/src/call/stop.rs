@@ -1,4 +1,4 @@
-//! Running guest code until it ends or must be stopped: by the epoch while it computes, by dropping its future while it waits.
+//! Runs guest code until it ends or must be stopped: by the epoch while it computes, by dropping its future while it waits.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -9,14 +9,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::link::stop_flag::{StopCause, StopFlag};
 
-/// The future of a call was dropped while its guest waited in the host. The store must be dropped too.
+/// The error of a call whose future was dropped while its guest waited in a host call. The store must be dropped too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Abandoned(pub(crate) StopCause);
 
 /// Runs guest code until it ends, passes its deadline, is cancelled, or raises the flag itself.
 ///
-/// A guest that must stop is polled once more. If it computes, it meets the epoch in that poll and traps. If it is still
-/// pending, it waits in the host, possibly without end.
+/// A guest that must stop is polled once more. If it computes, the epoch interrupts it in that poll and it traps. If it is still
+/// pending, it waits in a host call, possibly forever, and its future is dropped.
 ///
 /// # Errors
 /// [`Abandoned`] if the guest's future was dropped. A guest that the epoch stopped returns its trap, and the flag has the cause.
@@ -26,7 +26,7 @@ pub(crate) async fn run_guest<T>(
     cancel: &CancellationToken,
     mut guest: Pin<&mut impl Future<Output = T>>,
 ) -> Result<T, Abandoned> {
-    // Most guests end in their first poll: those need no timer.
+    // Most guests end in their first poll, which needs no timer.
     let first_poll = poll_fn(|context| Poll::Ready(guest.as_mut().poll(context))).await;
     if let Poll::Ready(output) = first_poll {
         return Ok(output);

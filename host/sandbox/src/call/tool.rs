@@ -22,12 +22,12 @@ use toolwit_core::{Error, ErrorKind, Phase};
 pub(crate) struct PluginTool {
     plugin: Arc<Plugin>,
     policy: ConversationPolicy,
-    /// The instance that the calls of a conversation share; `None` for a plugin without resources.
+    /// The session whose instance the calls of a conversation share; `None` for a plugin without resources.
     session: Option<Arc<Session>>,
     function: usize,
     target: EntityTarget,
     definition: ToolDefinition,
-    /// Used only if the component listed the tool at run time.
+    /// The validator of the arguments, used only for a dynamic tool.
     dynamic: DynamicCall,
 }
 
@@ -124,7 +124,7 @@ impl PluginTool {
             .map_err(|error| invalid_follow_up(&follow_up.tool, &error.to_string()))?
             .arguments;
         if let Ok(completion) = context.background_task() {
-            // The tools that the conversation has now may be locked or gone by then.
+            // The current tools of the conversation may be locked or removed when the follow-up call runs.
             let context = completion.context().clone().without_tools();
             completion.spawn(async move {
                 let outcome = next.run_last(arguments, &context).await;
@@ -140,7 +140,7 @@ impl PluginTool {
         Ok(rest)
     }
 
-    /// Adds plugin and tool to an error, and selects its receiver.
+    /// Adds the plugin and the tool to an error, and selects its receiver.
     fn tool_error(&self, error: Error) -> ToolError {
         let error = error
             .with_plugin(self.plugin.name())
@@ -151,7 +151,7 @@ impl PluginTool {
         }
     }
 
-    /// Runs a follow-up call. It may not request another one, so that follow-up calls end.
+    /// Runs a follow-up call. It must not request another one, which prevents endless chains.
     async fn run_last(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, Error> {
         let result = self.run(arguments, context).await?;
         match result.follow_up {

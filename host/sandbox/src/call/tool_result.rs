@@ -47,7 +47,7 @@ fn success(function: &Function, value: Value) -> ToolResult {
     }
 }
 
-/// Converts the error value of a function that failed. The model reads it.
+/// Converts the error value of a function that failed. The model receives it.
 fn failure(error: Value) -> ToolResult {
     let text = match &error {
         Value::Null => "the tool failed without a reason".to_owned(),

@@ -18,7 +18,7 @@ use toolwit_core::text::printable;
 use toolwit_core::{Arguments, ToolContext, ToolResult};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The maximum duration of a discovery, compiling included. A component that queries a server needs seconds.
+/// The maximum duration of a discovery, compiling included. A component that queries a server may need seconds.
 const DISCOVERY_WALL_MAX: Duration = Duration::from_secs(10);
 
 /// The maximum length of the guest's reason in an error message, in characters.

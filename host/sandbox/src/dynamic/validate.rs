@@ -15,7 +15,7 @@ use toolwit_core::text::{printable, snake_case};
 /// The maximum number of dynamic tools of a component.
 pub(super) const TOOLS_MAX: usize = 256;
 
-/// A `tool-definition` of the guest, not validated.
+/// A `tool-definition` of the guest that has not been validated.
 #[derive(Debug, Deserialize)]
 pub(super) struct GuestDefinition {
     pub(super) name: String,

@@ -23,7 +23,7 @@ pub(crate) fn entity_json(resource: &Resource, id: &str, description: Option<Val
     fields.insert("id".to_owned(), json!(id));
     match description {
         Some(Value::Object(described)) => {
-            // Only the host lists the tools.
+            // Ignores a list of tools from the guest: only the host lists them.
             for (name, value) in described.into_iter().filter(|(name, _)| name != AVAILABLE_TOOLS) {
                 fields.entry(name).or_insert(value);
             }
@@ -44,7 +44,7 @@ pub(crate) fn invalid_json(resource: &Resource, reason: &str) -> Value {
     json!({"type": resource.json_name(), "error": reason})
 }
 
-/// Returns the methods that become tools: all except the one that returns the id.
+/// Returns the methods that become tools: all except the method that returns the id.
 fn tool_methods(resource: &Resource) -> impl Iterator<Item = usize> {
     resource
         .methods
@@ -63,7 +63,7 @@ fn usable_methods(session: &Session, resource: &Resource) -> impl Iterator<Item 
     })
 }
 
-/// Returns the preferred tool names of an entity. The tool set may assign others, and then corrects the result.
+/// Returns the preferred tool names of an entity. If the tool set assigns other names, it corrects the result.
 pub(crate) fn bound_tool_names(session: &Session, resource: &Resource, id: &str) -> Vec<String> {
     let shape = &session.plugin().inspection().shape;
     usable_methods(session, resource)
@@ -75,7 +75,7 @@ pub(crate) fn bound_tool_names(session: &Session, resource: &Resource, id: &str)
         .collect()
 }
 
-/// Returns the names of the tools that serve all entities of a type.
+/// Returns the names of the tools that all entities of a type share.
 pub(crate) fn shared_tool_names(session: &Session, resource: &Resource) -> Vec<String> {
     let shape = &session.plugin().inspection().shape;
     usable_methods(session, resource)
@@ -123,7 +123,7 @@ fn namespace(plugin: &Plugin, resource: &Resource) -> String {
 pub(crate) struct PluginEntity {
     session: Arc<Session>,
     resource: ResourceIndex,
-    /// `None` for the form that serves all entities of the type.
+    /// The id of the entity; `None` for the provider that all entities of the type share.
     id: Option<String>,
     depth: u32,
     prefix: String,

@@ -1,4 +1,4 @@
-//! Turns the handles in a result into entities with ids, descriptions and tools.
+//! Converts the handles in a result to entities with ids, descriptions and tools.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,16 +20,16 @@ use toolwit_core::Error;
 use toolwit_core::text::printable;
 use toolwit_core::{Rebinding, ToolProvider};
 
-/// The maximum number of entities of one type in one result that get tools of their own. More share one set of tools.
+/// The maximum number of entities of one type in one result that have their own tools. More entities share one set of tools.
 const ENTITIES_PER_RESULT_MAX: usize = 16;
 
-/// The maximum number of entities of one result whose description is queried.
+/// The maximum number of entities of one result whose descriptions are queried.
 const DESCRIBED_MAX: usize = 16;
 
-/// Turns the resources of a session's results into entities.
+/// Converts the resources of a session's results to entities.
 pub(crate) static ENTITY_GATHERER: EntityGatherer = EntityGatherer;
 
-/// See [`ENTITY_GATHERER`].
+/// The type of [`ENTITY_GATHERER`].
 pub(crate) struct EntityGatherer;
 
 impl ResourceGatherer for EntityGatherer {
@@ -54,7 +54,7 @@ impl ResourceGatherer for EntityGatherer {
 struct Harvest<'a> {
     session: &'a Arc<Session>,
     call: &'a RunningCall<'a>,
-    /// The number of calls of entity methods that led to the new entities.
+    /// The depth of the new entities; see [`ResultHandles::depth`].
     depth: u32,
 }
 
@@ -62,7 +62,7 @@ impl Harvest<'_> {
     /// Registers every handle. For an entity that is already registered, one of the two handles is dropped.
     ///
     /// # Errors
-    /// An error of the guest. Its instance is lost then.
+    /// An error of the guest. The caller must then drop its instance.
     async fn gather(
         &self,
         instance: &mut Instance,

@@ -1,10 +1,11 @@
-//! What a plugin is allowed to access: declared ∩ granted = effective.
+//! The access rights of a plugin: declared ∩ granted = effective.
 //!
 //! A component [declares](DeclaredCapabilities) capabilities by its imports. An operator [grants](Grants) rules in a file that no
-//! plugin ships and no model can reach. The intersection is [`EffectiveRights`]. [`decide`] answers whether an access is allowed,
-//! and which rule decides, for every gate of the host and for `explain`.
+//! plugin ships and no model can reach. The intersection is [`EffectiveRights`]. [`decide`] returns whether an access is allowed,
+//! and by which rule, for every gate of the host and for `explain`.
 //!
-//! `rules` is pure. `file` reads and changes the grants file. `authority` opens what is granted, for one call.
+//! `rules` is pure. `file` reads and changes the grants file. `authority` opens the granted
+//! resources for one call.
 
 pub(crate) mod authority;
 pub(crate) mod file;

@@ -16,27 +16,27 @@ pub(crate) const DESCRIPTION_CHARS_MAX: usize = 8_192;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Annotations {
-    /// Text for all tools. It follows the text of the tool itself.
+    /// Text for all tools, appended to the text of each tool.
     pub all: ToolText,
     /// Text for single tools, by export (`add`, `demo:calc/ops@0.1.0#add`, `customer.find`) or tool name.
     pub tools: BTreeMap<String, ToolText>,
     /// Options of the exported resources, by name.
     pub entities: BTreeMap<String, EntityOptions>,
-    /// The names of the resources whose methods are tools from the start and act on the instance that was returned last.
+    /// The names of the resources whose methods are initial tools and act on the most recently returned instance.
     pub chain: Vec<String>,
     /// The limits that the package requests. They can only lower the limits of a call.
     pub limits: LimitRequest,
-    /// The values without which none of the tools works.
+    /// The values that all tools require.
     pub requirements: Vec<Requirement>,
 }
 
-/// A value that a plugin requires: a key, an address. It is looked up at each call.
+/// A value that a plugin requires, such as a key or an address. It is looked up at each call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Requirement {
     /// The name of the environment variable, the secret or the setting.
     pub name: String,
-    /// The meaning of the value, and where to get it.
+    /// The meaning of the value, and how to obtain it.
     pub description: String,
 }
 
@@ -52,7 +52,8 @@ pub struct ToolText {
     pub limitations: Option<String>,
     /// Example requests.
     pub examples: Vec<String>,
-    /// The tool's effects as its author declares them: `changes nothing`. They are shown to the model; no decision trusts them.
+    /// The tool's effects as its author declares them, such as `changes nothing`. The model sees them; no access decision uses
+    /// them.
     pub effects: Option<String>,
 }
 
@@ -65,7 +66,7 @@ const EFFECTS: &str = "Effects, as its author says";
 pub struct EntityOptions {
     /// The method that returns the id, instead of `id`.
     pub id: Option<String>,
-    /// Which instance is kept when the same entity is returned again.
+    /// The policy for which instance is kept when the same entity is returned again.
     pub rebinding: Rebinding,
 }
 
@@ -162,7 +163,7 @@ fn resource_named(shape: &Shape, name: &str) -> Option<usize> {
     resources.position(|resource| resource.name == name || resource.json_name() == name)
 }
 
-/// Whether a name in a manifest refers to this function.
+/// Returns whether a name in a manifest refers to this function.
 fn is_named(shape: &Shape, function: &Function, wanted: &str) -> bool {
     let tool_name = match function.kind {
         FunctionKind::Constructor(index) | FunctionKind::Static(index) | FunctionKind::Method(index) => {

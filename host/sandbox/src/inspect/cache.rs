@@ -1,6 +1,6 @@
-//! An inspection as cached text: parsing the text takes microseconds, inspecting the component again takes milliseconds.
+//! The cached text of an inspection: parsing it takes microseconds, while inspecting the component takes milliseconds.
 //!
-//! The text has two lines. The header holds what a host reads of every package when it starts; the body holds the rest.
+//! The text has two lines. The header has the data that a host reads of every package at startup; the body has the rest.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use super::inspection::Inspection;
 use super::profile::Profile;
 use crate::values::types::{FunctionKind, Shape};
 
-/// The version of the cached text. It changes with the format, and with what an inspection reads from a component. Text of
-/// another version is not read.
+/// The version of the cached text. It changes with the format, and with the data that an inspection reads from a component.
+/// Text of another version is ignored.
 pub const INSPECTION_CACHE_VERSION: u32 = 5;
 
 /// The text of an inspection, as [`Inspection::to_cache_text`] wrote it, with the metadata that is needed before it is parsed.
@@ -47,7 +47,7 @@ struct Header {
     dynamic_tools: DynamicTools,
 }
 
-/// Schemas and definitions are not cached: they follow from the types.
+/// The body of the cached text. Schemas and definitions are not cached, because they are derived from the types.
 #[derive(Serialize, Deserialize)]
 struct Body<'a> {
     digest: Cow<'a, str>,
@@ -115,7 +115,7 @@ fn split(text: &str) -> Option<(Header, &str)> {
 }
 
 impl Shape {
-    /// Whether every index refers to an existing item, so that damaged text cannot cause a panic later.
+    /// Returns whether every index refers to an existing item, so that damaged text cannot cause a panic later.
     fn has_valid_indexes(&self) -> bool {
         let resources = self.resources.len();
         let mut is_valid = true;

@@ -18,7 +18,7 @@ const COMPONENT: &[u8] = &[0x0d, 0x00, 0x01, 0x00];
 pub(crate) struct Checked<'a> {
     /// The engine configuration that it requires.
     pub(crate) profile: Profile,
-    /// The resources that one instance takes before it runs.
+    /// The resources that one instance allocates before it runs.
     pub(crate) footprint: Footprint,
     /// The types of all items at the top level.
     pub(crate) types: wasmparser::types::Types,
@@ -38,8 +38,8 @@ pub(crate) fn check(bytes: &[u8]) -> Result<Checked<'_>, Error> {
     check_header(bytes)?;
     match validate(bytes, Profile::Plain) {
         Ok(checked) => Ok(checked),
-        // A component that fails only because it uses async functions passes the second time. For any other, the error that
-        // occurred later in the bytes is the more precise one.
+        // A component that fails only because it uses async functions passes the second validation. Otherwise, the error at
+        // the later position in the bytes is the more precise one.
         Err(plain) => validate(bytes, Profile::Concurrent).map_err(|concurrent| {
             let error = if concurrent.offset > plain.offset {
                 concurrent
@@ -59,7 +59,7 @@ fn malformed(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::MalformedComponent, Phase::Load, message)
 }
 
-/// Checks the header. Files that are often mistaken for components get an error of their own.
+/// Checks the header. Files that are often mistaken for components have specific errors.
 fn check_header(bytes: &[u8]) -> Result<(), Error> {
     if bytes.starts_with(b"\x7fELF") {
         return Err(
@@ -187,7 +187,7 @@ fn features(profile: Profile) -> WasmFeatures {
     features
 }
 
-/// Puts a parser's message on one line, cut to 300 characters.
+/// Formats a parser's message as one line of at most 300 characters.
 fn one_line(message: &str) -> String {
     const CHARS_MAX: usize = 300;
     message

@@ -7,7 +7,7 @@ use serde::Serialize;
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Capability {
-    /// Requests over HTTP.
+    /// HTTP requests.
     Http,
     /// Directories.
     Files,
@@ -19,9 +19,9 @@ pub enum Capability {
     Keyvalue,
     /// Calls of other tools.
     Tools,
-    /// Values that travel with a call.
+    /// Values in the context of a call.
     Context,
-    /// The objects that the tools of a conversation share.
+    /// The blackboard: objects that the tools of a conversation share.
     Blackboard,
     /// Clocks.
     Clock,
@@ -53,7 +53,7 @@ pub struct DeclaredCapabilities {
 }
 
 impl DeclaredCapabilities {
-    /// Reads the names of a component's imports.
+    /// Derives the capabilities from the names of a component's imports.
     pub fn from_imports<'a>(imports: impl IntoIterator<Item = &'a str>) -> Self {
         let mut capabilities: Vec<_> = imports
             .into_iter()

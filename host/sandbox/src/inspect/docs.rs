@@ -1,6 +1,6 @@
 //! The docs of functions, types, fields and cases, from the WIT of a component.
 //!
-//! No toolchain carries `///` comments into a component. `toolwit build` and `pack` append the WIT package, in binary form
+//! Toolchains do not embed `///` comments in a component. `toolwit build` and `pack` append the WIT package, in binary form
 //! and with its docs, as the custom section [`WIT_SECTION`](toolwit_sections::WIT_SECTION); a `.wit` file next to the
 //! component works too. Docs are best effort: a component with invalid docs loads without them.
 
@@ -166,7 +166,7 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    /// Walks both forms of a type in parallel. Stops where they differ: the docs are those of another version.
+    /// Walks both forms of a type in parallel. Stops where they differ, because the docs are then of another version.
     fn ty(&mut self, ty: &mut WitType, wit: &'a Type) {
         let mut wit = wit;
         while let Type::Id(id) = wit {

@@ -1,4 +1,4 @@
-//! `toolwit:plugin/dynamic`: recognizes the interface among the exports of a component, and defines the tools that it listed.
+//! `toolwit:plugin/dynamic`: recognizes the interface among the exports of a component, and defines the discovered tools.
 
 use semver::Version;
 
@@ -14,7 +14,7 @@ pub(crate) const FUNCTIONS: [&str; 2] = ["tools", "call"];
 /// The cases of `tool-error`, in the order of the WIT.
 const ERROR_CASES: [&str; 5] = ["invalid-arguments", "unavailable", "denied", "limit", "failed"];
 
-/// Whether an export is the interface, in a version that this host supports.
+/// Returns whether an export is the interface, in a version that this host supports.
 pub(crate) fn is_interface(export: &str) -> bool {
     let rest = export
         .strip_prefix(PLUGIN_PACKAGE)
@@ -23,7 +23,7 @@ pub(crate) fn is_interface(export: &str) -> bool {
         .is_some_and(|version| is_compatible_plugin_version(&version))
 }
 
-/// Whether both functions have the types of the interface.
+/// Returns whether both functions have the types of the interface.
 pub(crate) fn has_interface_types(tools: &Function, call: &Function) -> bool {
     let text = || WitType::String;
     let are = |fields: &[Field], wanted: &[(&str, WitType)]| {
@@ -52,7 +52,7 @@ pub(crate) fn has_interface_types(tools: &Function, call: &Function) -> bool {
         && matches!(call.outcome(), (Some(ok), Some(error)) if is_tool_result(ok) && is_error(error))
 }
 
-/// Defines the discovered tools, for a plugin of this name. Each comes with the index of the function that calls it.
+/// Returns the definitions of the discovered tools for a plugin of this name, each with the index of the function that calls it.
 pub(crate) fn definitions<'a>(shape: &'a Shape, plugin: &'a str) -> impl Iterator<Item = (ToolDefinition, usize)> + 'a {
     let discovered = shape.dynamic.iter().flat_map(|dynamic| {
         let tools = dynamic.discovered.iter().flatten();
@@ -62,7 +62,7 @@ pub(crate) fn definitions<'a>(shape: &'a Shape, plugin: &'a str) -> impl Iterato
         let function = &shape.functions[call];
         let id = ToolId::plugin(plugin, function.interface.as_deref(), &tool.name);
         let name = snake_case(&tool.name);
-        // The docs of the calling function hold the manifest's texts about all tools.
+        // The manifest's texts for all tools are stored in the docs of the function that calls a tool.
         let parts = [Some(&tool.description), function.docs.as_ref()];
         let parts: Vec<_> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
         let description = match parts.as_slice() {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Whether a component has dynamic tools, and whether the host has discovered them.
+/// The state of a component's dynamic tools: absent, not discovered yet, or discovered.
 ///
 /// Dynamic tools are the tools that a component lists at run time, through `toolwit:plugin/dynamic`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,18 +12,18 @@ pub enum DynamicTools {
     None,
     /// The component has not been queried yet.
     Undiscovered,
-    /// The component was queried; its definitions include the tools that it listed.
+    /// The component has been queried; its definitions include the listed tools.
     Discovered,
 }
 
 impl DynamicTools {
-    /// Whether the component has no dynamic tools.
+    /// Returns whether the component has no dynamic tools.
     #[must_use]
     pub fn is_none(self) -> bool {
         self == Self::None
     }
 
-    /// Whether the component has dynamic tools that have not been discovered yet.
+    /// Returns whether the component has dynamic tools that have not been discovered yet.
     #[must_use]
     pub fn is_undiscovered(self) -> bool {
         self == Self::Undiscovered

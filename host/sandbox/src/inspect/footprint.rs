@@ -1,10 +1,10 @@
-//! The resources that an instance of a component takes before its first instruction.
+//! The resources that an instance of a component allocates before its first instruction.
 
 use super::instantiation::SIMULATION_STEPS_MAX;
 use toolwit_core::limits::{ByteCount, CallLimits};
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
-/// The resources that one instance of a component takes.
+/// The resources that one instance of a component allocates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Footprint {
     /// The number of core instances.
@@ -17,12 +17,12 @@ pub(crate) struct Footprint {
     pub(crate) memory_bytes: u64,
     /// The initial size of all tables, in elements.
     pub(crate) table_elements: u64,
-    /// Whether counting stopped at its limit, so that all numbers are too small.
+    /// Whether counting stopped at its limit, so that all counts are too low.
     pub(crate) is_incomplete: bool,
 }
 
 impl Footprint {
-    /// Refuses a component that no call could instantiate within the limits.
+    /// Refuses a component that cannot be instantiated within the limits.
     ///
     /// # Errors
     /// [`ErrorKind::Instances`], [`ErrorKind::Memory`] or [`ErrorKind::TableElements`].

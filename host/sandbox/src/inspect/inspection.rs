@@ -41,7 +41,7 @@ pub struct Inspection {
     pub skipped: Vec<SkippedExport>,
     /// The imports.
     pub imports: Vec<Import>,
-    /// The resources that one instance takes before it runs.
+    /// The resources that one instance allocates before it runs.
     pub(crate) footprint: Footprint,
     /// The index in `shape.functions` of each of `tools`.
     pub(crate) tool_functions: Vec<usize>,
@@ -54,7 +54,7 @@ pub struct Inspection {
 pub struct EntityType {
     /// The name of the resource in tool names: `customer`.
     pub name: String,
-    /// The docs of the resource.
+    /// The doc comment of the resource in WIT.
     pub description: Option<String>,
     /// The definitions of its methods, in the form that takes the entity's id as a parameter.
     pub methods: Vec<ToolDefinition>,
@@ -70,7 +70,7 @@ pub struct Origin<'a> {
 }
 
 impl Inspection {
-    /// Inspects a component. Takes milliseconds per megabyte: call it where blocking is allowed.
+    /// Inspects a component. Blocks for milliseconds per megabyte, so call it on a thread that may block.
     ///
     /// # Errors
     /// [`ErrorKind::MalformedComponent`](toolwit_core::ErrorKind::MalformedComponent) or
@@ -109,7 +109,7 @@ impl Inspection {
         Ok(inspection.with_definitions(origin.name))
     }
 
-    /// An inspection of a component without imports and exports.
+    /// Creates the inspection of a component without imports and exports.
     pub(super) fn empty(digest: String) -> Self {
         Self {
             digest,
@@ -189,8 +189,8 @@ impl Inspection {
     }
 }
 
-/// Prints the WIT of a component, with the docs that it carries. `None` if the component is not valid or has no WIT to print.
-/// Takes milliseconds per megabyte.
+/// Prints the WIT of a component, including its embedded docs. `None` if the component is not valid or has no WIT to print.
+/// Blocks for milliseconds per megabyte.
 #[must_use]
 pub fn component_wit(bytes: &[u8]) -> Option<String> {
     let checked = check::check(bytes).ok()?;
@@ -202,7 +202,7 @@ pub fn component_wit(bytes: &[u8]) -> Option<String> {
     wit_text::print(&wit)
 }
 
-/// Returns the WIT that has docs: from the component, or else from the file next to it.
+/// Returns WIT with docs: from the component if it contains any, otherwise from the file next to it.
 fn wit_with_docs(checked: &Checked<'_>, origin: Origin<'_>) -> Option<wit_parser::Resolve> {
     let sections = checked
         .custom_sections
@@ -225,7 +225,7 @@ fn entity_type(shape: &Shape, resource: &Resource, plugin: &str) -> EntityType {
     }
 }
 
-/// Defines the tool of a function.
+/// Creates the tool definition of a function.
 pub(crate) fn define(shape: &Shape, function: &Function, plugin: &str) -> ToolDefinition {
     let id = ToolId::plugin(plugin, function.interface.as_deref(), &function.export);
     let name = match function.kind {
@@ -260,7 +260,7 @@ pub(crate) fn define(shape: &Shape, function: &Function, plugin: &str) -> ToolDe
     }
 }
 
-/// Defines the tool of a method in the form that serves all entities of a type: the entity's id is a parameter.
+/// Creates the tool definition of a method in the form that all entities of a type share: the entity's id is a parameter.
 pub(crate) fn define_shared_method(method: &Function, resource: &Resource, plugin: &str) -> ToolDefinition {
     let entity = resource.json_name();
     let id = ToolId::plugin(plugin, method.interface.as_deref(), &method.export);

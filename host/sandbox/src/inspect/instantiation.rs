@@ -1,7 +1,7 @@
 //! Simulates an instantiation to count its core instances, memories and tables, without compiling anything.
 //!
-//! A component of a few hundred bytes can expand to a billion core instances: each of thirty components instantiates the
-//! previous one twice. The compiler would expand them all, so they are counted first.
+//! A component of a few hundred bytes can expand to a billion core instances, if each of thirty components instantiates the
+//! previous one twice. The compiler would expand all of them, so they are counted first.
 
 use std::collections::HashMap;
 
@@ -32,7 +32,7 @@ struct Scope {
     outer: Option<usize>,
 }
 
-/// The state of a simulation. Scopes and instances can refer to each other in cycles, so all live until the end.
+/// The state of a simulation. Scopes and instances can refer to each other in cycles, so all are kept until the end.
 pub(crate) struct Simulation<'a> {
     definitions: &'a [Vec<Step>],
     scopes: Vec<Scope>,

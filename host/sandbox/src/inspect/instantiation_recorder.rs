@@ -13,7 +13,7 @@ pub(crate) const NESTING_MAX: usize = 100;
 /// Records the instantiation steps of a component while it is parsed.
 pub(crate) struct InstantiationRecorder {
     definitions: Vec<Vec<Step>>,
-    /// The innermost comes last.
+    /// The definitions that are being parsed, the innermost last.
     open: Vec<OpenDefinition>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) enum Step {
     Export(NamedItem),
 }
 
-/// The index spaces that hold modules, components and instances.
+/// The index spaces of modules, components and instances.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Space {
     Module,
@@ -80,7 +80,7 @@ impl InstantiationRecorder {
         }
     }
 
-    /// Returns how many components and modules are being parsed, the nested ones included.
+    /// Returns the nesting depth of the components and modules that are being parsed.
     pub(crate) fn depth(&self) -> usize {
         self.open.len()
     }
@@ -225,7 +225,7 @@ impl InstantiationRecorder {
         self.step(step);
     }
 
-    /// Counts the resources that one instance takes. The component must be valid.
+    /// Counts the resources that one instance allocates. The component must be valid.
     pub(crate) fn count(&self) -> Footprint {
         Simulation::run(&self.definitions)
     }

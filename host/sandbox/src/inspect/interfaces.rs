@@ -1,5 +1,5 @@
-//! The interfaces that the host implements, by name and version: the table that inspection checks imports against and that
-//! linking implements.
+//! The interfaces that the host implements, by name and version. Inspection checks imports against this table, and linking
+//! implements it.
 
 use semver::{Version, VersionReq};
 
@@ -17,8 +17,8 @@ const PLUGIN_INTERFACES: [&str; 4] = [
     "toolwit:plugin/tools",
 ];
 
-/// `wasi:config` in the versions that toolchains import. The versions differ only in name, but a draft is compatible with
-/// no other version, so each is listed.
+/// `wasi:config` in the versions that toolchains import. The versions differ only in name, but a draft is not compatible with
+/// any other version, so each is listed.
 pub(crate) const CONFIG_STORES: [&str; 3] = [
     "wasi:config/store@0.2.0-draft",
     "wasi:config/store@0.2.0-rc.1",
@@ -65,7 +65,7 @@ const WASI_INTERFACES: [&str; 29] = [
     "wasi:sockets/udp-create-socket",
 ];
 
-/// Whether the host implements an interface, in the version that a component imports or a semver-compatible one.
+/// Returns whether the host implements an interface, in the version that a component imports or a semver-compatible one.
 pub(crate) fn is_supported(import: &str) -> bool {
     if CONFIG_STORES.contains(&import) || KEYVALUE_STORES.contains(&import) {
         return true;
@@ -83,8 +83,8 @@ pub(crate) fn is_supported(import: &str) -> bool {
     WASI_INTERFACES.contains(&interface) && version.pre.is_empty() && is_in_range()
 }
 
-/// Whether a component that was built against this version of `toolwit:plugin` runs on this host: the minor version is equal,
-/// and the patch version is not newer than the host's.
+/// Returns whether a component that was built against this version of `toolwit:plugin` runs on this host: the minor version is
+/// equal, and the patch version is not newer than the host's.
 pub(crate) fn is_compatible_plugin_version(version: &Version) -> bool {
     Version::parse(PLUGIN_VERSION).is_ok_and(|own| {
         version.pre.is_empty() && version.major == own.major && version.minor == own.minor && *version <= own

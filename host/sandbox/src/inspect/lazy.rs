@@ -1,4 +1,4 @@
-//! An inspection that is parsed from its cached text when it is first used: most packages of a large directory are never used.
+//! An inspection that is parsed from its cached text on first use, because most packages of a large directory are never used.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -7,12 +7,12 @@ use super::declared::DeclaredCapabilities;
 use super::dynamic_tools::DynamicTools;
 use super::inspection::Inspection;
 
-/// An inspection, or the cached text from which it is parsed when it is first used.
+/// An inspection, or the cached text from which it is parsed on first use.
 pub(crate) struct LazyInspection {
     digest: Box<str>,
     tool_count: usize,
     dynamic_tools: DynamicTools,
-    /// Taken when the text is parsed.
+    /// The cached text, taken when it is parsed.
     text: Mutex<Option<String>>,
     inspection: OnceLock<Arc<Inspection>>,
     declared: OnceLock<DeclaredCapabilities>,
@@ -60,7 +60,7 @@ impl LazyInspection {
             let parsed = text.and_then(|text| Inspection::from_cache_text(&text, plugin));
             let inspection = parsed.filter(|inspection| *inspection.digest == *self.digest);
             Arc::new(inspection.unwrap_or_else(|| {
-                // The registry verifies the checksum of the text before it is used, so this is a bug. Without the text, the
+                // This is a bug, because the registry verifies the checksum of the text before use. Without the text, the
                 // component has no tools.
                 tracing::error!(plugin, "the cached inspection of the component is not readable");
                 Inspection::empty(self.digest.to_string())

@@ -1,8 +1,8 @@
 //! The docs of functions from a `package-docs` section, which other tools write into components.
 //!
 //! Two formats exist: JSON after a byte `1`, in which each function is an object with `docs`, and plain JSON, in which each
-//! function is its text. Both name interfaces without their package, and do not relate types to the functions that use them,
-//! so only the docs of functions are read.
+//! function is a string. Both identify interfaces without their package, and do not relate types to the functions that use
+//! them, so only the docs of functions are read.
 
 use serde_json::Value;
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
-    /// No concurrency inside a component. A fresh call costs 2.5 times less than with [`Profile::Concurrent`].
+    /// Without async functions. A call in a fresh instance is 2.5 times cheaper than with [`Profile::Concurrent`].
     Plain,
     /// With the component model's async functions.
     Concurrent,

@@ -31,8 +31,8 @@ const SKIPPED_MAX: usize = 1_024;
 /// The maximum number of functions of a component. The rest is skipped.
 const FUNCTIONS_MAX: usize = 4_096;
 
-/// Exports that toolchains add for their own use: those of componentize-py and componentize-qjs. A function of that name that
-/// the component's WIT declares is the author's.
+/// Internal exports that toolchains add (componentize-py, componentize-qjs). If the component's WIT declares a function of that
+/// name, it is a function of the author.
 const TOOLCHAIN_EXPORTS: [&str; 2] = ["exports", "init"];
 
 /// Reads the exports of a component, without docs and schemas.
@@ -48,7 +48,7 @@ pub(crate) fn reflect(checked: &Checked<'_>, wit: Option<&Resolve>) -> Shape {
 struct Reader<'a> {
     reader: TypeReader<'a>,
     exports: &'a [&'a str],
-    /// The WIT of the component, if it carries any.
+    /// The WIT of the component, if it is embedded.
     wit: Option<&'a Resolve>,
     /// The number of parts of the types that have been read.
     parts: usize,
@@ -235,7 +235,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a function. Returns the number of parts of its types, too.
+    /// Reads a function. Also returns the number of parts of its types.
     fn function(
         &self,
         interface: Option<&Arc<str>>,
@@ -368,7 +368,7 @@ fn resources_of(types: &Types, name: &str, ty: &ComponentEntityType) -> Vec<(Res
     }
 }
 
-/// Whether an interface is `wasi:cli/run`, in a version that the host supports.
+/// Returns whether an interface is `wasi:cli/run`, in a version that the host supports.
 fn is_command(interface: &str) -> bool {
     interface
         .strip_prefix("wasi:cli/run@")
@@ -376,7 +376,7 @@ fn is_command(interface: &str) -> bool {
 }
 
 impl Shape {
-    /// Assigns the methods to their resources, and finds the ones that return the id and the description.
+    /// Assigns the methods to their resources, and identifies the methods that return the id and the description.
     fn assign_methods(&mut self) {
         for (at, function) in self.functions.iter().enumerate() {
             let FunctionKind::Method(ResourceIndex(index)) = function.kind else {

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use toolwit_core::limits::ByteCount;
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
-/// The source of a component's bytes. A file is read again to compile it, so that its bytes are not held in memory.
+/// The source of a component's bytes. A file is read again when it is compiled, so its bytes are not kept in memory.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     File(PathBuf),
@@ -18,7 +18,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Reads the bytes again. Refuses a file whose digest is not the one that was inspected.
+    /// Reads the bytes again. Refuses a file whose digest has changed since the inspection.
     pub(crate) fn read(&self, digest: &str, bytes_max: u64) -> Result<Arc<[u8]>, Error> {
         let path = match self {
             Self::Bytes(bytes) => return Ok(bytes.clone()),
@@ -45,8 +45,8 @@ pub fn read_wit(path: &Path) -> Option<String> {
     String::from_utf8(read_component(path, super::docs::WIT_BYTES_MAX).ok()?).ok()
 }
 
-/// Reads a component file. Refuses a file that is not a regular file before opening it, and one that is too large before
-/// reading it.
+/// Reads a component file. Before opening, refuses a file that is not a regular file. Before reading, refuses one that is too
+/// large.
 ///
 /// # Errors
 /// [`ErrorKind::Io`] or [`ErrorKind::FileBytes`].

@@ -18,7 +18,7 @@ const NAME_BYTES_PER_PART: usize = 32;
 /// The maximum nesting depth of types.
 const TYPE_DEPTH_MAX: usize = 64;
 
-/// Reads the types of a component's functions. An error is the reason why a tool cannot have the type.
+/// Reads the types of a component's functions. An error is the reason why tools cannot use the type.
 pub(crate) struct TypeReader<'a> {
     pub(crate) types: &'a Types,
     /// The imported resources, with the names of the imports.

@@ -1,4 +1,4 @@
-//! WIT as text.
+//! Prints WIT and function signatures as text.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -11,7 +11,8 @@ use toolwit_core::text::printable;
 /// The maximum size of printed WIT, in bytes.
 const TEXT_BYTES_MAX: usize = 256 << 10;
 
-/// Prints the WIT packages of a component, without those of WASI. `None` if there are none, or if the text is too long.
+/// Prints the WIT packages of a component, except those of WASI. `None` if there are no such packages, or if the text is too
+/// long.
 pub(crate) fn print(wit: &Resolve) -> Option<String> {
     let own = wit
         .packages

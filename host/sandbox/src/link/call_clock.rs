@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use toolwit_core::ToolContext;
 use toolwit_core::limits::CallLimits;
 
-/// The limits of a call, with the time at which it started. The deadline covers instantiation, guest code and host calls.
+/// The limits of a call and its start time. The deadline covers instantiation, guest code and host calls.
 pub(crate) struct CallClock<'a> {
     pub(crate) limits: &'a CallLimits,
     pub(crate) started: Instant,

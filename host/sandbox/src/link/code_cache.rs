@@ -1,8 +1,8 @@
 //! The cache of machine code of compiled components, in a private directory.
 //!
-//! Machine code that is mapped is trusted. An entry is therefore used only if this user wrote it: the directory denies access to
-//! others, and every entry has a keyed hash of its name and content (BLAKE3, with a random key in the same directory). An entry
-//! that is damaged, from another engine or from another user is ignored and replaced.
+//! Mapped machine code is trusted. An entry is therefore used only if this user wrote it: the directory denies access to others,
+//! and every entry has a keyed hash of its name and content (BLAKE3, with a random key in the same directory). An entry that is
+//! damaged, from another engine or from another user is ignored and replaced.
 
 use std::collections::BTreeSet;
 use std::collections::hash_map::DefaultHasher;
@@ -33,7 +33,7 @@ impl CodeCache {
     /// Opens a cache directory, or creates it with a fresh key.
     ///
     /// # Errors
-    /// If it cannot be created, belongs to another user, or permits access to others.
+    /// If the directory cannot be created, belongs to another user, or permits access to others.
     pub fn open(directory: &Path) -> io::Result<Self> {
         create_private_directory(directory)?;
         require_private_directory(directory)?;
@@ -109,7 +109,7 @@ impl CodeCache {
             return Ok(false);
         };
         let code = fs::read(path)?;
-        // Comparing two `blake3::Hash` takes the same time for all of them.
+        // `blake3::Hash` compares in constant time.
         Ok(self.hash(name, &code) == blake3::Hash::from_bytes(expected))
     }
 
@@ -120,7 +120,7 @@ impl CodeCache {
     }
 }
 
-/// Returns the name of an entry, from everything that the machine code depends on.
+/// Returns the name of an entry, derived from all inputs of the compilation.
 fn entry_name(engine: &Engine, digest: &str) -> String {
     let mut hasher = DefaultHasher::new();
     engine.wasmtime.precompile_compatibility_hash().hash(&mut hasher);
@@ -137,7 +137,7 @@ fn read_or_create_key(path: &Path) -> io::Result<[u8; HASH_BYTES]> {
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             let mut key = [0; HASH_BYTES];
-            // Another process may be writing it; then this process has no cache.
+            // Another process may be writing the key; this process then runs without the cache.
             File::open(path)?.read_exact(&mut key)?;
             Ok(key)
         }
@@ -183,7 +183,7 @@ fn require_private_directory(directory: &Path) -> io::Result<()> {
     if metadata.mode() & 0o077 != 0 {
         return refuse("others can enter it; its mode must be 700");
     }
-    // The owner of a new file is the user of this process.
+    // A new file is owned by the user of this process.
     let probe = directory.join(format!(".probe.{}", process::id()));
     let owner = create_private_file(&probe)
         .and_then(|file| file.metadata())

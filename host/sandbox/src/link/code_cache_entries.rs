@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use super::code_cache::{CodeCache, create_private_file};
 
-/// The default limit of the cache, in bytes: room for some hundred components of a large toolchain.
+/// The default limit of the cache, in bytes. It suffices for several hundred components of a large toolchain.
 pub const CODE_CACHE_BYTES_MAX: u64 = 2 << 30;
 
 /// The file with the limit that [`CodeCache::set_bytes_max`] sets.
@@ -20,7 +20,7 @@ const HASH_SUFFIX: &str = ".code.hash";
 /// The age at which a temporary file counts as abandoned by its process.
 const ABANDONED_AFTER: Duration = Duration::from_secs(3_600);
 
-/// The interval between two updates of an entry's last use, so that not every process writes to the disk.
+/// The minimum interval between two updates of an entry's last use, to avoid a disk write per process.
 const TOUCH_INTERVAL: Duration = Duration::from_secs(3_600);
 
 /// An entry of the cache.
@@ -79,7 +79,7 @@ impl CodeCache {
 
     /// Removes the least recently used entries until the others take at most this many bytes. Returns the removed entries.
     ///
-    /// A process that has mapped an entry can still use it.
+    /// A process that has mapped a removed entry can still use it.
     ///
     /// # Errors
     /// If the directory cannot be read or written.
@@ -96,7 +96,7 @@ impl CodeCache {
             if bytes <= bytes_max {
                 break;
             }
-            // The code first: a hash without code is ignored.
+            // Removes the code first, because a hash without code is ignored.
             remove(&entry.path)?;
             remove(&entry.path.with_added_extension("hash"))?;
             bytes -= entry.bytes;
@@ -116,7 +116,7 @@ impl CodeCache {
             if name.starts_with('.') || !name.ends_with(CODE_SUFFIX) {
                 continue;
             }
-            // Another process may remove it in the meantime.
+            // Another process may have removed the file in the meantime.
             let Ok(metadata) = file.metadata() else { continue };
             entries.push(CodeCacheEntry {
                 name,

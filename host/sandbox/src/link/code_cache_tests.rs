@@ -1,4 +1,4 @@
-//! Tests of the code cache: damaged entries, foreign entries, the limit.
+//! Tests of the code cache: damaged entries, entries of other users, and the size limit.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -56,13 +56,13 @@ async fn damaged_or_exchanged_code_is_compiled_again() {
         assert_eq!(answer(&cache, 1).await, "1");
         assert_eq!(fs::read(&entry).unwrap(), good, "the entry is restored");
     }
-    // Code of another component under this name, with its own hash: the hash covers the name.
+    // Code and hash of another component under this name are refused, because the hash covers the name.
     assert_eq!(answer(&cache, 2).await, "2");
     let other = entries(&cache).into_iter().find(|path| *path != entry).unwrap();
     fs::copy(&other, &entry).unwrap();
     fs::copy(other.with_added_extension("hash"), entry.with_added_extension("hash")).unwrap();
     assert_eq!(answer(&cache, 1).await, "1");
-    // Code that a process of another user wrote, with another key.
+    // Code that another user's process wrote is refused, because its hash has another key.
     let other_user = directory.path().join("other_user");
     assert_eq!(answer(&other_user, 1).await, "1");
     fs::write(other_user.join("key"), [7; 32]).unwrap();
@@ -97,7 +97,7 @@ async fn the_least_recently_used_entry_is_removed_first() {
         let file = fs::File::options().append(true).open(entry).unwrap();
         file.set_modified(long_ago).unwrap();
     }
-    // A use updates the entry.
+    // Using an entry updates the time of its last use.
     answer(&directory, 2).await;
     let cache = CodeCache::open(&directory).unwrap();
     let usage = cache.usage().unwrap();

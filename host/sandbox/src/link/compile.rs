@@ -11,7 +11,7 @@ use crate::inspect::inspection::Inspection;
 use crate::inspect::source::Source;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// Maps cached machine code, or compiles the component and caches the code; then links it. Takes up to minutes.
+/// Maps cached machine code, or compiles the component and caches the code; then links it. Compiling can take minutes.
 pub(crate) async fn link(
     engines: Arc<Engines>,
     source: Source,
@@ -29,7 +29,7 @@ pub(crate) async fn link(
             progress.started();
             let (engine, digest) = (engine.clone(), inspection.digest.clone());
             blocking(move || {
-                // Held by the work itself, which continues when its caller stops waiting.
+                // Moved into the task, which continues when its caller stops waiting.
                 let _workers = workers;
                 compile(&engines, &engine, &source, &digest)
             })
@@ -57,7 +57,7 @@ fn compile(engines: &Engines, engine: &Engine, source: &Source, digest: &str) ->
     Ok(component)
 }
 
-/// Runs blocking work on a thread for it. A panic becomes an error.
+/// Runs blocking work on a thread for blocking tasks. Converts a panic to an error.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {

@@ -1,35 +1,35 @@
-//! The state of a plugin's machine code.
+//! The compilation status of a plugin.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use toolwit_core::Error;
 
-/// The state of a plugin's machine code in this process.
+/// The compilation status of a plugin in this process.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum CompileStatus {
-    /// It was not needed yet.
+    /// The machine code has not been needed yet.
     #[default]
     NotStarted,
-    /// It waits for a free worker.
+    /// The component waits for a free worker.
     Queued,
-    /// It is being loaded from the cache or compiled.
+    /// The machine code is being loaded from the cache or compiled.
     Compiling {
-        /// When a worker started it.
+        /// The time at which a worker started.
         since: Instant,
     },
-    /// It is ready to be called.
+    /// The component is ready to be called.
     Ready {
-        /// How long a worker took.
+        /// The time that the worker took.
         took: Duration,
     },
-    /// It could not be compiled. The next call tries again.
+    /// Compilation failed. The next call tries again.
     Failed(Error),
 }
 
 impl CompileStatus {
-    /// Returns the state as a word, as tables and JSON show it.
+    /// Returns the status as a word for tables and JSON.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
@@ -42,7 +42,7 @@ impl CompileStatus {
     }
 }
 
-/// The state while the work runs.
+/// The status, shared with the task that compiles.
 #[derive(Debug, Default)]
 pub(crate) struct Progress(Mutex<CompileStatus>);
 

@@ -1,14 +1,14 @@
-//! The processors that compiling may use.
+//! The processors that compilation may use.
 
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// A component of this size uses every processor: its functions are compiled in parallel.
+/// The size in bytes from which a component uses all processors, since its functions are compiled in parallel.
 const ALONE_BYTES: u64 = 1 << 20;
 
-/// The processors of the machine, as permits to compile. Small components are compiled in parallel, a large one alone: two
-/// large ones at once would slow each other down and use twice the memory.
+/// Permits to compile, one for each processor of the machine. Small components are compiled in parallel, and a large one alone:
+/// two large ones at once would slow each other down and use twice the memory.
 pub(crate) struct CompileWorkers {
     free: Arc<Semaphore>,
     all: u32,
@@ -25,7 +25,7 @@ impl Default for CompileWorkers {
 }
 
 impl CompileWorkers {
-    /// Waits for as many processors as a component of this size uses. Returns `None` if the runtime shuts down.
+    /// Waits for the permits of a component of this size. Returns `None` if the runtime shuts down.
     pub(crate) async fn acquire(&self, component_bytes: u64) -> Option<OwnedSemaphorePermit> {
         let wanted = if component_bytes >= ALONE_BYTES { self.all } else { 1 };
         self.free.clone().acquire_many_owned(wanted).await.ok()

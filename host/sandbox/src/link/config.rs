@@ -1,4 +1,4 @@
-//! `wasi:config`: the settings that a grant gives.
+//! `wasi:config`: the granted settings.
 
 use wasmtime::StoreContextMut;
 use wasmtime::component::{ComponentType, Linker, Lower};
@@ -6,7 +6,7 @@ use wasmtime::component::{ComponentType, Linker, Lower};
 use super::host_state::HostState;
 use crate::inspect::interfaces::CONFIG_STORES;
 
-/// The type `error` of the interface. Reading a setting never fails: a setting without a grant does not exist.
+/// The type `error` of the interface. Reading a setting does not fail: a setting without a grant is reported as absent.
 #[derive(ComponentType, Lower)]
 #[component(variant)]
 #[expect(dead_code, reason = "the interface has it, and no function here returns it")]

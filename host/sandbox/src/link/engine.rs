@@ -14,16 +14,18 @@ use crate::inspect::profile::Profile;
 use toolwit_core::limits::EngineLimits;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// Memory that a free slot of the pool keeps resident, in bytes, if the kernel reports which pages were touched.
+/// The memory that a free slot of the pool keeps resident, in bytes, if the kernel reports which pages were touched.
 const KEPT_BYTES_WITH_PAGEMAP: usize = 1 << 20;
 
-/// The same if the kernel does not, so that every resident byte is cleared after each call.
+/// The resident memory of a free slot, in bytes, if the kernel does not report touched pages: every resident byte is then cleared
+/// after each call.
 const KEPT_BYTES: usize = 64 << 10;
 
-/// Core instances of one component that the pool has room for. Components of large toolchains have about ten.
+/// The number of core instances of one component that fit into the pool. Components of large toolchains have about ten.
 const CORE_INSTANCES_PER_COMPONENT: u32 = 16;
 
-/// Elements of the largest table that the pool has room for, as the default in [`CallLimits`](toolwit_core::limits::CallLimits).
+/// The maximum number of elements of a table in the pool, equal to the default in
+/// [`CallLimits`](toolwit_core::limits::CallLimits).
 const TABLE_ELEMENTS: usize = 100_000;
 
 /// One engine with its linker.
@@ -54,7 +56,7 @@ impl Engines {
         })
     }
 
-    /// Returns the engine of a profile. Creating it takes milliseconds, the first time.
+    /// Returns the engine of a profile. The first call creates it, which takes milliseconds.
     pub(crate) fn get(&self, profile: Profile) -> Result<Arc<Engine>, Error> {
         let slot = match profile {
             Profile::Plain => &self.plain,
@@ -64,7 +66,7 @@ impl Engines {
             return Ok(engine.clone());
         }
         let created = Arc::new(Engine::new(profile, &self.limits)?);
-        // Another thread may have created it in the meantime; then this one is dropped.
+        // Another thread may have created the engine in the meantime; this one is then dropped.
         let engine = slot.get_or_init(|| created.clone());
         if Arc::ptr_eq(engine, &created) {
             self.ticker.add(engine.wasmtime.weak());
@@ -110,7 +112,7 @@ impl Engine {
         .with_source(source))
     }
 
-    /// Compiles a component. Takes seconds for a large one, and cannot be interrupted.
+    /// Compiles a component. This takes seconds for a large component, and cannot be interrupted.
     pub(crate) fn compile(&self, bytes: &[u8]) -> Result<Component, Error> {
         Component::from_binary(&self.wasmtime, bytes).map_err(|error| {
             Error::new(
@@ -133,7 +135,7 @@ fn config(profile: Profile, limits: &EngineLimits, pool: Option<PoolingAllocatio
         .epoch_interruption(true)
         .consume_fuel(true)
         .max_wasm_stack(limits.stack_bytes_max)
-        // Host functions run on the same stack as the guest and need room of their own.
+        // Host functions run on the same stack as the guest and need additional space.
         .async_stack_size(limits.stack_bytes_max + (1 << 20))
         .memory_init_cow(true)
         .concurrency_support(matches!(profile, Profile::Concurrent));

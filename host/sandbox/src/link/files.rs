@@ -1,8 +1,8 @@
-//! The file system that a guest sees: granted directories, regular files, and a quota on writes.
+//! The file system of a guest: granted directories, regular files, and a quota on writes.
 //!
-//! wasmtime's implementation keeps every path inside its directory. This module wraps it: directories come from the grant and
-//! were opened when it was read; only regular files, directories and links are opened; and every operation that can use disk
-//! space draws on a quota.
+//! wasmtime's implementation confines every path to its directory. This module wraps it: directories are those that were opened
+//! when the grants were read; only regular files, directories and links are opened; and every operation that can use disk space
+//! draws on a quota.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ pub(crate) struct FilesView<'a> {
     quotas: &'a mut HashMap<u32, Arc<DirectoryQuota>>,
 }
 
-/// Selects the data of the host functions for the linker.
+/// Selects the store data of the host functions, for the linker.
 pub(crate) struct GrantedFiles;
 
 impl HasData for GrantedFiles {
@@ -113,7 +113,7 @@ async fn reserve(quota: &Arc<DirectoryQuota>, bytes: u64) -> std::io::Result<()>
         .unwrap_or_else(|_| Err(disk_full()))
 }
 
-/// Returns the same handle again, for a call of wasmtime's implementation.
+/// Returns a borrowed handle to the same resource, for a call of wasmtime's implementation.
 fn borrowed<T: 'static>(resource: &Resource<T>) -> Resource<T> {
     Resource::new_borrow(resource.rep())
 }
@@ -217,7 +217,7 @@ impl types::HostDescriptor for FilesView<'_> {
         types::HostDescriptor::create_directory_at(&mut self.wasi, fd, path).await
     }
 
-    /// Creates a hard link. The content counts again, since the link can outlive the original.
+    /// Creates a hard link. The content is counted again, because the link can outlive the original.
     async fn link_at(
         &mut self,
         fd: Fd,
@@ -237,7 +237,7 @@ impl types::HostDescriptor for FilesView<'_> {
         types::HostDescriptor::symlink_at(&mut self.wasi, fd, target, path).await
     }
 
-    /// Opens a regular file or a directory. A pipe could block a thread of the host, and a device is not data.
+    /// Opens a regular file or a directory. Refuses pipes, which could block a thread of the host, and devices.
     async fn open_at(
         &mut self,
         fd: Fd,
@@ -254,7 +254,7 @@ impl types::HostDescriptor for FilesView<'_> {
         }
         let quota = self.quotas.get(&fd.rep()).cloned();
         let opened = types::HostDescriptor::open_at(&mut self.wasi, fd, path_flags, path, open_flags, flags).await?;
-        // Another process may have replaced the file in between.
+        // Another process may have replaced the file since the check.
         let type_ = types::HostDescriptor::get_type(&mut self.wasi, borrowed(&opened)).await?;
         if let Err(error) = require_file_or_directory(type_) {
             types::HostDescriptor::drop(&mut self.wasi, opened).map_err(FsError::trap)?;
@@ -320,7 +320,7 @@ impl Pollable for QuotaStream {
 impl OutputStream for QuotaStream {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         let needed = self.bytes_needed(&bytes);
-        // This function cannot wait: a directory that seems full is measured on this thread.
+        // This function is synchronous, so a directory that seems full is measured on this thread.
         self.quota
             .reserve(needed)
             .map_err(|error| StreamError::LastOperationFailed(error.into()))?;

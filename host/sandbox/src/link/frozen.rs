@@ -5,11 +5,11 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock};
 
-/// The number of bytes before they repeat.
+/// The number of bytes after which the sequence repeats.
 const BYTES: usize = 16 << 10;
 
-/// A clock that always shows the same time, in seconds since 1970. Waiting on it takes real time, up to the deadline of the
-/// call.
+/// A clock that always returns the same time, in seconds since 1970. Waiting on it takes real time, at most until the deadline
+/// of the call.
 pub(crate) struct FrozenClock(pub(crate) u64);
 
 impl HostWallClock for FrozenClock {
@@ -32,7 +32,7 @@ impl HostMonotonicClock for FrozenClock {
     }
 }
 
-/// Returns the bytes of a seed. They are uniformly distributed and not secret.
+/// Derives bytes from a seed. They are uniformly distributed but not secret.
 pub(crate) fn frozen_bytes(seed: u64, purpose: &str) -> Vec<u8> {
     let block = |number: usize| Sha256::digest(format!("{purpose} {seed} {number}"));
     (0..BYTES / 32).flat_map(block).collect()

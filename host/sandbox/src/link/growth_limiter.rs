@@ -1,4 +1,4 @@
-//! The limit on all memories and tables of one instance together.
+//! The limit on the total size of all memories and tables of one instance.
 
 use wasmtime::ResourceLimiter;
 
@@ -11,7 +11,7 @@ pub(crate) enum DeniedGrowth {
     TableElements { elements: u64 },
 }
 
-/// Limits the sum of all memories and tables of a store. The limiter of wasmtime limits each of them separately.
+/// Limits the total size of all memories and tables of a store. The limiter of wasmtime limits each of them separately.
 #[derive(Debug)]
 pub(crate) struct GrowthLimiter {
     memory_bytes: u64,
@@ -61,7 +61,7 @@ impl ResourceLimiter for GrowthLimiter {
         let growth = (desired as u64).saturating_sub(current as u64);
         let wanted = self.memory_bytes.saturating_add(growth);
         if wanted > self.memory_bytes_max {
-            // `memory.grow` fails, as on a machine without free memory. Many runtimes end the call in order then.
+            // `memory.grow` fails, as on a machine without free memory. Many language runtimes then end the call properly.
             self.denied = Some(DeniedGrowth::Memory { bytes: wanted });
             return Ok(false);
         }

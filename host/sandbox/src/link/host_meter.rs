@@ -1,4 +1,4 @@
-//! Limits on what a guest may do to its host: the number of host calls, and the bytes copied at once.
+//! Limits of a guest's host calls: their number, and the bytes that are copied at once.
 
 use wasmtime::component::Val;
 use wasmtime::{CallHook, EngineWeak, StoreContextMut, UpdateDeadline};
@@ -16,7 +16,7 @@ pub(crate) struct HostMeter {
     engine: EngineWeak,
 }
 
-/// How much may be copied out of the guest at once.
+/// The limits of the data that is copied out of the guest at once.
 ///
 /// wasmtime counts each element of a list in a result with the size of the host's `Val`, forty times that of a byte, but
 /// bytes as bytes in a typed call into the host. One limit for both would either refuse small results or permit copies of
@@ -48,7 +48,7 @@ impl HostMeter {
         }
     }
 
-    /// Starts counting for another call on the same instance.
+    /// Resets the counter for another call on the same instance.
     pub(crate) fn start_call(&mut self, limits: &CallLimits) {
         self.stop = StopFlag::default();
         self.host_calls = 0;
@@ -60,8 +60,8 @@ impl HostMeter {
         self.host_calls
     }
 
-    /// Counts a call from the guest. The first one over the limit raises the flag and advances the epoch, so that the guest
-    /// stops at once.
+    /// Counts a call from the guest. The first one over the limit raises the flag and increments the epoch, so that the guest
+    /// stops immediately.
     pub(super) fn count_host_call(&mut self) {
         self.host_calls += 1;
         if self.host_calls == self.host_calls_max.saturating_add(1) {
@@ -73,7 +73,7 @@ impl HostMeter {
     }
 }
 
-/// Runs at each tick while the guest computes. Stops the guest if its flag is raised, else yields to other tasks of the thread.
+/// Runs at each epoch tick while the guest computes. Stops the guest if its flag is raised, otherwise yields to other tasks.
 pub(super) fn on_epoch(store: StoreContextMut<'_, HostState>) -> wasmtime::Result<UpdateDeadline> {
     match store.data().meter.stop.cause() {
         Some(_) => Ok(UpdateDeadline::Interrupt),
@@ -81,8 +81,8 @@ pub(super) fn on_epoch(store: StoreContextMut<'_, HostState>) -> wasmtime::Resul
     }
 }
 
-/// Runs when control passes between host and guest. Sets the bytes that may be copied next: those of a host call while the
-/// guest runs, those of a result when it has returned.
+/// Runs when control passes between host and guest. Sets the limit of the next copy: that of host calls while the guest runs, and
+/// that of results after it has returned.
 pub(super) fn on_transition(mut store: StoreContextMut<'_, HostState>, hook: CallHook) -> wasmtime::Result<()> {
     let transfer = &store.data().meter.transfer;
     let bytes = match hook {

@@ -1,4 +1,4 @@
-//! The data of a store: what the host interfaces need for one instance.
+//! The data of a store: the state of the host interfaces for one instance.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub(crate) struct HostState {
 }
 
 impl HostState {
-    /// Creates the state of a fresh instance, with what is granted to its plugin, nothing else, and every limit set.
+    /// Creates the state of a fresh instance, with only the granted resources of its plugin, and with every limit set.
     pub(crate) fn new(
         linked: &LinkedComponent,
         limits: &CallLimits,
@@ -82,7 +82,7 @@ impl HostState {
             .then(|| Box::new(ConversationAccess::new(authority, clock)));
     }
 
-    /// Returns the HTTP budget of the call, for calls inside it.
+    /// Returns the HTTP budget of the call, for its nested calls.
     pub(crate) fn http_budget(&self) -> Option<Arc<HttpBudget>> {
         self.gate.budget()
     }
@@ -104,7 +104,7 @@ impl HostState {
             .ok_or_else(|| wasmtime::Error::msg("the instance is not in a call"))
     }
 
-    /// Drops the conversation and closes the HTTP gate, so that an instance that is reused holds nothing of an earlier call.
+    /// Drops the conversation and closes the HTTP gate, so that a reused instance has no data of an earlier call.
     pub(crate) fn end_call(&mut self) {
         self.conversation = None;
         self.gate.end_call();
@@ -157,7 +157,7 @@ impl HostState {
     }
 }
 
-// Every function of wasmtime's WASI gets its data through one of these two views, which therefore count the host calls.
+// Every WASI function of wasmtime gets its data through one of these two views, so they count the host calls.
 
 impl WasiView for HostState {
     fn ctx(&mut self) -> WasiCtxView<'_> {

@@ -9,7 +9,7 @@ use super::host_state::HostState;
 use crate::grants::authority::{KeyValueError, KeyValueStore};
 use crate::inspect::interfaces::KEYVALUE_STORES;
 
-/// The longest key, and the longest name of a bucket.
+/// The maximum length of a key and of a bucket name, in bytes.
 const KEY_BYTES_MAX: usize = 1 << 10;
 
 /// The number of keys in one page of a list.
@@ -52,7 +52,7 @@ impl From<KeyValueError> for BucketError {
 #[component(record)]
 struct KeyPage {
     keys: Vec<String>,
-    /// The last key of the page if there may be more.
+    /// The last key of the page, if more keys may follow.
     cursor: Option<String>,
 }
 
@@ -128,14 +128,14 @@ fn open(mut context: Context<'_>, name: String) -> Outcome<Resource<Bucket>> {
     Ok((Ok(state.table().push(Bucket { name })?),))
 }
 
-/// An open bucket that its plugin may use.
+/// An open bucket of a plugin with a grant for key–value storage.
 struct GrantedBucket {
     name: String,
     values: PluginValues,
     quota_bytes: u64,
 }
 
-/// Runs an operation on a bucket, if key–value storage is granted.
+/// Runs an operation on a bucket if key–value storage is granted.
 fn with_bucket<T>(
     mut context: Context<'_>,
     bucket: &Resource<Bucket>,

@@ -1,4 +1,4 @@
-//! A linked component that is created once, however many calls wait for it.
+//! A linked component that is created once, regardless of the number of calls that wait for it.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -19,7 +19,7 @@ type Attempt = Shared<BoxFuture<'static, Outcome>>;
 
 /// A linked component that the first call creates.
 ///
-/// The work runs in a task of its own: a caller that stops waiting neither stops nor restarts it. All waiting callers get the
+/// The work runs in its own task: a caller that stops waiting neither stops nor restarts it. All waiting callers receive the
 /// error of a failed attempt, and the next call tries again.
 #[derive(Default)]
 pub(crate) struct LinkOnce {
@@ -54,7 +54,7 @@ impl LinkOnce {
         }
     }
 
-    /// Starts `link` unless an attempt is running, and does not wait.
+    /// Starts `link` unless an attempt is running, without waiting.
     pub(crate) fn start<F>(&self, link: impl FnOnce() -> F)
     where
         F: Future<Output = Outcome> + Send + 'static,
@@ -82,7 +82,7 @@ impl LinkOnce {
         let start = || {
             self.progress.queued();
             let (work, progress) = (link(), self.progress.clone());
-            // A set of one task, because a set aborts its tasks when it is dropped, here with the plugin.
+            // A `JoinSet` aborts its tasks when it is dropped, so dropping the plugin aborts this task.
             let mut task = JoinSet::new();
             task.spawn(async move {
                 // A panic counts as a failure.
@@ -98,7 +98,7 @@ impl LinkOnce {
                 .shared()
         };
         let mut attempt = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another call may have created it while this one waited for the lock.
+        // Another call may have created the component while this one waited for the lock.
         if let Some(linked) = self.linked.get() {
             return futures::future::ready(Ok(linked.clone())).boxed().shared();
         }
@@ -122,7 +122,7 @@ impl LinkOnce {
     }
 }
 
-/// How long a caller waits.
+/// The conditions under which a caller stops waiting.
 pub(crate) struct WaitLimit<'a> {
     pub(crate) wall_max: Duration,
     pub(crate) cancel: &'a CancellationToken,

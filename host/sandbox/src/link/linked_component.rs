@@ -11,7 +11,7 @@ use crate::inspect::interfaces::PLUGIN_PACKAGE;
 use crate::values::types::{FunctionKind, Shape};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// A compiled component whose imports are linked and whose exports are resolved. A call needs only to instantiate it.
+/// A compiled component whose imports are linked and whose exports are resolved. A call only has to instantiate it.
 pub(crate) struct LinkedComponent {
     engine: Arc<Engine>,
     pre: InstancePre<HostState>,
@@ -88,7 +88,7 @@ impl LinkedComponent {
             .ok_or_else(|| Error::new(ErrorKind::Internal, Phase::Execute, "a linked export is missing"))
     }
 
-    /// Returns whether a function has a result. `wasi:cli/run` returns a bare `result`, which the shape leaves out.
+    /// Returns whether a function has a result. `wasi:cli/run` returns a bare `result`, which the shape omits.
     pub(crate) fn has_result(&self, function: usize) -> bool {
         self.shape
             .functions

@@ -13,10 +13,10 @@ use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
 use toolwit_core::text::printable;
 
-/// The largest single write of a guest, in bytes.
+/// The maximum size of a single write of a guest, in bytes.
 const WRITE_BYTES_MAX: usize = 64 << 10;
 
-/// A buffer that stores the first bytes and counts the rest. A guest that writes without end neither blocks nor fills the
+/// A buffer that stores the first bytes and counts the rest. A guest that writes continuously neither blocks nor exhausts the
 /// host's memory.
 #[derive(Clone, Debug)]
 pub(crate) struct LogBuffer(Arc<Mutex<LimitedBytes>>);
@@ -48,13 +48,13 @@ impl LogBuffer {
         buffer.dropped = buffer.dropped.saturating_add((bytes.len() - room) as u64);
     }
 
-    /// Returns how many bytes were written, including the dropped ones.
+    /// Returns the number of written bytes, including the dropped ones.
     pub(crate) fn written(&self) -> u64 {
         let buffer = self.lock();
         buffer.dropped.saturating_add(buffer.bytes.len() as u64)
     }
 
-    /// Takes the stored bytes as printable text that ends with the number of dropped bytes. Returns `None` if nothing was
+    /// Takes the stored bytes as printable text, with the number of dropped bytes at the end. Returns `None` if nothing was
     /// written.
     pub(crate) fn take_text(&self) -> Option<Arc<str>> {
         let (bytes, dropped) = {

@@ -1,10 +1,10 @@
-//! A budget that a call shares with the calls inside it.
+//! A budget that a call shares with its nested calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// An amount that a call and the calls inside it may use. A nested call also draws on the budget of every call around it,
-/// so that the smallest limit applies.
+/// An amount that a call and its nested calls may use. A nested call also draws on the budget of every surrounding call, so that
+/// the smallest limit applies.
 #[derive(Debug)]
 pub(crate) struct NestedBudget {
     used: AtomicU64,
@@ -12,7 +12,7 @@ pub(crate) struct NestedBudget {
     outer: Option<Arc<Self>>,
 }
 
-/// The limit that a request for more exceeded.
+/// A limit that was exceeded, with the amount that would have been used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BudgetExceeded {
     pub(crate) max: u64,
@@ -21,7 +21,7 @@ pub(crate) struct BudgetExceeded {
 }
 
 impl NestedBudget {
-    /// Creates an unused budget, inside that of the surrounding call if there is one.
+    /// Creates an unused budget, nested in that of the surrounding call if there is one.
     pub(crate) fn new(max: u64, outer: Option<Arc<Self>>) -> Self {
         Self {
             used: AtomicU64::new(0),
@@ -30,10 +30,10 @@ impl NestedBudget {
         }
     }
 
-    /// Uses an amount of this budget and of every budget around it.
+    /// Takes an amount from this budget and from every surrounding budget.
     ///
     /// # Errors
-    /// The limit that is exceeded, of this call or of one around it. A budget that was exceeded stays exceeded.
+    /// The exceeded limit, of this call or of a surrounding one. A budget that was exceeded stays exceeded.
     pub(crate) fn take(&self, amount: u64) -> Result<(), BudgetExceeded> {
         let before = self.used.fetch_add(amount, Ordering::Relaxed);
         let used = before.saturating_add(amount);

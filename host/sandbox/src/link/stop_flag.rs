@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Why the host stops a guest.
+/// The reason for which the host stops a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum StopCause {
@@ -20,7 +20,7 @@ pub(crate) enum StopCause {
 pub(crate) struct StopFlag(Arc<AtomicU8>);
 
 impl StopFlag {
-    /// Requests the stop. The first cause is kept.
+    /// Requests the stop. Later requests do not change the cause.
     pub(crate) fn raise(&self, cause: StopCause) {
         let _ = self
             .0

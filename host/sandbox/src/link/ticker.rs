@@ -1,4 +1,4 @@
-//! The thread that advances the epoch of all engines while a guest runs, so that guests can be interrupted.
+//! The thread that increments the epoch of all engines while a guest runs, so that guests can be interrupted.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,10 +12,10 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// The interval at which a running guest is interrupted.
 const TICK: Duration = Duration::from_millis(1);
 
-/// Ticks without a guest before the thread parks. Waking it costs a call more than a few idle ticks.
+/// The number of ticks without a running guest after which the thread parks. Waking it delays a call more than idle ticks cost.
 const LINGER_TICKS: u32 = 50;
 
-/// Advances the epoch of every engine while a guest runs.
+/// Increments the epoch of every engine while a guest runs.
 pub(crate) struct Ticker {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -26,7 +26,7 @@ struct Shared {
     running: AtomicUsize,
     asleep: AtomicBool,
     stopped: AtomicBool,
-    /// Weak, so that the thread does not keep engines alive.
+    /// Weak references, so that the thread does not keep engines alive.
     engines: Mutex<Vec<EngineWeak>>,
 }
 
@@ -91,7 +91,7 @@ impl Drop for Ticker {
         self.shared.stopped.store(true, Ordering::SeqCst);
         self.unpark();
         if let Some(thread) = self.thread.take() {
-            // The thread cannot panic, and a panic would need no handling.
+            // The thread does not panic, and a panic would need no handling.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! The WASI implementation behind a guest: every supported interface links, and gives access only to what is granted.
+//! The WASI implementation for guests: every supported interface is linked, and gives access only to granted resources.
 
 use wasmtime::component::Linker;
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
@@ -14,10 +14,10 @@ use super::keyvalue;
 use super::log_buffer::LogBuffer;
 use crate::grants::authority::Authority;
 
-/// The most random bytes that one host call returns.
+/// The maximum number of random bytes that one host call returns.
 const RANDOM_BYTES_MAX: u64 = 1 << 20;
 
-/// The largest set of HTTP headers, in bytes of memory.
+/// The maximum size of a set of HTTP headers, in bytes of memory.
 const HEADER_BYTES_MAX: usize = 64 << 10;
 
 /// Standard input, output and arguments of an instance.
@@ -38,7 +38,7 @@ pub(crate) enum Stdio {
 pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<HostState>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
-    // These replace or extend wasmtime's: they enforce grants and quotas.
+    // The following interfaces replace or extend those of wasmtime, to enforce grants and quotas.
     linker.allow_shadowing(true);
     files::add_to_linker(&mut linker)?;
     config::add_to_linker(&mut linker)?;
@@ -49,10 +49,10 @@ pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<HostS
     Ok(linker)
 }
 
-/// Creates a WASI context with the granted variables, and with frozen clocks and randomness if the grant has them.
+/// Creates a WASI context with the granted variables, and with frozen clocks and randomness if the grant requires them.
 pub(crate) fn context(stdio: Stdio, log: &LogBuffer, authority: &Authority) -> WasiCtx {
     let mut wasi = WasiCtxBuilder::new();
-    // The defaults of the builder deny files, environment, arguments, addresses and name lookup. The rest is set here.
+    // By default, the builder denies files, environment, arguments, addresses and name lookup. The rest is configured here.
     wasi.max_random_size(RANDOM_BYTES_MAX).allow_tcp(false).allow_udp(false);
     for (name, value) in &authority.variables {
         wasi.env(name, value.as_str());

@@ -66,7 +66,7 @@ pub(crate) enum HandleTransfer {
     Borrow,
 }
 
-/// Resolves the ids that the model uses to handles of live resources.
+/// Resolves entity ids from the model to handles of live resources.
 pub(crate) trait ResolveHandle {
     /// Returns the handle of an entity.
     fn resolve(
@@ -255,7 +255,7 @@ impl Decoder<'_> {
     }
 }
 
-/// The only entry of an object: its key and its value.
+/// An object with exactly one entry: its key and its value.
 struct SingleEntry<'a>(&'a str, &'a Value);
 
 impl SingleEntry<'_> {

@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::decode::DecodeError;
 
-/// The largest integer up to which every integer is an exact 64-bit float: 2^53 − 1.
+/// The largest integer up to which 64-bit floats represent all integers exactly: 2^53 − 1.
 const EXACT_FLOAT_MAX: f64 = 9_007_199_254_740_991.0;
 
-/// Reads an integer exactly: `3.0` is an integer, `3.5` is not.
+/// Converts a number to an integer without loss: `3.0` is an integer, `3.5` is not.
 fn exact_integer(value: &Value) -> Option<i128> {
     let number = value.as_number()?;
     if let Some(integer) = number.as_i128() {
@@ -46,7 +46,7 @@ fn not_an_integer<T: IntegerRange>(value: &Value) -> DecodeError {
     }
 }
 
-/// Decodes a 64-bit integer as [`integer`] does. Accepts decimal text, too: many senders round JSON numbers beyond 2^53.
+/// Decodes a 64-bit integer as [`integer`] does. Also accepts decimal text, because many senders round JSON numbers beyond 2^53.
 pub(crate) fn long_integer<T: IntegerRange>(value: &Value) -> Result<T, DecodeError> {
     let Value::String(text) = value else {
         return integer(value);

@@ -1,4 +1,4 @@
-//! The data of a component's dynamic tools: which functions list and call them, and the tools that were discovered.
+//! The data of a component's dynamic tools: the functions that list and call them, and the discovered tools.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,9 +6,9 @@ use serde_json::Value;
 /// The exported `toolwit:plugin/dynamic` of a component, with the tools that it listed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct DynamicExport {
-    /// Index in [`Shape::functions`](super::types::Shape::functions) of the function that lists the tools.
+    /// The index in [`Shape::functions`](super::types::Shape::functions) of the function that lists the tools.
     pub(crate) tools: usize,
-    /// Index of the function that calls a tool.
+    /// The index of the function that calls a tool.
     pub(crate) call: usize,
     /// The discovered tools; `None` until the component has been queried.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,8 +7,8 @@ use wasmtime::component::{ResourceAny, Val};
 
 use super::types::{Label, ResourceIndex, WitType};
 
-/// The largest integer that is encoded as a number. Larger ones are encoded as decimal text, since many JSON parsers read
-/// numbers as 64-bit floats.
+/// The largest integer that is encoded as a number. Larger integers are encoded as decimal text, because many JSON parsers
+/// convert numbers to 64-bit floats.
 const EXACT_INTEGER_MAX: u64 = 1 << 53;
 
 /// The error for a value that does not have its declared type. Wasmtime checks types, so it does not occur.

@@ -1,4 +1,4 @@
-//! Restricts the schemas of guests, so that neither compiling them nor validating arguments takes too much time or memory.
+//! Restricts the schemas of guests, so that compiling them and validating arguments take limited time and memory.
 
 use jsonschema::PatternOptions;
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use toolwit_core::text::parse_json;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{InputValidator, ToolDefinition};
 
-/// The maximum size of a schema, in bytes. Each is part of every request to a model.
+/// The maximum size of a schema, in bytes. Schemas are part of every request to a model.
 const SCHEMA_BYTES_MAX: usize = 64 << 10;
 
 /// The maximum depth of a schema, references followed.
@@ -25,8 +25,8 @@ const VALUES_SUM_MAX: usize = 64 << 10;
 const PATTERNS_MAX: usize = 256;
 const PATTERN_BYTES_MAX: usize = 256 << 10;
 
-/// How many times the library may compile a schema under `patternProperties`: for an adjacent `additionalProperties`, for
-/// patterns that are plain text, and for all patterns if one is not.
+/// The maximum number of times that `jsonschema` compiles a schema under `patternProperties`: for an adjacent
+/// `additionalProperties`, for patterns that are plain text, and for all patterns if one is not.
 const PATTERN_TIMES: usize = 3;
 
 /// The maximum length of a guest's text in an error message, in characters.
@@ -46,7 +46,7 @@ const FORBIDDEN: [&str; 7] = [
 /// Keywords that evaluate the adjacent keywords again: nested, they double the work at each step.
 const DOUBLING: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
 
-/// Keywords whose fields have names that the author chose, each with a schema as its value.
+/// Keywords whose value is an object with arbitrary names, each with a schema as its value.
 const NAMING: [&str; 6] = [
     "properties",
     "patternProperties",
@@ -59,10 +59,10 @@ const NAMING: [&str; 6] = [
 /// Keywords whose values are data, not schemas.
 const DATA: [&str; 5] = ["examples", "example", "default", "const", "enum"];
 
-/// The supported dialects.
+/// The supported dialects of JSON Schema.
 const DIALECTS: [&str; 3] = ["draft-07/schema", "draft/2019-09/schema", "draft/2020-12/schema"];
 
-/// The values and patterns that the schemas of one component have used so far.
+/// The number of values and patterns in the schemas of one component so far.
 #[derive(Default)]
 pub(crate) struct SchemaBudget {
     values: usize,
@@ -112,7 +112,7 @@ struct Walk<'a> {
 #[derive(Clone, Copy)]
 struct Position {
     depth: usize,
-    /// How many times the value is compiled.
+    /// The number of times that the value is compiled.
     times: usize,
 }
 
@@ -221,7 +221,7 @@ impl<'a> Walk<'a> {
         let Some(part) = self.root.pointer(pointer) else {
             return Err(format!("refers to `{}`, which does not exist", short(reference)));
         };
-        // The path may lead through data, whose keywords were not checked.
+        // The path may pass through data, whose keywords have not been checked.
         for (end, _) in pointer.match_indices('/') {
             let on_the_way = self.root.pointer(&pointer[..end]).and_then(Value::as_object);
             let leads_away = |key: &&str| on_the_way.is_some_and(|part| part.get(*key).is_some_and(Value::is_string));

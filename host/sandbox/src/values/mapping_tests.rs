@@ -23,7 +23,7 @@ fn function(ty: &WitType) -> Function {
                 label: Label::new("value"),
                 ty: ty.clone(),
             }],
-            // In a tuple, since a `result` at the top level is the outcome of the call.
+            // In a tuple, because a `result` at the top level is the outcome of the call.
             result: Some(WitType::Tuple(vec![ty.clone()])),
             gives_tool_result: false,
             docs: None,

@@ -11,7 +11,7 @@ use toolwit_core::AVAILABLE_TOOLS;
 /// Standard base64 with padding, as RFC 4648 section 4 defines it.
 const BASE64_PATTERN: &str = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
 
-/// The largest 32-bit float as the encoder writes it, in the fewest digits. It is slightly above [`f32::MAX`], and rounds to
+/// The largest 32-bit float as the encoder writes it, with the fewest digits. It is slightly above [`f32::MAX`], and rounds to
 /// it.
 const F32_MAX: f64 = 3.402_823_5e38;
 
@@ -47,7 +47,7 @@ fn output(function: &Function, resources: &[Resource]) -> Option<Value> {
         return Some(command_output());
     }
     if function.gives_tool_result {
-        // The model reads text, for which there is no schema.
+        // The model receives text, which has no schema.
         return None;
     }
     let schemas = Schemas {
@@ -62,7 +62,7 @@ fn output(function: &Function, resources: &[Resource]) -> Option<Value> {
     )
 }
 
-/// The input schema of a command-line program.
+/// Returns the input schema of a command-line program.
 fn command_input() -> Value {
     json!({
         "type": "object",
@@ -78,7 +78,7 @@ fn command_input() -> Value {
     })
 }
 
-/// The output schema of a command-line program.
+/// Returns the output schema of a command-line program.
 fn command_output() -> Value {
     json!({
         "type": "object",
@@ -181,7 +181,7 @@ impl Schemas<'_> {
             return json!({"anyOf": [tagged("some", self.of(inner)), {"type": "null"}]});
         }
         match self.of(inner) {
-            // The short form, which models follow best, if only the type restricts the value.
+            // Uses the short form, which models follow best, if only the type restricts the value.
             Value::Object(mut schema)
                 if schema.get("type").is_some_and(Value::is_string) && !schema.contains_key("enum") =>
             {
@@ -219,7 +219,7 @@ fn json_names(labels: &[Label]) -> Vec<&str> {
     labels.iter().map(|label| label.json.as_str()).collect()
 }
 
-/// The schema of an object with one property: a case with a payload.
+/// Returns the schema of an object with one property: a case with a payload.
 fn tagged(name: &str, schema: Value) -> Value {
     json!({"type": "object", "properties": {name: schema}, "required": [name], "additionalProperties": false})
 }

@@ -1,4 +1,4 @@
-//! `tool-result` of `toolwit:plugin`: a record by which a function controls what the model and the user read.
+//! `tool-result` of `toolwit:plugin`: a record with which a function controls the texts for the model and the user.
 
 use serde_json::Value;
 
@@ -6,11 +6,11 @@ use super::types::{Field, WitType};
 use toolwit_core::text::{parse_json, printable};
 use toolwit_core::{Artifact, Audience, FollowUpCall, ToolResult, ToolStatus};
 
-/// The greatest weight of the artifacts of one result; see [`json_weight`].
+/// The maximum weight of the artifacts of one result; see [`json_weight`].
 pub(crate) const ARTIFACT_WEIGHT_MAX: usize = 16 << 20;
 
-/// Estimates the memory that a JSON text takes as a parsed value, in bytes. A number of one digit takes as much room as a
-/// string object does.
+/// Estimates the memory of a JSON text as a parsed value, in bytes. A one-digit number takes as much memory as a string
+/// object.
 pub(crate) fn json_weight(json: &str) -> usize {
     /// The size of a parsed value without its text.
     const VALUE_BYTES: usize = 32;
@@ -49,7 +49,7 @@ pub(crate) fn is_tool_result(ty: &WitType) -> bool {
 }
 
 /// Reads a `tool-result` from the JSON of its record. The value of an artifact that is not JSON, or has too many parts, is
-/// kept as text.
+/// returned as text.
 pub(crate) fn read_tool_result(record: &Value) -> ToolResult {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let mut result = ToolResult::text(text(&record["for_llm"]).unwrap_or_default());

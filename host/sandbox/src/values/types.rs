@@ -78,12 +78,12 @@ pub(crate) struct Case {
 }
 
 impl WitType {
-    /// Whether a value of this type can be JSON `null`, so that an option of this type needs an explicit `some`.
+    /// Returns whether a value of this type can be JSON `null`, so that an option of this type needs an explicit `some`.
     pub(crate) fn encodes_null(&self) -> bool {
         matches!(self, Self::Option(_))
     }
 
-    /// Calls `visit` with every resource of which a value of this type can hold a handle.
+    /// Calls `visit` with every resource whose handles a value of this type can contain.
     pub(crate) fn visit_resources(&self, visit: &mut impl FnMut(ResourceIndex)) {
         match self {
             Self::Own(index) | Self::Borrow(index) => visit(*index),
@@ -101,7 +101,7 @@ impl WitType {
         }
     }
 
-    /// Whether a value of this type can hold a handle.
+    /// Returns whether a value of this type can contain a handle.
     pub(crate) fn holds_resources(&self) -> bool {
         let mut holds = false;
         self.visit_resources(&mut |_| holds = true);
@@ -188,9 +188,9 @@ pub(crate) struct Resource {
     pub(crate) docs: Option<String>,
     /// The indexes of its methods in [`Shape::functions`].
     pub(crate) methods: Vec<usize>,
-    /// Which instance is kept when the same entity is returned again.
+    /// The policy for which instance is kept when the same entity is returned again.
     pub(crate) rebinding: toolwit_core::Rebinding,
-    /// Whether its methods are tools from the start and act on the instance that was returned last.
+    /// Whether its methods are initial tools and act on the most recently returned instance.
     #[serde(default)]
     pub(crate) chained: bool,
     /// The index of its `id: func() -> string`, if it has one.
@@ -200,7 +200,7 @@ pub(crate) struct Resource {
 }
 
 impl Resource {
-    /// Returns the name in tool names and JSON.
+    /// Returns the name that tool names and JSON use.
     pub(crate) fn json_name(&self) -> String {
         toolwit_core::text::snake_case(&self.name)
     }
@@ -228,7 +228,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Whether a call can return handles, so that the calls of a conversation must share an instance.
+    /// Returns whether a call can return handles, so that the calls of a conversation must share an instance.
     pub(crate) fn is_stateful(&self) -> bool {
         self.functions
             .iter()

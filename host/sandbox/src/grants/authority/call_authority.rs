@@ -14,7 +14,7 @@ use crate::grants::Denial;
 use crate::inspect::annotations::Requirement;
 use toolwit_core::{Error, ErrorKind, Phase, ToolResult};
 
-/// The number of refusals of one call that are recorded. A guest may try without end.
+/// The maximum number of recorded refusals per call. The number of attempts of a guest is not limited.
 const REFUSALS_MAX: usize = 8;
 
 /// The authority of one call, shared by the gates of its instance.
@@ -35,7 +35,7 @@ impl Deref for Authority {
     }
 }
 
-/// The rights, secrets and variables of one call, and the accesses that were refused to it.
+/// The rights, secrets and variables of one call, and its refused accesses.
 pub(crate) struct CallAuthority {
     pub(crate) plugin: Arc<str>,
     pub(crate) rights: Arc<OpenedRights>,
@@ -105,7 +105,7 @@ impl CallAuthority {
         }
     }
 
-    /// Records a denied access. `key` and `value` are the grant that would allow it.
+    /// Records a denied access. `key` and `value` describe the grant that would allow it.
     pub(crate) fn deny(&self, access: String, denial: &Denial, key: &'static str, value: &str) {
         let missing_grant = self.missing_grant(key, value);
         self.refuse(Refusal::for_missing_grant(access, denial.to_string(), missing_grant));
@@ -120,8 +120,8 @@ impl CallAuthority {
         }
     }
 
-    /// Checks that every value exists that the plugin requires: as a variable, a setting or a secret. The guest need not see a
-    /// secret.
+    /// Checks that every value that the plugin requires exists as a variable, a setting or a secret. A secret need not be
+    /// exposed to the guest.
     ///
     /// # Errors
     /// [`ErrorKind::MissingKey`].

@@ -1,4 +1,4 @@
-//! The identity of a conversation, for grants that one conversation uses up.
+//! The identity of a conversation, for grants that are limited to one conversation.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

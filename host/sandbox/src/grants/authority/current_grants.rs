@@ -1,4 +1,4 @@
-//! The grants that apply now: the grants file, read again whenever it changes.
+//! The current grants: the content of the grants file, which is read again after every change.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,9 +17,9 @@ use crate::grants::{
 };
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The grants that apply now.
+/// The current grants.
 ///
-/// A file that cannot be read or is invalid grants nothing: earlier grants end with the next call.
+/// A file that cannot be read or is invalid grants nothing: from the next call on, earlier grants no longer apply.
 pub(crate) struct CurrentGrants {
     file: Option<PathBuf>,
     /// Files of the host to which no plugin may have access.
@@ -31,7 +31,7 @@ pub(crate) struct CurrentGrants {
 struct GrantsState {
     stamp: Option<FileStamp>,
     loaded: Option<LoadedGrants>,
-    /// The reason why the file grants nothing now.
+    /// The reason why the file currently grants nothing.
     broken: Option<Error>,
     ledger: Option<Ledger>,
     quotas: HashMap<PathBuf, Arc<DirectoryQuota>>,
@@ -42,7 +42,7 @@ struct LoadedGrants {
     grants: Grants,
     /// The directories of each grant, in the order of its rules.
     directories: Vec<Vec<Arc<OpenDirectory>>>,
-    /// The rights of each plugin and digest, for as long as the file does not change.
+    /// The cached rights of each plugin and digest, discarded when the file changes.
     rights: HashMap<(String, String), Arc<OpenedRights>>,
 }
 
@@ -78,14 +78,14 @@ impl CurrentGrants {
         Ok(current)
     }
 
-    /// Lists the plugins that grants name.
+    /// Lists the plugins that the grants refer to.
     pub(crate) fn plugins(&self) -> Vec<String> {
         let state = self.lock();
         let grants = state.loaded.iter().flat_map(|loaded| &loaded.grants.grants);
         grants.map(|grant| grant.plugin.clone()).collect()
     }
 
-    /// Returns whether the file has changed since it was read. Looks at its metadata only, which is cheap enough for every call.
+    /// Returns whether the file has changed since it was read. Compares metadata only, which is cheap enough for every call.
     pub(crate) fn is_stale(&self) -> bool {
         self.file
             .as_ref()
@@ -99,7 +99,7 @@ impl CurrentGrants {
         }
     }
 
-    /// Computes the rights of a plugin. [`GrantUse::Call`] uses up a grant for one call, so that it is passed once for each call.
+    /// Computes the rights of a plugin. [`GrantUse::Call`] uses up a grant for one call, so pass it exactly once per call.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] for a plugin that had a grant, while the file is unreadable or invalid.
@@ -134,7 +134,8 @@ impl CurrentGrants {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the file again. The grants of a valid file stay in memory when it becomes invalid: they show who had a grant.
+    /// Reads the file again. If it has become invalid, the last valid grants stay in memory, to identify the plugins that had a
+    /// grant.
     fn refresh(&self, state: &mut GrantsState, file: &Path) {
         // The stamp is older than the content: a change between the two is noticed at the next call.
         state.stamp = Some(FileStamp::of(file));
@@ -208,7 +209,7 @@ impl LoadedGrants {
             .filter(|index| ledger.admit(&grants[*index], request.conversation, grant_use))
             .collect();
         let rights = if applicable.is_empty() {
-            // Only to tell why: another digest, or no grant at all.
+            // Determines the reason only: another digest, or no grant at all.
             let effective = EffectiveRights::new(request.declared, &self.grants, request.plugin, request.digest);
             OpenedRights::new(effective, std::iter::empty())
         } else if unused.is_empty() {

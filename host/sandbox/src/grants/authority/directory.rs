@@ -8,10 +8,10 @@ use std::sync::Arc;
 use super::directory_quota::DirectoryQuota;
 use crate::grants::DirectoryRule;
 
-/// File systems in which the kernel exposes processes, their environment and memory, and devices.
+/// File systems that expose processes, their environment and memory, and devices.
 const KERNEL_FILE_SYSTEMS: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// An open directory of the host. It stays the same directory when its path is renamed or becomes a link.
+/// An open directory of the host. It refers to the same directory even if its path is renamed or replaced by a link.
 #[derive(Debug)]
 pub(crate) struct OpenDirectory {
     handle: File,
@@ -26,7 +26,8 @@ impl OpenDirectory {
     /// Opens the directory of a rule. `protected` lists the host's own files; `quota` returns the quota of a directory.
     ///
     /// # Errors
-    /// If the directory does not exist, is not a directory, or is, contains or is inside something that no plugin may see.
+    /// If the directory does not exist, is not a directory, or is, contains or is inside a protected path or a kernel
+    /// file system.
     pub(crate) fn open(
         rule: &DirectoryRule,
         protected: &[PathBuf],
@@ -46,7 +47,7 @@ impl OpenDirectory {
     /// # Errors
     /// Those of [`OpenDirectory::open`].
     pub(crate) fn check(rule: &DirectoryRule, protected: &[PathBuf]) -> io::Result<PathBuf> {
-        // A link is followed here, once: the operator wrote it.
+        // Follows links only here: the operator chose this path.
         let path = fs::canonicalize(&rule.host)?;
         if !fs::metadata(&path)?.is_dir() {
             return Err(io::Error::other("it is not a directory"));

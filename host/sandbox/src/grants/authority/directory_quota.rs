@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The bytes that a file, a directory or a link costs in addition to its content: names and inodes fill a disk, too.
+/// The bytes counted for a file, a directory or a link in addition to its content, because names and inodes use disk space too.
 pub(crate) const ENTRY_BYTES: u64 = 4 << 10;
 
-/// The pause between two measurements, as a multiple of the time that the last one took. Without it a guest that writes without
-/// end would keep the host measuring.
+/// The pause between two measurements, as a multiple of the duration of the last one. Without it, a guest that writes
+/// continuously would make the host measure continuously.
 const PAUSE_FACTOR: u32 = 8;
 
-/// The number of entries from which a directory counts as full.
+/// The number of entries at which a directory counts as full.
 const ENTRIES_MAX: u64 = 1_000_000;
 
-/// The bytes that a directory may have, shared by all instances that write to it.
+/// The quota of a directory in bytes, shared by all instances that write to it.
 ///
 /// Every written byte is counted, even if it replaces another, so that the count is never too low. When the count reaches the
 /// limit, the directory is measured again, which frees the bytes that were removed or overwritten.
@@ -31,7 +31,7 @@ pub(crate) struct DirectoryQuota {
 struct QuotaCount {
     /// `None` before the first measurement.
     used: Option<u64>,
-    /// When the next measurement may start.
+    /// The earliest time of the next measurement.
     next: Option<Instant>,
 }
 
@@ -86,7 +86,7 @@ impl DirectoryQuota {
     }
 }
 
-/// Returns the error that a guest sees as "no space left".
+/// Returns the error that the guest receives as "no space left".
 pub(crate) fn disk_full() -> io::Error {
     if cfg!(windows) {
         io::Error::from_raw_os_error(112)

@@ -11,7 +11,7 @@ pub(super) enum FileStamp {
     File {
         modified: Option<SystemTime>,
         bytes: u64,
-        /// The inode and the time of its last change, where the platform has them.
+        /// The inode and the time of its last change, zero on platforms without them.
         identity: (u64, i64, i64),
     },
     Unreadable(io::ErrorKind),

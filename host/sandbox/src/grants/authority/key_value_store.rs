@@ -19,8 +19,8 @@ pub enum KeyValueError {
     Failed(String),
 }
 
-/// The storage of the plugins' values. An implementation keeps plugins and buckets apart, and enforces each plugin's quota over all
-/// its buckets, keys and values. It is called on the thread that runs the guest, so that it must return quickly.
+/// The storage of the plugins' values. An implementation isolates plugins and buckets from each other, and enforces each plugin's
+/// quota over all its buckets, keys and values. It is called on the thread that runs the guest, so it must return quickly.
 pub trait KeyValueStore: fmt::Debug + Send + Sync {
     /// Returns a value.
     ///
@@ -40,7 +40,7 @@ pub trait KeyValueStore: fmt::Debug + Send + Sync {
     /// [`KeyValueError::Failed`].
     fn delete(&self, plugin: &str, bucket: &str, key: &str) -> Result<(), KeyValueError>;
 
-    /// Lists keys in order, after the key `after`, at most `keys_max`.
+    /// Lists at most `keys_max` keys in order, starting after the key `after`.
     ///
     /// # Errors
     /// [`KeyValueError::Failed`].
@@ -53,10 +53,10 @@ pub trait KeyValueStore: fmt::Debug + Send + Sync {
     ) -> Result<Vec<String>, KeyValueError>;
 }
 
-/// A key–value store in memory, which lasts as long as the process.
+/// A key–value store in memory. Its values are lost when the process ends.
 #[derive(Debug, Default)]
 pub struct MemoryKeyValueStore {
-    /// By plugin, then by bucket and key.
+    /// Values by plugin, then by bucket and key.
     values: Mutex<BTreeMap<String, BTreeMap<(String, String), Vec<u8>>>>,
 }
 
@@ -67,7 +67,7 @@ impl MemoryKeyValueStore {
         Self::default()
     }
 
-    /// Locks the values. A change is complete before anything can panic, so that a poisoned lock is harmless.
+    /// Locks the values. Every change completes before a panic is possible, so a poisoned lock is harmless.
     fn values(&self) -> MutexGuard<'_, BTreeMap<String, BTreeMap<(String, String), Vec<u8>>>> {
         self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }

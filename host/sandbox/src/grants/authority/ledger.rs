@@ -1,4 +1,4 @@
-//! The record of used grants, for grants that last one call or one conversation.
+//! The record of used grants, for grants that are valid for one call or one conversation.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -8,8 +8,8 @@ use super::conversation::ConversationNumber;
 use crate::grants::file::private_file;
 use crate::grants::{Grant, GrantScope};
 
-/// The record of used grants, in a file next to the grants file with one identity a line. It outlives the process. The grants
-/// file itself is never written to.
+/// The record of used grants: a file next to the grants file, with one grant identity per line. It persists across processes. The
+/// grants file itself is never written.
 pub(crate) struct Ledger {
     file: PathBuf,
     used: HashSet<String>,
@@ -29,7 +29,7 @@ impl Ledger {
     /// Reads the record.
     ///
     /// # Errors
-    /// If the file exists but cannot be read: then it is unknown which grants are used up.
+    /// If the file exists but cannot be read, because the used grants are then unknown.
     pub(crate) fn open(file: PathBuf) -> io::Result<Self> {
         let used = match std::fs::read_to_string(&file) {
             Ok(text) => text.lines().map(str::to_owned).collect(),
@@ -43,9 +43,9 @@ impl Ledger {
         })
     }
 
-    /// Returns whether a grant applies to a call of this conversation, and records its use if there is one.
+    /// Returns whether a grant applies to a call of this conversation, and records the use for [`GrantUse::Call`].
     ///
-    /// A grant whose use cannot be recorded does not apply: it could be used again.
+    /// A grant does not apply if its use cannot be recorded, because it could then be used again.
     pub(crate) fn admit(&mut self, grant: &Grant, conversation: ConversationNumber, grant_use: GrantUse) -> bool {
         if grant.scope == GrantScope::Always {
             return true;

@@ -1,5 +1,4 @@
-//! The authority of one call: the rights of its plugin as they are now, the opened directories, the secrets, and the refused
-//! accesses.
+//! The authority of one call: the current rights of its plugin, the opened directories, the secrets, and the refused accesses.
 
 mod call_authority;
 mod conversation;

@@ -46,7 +46,7 @@ impl AuthorityProvider {
         }
     }
 
-    /// Computes the authority of a call, which uses up grants for one call.
+    /// Computes the authority of a call, and uses up grants that are valid for one call.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] if the grants of the plugin cannot be read now; [`ErrorKind::MissingKey`] if a granted secret does
@@ -80,10 +80,10 @@ impl AuthorityProvider {
         )))
     }
 
-    /// Computes the rights that the next call in a new conversation would have. Uses up no grant.
+    /// Computes the rights that the next call in a new conversation would have. Does not use up grants.
     ///
     /// # Errors
-    /// Those of [`AuthorityProvider::authorize`], except for missing secrets: these are part of the rights.
+    /// Those of [`AuthorityProvider::authorize`], except for missing secrets, which the rights list instead.
     pub(crate) async fn preview(self: &Arc<Self>, request: AuthorityRequest<'_>) -> Result<EffectiveRights, Error> {
         self.reread_if_stale().await?;
         let rights = self.grants.rights(request, GrantUse::Preview)?;

@@ -13,14 +13,14 @@ use toolwit_core::Arguments;
 /// The text that replaces a secret.
 const MARK: &str = "[redacted]";
 
-/// The shortest text that is searched for, in bytes. Shorter texts would be found everywhere.
+/// The minimum length of a text to search for, in bytes. Shorter texts would match too often.
 const NEEDLE_BYTES_MIN: usize = 4;
 
 /// Finds the secrets of a call in their usual forms: plain, escaped for JSON or a URL, in hex, and in base64, also in the middle
 /// of longer text.
 #[derive(Default)]
 pub(crate) struct Redactor {
-    /// Longest first, so that a form that contains another is found completely.
+    /// The forms to search for, longest first, so that a form that contains another is redacted completely.
     needles: Vec<Zeroizing<Vec<u8>>>,
 }
 
@@ -92,7 +92,7 @@ impl Redactor {
         }
     }
 
-    /// Overwrites every secret, so that the length still matches the header of the message.
+    /// Overwrites every secret in place, so that the length still matches the `content-length` header.
     pub(crate) fn mask(&self, bytes: &mut [u8]) {
         let mut at = 0;
         while let Some((start, end)) = self.find(bytes, at) {
@@ -101,7 +101,7 @@ impl Redactor {
         }
     }
 
-    /// Finds the next secret at or after an offset, in its longest form.
+    /// Finds the next secret at or after an offset. Prefers the longest form.
     fn find(&self, bytes: &[u8], from: usize) -> Option<(usize, usize)> {
         let next = |needle: &Zeroizing<Vec<u8>>| {
             let start = bytes
@@ -116,7 +116,7 @@ impl Redactor {
             .min_by_key(|(start, end)| (*start, usize::MAX - end))
     }
 
-    /// Returns how many of the last bytes could be the beginning of a secret.
+    /// Returns the number of trailing bytes that could be the beginning of a secret.
     fn partial_secret_bytes(&self, bytes: &[u8]) -> usize {
         let longest = |needle: &Zeroizing<Vec<u8>>| {
             (1..needle.len().min(bytes.len() + 1))
@@ -170,7 +170,7 @@ fn forms(secret: &str) -> Vec<Vec<u8>> {
     if let Some(escaped) = forms.get_mut(2) {
         escaped.pop();
     }
-    // In base64 a text has one of three forms, by its offset. Characters that also encode neighbouring bytes are left out.
+    // The base64 form of a text depends on its offset modulo 3. Characters that also encode neighbouring bytes are left out.
     for before in 0..3_usize {
         let mut padded = vec![0; before];
         padded.extend_from_slice(bytes);

@@ -23,7 +23,7 @@ pub struct MissingGrant {
     pub key: &'static str,
     /// The value of the rule, such as `GET https://example.com/a`. The guest chose it.
     pub value: String,
-    /// The error with which the guest ended, if it trapped.
+    /// The error of the trapped guest, if it trapped.
     #[source]
     pub cause: Option<Error>,
 }
@@ -38,7 +38,7 @@ impl MissingGrant {
 }
 
 impl Refusal {
-    /// Describes a refusal that no grant would prevent.
+    /// Creates a refusal that no grant would prevent.
     pub(crate) fn new(access: String, reason: String, suggestion: String) -> Self {
         Self {
             access,
@@ -48,7 +48,7 @@ impl Refusal {
         }
     }
 
-    /// Describes a refusal that a grant would prevent.
+    /// Creates a refusal that a grant would prevent.
     pub(super) fn for_missing_grant(access: String, reason: String, missing_grant: MissingGrant) -> Self {
         Self {
             access,
@@ -58,7 +58,7 @@ impl Refusal {
         }
     }
 
-    /// Turns the refusal into the error of its call. `cause` is the error with which the guest ended.
+    /// Converts the refusal to the error of its call. `cause` is the error of the guest.
     pub(super) fn into_error(self, cause: Option<Error>) -> Error {
         let message = format!("it may not {}: {}", self.access, self.reason);
         let error = Error::new(ErrorKind::Denied, Phase::Execute, message).with_suggestion(self.suggestion);

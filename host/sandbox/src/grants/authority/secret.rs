@@ -11,10 +11,10 @@ use crate::grants::{SecretRule, SecretSource};
 use toolwit_core::ToolContext;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The largest store, in bytes.
+/// The maximum size of the store, in bytes.
 const STORE_BYTES_MAX: u64 = 1 << 20;
 
-/// The shortest value that can be redacted, in bytes: shorter texts occur in results by chance.
+/// The minimum length of a value, in bytes. Shorter texts occur in results by chance, so they cannot be redacted.
 const VALUE_BYTES_MIN: usize = 8;
 
 /// A secret that cannot be used.
@@ -26,7 +26,7 @@ pub enum SecretError {
     Missing {
         /// The secret's name.
         name: String,
-        /// Where it was looked up.
+        /// The source in which it was looked up.
         location: SecretSource,
     },
     /// The value is too short, or cannot be sent.
@@ -65,7 +65,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A TOML file of secrets that only its owner may read, with a line `name = "value"` for each.
+/// A TOML file of secrets that only its owner may read, with one line `name = "value"` per secret.
 ///
 /// Changes replace the file atomically under a lock.
 ///
@@ -87,7 +87,7 @@ pub struct SecretStore {
 }
 
 impl SecretStore {
-    /// Names the file, which need not exist.
+    /// Creates a handle to the file at `path`. The file need not exist.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
@@ -155,7 +155,7 @@ impl SecretStore {
         }
         let text = std::fs::read_to_string(&self.path).map(Zeroizing::new);
         let text = text.map_err(|error| self.failed(format!("could not be read: {error}")))?;
-        // The parser's own message would contain the line.
+        // The parser's message would quote the line and disclose the secret.
         let table: toml::Table = text.parse().map_err(|_| self.failed("is not valid TOML"))?;
         // Moved, not copied, so that these bytes are wiped.
         let text_of = |(name, value)| match value {
@@ -165,7 +165,7 @@ impl SecretStore {
         table.into_iter().map(text_of).collect()
     }
 
-    /// Takes the lock of the store, so that concurrent changes are not lost. Creates the directory if it does not exist.
+    /// Acquires the lock of the store, so that concurrent changes are not lost. Creates the directory if it does not exist.
     fn lock(&self) -> Result<std::fs::File, SecretError> {
         let directory = self.path.parent().map_or(Ok(()), std::fs::create_dir_all);
         directory
@@ -214,7 +214,7 @@ pub(crate) struct FoundSecrets {
 }
 
 impl FoundSecrets {
-    /// Returns the secrets, if none is missing: no request is sent without its secret.
+    /// Returns the secrets, unless one is missing: no request is sent without its secret.
     ///
     /// # Errors
     /// [`SecretError::Missing`] for the first missing secret.
@@ -282,7 +282,7 @@ impl From<SecretError> for Error {
             SecretError::Unusable { .. } => "use a longer value in one line".to_owned(),
             SecretError::Store { .. } => "fix the file, or name another one".to_owned(),
         };
-        // A missing secret can be asked for; an unusable one must be fixed by the operator.
+        // The caller can supply a missing secret; only the operator can fix an unusable one.
         let (kind, phase) = match &error {
             SecretError::Missing { .. } => (ErrorKind::MissingKey, Phase::Validate),
             _ => (ErrorKind::Configuration, Phase::Execute),

@@ -11,10 +11,10 @@ use crate::grants::{
     GrantsError, HttpRule, KeyValueRule, RandomRule, RuleError, SecretRule, check_name,
 };
 
-/// The largest grants file. A hundred plugins with ten rules each need a tenth of it.
+/// The maximum size of the grants file, in bytes. A hundred plugins with ten rules each need a tenth of it.
 pub const GRANTS_BYTES_MAX: u64 = 1 << 20;
 
-/// The version of the format.
+/// The supported version of the format.
 const VERSION: i64 = 1;
 
 #[derive(Deserialize)]
@@ -34,7 +34,7 @@ struct GrantFormat {
     #[serde(default)]
     scope: GrantScope,
     issued: Option<u64>,
-    // The rules are listed and not flattened: a flattened struct loses the positions of errors.
+    // No `#[serde(flatten)]`: a flattened struct loses the positions of errors.
     #[serde(default)]
     http: Vec<HttpRule>,
     #[serde(default)]
@@ -77,7 +77,7 @@ impl Grants {
     ///
     /// # Errors
     /// For a file that is too large, not plain UTF-8 or not valid TOML; for a key that is unknown, repeated or missing; for a
-    /// value of the wrong type; and for a rule that could not be enforced.
+    /// value of the wrong type; and for a rule that cannot be enforced.
     pub fn parse(bytes: &[u8]) -> Result<Self, GrantsError> {
         let text = plain_text(bytes)?;
         let file: FileFormat = toml::from_str(text).map_err(|error| GrantsError::Rule {
@@ -108,7 +108,7 @@ impl Grants {
     }
 }
 
-/// Refuses text that an editor would show differently from what a parser reads.
+/// Decodes UTF-8 text. Refuses text that an editor displays differently from how the parser reads it.
 fn plain_text(bytes: &[u8]) -> Result<&str, GrantsError> {
     let size = bytes.len() as u64;
     if size > GRANTS_BYTES_MAX {
@@ -189,7 +189,7 @@ pub struct NewGrant {
     pub plugin: String,
     /// The version of the plugin to which the grant applies.
     pub version: GrantedVersion,
-    /// How long the grant lasts.
+    /// The duration of the grant.
     pub scope: GrantScope,
     /// The rules.
     pub rules: GrantRules,
@@ -212,7 +212,7 @@ impl NewGrant {
         let rules: DocumentMut = rules.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
         for (key, item) in rules.iter() {
             let mut item = item.clone();
-            // A rule is one line of its grant.
+            // Converts tables to inline values, so that each key is one line of the grant.
             item.make_value();
             if let Some(value) = item.as_value_mut() {
                 value.decor_mut().clear();

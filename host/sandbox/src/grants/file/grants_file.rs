@@ -72,7 +72,7 @@ pub enum GrantsFileErrorReason {
     /// The file is invalid.
     #[error("is invalid: {0}")]
     Invalid(#[source] GrantsError),
-    /// The grants are an inline array, to which a grant cannot be added.
+    /// The grants are an inline array, to which the host cannot add a grant.
     #[error("has its grants in one line; write each as a `[[grant]]` table")]
     InlineGrants,
     /// The file would be invalid with the new grant.
@@ -87,7 +87,7 @@ impl From<GrantsFileError> for Error {
 }
 
 impl GrantsFile {
-    /// Names a grants file, which need not exist.
+    /// Creates a handle to the file at `path`. The file need not exist.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
@@ -125,7 +125,7 @@ impl GrantsFile {
         })
     }
 
-    /// Removes every grant of a plugin. Returns how many there were.
+    /// Removes all grants of a plugin. Returns the number of removed grants.
     ///
     /// # Errors
     /// If the file cannot be read or changed.
@@ -139,7 +139,7 @@ impl GrantsFile {
         Ok(removed)
     }
 
-    /// Changes the grants under the lock. A change that leaves the file as it is writes nothing.
+    /// Changes the grants under the lock. Writes nothing if the change leaves the content unchanged.
     fn change(
         &self,
         action: &str,
@@ -168,7 +168,7 @@ impl GrantsFile {
         Grants::parse(changed.as_bytes())
             .map_err(|error| self.error(GrantsFileErrorReason::NotGrantable(error.to_string())))?;
         let line: Json = json!({"time": now(), "action": action, "plugin": plugin, "what": rules});
-        // Logged first: a change that cannot be logged is not made.
+        // Logged first, so that a failure to log prevents the change.
         private_file::append_line(&private_file::sibling(&self.path, ".log"), &line.to_string())
             .and_then(|()| private_file::replace(&self.path, changed.as_bytes()))
             .map_err(write_error)
@@ -192,8 +192,8 @@ impl GrantsFile {
     }
 }
 
-/// Reads a grants file up to one byte more than its largest size. Refuses anything but a regular file: a pipe would block, and a
-/// device has no end.
+/// Reads a grants file, up to one byte over its maximum size. Refuses anything but a regular file: a pipe would block, and a
+/// device may be endless.
 pub(crate) fn read_grants_file(file: &Path) -> io::Result<Vec<u8>> {
     let metadata = fs::metadata(file)?;
     if !metadata.is_file() {

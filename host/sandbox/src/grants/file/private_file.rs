@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Returns the path of a file next to another one, with the same name and an ending.
+/// Returns the path of a file next to another one: its name with `ending` appended.
 #[must_use]
 pub(crate) fn sibling(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! Requests for access, and the answers to them.
+//! Access requests, and the decisions on them.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -57,7 +57,7 @@ impl AccessRequest<'_> {
     }
 }
 
-/// The answer to an [`AccessRequest`].
+/// The decision on an [`AccessRequest`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// The access is allowed.
@@ -89,7 +89,7 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// Decides, and describes the rule.
+    /// Decides on an access, and describes the rule that allows it.
     #[must_use]
     pub fn new(rights: &EffectiveRights, request: &AccessRequest<'_>) -> Self {
         let decision = decide(rights, request);
@@ -119,16 +119,16 @@ pub enum Denial {
     NotDeclared(Capability),
     /// No grant applies to the plugin.
     NoGrant(NoGrantReason),
-    /// Grants apply, but none has a rule of this kind.
+    /// Grants apply, but do not contain a rule of this kind.
     NoRule(Capability),
     /// No rule of this kind matches.
     NearestRule {
-        /// The number of the rule that comes closest, counted from 1.
+        /// The number of the closest rule, counted from 1.
         rule: usize,
         /// The part of the rule that does not match.
         allows: String,
     },
-    /// The path is not absolute or contains `..`, so that its text does not determine a file.
+    /// The path is not absolute or contains `..`, so its text does not identify a file.
     PathNotPlain,
     /// A rule allows the host name, but the name resolves to an address that is not public and not granted.
     Address {
@@ -137,13 +137,13 @@ pub enum Denial {
         /// The network that it belongs to.
         class: AddressClass,
     },
-    /// The variable is granted, but the host process does not have it.
+    /// The variable is granted, but is not set in the host process.
     MissingVariable(String),
     /// A granted secret does not exist. No call of the plugin runs without it.
     MissingSecret {
         /// The name of the secret.
         name: String,
-        /// Where its value is looked up.
+        /// The source in which its value is looked up.
         source: SecretSource,
     },
 }

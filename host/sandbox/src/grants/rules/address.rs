@@ -12,11 +12,11 @@ use super::error::RuleError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AddressClass {
-    /// The internet.
+    /// The public internet.
     Public,
     /// This machine.
     Loopback,
-    /// The link. Includes cloud metadata services at `169.254.169.254`.
+    /// The local link. Includes cloud metadata services at `169.254.169.254`.
     LinkLocal,
     /// A private network. Includes unique local IPv6 addresses.
     Private,
@@ -29,7 +29,7 @@ pub enum AddressClass {
 }
 
 impl AddressClass {
-    /// Returns the class of an address. An IPv6 address that embeds an IPv4 address has the class of that one.
+    /// Returns the class of an address. An IPv6 address that embeds an IPv4 address has the class of the embedded address.
     #[must_use]
     pub fn of(address: IpAddr) -> Self {
         match address {
@@ -48,7 +48,7 @@ impl AddressClass {
             [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => Self::Private,
             [100, 64..=127, ..] => Self::Shared,
             [224..=239, ..] => Self::Multicast,
-            // "This network", protocol assignments, documentation, 6to4 relays, benchmarks, and the future.
+            // "This network", protocol assignments, documentation, 6to4 relays, benchmarks, and reserved for future use.
             [0, ..]
             | [192, 0, 0, _]
             | [192, 0, 2, _]
@@ -104,11 +104,11 @@ pub fn canonical(address: IpAddr) -> IpAddr {
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let of = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match address.segments() {
-        // The unspecified address and loopback have the form of compatible addresses but are not.
+        // The unspecified and the loopback address have the form of IPv4-compatible addresses but are not.
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => None,
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0, 0, 0, 0, 0xffff, 0, high, low] => Some(of(high, low)),
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(of(high, low)),
-        // A local NAT64 prefix can have the address at any position, so that it cannot be found.
+        // A local NAT64 prefix can embed the address at several positions, so it cannot be determined.
         [0x64, 0xff9b, 1, ..] => Some(Ipv4Addr::UNSPECIFIED),
         [0x2002, high, low, ..] => Some(of(high, low)),
         [0x2001, 0, .., high, low] => Some(of(!high, !low)),

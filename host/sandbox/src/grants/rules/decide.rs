@@ -12,10 +12,11 @@ use super::http_rule::{HttpRule, RequestMismatch};
 use super::request_target::RequestTarget;
 use crate::inspect::declared::Capability;
 
-/// Decides whether an access is allowed, and by which rule. Pure: every gate of the host calls it, and so does `explain`.
+/// Decides whether an access is allowed, and by which rule. Has no side effects: every gate of the host calls it, and so does
+/// `explain`.
 ///
-/// `rights` holds only grants that apply now: a grant that is used up is not among them. Whether the address behind a granted
-/// host name is allowed is a second decision, [`decide_address`].
+/// `rights` must contain only grants that currently apply, so no grants that are used up. [`decide_address`] makes the second
+/// decision: whether the address of a granted host name is allowed.
 #[must_use]
 pub fn decide(rights: &EffectiveRights, request: &AccessRequest<'_>) -> Decision {
     match rule_for(rights, request) {
@@ -27,7 +28,7 @@ pub fn decide(rights: &EffectiveRights, request: &AccessRequest<'_>) -> Decision
 /// Decides whether an allowed request may connect to an address of its host.
 ///
 /// # Errors
-/// [`Denial::Address`] if the address is not public and the rule does not name it.
+/// [`Denial::Address`] if the address is not public and the rule does not include it.
 pub fn decide_address(rule: &HttpRule, address: IpAddr) -> Result<(), Denial> {
     if rule.allows_address(address) {
         return Ok(());
@@ -131,7 +132,7 @@ fn file(rights: &EffectiveRights, path: &str, mode: AccessMode) -> Result<usize,
     if !path.has_root() || path.components().any(climbs) {
         return Err(Denial::PathNotPlain);
     }
-    // Of directories inside each other, a guest uses the innermost.
+    // Of nested directories, the innermost decides.
     let containing = rules.iter().enumerate().filter(|(_, rule)| rule.contains(path));
     let Some((innermost, rule)) = containing.max_by_key(|(_, rule)| rule.guest.len()) else {
         return Err(Denial::NearestRule {

@@ -1,4 +1,4 @@
-//! Directories of the host that a grant opens to a guest.
+//! Rules for directories of the host.
 
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
@@ -10,10 +10,10 @@ use super::error::RuleError;
 use super::value_rules::{parse_quota, quota_text};
 use toolwit_core::limits::ByteCount;
 
-/// The quota of a writable directory whose rule has none.
+/// The default quota of a writable directory, in bytes.
 const QUOTA_BYTES: u64 = 64 << 20;
 
-/// What a plugin may do in a directory, or with the blackboard.
+/// The access of a plugin to a directory or to the blackboard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AccessMode {
@@ -55,11 +55,11 @@ impl fmt::Display for AccessMode {
 pub struct DirectoryRule {
     /// The directory on the host. Absolute, since a relative path would depend on where the host was started.
     pub host: PathBuf,
-    /// The path at which the guest sees it. Absolute, without dots.
+    /// The path at which the guest sees it. Absolute, without dot segments.
     pub guest: String,
-    /// What the guest may do there.
+    /// The access of the guest to the directory.
     pub access: AccessMode,
-    /// The most bytes that the directory may have once the plugin has written to it.
+    /// The maximum size of the directory in bytes, enforced on writes of the plugin.
     pub quota_bytes: u64,
 }
 
@@ -99,8 +99,8 @@ impl DirectoryRule {
     /// Creates a rule. `quota` is a size such as `10MiB`, for [`AccessMode::ReadWrite`] only; the default is 64 MiB.
     ///
     /// # Errors
-    /// For a host path that is relative, contains `..` or is the root, for a guest path with dots or doubled slashes, and for
-    /// a quota that is not a size or belongs to a directory that is only read.
+    /// For a host path that is relative, contains `..` or is the root, for a guest path with dot segments or doubled slashes, and
+    /// for a quota that is not a size or belongs to a read-only directory.
     pub fn new(host: &str, guest: &str, access: AccessMode, quota: Option<&str>) -> Result<Self, RuleError> {
         if host.starts_with('~') || host.contains("${") || host.contains('\0') {
             return Err(RuleError::new(format!(
@@ -130,14 +130,14 @@ impl DirectoryRule {
         })
     }
 
-    /// Returns whether a path of the guest is the directory or is inside it. Compares whole names, with their case.
+    /// Returns whether a path of the guest is the directory or is inside it. Compares complete names, case-sensitively.
     #[must_use]
     pub fn contains(&self, guest: &Path) -> bool {
         guest.starts_with(&self.guest)
     }
 }
 
-/// Reads a guest path without dots, doubled or trailing slashes.
+/// Parses a guest path. Refuses dot segments, and doubled or trailing slashes.
 fn parse_guest_path(text: &str) -> Result<String, RuleError> {
     let is_plain = text.starts_with('/')
         && !text.contains('\0')

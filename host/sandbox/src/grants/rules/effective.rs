@@ -14,14 +14,14 @@ use super::secret_rule::SecretRule;
 use super::value_rules::{ClockRule, RandomRule};
 use crate::inspect::declared::{Capability, DeclaredCapabilities};
 
-/// The access that a plugin has. The default is none.
+/// The effective rights of a plugin. The default has no rights.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EffectiveRights {
     /// The capabilities that its component imports.
     pub declared: DeclaredCapabilities,
     /// The granted rules of declared capabilities.
     pub rules: GrantRules,
-    /// The reason why no rule applies, if none does.
+    /// The reason why no rule applies; `None` if a grant applies.
     pub no_grant: Option<NoGrantReason>,
     /// Granted resources that do not exist at the time of the call.
     pub missing: MissingResources,
@@ -32,7 +32,7 @@ pub struct EffectiveRights {
 /// Granted resources that do not exist at the time of the call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MissingResources {
-    /// Granted environment variables that the host process does not have.
+    /// Granted environment variables that are not set in the host process.
     pub variables: Vec<String>,
     /// Granted secrets without a value.
     pub secrets: Vec<SecretRule>,
@@ -41,9 +41,9 @@ pub struct MissingResources {
 /// The reason why no grant applies to a plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoGrantReason {
-    /// No grant names the plugin.
+    /// The grants file has no grant for the plugin.
     NotNamed,
-    /// A grant names the plugin, for a component with another digest.
+    /// The grants file has a grant for the plugin, but for a component with another digest.
     OtherDigest,
     /// The grant was for one call or one conversation and is used up.
     UsedUp,
@@ -83,7 +83,7 @@ impl EffectiveRights {
         Self::of_grants(declared, applicable)
     }
 
-    /// Intersects the declared capabilities with the sum of some grants.
+    /// Intersects the declared capabilities with the union of some grants.
     #[must_use]
     pub fn of_grants<'a>(declared: &DeclaredCapabilities, grants: impl IntoIterator<Item = &'a Grant>) -> Self {
         let mut rights = Self {
@@ -144,7 +144,7 @@ impl EffectiveRights {
         if declared.has(Capability::Blackboard) {
             rules.blackboard = rules.blackboard.or(granted.blackboard);
         }
-        // These two restrict, so that they apply whether or not they are declared. The first grant wins.
+        // The clock and random rules restrict, so they apply whether or not they are declared. The first grant takes precedence.
         rules.clock = rules.clock.or(granted.clock);
         rules.random = rules.random.or(granted.random);
     }
@@ -152,7 +152,7 @@ impl EffectiveRights {
     /// Finds the rule that allows a request.
     ///
     /// # Errors
-    /// The denial, if none does.
+    /// The denial, if no rule allows the request.
     pub fn http_rule(&self, target: &RequestTarget) -> Result<&HttpRule, Denial> {
         let rule = self.require(&AccessRequest::Http(target))?;
         let rule = rule.and_then(|rule| self.rules.http.get(rule - 1));
@@ -194,7 +194,7 @@ impl EffectiveRights {
         self.allows(&AccessRequest::KeyValue).then_some(rule.quota_bytes)
     }
 
-    /// Returns the mode in which a directory is opened for the plugin; `None` if it is not.
+    /// Returns the mode in which a directory is opened for the plugin; `None` if it is not granted.
     #[must_use]
     pub fn directory_mode(&self, guest: &str) -> Option<AccessMode> {
         let own = self.rules.files.iter().position(|rule| rule.guest == guest)? + 1;
@@ -210,7 +210,7 @@ impl EffectiveRights {
         self.allows(&AccessRequest::Variable(name))
     }
 
-    /// Returns the second since 1970 at which the plugin's clocks stand still, if they do.
+    /// Returns the time at which the plugin's clocks are frozen, in seconds since 1970; `None` if they are not frozen.
     #[must_use]
     pub fn frozen_clock(&self) -> Option<u64> {
         match self.rules.clock {
@@ -219,7 +219,7 @@ impl EffectiveRights {
         }
     }
 
-    /// Returns the seed of the plugin's random bytes, if they are not random.
+    /// Returns the seed of the plugin's random bytes; `None` if they come from the operating system.
     #[must_use]
     pub fn random_seed(&self) -> Option<u64> {
         match self.rules.random {
@@ -228,14 +228,14 @@ impl EffectiveRights {
         }
     }
 
-    /// Returns the directory on the host that a rule of `files` opens, by the rule's index.
+    /// Returns the host directory of a rule in `files`, by the rule's index.
     pub(super) fn host_directory(&self, index: usize) -> Option<&Path> {
         let DirectoryRule { host, guest, .. } = self.rules.files.get(index)?;
         Some(self.opened.get(guest).unwrap_or(host))
     }
 
-    /// Returns whether an instance that was created under `earlier` may be kept: every right that it had is still there, and the
-    /// rights that are built into an instance are the same. Requests and secrets are decided at each call.
+    /// Returns whether an instance that was created under `earlier` can be reused: none of its rights was revoked, and the rights
+    /// that are fixed at instantiation are unchanged. Requests and secrets are checked at each call.
     #[must_use]
     pub fn can_keep_instance_of(&self, earlier: &Self) -> bool {
         let (now, before) = (&self.rules, &earlier.rules);
@@ -253,8 +253,8 @@ impl EffectiveRights {
             && (before.blackboard.is_none() || before.blackboard == now.blackboard)
     }
 
-    /// Narrows the rights to those that a calling plugin has as well. Of rules that reach beyond the plugin, only those remain
-    /// that both have in the same words. The plugin keeps its own settings and its own key–value store.
+    /// Narrows the rights to those that a calling plugin has as well. A rule for a resource outside the plugin remains only if
+    /// both plugins have an equal rule. The plugin keeps its own settings and its own key–value store.
     #[must_use]
     pub fn narrowed_to(&self, caller: &Self) -> Self {
         fn both<T: PartialEq + Clone>(own: &[T], callers: &[T]) -> Vec<T> {
@@ -269,7 +269,7 @@ impl EffectiveRights {
             tools: both(&own.tools, &callers.tools),
             context: both(&own.context, &callers.context),
             blackboard: own.blackboard.filter(|_| own.blackboard == callers.blackboard),
-            // These two restrict: what is frozen for one of the plugins is frozen.
+            // The clock and random rules restrict: a source that is frozen for either plugin is frozen.
             clock: match (own.clock, callers.clock) {
                 (Some(ClockRule::Frozen(_)), _) | (_, None) => own.clock,
                 (_, callers) => callers,
@@ -307,7 +307,7 @@ impl EffectiveRights {
     }
 }
 
-/// Returns the grants that name a plugin, but for a component with another digest: what an operator could renew.
+/// Returns the grants for a plugin of this name with another digest. An operator can renew them.
 #[must_use]
 pub fn stale_grants<'a>(grants: &'a Grants, plugin: &str, digest: &str) -> Vec<&'a Grant> {
     let is_stale = |grant: &&Grant| {

@@ -24,7 +24,7 @@ pub struct FilePosition {
 }
 
 impl FilePosition {
-    /// Finds the position of a byte.
+    /// Returns the position of a byte.
     pub(crate) fn of(text: &str, byte: usize) -> Self {
         let before = text.get(..byte).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -48,9 +48,9 @@ pub enum GrantsError {
     /// The file is too large.
     #[error("the file has {bytes} bytes and may have {bytes_max}")]
     TooLarge {
-        /// The size of the file.
+        /// The size of the file, in bytes.
         bytes: u64,
-        /// The largest size.
+        /// The maximum size, in bytes.
         bytes_max: u64,
     },
     /// The file is not plain UTF-8 text.
@@ -59,7 +59,7 @@ pub enum GrantsError {
     /// A key, a value or a rule is invalid.
     #[error("{position}: {message}")]
     Rule {
-        /// Where the rule starts.
+        /// The position of the rule.
         position: FilePosition,
         /// The reason.
         message: String,

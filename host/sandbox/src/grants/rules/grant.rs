@@ -20,19 +20,19 @@ pub struct Grants {
     pub grants: Vec<Grant>,
 }
 
-/// The rules that one plugin has.
+/// A grant: rules for one plugin.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Grant {
-    /// Where the grant starts in its file.
+    /// The position of the grant in its file.
     pub position: FilePosition,
     /// The name of the plugin.
     pub plugin: String,
     /// The version of the plugin to which the grant applies.
     pub version: GrantedVersion,
-    /// How long the grant lasts.
+    /// The duration of the grant.
     pub scope: GrantScope,
-    /// When the grant was issued, in seconds since 1970. Distinguishes a grant that was issued again from one that is used up.
+    /// The time at which the grant was issued, in seconds since 1970. Distinguishes a reissued grant from one that is used up.
     pub issued: Option<u64>,
     /// The rules.
     pub rules: GrantRules,
@@ -56,7 +56,7 @@ pub struct GrantRules {
     /// Settings, which the guest reads through `wasi:config`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub config: BTreeMap<String, String>,
-    /// A key–value store of the plugin's own.
+    /// The plugin's key–value store.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keyvalue: Option<KeyValueRule>,
     /// Tools that the plugin may call, by their ids.
@@ -105,11 +105,11 @@ impl GrantRules {
 pub enum GrantedVersion {
     /// The component with this SHA-256 digest, in lower-case hex.
     Digest(String),
-    /// Any component with the plugin's name. Everyone who can replace the file has the grant.
+    /// Any component with the plugin's name. Anyone who can replace the component file obtains the grant.
     Any,
 }
 
-/// How long a grant lasts.
+/// The duration of a grant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GrantScope {
@@ -133,11 +133,11 @@ impl fmt::Display for GrantScope {
 }
 
 impl Grant {
-    /// Returns a digest of the grant without its position, which identifies it in the record of used grants.
+    /// Returns a digest of the grant without its position. The record of used grants identifies the grant by it.
     #[must_use]
     pub fn identity(&self) -> String {
         use sha2::{Digest, Sha256};
-        // Serialized, so that a renamed type does not make a used grant look new.
+        // Hashes the serialized form, so that renaming a Rust type does not change the identity of a used grant.
         let version = match &self.version {
             GrantedVersion::Digest(digest) => digest,
             GrantedVersion::Any => "",

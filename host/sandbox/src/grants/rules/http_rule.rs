@@ -17,12 +17,12 @@ pub enum HostPattern {
     Exactly(RequestHost),
     /// Every name below this one, but not the name itself: `*.example.com`.
     Below(String),
-    /// Every name, but no address. Only with `any-host = true`.
+    /// Every host name, but no addresses. Requires `any-host = true`.
     AnyName,
 }
 
 impl HostPattern {
-    /// Reads a host, `*.` and a name, or `*`. Names in other scripts are converted to ASCII as browsers do.
+    /// Parses a host, `*.` followed by a name, or `*`. Non-ASCII names are converted to ASCII (`xn--…`) as in browsers.
     ///
     /// # Errors
     /// For a star anywhere else, a star below a top-level name, and text that is not a host.
@@ -115,7 +115,7 @@ struct HttpRuleFormat {
     addresses: Vec<AddressRange>,
 }
 
-/// The methods of a rule that names none.
+/// The methods of a rule without explicit methods.
 const DEFAULT_METHODS: [&str; 2] = ["GET", "HEAD"];
 
 impl TryFrom<HttpRuleFormat> for HttpRule {
@@ -207,11 +207,11 @@ pub enum RequestMismatch {
 }
 
 impl HttpRule {
-    /// Reads `[METHODS] URL`, such as `GET,POST https://api.example.com/v1`, as an operator types it. The URL may be a host
-    /// alone. The defaults are HTTPS, `GET` and `HEAD`, and all paths.
+    /// Parses `[METHODS] URL`, such as `GET,POST https://api.example.com/v1`, as an operator types it. The URL may consist of a
+    /// host only. The defaults are HTTPS, `GET` and `HEAD`, and all paths.
     ///
     /// # Errors
-    /// For anything that is not such a rule, or could not be enforced.
+    /// For text that does not have this form, or that describes a rule that cannot be enforced.
     pub fn parse(text: &str) -> Result<Self, RuleError> {
         let (methods, url) = match text.trim().rsplit_once(' ') {
             Some((methods, url)) => (Some(methods.trim()), url),
@@ -257,7 +257,7 @@ impl HttpRule {
         }
     }
 
-    /// Returns whether an allowed request may connect to an address: a public one, the one that the rule names as its host, or
+    /// Returns whether an allowed request may connect to an address: a public address, the address that is the rule's host, or
     /// one of its `addresses`.
     #[must_use]
     pub fn allows_address(&self, address: IpAddr) -> bool {

@@ -1,4 +1,4 @@
-//! The rules of grants and the decision on one access. Pure: nothing here opens, resolves or runs anything.
+//! The rules of grants and the decision on one access. This module performs no I/O and runs no code of guests.
 
 mod access;
 mod address;

@@ -12,15 +12,15 @@ use super::error::RuleError;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scheme {
-    /// Without encryption.
+    /// HTTP without encryption.
     Http,
-    /// With TLS.
+    /// HTTP over TLS.
     #[default]
     Https,
 }
 
 impl Scheme {
-    /// Reads `http` or `https`, in lower case.
+    /// Parses `http` or `https`, in lower case.
     pub(super) fn parse(text: &str) -> Result<Self, RuleError> {
         match text {
             "http" => Ok(Self::Http),
@@ -62,11 +62,11 @@ pub enum RequestHost {
 }
 
 impl RequestHost {
-    /// Reads a host. Names are ASCII (`xn--…` for others). Addresses have their usual form only: `127.1`, `0x7f000001` and
-    /// `2130706433` are refused, not read as names.
+    /// Parses a host. Names are ASCII (`xn--…` for others). Addresses have their usual form only: `127.1`, `0x7f000001` and
+    /// `2130706433` are refused and not treated as names.
     ///
     /// # Errors
-    /// For text that is not a host, or that two parsers could read as different hosts.
+    /// For text that is not a host, or that two parsers could interpret as different hosts.
     pub fn parse(text: &str) -> Result<Self, RuleError> {
         if let Some(address) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             let address = address.parse::<std::net::Ipv6Addr>();
@@ -128,11 +128,11 @@ pub struct RequestTarget {
 }
 
 impl RequestTarget {
-    /// Reads the parts of a request. `authority` is a host with or without a port.
+    /// Parses the parts of a request. `authority` is a host with an optional port.
     ///
     /// # Errors
-    /// For a scheme other than `http` and `https`; for an authority with a user, an escape, a space, a control character or
-    /// port 0; and for methods that do not request a resource (`CONNECT`, `TRACE`).
+    /// For a scheme other than `http` and `https`; for an authority with user information, an escape, a space, a control
+    /// character or port 0; and for methods that do not request a resource (`CONNECT`, `TRACE`).
     pub fn new(method: &str, scheme: &str, authority: &str, path: &str) -> Result<Self, RuleError> {
         let scheme = Scheme::parse(scheme)?;
         let (host, port) = split_authority(authority)?;
@@ -154,7 +154,7 @@ impl RequestTarget {
         })
     }
 
-    /// Reads `GET https://example.com:8443/a`, as an operator types it. The default method is `GET`.
+    /// Parses `GET https://example.com:8443/a`, as an operator types it. The default method is `GET`.
     ///
     /// # Errors
     /// Those of [`RequestTarget::new`].
@@ -170,7 +170,7 @@ impl RequestTarget {
         Self::new(method, &scheme.to_ascii_lowercase(), &rest[..end], &rest[end..])
     }
 
-    /// Returns host and port as in the `Host` header, without the scheme's default port.
+    /// Returns the host and port as in the `Host` header, without the scheme's default port.
     #[must_use]
     pub fn authority(&self) -> String {
         if self.port == self.scheme.default_port() {
@@ -180,8 +180,8 @@ impl RequestTarget {
         }
     }
 
-    /// Returns whether the path means the same to every server: no dot segments, no escaped separators, no empty segments.
-    /// Only such a path can be compared with a prefix.
+    /// Returns whether every server interprets the path in the same way: it has no dot segments, escaped separators or empty
+    /// segments. Only such a path can be compared with a prefix.
     #[must_use]
     pub fn has_plain_path(&self) -> bool {
         let path = self.path_without_query().to_ascii_lowercase();
@@ -189,7 +189,7 @@ impl RequestTarget {
         !path.contains("//")
             && !["%2f", "%5c", "%00", "\\", ";"].iter().any(|odd| path.contains(odd))
             && !path.split('/').any(is_dots)
-            // An escape of an escape: some servers decode twice.
+            // A doubly escaped character: some servers decode twice.
             && !path.contains("%25")
     }
 
@@ -246,7 +246,7 @@ fn check_method(method: &str) -> Result<(), RuleError> {
     if method.is_empty() || method.len() > 32 || !method.bytes().all(is_token) {
         return Err(RuleError::new(format!("`{}` is not a method", shown(method))));
     }
-    // They make a proxy tunnel or a server echo. Some servers ignore the case of a method.
+    // `CONNECT` opens a tunnel, `TRACE` echoes the request. Some servers ignore the case of a method.
     if ["CONNECT", "TRACE"]
         .iter()
         .any(|refused| method.eq_ignore_ascii_case(refused))
@@ -256,7 +256,7 @@ fn check_method(method: &str) -> Result<(), RuleError> {
     Ok(())
 }
 
-/// Makes untrusted text fit for a message: at most 80 characters, control characters escaped.
+/// Formats untrusted text for a message: at most 80 characters, with control characters escaped.
 pub(crate) fn shown(text: &str) -> String {
     text.chars().take(80).flat_map(char::escape_debug).collect()
 }

@@ -1,4 +1,4 @@
-//! Rules for secrets: where a value comes from and where it goes.
+//! Rules for secrets: the source of a value, and the requests or the variable that receive it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,16 +9,16 @@ use super::error::RuleError;
 use super::http_rule::{HostPattern, split_location};
 use super::request_target::{RequestTarget, Scheme, shown};
 
-/// Where the value of a secret is looked up, at each call.
+/// The source in which the value of a secret is looked up at each call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SecretSource {
-    /// In the operator's secret store.
+    /// The operator's secret store.
     #[default]
     Store,
-    /// In the environment of the host process.
+    /// The environment of the host process.
     Environment,
-    /// In the context of the conversation, for a key of the end user.
+    /// The context of the conversation, for a key of the end user.
     Conversation,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for SecretSource {
     }
 }
 
-/// The part of a request that carries a secret. The guest's own value there is overwritten.
+/// The part of a request in which a secret is sent. The guest's value for this part is overwritten.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretPlacement {
     /// This header.
@@ -54,7 +54,7 @@ pub enum SecretPlacement {
 impl FromStr for SecretPlacement {
     type Err = RuleError;
 
-    /// Reads `bearer`, `basic`, `header:NAME` or `query:NAME`.
+    /// Parses `bearer`, `basic`, `header:NAME` or `query:NAME`.
     fn from_str(text: &str) -> Result<Self, RuleError> {
         match text.split_once(':') {
             Some(("header", name)) => Ok(Self::Header(name.to_ascii_lowercase())),
@@ -80,7 +80,7 @@ impl fmt::Display for SecretPlacement {
     }
 }
 
-/// The requests that carry a secret.
+/// The requests with which a secret is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SecretTarget {
@@ -101,9 +101,9 @@ pub struct SecretTarget {
 pub struct SecretRule {
     /// The name under which the value is looked up.
     pub name: String,
-    /// Where the value is looked up.
+    /// The source in which the value is looked up.
     pub source: SecretSource,
-    /// The requests that carry the secret.
+    /// The requests with which the secret is sent.
     pub target: Option<SecretTarget>,
     /// The environment variable in which the guest sees the value. Needs `expose = true`.
     pub exposed_as: Option<String>,
@@ -270,7 +270,7 @@ impl SecretTarget {
         }
     }
 
-    /// Returns whether a request carries the secret. Never without TLS.
+    /// Returns whether the secret is sent with a request. Always `false` without TLS.
     #[must_use]
     pub fn matches(&self, request: &RequestTarget) -> bool {
         request.scheme == Scheme::Https
@@ -280,7 +280,7 @@ impl SecretTarget {
     }
 }
 
-/// Returns whether a secret may use a header. Headers that frame or route a message belong to the host.
+/// Returns whether a secret may be sent in a header. Headers that frame or route a message are reserved for the host.
 fn is_free_header(name: &str) -> bool {
     const RESERVED: [&str; 9] = [
         "connection",
@@ -300,7 +300,7 @@ fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }
 
-/// Checks the name of a plugin or a secret, which must be the same in files, flags and the environment.
+/// Checks the name of a plugin or a secret, which must be spelled identically in files, flags and the environment.
 ///
 /// # Errors
 /// For an empty name, more than 128 bytes, and characters other than letters, digits, `-`, `_` and `.`.

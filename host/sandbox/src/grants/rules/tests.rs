@@ -1,4 +1,4 @@
-//! The rules, against everything that tries to look like what they allow.
+//! Tests of the rules: targets, paths and names that imitate a granted one are refused.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ fn grants(text: &str) -> Result<Grants, GrantsError> {
     Grants::parse(text.as_bytes())
 }
 
-/// A file with one grant for any version, and these lines in it.
+/// Parses a file with one grant for any version that contains these lines.
 fn one_grant(lines: &str) -> Result<Grants, GrantsError> {
     grants(&format!(
         "version = 1\n[[grant]]\nplugin = \"p\"\nany-version = true\n{lines}\n"
@@ -437,7 +437,7 @@ fn an_instance_goes_on_only_when_nothing_is_taken_away() {
 }
 
 proptest! {
-    /// A host that the rules let pass is one of theirs, however it is written.
+    /// Every authority that the rules allow is a form of the granted host.
     #[test]
     fn no_text_but_a_granted_name_passes(authority in "[ -~\u{80}-\u{ff}]{0,40}") {
         let effective = effective(r#"http = [{ host = "api.example.com" }]"#);
@@ -448,7 +448,7 @@ proptest! {
         }
     }
 
-    /// What surrounds a granted name does not make another host pass.
+    /// A granted name with a prefix or suffix is refused, unless it still denotes the same host.
     #[test]
     fn nothing_around_a_granted_name_passes(before in "[!-~]{0,6}", after in "[!-~]{0,6}") {
         let effective = effective(r#"http = [{ host = "api.example.com" }]"#);
@@ -458,13 +458,13 @@ proptest! {
         }
     }
 
-    /// Reading a file of grants never panics, and nothing that is half read holds.
+    /// The parser of the grants file does not panic on any input.
     #[test]
     fn no_bytes_make_the_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         let _ = Grants::parse(&bytes);
     }
 
-    /// A path that is held to a prefix leads nowhere else once dots and escapes are resolved.
+    /// An allowed path stays below its granted prefix after dot segments and escapes are resolved.
     #[test]
     fn no_path_leaves_its_prefix(path in "/v1(/|%2e|%2E|\\.|%2f|%5c|\\\\|a|;|%25|\\?){0,10}") {
         let effective = effective(r#"http = [{ host = "x", path = "/v1" }]"#);

@@ -15,7 +15,7 @@ use toolwit_core::limits::{ByteCount, UnitError};
 pub struct EnvRule {
     /// The name.
     pub name: String,
-    /// The value. `None` for the value of the variable with the same name in the host process.
+    /// The value; `None` to use the value of the same variable in the host process.
     pub value: Option<String>,
 }
 
@@ -29,10 +29,10 @@ struct EnvRuleFormat {
 }
 
 impl EnvRule {
-    /// Creates a rule for a variable; without a value, for the one of the host process.
+    /// Creates a rule for a variable. Without a value, the rule uses that of the host process.
     ///
     /// # Errors
-    /// For a name that environment variables cannot have, and for a value with a NUL character.
+    /// For an invalid name of an environment variable, and for a value with a NUL character.
     pub fn new(name: &str, value: Option<&str>) -> Result<Self, RuleError> {
         check_variable(name)?;
         if value.is_some_and(|value| value.contains('\0')) {
@@ -68,7 +68,7 @@ impl From<EnvRule> for EnvRuleFormat {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "KeyValueRuleFormat", into = "KeyValueRuleFormat")]
 pub struct KeyValueRule {
-    /// The most bytes that all keys and values may have together.
+    /// The maximum size of all keys and values together, in bytes.
     pub quota_bytes: u64,
 }
 
@@ -97,7 +97,7 @@ impl From<KeyValueRule> for KeyValueRuleFormat {
     }
 }
 
-/// Reads a quota such as `10MiB`.
+/// Parses a quota such as `10MiB`.
 pub(super) fn parse_quota(text: &str) -> Result<u64, RuleError> {
     let quota: Result<ByteCount, UnitError> = text.parse();
     quota
@@ -105,7 +105,7 @@ pub(super) fn parse_quota(text: &str) -> Result<u64, RuleError> {
         .map_err(|error| RuleError::new(error.to_string()))
 }
 
-/// Writes a quota so that [`parse_quota`] reads the same number.
+/// Formats a quota so that [`parse_quota`] returns the same number.
 pub(super) fn quota_text(bytes: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let unit = UNITS
@@ -120,7 +120,7 @@ pub(super) fn quota_text(bytes: u64) -> String {
 pub enum ClockRule {
     /// The current time.
     Real,
-    /// Always this second since 1970. The monotonic clock stands still, too.
+    /// A fixed time, in seconds since 1970. The monotonic clock is frozen, too.
     Frozen(u64),
 }
 

@@ -14,20 +14,20 @@ use toolwit_core::limits::{ByteCount, CallLimits};
 use toolwit_core::text::printable;
 use toolwit_core::{Artifact, BlackboardEntry, ToolContext};
 
-/// The longest text that reaches the user in one call of `output`, in bytes. The rest of a longer text is dropped.
+/// The maximum size of the text that one call of `output` shows to the user, in bytes. The rest is dropped.
 const TEXT_BYTES_MAX: usize = 8 << 10;
 
-/// The conversation as a guest sees it: as granted, within limits, and with secrets redacted.
+/// The access of a guest to its conversation: restricted to its grants and limits, with secrets redacted.
 pub(crate) struct ConversationAccess {
     pub(super) context: ToolContext,
     pub(super) authority: Authority,
     pub(super) limits: CallLimits,
     pub(super) deadline: Instant,
-    /// The budget of nested calls, created by the first one.
+    /// The budget of nested calls, created by the first nested call.
     nested_calls: OnceLock<Arc<NestedBudget>>,
     artifacts: Vec<Artifact>,
     artifact_bytes: u64,
-    /// The bytes of text that reached the user so far.
+    /// The size of the text that has been shown to the user so far, in bytes.
     text_bytes: usize,
 }
 
@@ -62,7 +62,7 @@ impl ConversationAccess {
         match effective.require(&AccessRequest::ContextKey(key)) {
             Ok(_) => self.context.get(key).map(ToString::to_string),
             Err(denial) => {
-                // To the guest a key without a grant looks like a key that does not exist.
+                // The guest cannot distinguish a key without a grant from a key that does not exist.
                 tracing::debug!(plugin = %self.authority.plugin, key, %denial, "read of a context key denied");
                 None
             }
@@ -89,8 +89,8 @@ impl ConversationAccess {
             .log_bytes_max
             .saturating_sub(self.text_bytes)
             .min(TEXT_BYTES_MAX);
-        // Redacted after control characters are removed, so that they cannot hide a secret, and before the cut, so that no part
-        // of a secret remains.
+        // Redacted after control characters are removed, so that they cannot hide a secret, and before the text is cut, so
+        // that no part of a secret remains.
         let clean = self.authority.redactor.text(&printable(text)).into_owned();
         let mut end = clean.len().min(left);
         while !clean.is_char_boundary(end) {

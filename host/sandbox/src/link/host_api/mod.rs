@@ -1,4 +1,4 @@
-//! `toolwit:plugin`: the host interfaces beyond WASI, as `wit/plugin.wit` describes them.
+//! `toolwit:plugin`: the host interfaces in addition to WASI, defined in `wit/plugin.wit`.
 
 mod conversation_access;
 mod nested_call;
@@ -46,7 +46,7 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
     blackboard.func_wrap(
         "put",
         |mut store: Context<'_>, (name, artifact): (Option<String>, WitArtifact)| {
-            // Parsed only if the guest may write.
+            // Parsed only after the access check.
             let artifact = || artifact.parse();
             Ok((store.data_mut().conversation()?.blackboard_put(name, artifact),))
         },

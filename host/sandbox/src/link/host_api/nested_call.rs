@@ -1,4 +1,4 @@
-//! Calls of tools by a guest: as granted, within the limits of the call that they are part of.
+//! Calls of tools by a guest: restricted to its grants, and within the limits of the surrounding call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use toolwit_core::limits::LimitRequest;
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 use toolwit_core::{ToolContext, ToolError, ToolResult, parse_arguments};
 
-/// The fuel that nested calls used, shared with the call that they are part of.
+/// The fuel that nested calls have used, shared with the surrounding call.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FuelMeter(Arc<AtomicU64>);
 
@@ -45,10 +45,10 @@ impl FuelMeter {
     }
 }
 
-/// The calls around a nested call.
+/// The calls that surround a nested call.
 #[derive(Clone, Debug)]
 pub(crate) struct CallStack {
-    /// The number of calls around it.
+    /// The number of surrounding calls.
     depth: u32,
     /// The budget of nested calls of the calling plugin, inside those of its callers.
     calls: Arc<NestedBudget>,
@@ -81,7 +81,7 @@ impl CallStack {
         &self.caller
     }
 
-    /// Refuses to enter an instance that waits for this call to end.
+    /// Refuses a call into an instance that waits for this call to end.
     ///
     /// # Errors
     /// [`ErrorKind::Reentrant`].
@@ -131,8 +131,8 @@ pub(super) async fn call(
         Ok(stack) => stack,
         Err(error) => return Ok(Err(ToolError::Model(error))),
     };
-    // The result of the other plugin is not redacted of this plugin's secrets, so the arguments are: as text for secrets that
-    // are numbers, and as values for secrets that were escaped.
+    // The result of the other plugin is not searched for this plugin's secrets, so they are redacted in the arguments: in the
+    // text for secrets that are numbers, and in the values for secrets that were escaped.
     let redactor = &conversation.authority.redactor;
     let arguments = match parse_arguments(&redactor.text(arguments)) {
         Ok(parsed) => redactor.fields(parsed.arguments),
@@ -149,7 +149,7 @@ pub(super) async fn call(
     let called = tools.call_tool(tool, arguments, &context).await;
     store.set_fuel(fuel.saturating_sub(meter.total()))?;
     if let Err(ToolError::Operator(error)) = &called {
-        // The error is for the operator; the guest learns only that the call failed.
+        // Only the operator receives the error; the guest receives only that the call failed.
         tracing::error!(tool, %error, "nested tool call failed");
         let message = format!("`{tool}` cannot be called: its operator must fix it first");
         let error = Error::new(ErrorKind::ToolUnavailable, Phase::Execute, message);
@@ -158,7 +158,7 @@ pub(super) async fn call(
     Ok(called)
 }
 
-/// Creates the stack of one more nested call.
+/// Creates the call stack of a further nested call.
 ///
 /// # Errors
 /// [`ErrorKind::NestedCalls`].
@@ -195,7 +195,7 @@ fn limit(message: String, name: &'static str, max: u64, used: u64) -> Error {
         .with_limit(ExceededLimit::new(name, max, used))
 }
 
-/// Returns the limits that are left for a nested call. Budgets that are counted are not among them: the calls share them.
+/// Returns the remaining limits for a nested call. Budgets are not included, because all calls share them.
 fn remaining_limits(conversation: &ConversationAccess, fuel: u64) -> LimitRequest {
     let mut request = conversation
         .context
@@ -203,7 +203,7 @@ fn remaining_limits(conversation: &ConversationAccess, fuel: u64) -> LimitReques
         .cloned()
         .unwrap_or_default();
     let wall = conversation.deadline.saturating_duration_since(Instant::now());
-    // A limit of zero is an invalid request. With one unit the call ends at its first step.
+    // A limit of zero is invalid. With one unit, the call ends at its first step.
     let (fuel, wall) = (fuel.max(1), wall.max(Duration::from_millis(1)));
     let depth = conversation.limits.nested_depth_max;
     request.fuel_max = Some(request.fuel_max.map_or(fuel, |max| max.min(fuel)));

@@ -1,4 +1,4 @@
-//! HTTP bodies that are counted, timed and redacted while they stream.
+//! HTTP bodies whose bytes are counted and redacted while they stream, under time limits.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl Body for Outgoing {
 pub(super) struct Incoming {
     body: hyper::body::Incoming,
     budget: Arc<HttpBudget>,
-    /// Its redactor removes secrets from the body.
+    /// The authority whose redactor removes secrets from the body.
     authority: Authority,
     mask: StreamMask,
     between_bytes: std::time::Duration,

@@ -20,7 +20,7 @@ use super::{AdmittedRequest, Network, Sent};
 use crate::grants::authority::Refusal;
 use crate::grants::{RequestHost, Scheme, decide_address};
 
-/// How many addresses of one name are tried.
+/// The maximum number of addresses of one name that are tried.
 const ADDRESSES_MAX: usize = 4;
 
 /// The time limit for connecting to one address.
@@ -29,7 +29,7 @@ const CONNECT_WALL_MAX: Duration = Duration::from_secs(10);
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// Sends a request and returns its response. Redirects are not followed: the guest sends each as a new request.
+/// Sends a request and returns its response. Redirects are not followed: the guest must send a new request for each.
 pub(super) async fn send(
     admitted: AdmittedRequest,
     request: Request<WasiBody>,
@@ -42,7 +42,7 @@ pub(super) async fn send(
     exchange(&admitted, request, options, stream).await
 }
 
-/// Converts a request to the form that is sent: with secrets, the checked host, and its budget.
+/// Converts a request to the form that is sent: with secrets, the checked host, and a body that draws on the budget.
 fn outgoing(admitted: &AdmittedRequest, request: Request<WasiBody>) -> Result<Request<Outgoing>, Error> {
     let (mut parts, body) = request.into_parts();
     let path = insert_secrets(&admitted.authority.secrets, &admitted.target, &mut parts.headers)
@@ -63,7 +63,7 @@ fn outgoing(admitted: &AdmittedRequest, request: Request<WasiBody>) -> Result<Re
     Ok(Request::from_parts(parts, Outgoing { body, budget }))
 }
 
-/// Connects to an address of the host, after all addresses were checked.
+/// Connects to an address of the host, after checking all addresses.
 async fn connect(admitted: &AdmittedRequest, options: RequestOptions) -> Result<Box<dyn Stream>, Error> {
     let addresses = checked_addresses(admitted).await?;
     let wall_max = options
@@ -88,8 +88,8 @@ async fn connect(admitted: &AdmittedRequest, options: RequestOptions) -> Result<
     Err(failed)
 }
 
-/// Resolves the host. One address that is not permitted refuses all: a name that resolves to an internal address is not trusted
-/// for external ones.
+/// Resolves the host and checks its addresses. The request is refused if any address is not permitted: a name that also
+/// resolves to an internal address is not trusted.
 async fn checked_addresses(admitted: &AdmittedRequest) -> Result<Vec<IpAddr>, Error> {
     let addresses = match &admitted.target.host {
         RequestHost::Address(address) => vec![*address],
@@ -123,7 +123,7 @@ async fn secured(network: &Network, host: &RequestHost, stream: TcpStream) -> Re
     Ok(Box::new(connector.connect(name, stream).await.map_err(Error::Tls)?))
 }
 
-/// Sends the request and waits for the head of the response, while it polls the connection.
+/// Sends the request and waits for the head of the response. Polls the connection meanwhile.
 async fn exchange(
     admitted: &AdmittedRequest,
     request: Request<Outgoing>,
@@ -167,7 +167,7 @@ async fn exchange(
     Ok((incoming(admitted, response, between_bytes)?, driver))
 }
 
-/// Converts a response to the form that the guest receives: counted, timed, and without secrets that the server echoes.
+/// Converts a response to the form that the guest receives: counted, with timeouts, and without secrets that the server echoes.
 fn incoming(
     admitted: &AdmittedRequest,
     response: Response<hyper::body::Incoming>,

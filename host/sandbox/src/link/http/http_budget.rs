@@ -10,13 +10,13 @@ use toolwit_core::limits::CallLimits;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HttpLimits {
     pub(crate) requests_max: u32,
-    /// Bytes of all requests and responses together, headers and bodies.
+    /// The total size of all requests and responses, headers and bodies included, in bytes.
     pub(crate) bytes_max: u64,
-    /// Time of one request, from the name lookup to the last byte of the response.
+    /// The time limit of one request, from the name lookup to the last byte of the response.
     pub(crate) request_wall_max: Duration,
-    /// Time until the response starts.
+    /// The time limit until the response starts.
     pub(crate) first_byte_wall_max: Duration,
-    /// Time between two reads of the response body.
+    /// The time limit between two reads of the response body.
     pub(crate) between_bytes_wall_max: Duration,
     pub(crate) header_bytes_max: usize,
 }
@@ -34,7 +34,7 @@ impl HttpLimits {
     }
 }
 
-/// The remaining requests and bytes of a call, shared with the calls inside it.
+/// The remaining requests and bytes of a call, shared with its nested calls.
 #[derive(Debug)]
 pub(crate) struct HttpBudget {
     pub(crate) limits: HttpLimits,
@@ -43,7 +43,7 @@ pub(crate) struct HttpBudget {
 }
 
 impl HttpBudget {
-    /// Creates the budget of a call. A nested call also draws on the budget around it.
+    /// Creates the budget of a call. A nested call also draws on the budget of the surrounding call.
     pub(crate) fn new(limits: HttpLimits, outer: Option<&Self>) -> Self {
         let inside = |max: u64, outer: Option<&Arc<NestedBudget>>| Arc::new(NestedBudget::new(max, outer.cloned()));
         Self {
@@ -53,12 +53,12 @@ impl HttpBudget {
         }
     }
 
-    /// Uses one request.
+    /// Counts one request.
     pub(crate) fn take_request(&self) -> Result<(), BudgetExceeded> {
         self.requests.take(1)
     }
 
-    /// Uses bytes.
+    /// Counts transferred bytes.
     pub(crate) fn take_bytes(&self, bytes: usize) -> Result<(), BudgetExceeded> {
         self.bytes.take(bytes as u64)
     }

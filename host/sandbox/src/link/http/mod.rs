@@ -1,5 +1,5 @@
-//! The gate between a guest and the network. Every outgoing request passes it: the grant is checked, secrets are inserted, the
-//! budget is used, and the address is checked before the connection.
+//! The gate between a guest and the network. For every outgoing request it checks the grant, inserts secrets, draws on the
+//! budget, and checks the address before connecting.
 
 #[cfg(feature = "network")]
 mod body;
@@ -66,13 +66,13 @@ pub(crate) struct HttpGate {
     call: Option<GateCall>,
 }
 
-/// The call that has opened the gate.
+/// The call for which the gate is open.
 struct GateCall {
     authority: Authority,
     limits: HttpLimits,
     /// The budget of the surrounding call.
     outer: Option<Arc<HttpBudget>>,
-    /// Created by the first request, of this call or of a nested one.
+    /// The budget of this call, created by the first request of this call or of a nested one.
     budget: OnceLock<Arc<HttpBudget>>,
     deadline: Instant,
 }
@@ -99,8 +99,8 @@ impl HttpGate {
         Self { network, call: None }
     }
 
-    /// Opens the gate for a call. Requests are checked against its authority, and draw on the budget of the surrounding call
-    /// too.
+    /// Opens the gate for a call. Requests are checked against its authority. They also draw on the budget of the surrounding
+    /// call.
     pub(crate) fn start_call(
         &mut self,
         authority: &Authority,
@@ -117,7 +117,7 @@ impl HttpGate {
         });
     }
 
-    /// Returns the budget of the call, for calls inside it.
+    /// Returns the budget of the call, for its nested calls.
     pub(crate) fn budget(&self) -> Option<Arc<HttpBudget>> {
         self.call.as_ref().map(|call| call.budget().clone())
     }
@@ -127,7 +127,7 @@ impl HttpGate {
         self.call = None;
     }
 
-    /// Checks a request against the grants and uses the budget of the call.
+    /// Checks a request against the grants and draws on the budget of the call.
     ///
     /// # Errors
     /// [`Error::HttpRequestDenied`]. The refusal becomes part of the call's error.
@@ -180,7 +180,7 @@ impl HttpGate {
     }
 }
 
-/// Returns whether a guest may not set a header: it frames the message, names the host, or is for a proxy.
+/// Returns whether guests are forbidden to set a header, because it frames the message, contains the host, or is for a proxy.
 fn is_forbidden(name: &HeaderName) -> bool {
     DEFAULT_FORBIDDEN_HEADERS.contains(name)
         || matches!(name.as_str(), "te" | "trailer" | "expect" | "forwarded" | "via")
@@ -193,7 +193,7 @@ impl WasiHttpHooks for HttpGate {
     }
 
     fn set_host_header(&mut self) -> bool {
-        // The gate sets it from the target that it has checked.
+        // The gate sets the `Host` header from the target that it has checked.
         false
     }
 
@@ -219,7 +219,7 @@ async fn send(
     dial::send(admitted, request, options).await
 }
 
-/// Without the feature no grant of a host is accepted, so no request is admitted.
+/// Without the feature `network`, grants of hosts are refused, so no request is admitted.
 #[cfg(not(feature = "network"))]
 async fn send(
     _: AdmittedRequest,

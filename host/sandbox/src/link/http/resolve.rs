@@ -1,4 +1,4 @@
-//! Name lookup.
+//! DNS resolution of host names.
 
 use std::fmt;
 use std::io;
@@ -15,7 +15,7 @@ pub trait Resolve: fmt::Debug + Send + Sync {
     fn resolve(&self, name: &str) -> ResolveFuture;
 }
 
-/// The resolver of the system.
+/// The resolver of the operating system.
 #[derive(Debug)]
 pub(crate) struct SystemResolver;
 

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 use crate::grants::authority::Secret;
 use crate::grants::{RequestTarget, SecretPlacement};
 
-/// Inserts every secret of this target where its grant places it, and replaces the guest's own value.
+/// Inserts every secret of this target into the part of the request that its grant specifies, and replaces the guest's value.
 ///
 /// Returns the path and query to request, or `None` if a value cannot be sent.
 pub(super) fn insert_secrets(secrets: &[Secret], target: &RequestTarget, headers: &mut HeaderMap) -> Option<String> {
@@ -50,7 +50,7 @@ fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) -> Option<()> {
     Some(())
 }
 
-/// Sets a field of a query and removes the guest's own fields of that name, even if they are escaped.
+/// Sets a field of a query and removes the guest's fields of that name, even if they are escaped.
 fn with_field(path: &str, field: &str, value: &str) -> String {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let others = query.split('&').filter(|pair| {

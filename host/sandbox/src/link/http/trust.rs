@@ -16,9 +16,9 @@ use toolwit_core::{Error, ErrorKind, Phase};
 pub(crate) struct ExtraRoots(Vec<CertificateDer<'static>>);
 
 impl ExtraRoots {
-    /// Reads certificates in PEM.
+    /// Parses certificates in PEM format.
     ///
-    /// Every certificate must be usable: one that is skipped without an error would be hard to find.
+    /// An unusable certificate is an error, because a silently skipped one would be hard to diagnose.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`].
@@ -50,7 +50,7 @@ impl ExtraRoots {
 }
 
 impl Network {
-    /// Returns the TLS configuration. It trusts the authorities of the system, as the client of model providers does, and the
+    /// Returns the TLS configuration. It trusts the authorities of the system, as the client for model providers does, and the
     /// added ones.
     pub(super) fn tls(&self) -> Result<Arc<ClientConfig>, HttpError> {
         if let Some(config) = self.tls.get() {

@@ -1,4 +1,4 @@
-//! Decoded values and refusals, written by hand.
+//! Hand-written tests of decoded and refused values.
 
 use super::*;
 

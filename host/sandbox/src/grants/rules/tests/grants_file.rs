@@ -1,4 +1,4 @@
-//! The file of grants: what it may hold, and for whom.
+//! Tests of the grants file: its format, and the components to which its grants apply.
 
 use super::*;
 
