@@ -164,7 +164,7 @@ async fn a_limit_stops_every_entry_point_with_its_kind_and_name() {
         let guest = Guest::new(entry, "(loop $l (br $l)) unreachable").await;
         let error = guest.call().await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Fuel, "{entry:?}: {error:?}");
-        assert_eq!(error.limit.unwrap().limit, "fuel_max", "{entry:?}");
+        assert_eq!(error.limit.as_ref().unwrap().limit, "fuel_max", "{entry:?}");
     }
 }
 

@@ -120,7 +120,7 @@ impl Stage {
 }
 
 /// Returns a tool as a provider receives it.
-fn serialised(tool: &crate::model::DeclaredTool) -> String {
+fn serialised(tool: &DeclaredTool) -> String {
     json!([tool.name, tool.definition.description, *tool.definition.input_schema]).to_string()
 }
 

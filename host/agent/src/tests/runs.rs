@@ -253,7 +253,7 @@ async fn the_context_reaches_tools_and_not_the_model() {
 #[tokio::test]
 async fn a_required_tool_call_is_required_only_once() {
     let (builder, stage) = Stage::set([call([("look", json!({}))]), say("ok")]);
-    let options = crate::model::ChatOptions {
+    let options = ChatOptions {
         tool_choice: ToolChoice::Required,
         ..Default::default()
     };
