@@ -1,4 +1,5 @@
-//! Runs the agent loop with a native tool, without WebAssembly. The model is scripted, so no key and no network is needed.
+//! Runs the agent loop with a native tool, without WebAssembly. The model is scripted, so the example needs neither a key
+//! nor a network.
 //!
 //! ```text
 //! cargo run -p toolwit-agent --example loop_only

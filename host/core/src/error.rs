@@ -123,7 +123,7 @@ pub enum Phase {
     Registry,
     /// Checking and compiling a component.
     Load,
-    /// Matching a component's imports with what the host offers.
+    /// Resolving a component's imports against the interfaces of the host.
     Link,
     /// Creating an instance.
     Instantiate,

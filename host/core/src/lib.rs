@@ -1,16 +1,16 @@
-//! The tool contract: what a tool for AI agents is, without WebAssembly, models or I/O.
+//! The tool contract: the traits and types of tools for AI agents, without WebAssembly, models or I/O.
 //!
 //! A [`Tool`] has a [`ToolDefinition`]. A call passes [`Arguments`] and a [`ToolContext`], and returns a [`ToolResult`] or a
 //! [`ToolError`]. A [`ToolSet`] holds the tools of one conversation, each under a [`ToolName`].
 //!
-//! | room | holds |
+//! | module | contents |
 //! |---|---|
 //! | `definition` | the trait [`Tool`], its definition, identity and name |
 //! | `input` | arguments: [`parse_arguments`], [`InputValidator`], [`Parameter`] |
 //! | `native` | tools written in Rust: [`NativeTool`], [`ToolMethod`], [`ToolObject`] |
 //! | `entity` | live objects whose methods are tools: [`ToolProvider`], [`NativeEntity`] |
 //! | `result` | [`ToolResult`], [`ToolError`], [`Signal`] |
-//! | `artifact` | objects next to the text of a result, and their sinks |
+//! | `artifact` | objects that a result carries in addition to its text, and their sinks |
 //! | `context` | [`ToolContext`]: values, cancellation, output, blackboard, background tasks |
 //! | `set` | [`ToolSet`] and the messages of a conversation |
 //! | `decorator` | [`Decorator`]s around tools: timeouts, approval, notes |
@@ -18,7 +18,7 @@
 //! | [`limits`] | the limits of the process and of a call, with their defaults |
 //! | [`text`] | helpers for names, JSON and untrusted text |
 
-// The attribute `#[tool]` writes `::toolwit` by default, also in this crate's own tests.
+// The code that `#[tool]` generates refers to `::toolwit` by default, also in this crate's own tests.
 #[cfg(test)]
 extern crate self as toolwit;
 

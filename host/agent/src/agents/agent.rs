@@ -48,7 +48,7 @@ impl Agents {
     /// Returns the agent of this name.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if there is none. The suggestion lists the existing agents.
+    /// [`ErrorKind::Configuration`] if no agent has this name. The suggestion lists the existing agents.
     pub fn get(&self, name: &str) -> Result<&Arc<dyn Agent>, Error> {
         self.named.get(name).ok_or_else(|| {
             let error = Error::new(

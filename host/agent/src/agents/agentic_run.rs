@@ -106,7 +106,7 @@ fn answer(outcome: RunOutcome) -> ToolResult {
     }
 }
 
-/// Turns a failed run into a result for the outer model, or into an error for the operator if only the operator can fix it.
+/// Converts a failed run to a result for the outer model, or to an error for the operator if only the operator can fix it.
 fn failure_result(error: RunError, names: &[String]) -> Result<ToolResult, ToolError> {
     let RunError { failure, outcome } = error;
     match &failure {

@@ -46,7 +46,7 @@ pub(super) enum SystemPrompt {
 }
 
 impl InnerLoop {
-    /// Stores an error for every call to return. The first one counts.
+    /// Stores an error that every call returns. Later errors are ignored.
     pub(super) fn fail(&mut self, error: Error) {
         self.failed.get_or_insert(error);
     }

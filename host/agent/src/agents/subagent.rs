@@ -43,7 +43,7 @@ const TASK: &str = "task";
 pub struct Subagent {
     definition: ToolDefinition,
     input: InputValidator,
-    /// Parses a task as the consumed type, to check what its schema cannot express.
+    /// Parses a task as the consumed type, which checks rules that a schema cannot express.
     parse: fn(Value) -> Result<(), serde_json::Error>,
     kind: &'static str,
     agent: Arc<dyn Agent>,
@@ -58,7 +58,7 @@ pub struct SubagentBuilder<A: ?Sized> {
 }
 
 impl Subagent {
-    /// Starts to build a subagent for an agent.
+    /// Starts building a subagent for an agent.
     pub fn of<A: Agent + 'static>(agent: A) -> SubagentBuilder<A> {
         SubagentBuilder {
             agent: Arc::new(agent),
@@ -66,12 +66,12 @@ impl Subagent {
         }
     }
 
-    /// Starts to build a subagent for the default agent of a type.
+    /// Starts building a subagent for the default agent of a type.
     pub fn of_type<A: Agent + Default + 'static>() -> SubagentBuilder<A> {
         Self::of(A::default())
     }
 
-    /// Starts to build a subagent for the agent with this name.
+    /// Starts building a subagent for the agent with this name.
     ///
     /// # Errors
     /// As [`Agents::get`].
@@ -82,7 +82,7 @@ impl Subagent {
         })
     }
 
-    /// Sets which objects of the agent are shared with the caller's blackboard; by default all.
+    /// Sets the objects of the agent that are shared with the caller's blackboard. By default, all are shared.
     #[must_use]
     pub fn with_sharing(mut self, sharing: BlackboardSharing) -> Self {
         self.sharing = sharing;
@@ -122,7 +122,7 @@ impl Tool for Subagent {
         let Ok(parent) = context.blackboard() else {
             return Ok(self.with_artifact(self.agent.run(task, context).await?));
         };
-        // The task is on a blackboard between the two, so that it is not shared with the caller.
+        // The task is stored on an intermediate blackboard, so that it is not shared with the caller.
         let between = parent.spawn();
         let object = Artifact::new(self.kind, task.clone());
         between.put_named(TASK, object).map_err(ToolError::Model)?;

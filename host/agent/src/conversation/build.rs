@@ -17,7 +17,7 @@ impl ConversationBuilder {
     /// Builds the conversation.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if there is no model, or if a limit, a tool object or the history is invalid.
+    /// [`ErrorKind::Configuration`] if the model is missing, or if a limit, a tool object or the history is invalid.
     pub fn build(mut self) -> Result<Conversation, Error> {
         if let Some(error) = self.failed {
             return Err(error);
@@ -70,7 +70,7 @@ impl ConversationBuilder {
         Ok(Conversation { state })
     }
 
-    /// Chooses a model: among the own models, else among those of the outer conversation.
+    /// Chooses a model from the models of this conversation, or else from those of the outer conversation.
     fn chosen_model(&self) -> Result<(Arc<Models>, Arc<dyn ChatModel>), Error> {
         let outer_models = || self.context.extension::<Arc<Models>>().cloned().unwrap_or_default();
         let models = self.models.clone().unwrap_or_else(outer_models);
@@ -99,7 +99,7 @@ impl ConversationBuilder {
 /// The model of the conversation that calls a tool. Agents without a model of their own use it.
 struct CallerModel(Arc<dyn ChatModel>);
 
-/// Refuses a delivery that the model does not support.
+/// Rejects a delivery that the model does not support.
 fn check_delivery(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error> {
     if delivery != Delivery::Native || model.supports_deferred_tools() {
         return Ok(());

@@ -19,8 +19,8 @@ use toolwit_core::{Blackboard, EntityMethods, Message, OutputSink, Tool, ToolCon
 /// The names that only tools of the host may have.
 pub const RESERVED_TOOL_NAMES: [&str; 3] = [READ_RESULT, SEARCH_TOOLS, CALL_TOOL];
 
-/// Builds a [`Conversation`](super::Conversation). Only the model is required. By default there are no tools, entities are
-/// discovered, and the default [`LoopLimits`] apply.
+/// Builds a [`Conversation`](super::Conversation). Only the model is required. By default, the conversation has no tools,
+/// discovers entities, and uses the default [`LoopLimits`].
 ///
 /// ```
 /// use async_trait::async_trait;
@@ -85,7 +85,7 @@ pub struct ConversationBuilder {
     pub(super) observers: Observers,
 }
 
-/// The strategies of a conversation. By default facades unfold and entities are discovered.
+/// The strategies of a conversation. By default, facades reveal their tools and entities are discovered.
 pub(super) struct Strategies(pub(super) StrategyChain);
 
 impl Default for Strategies {
@@ -123,7 +123,7 @@ impl ConversationBuilder {
         self
     }
 
-    /// Limits the usage of all runs of the conversation together, nested agents included.
+    /// Limits the total usage of all runs of the conversation, including nested agents.
     #[must_use]
     pub fn budget(mut self, budget: Budget) -> Self {
         self.budget = budget;
@@ -201,7 +201,7 @@ impl ConversationBuilder {
         self
     }
 
-    /// Sets the instructions about the use of tools, in place of the guidance of a strategy. An empty text omits them.
+    /// Sets the instructions about the use of tools. They replace the guidance of a strategy; an empty text omits them.
     #[must_use]
     pub fn guidance(mut self, guidance: impl Into<String>) -> Self {
         self.guidance = Some(guidance.into());
@@ -218,8 +218,8 @@ impl ConversationBuilder {
     /// Resumes a conversation from its events: the same tools are visible, with the same names and in the same order. A prefix
     /// of the events creates a branch. Set the same tools, strategies and [`history`](Self::history) as before.
     ///
-    /// Open facades stay open. Objects of the earlier process are gone: calls of their methods fail until the object is
-    /// returned again.
+    /// Open facades stay open. Objects of the earlier process no longer exist: calls of their methods fail until the object
+    /// is returned again.
     #[must_use]
     pub fn resume(mut self, events: impl IntoIterator<Item = Event>) -> Self {
         self.log = events.into_iter().collect();
@@ -239,7 +239,7 @@ impl ConversationBuilder {
         self.chaining(Chaining::new().with_type(methods))
     }
 
-    /// Chains tools to objects of any type: the tools of the last object replace those of the one before.
+    /// Chains tools to objects of any type: the tools of the last object replace those of the previous object.
     #[must_use]
     pub fn chain_from_any(self) -> Self {
         self.chaining(Chaining::new().with_any_type())
@@ -264,7 +264,7 @@ impl ConversationBuilder {
         self
     }
 
-    /// Removes all strategies, including the default ones: the tools do not change.
+    /// Removes all strategies, including the default ones, so that the tools never change.
     #[must_use]
     pub fn without_strategies(mut self) -> Self {
         self.strategies = Strategies(StrategyChain::new());

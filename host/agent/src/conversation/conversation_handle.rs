@@ -1,4 +1,4 @@
-//! The conversation that an application holds.
+//! The conversation handle of an application.
 
 use std::sync::Arc;
 
@@ -32,8 +32,7 @@ impl Conversation {
     /// Answers a user message.
     ///
     /// # Errors
-    /// [`RunError`] if there is no complete answer because of a limit, a failure or a cancellation. It contains the outcome so
-    /// far.
+    /// [`RunError`] if a limit, a failure or a cancellation prevents a complete answer. It contains the outcome so far.
     pub async fn run(&mut self, prompt: &str) -> Result<RunOutcome, RunError> {
         self.turn(prompt).run().await
     }
@@ -122,12 +121,12 @@ impl Conversation {
         &self.state.blackboard
     }
 
-    /// Adds a tool, or replaces the one with its id. It is declared to the model from the next turn on.
+    /// Adds a tool, or replaces the one with its id. It is declared to the model from the next turn.
     pub fn add_tool(&mut self, tool: Arc<dyn Tool>) -> ToolName {
         self.state.toolbox.add_fixed(tool)
     }
 
-    /// Removes a tool, if present. It is no longer declared to the model from the next turn on.
+    /// Removes a tool, if present. It stops being declared to the model with the next turn.
     pub fn remove_tool(&mut self, id: &ToolId) -> Option<ToolName> {
         self.state.toolbox.remove(id)
     }

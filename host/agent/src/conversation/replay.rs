@@ -16,9 +16,9 @@ use toolwit_core::{
 
 /// Restores the tools of a conversation from its events.
 ///
-/// The events alone determine the visible tools, their names and their order. The code behind a name is restored: facades
-/// reopen, and strategies are evaluated again. A tool that cannot be restored, such as a method of an object in another
-/// process, becomes an [`UnavailableTool`].
+/// Only the events determine the visible tools, their names and their order. The implementation of each tool is restored:
+/// facades reopen, and strategies are evaluated again. A tool that cannot be restored, such as a method of an object in
+/// another process, becomes an [`UnavailableTool`].
 pub(super) fn replay(conversation: &mut ConversationState, events: Vec<Event>) {
     let mut replay = Replay {
         conversation,

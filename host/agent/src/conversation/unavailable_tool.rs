@@ -1,11 +1,12 @@
-//! Tools whose code or object did not survive a resume.
+//! Tools whose implementation or object could not be restored by a resume.
 
 use async_trait::async_trait;
 
 use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolName, ToolResult};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// A tool that was injected before the resume and cannot be restored. Calls fail with the tool to call instead.
+/// A tool that was injected before the resume and cannot be restored. Calls return an error that names the tool to call
+/// instead.
 pub(super) struct UnavailableTool {
     definition: ToolDefinition,
     /// The tool whose result injected it.

@@ -11,7 +11,7 @@ use crate::run::ToolLoop;
 use crate::state::ConversationState;
 use toolwit_core::{OutputSink, ToolContext};
 
-/// A user message before it is answered.
+/// A user message that has not been answered, with the settings of its turn.
 ///
 /// ```no_run
 /// # async fn example(mut conversation: toolwit_agent::Conversation) -> Result<(), toolwit_agent::RunError> {
@@ -101,7 +101,7 @@ impl<'c> UserTurn<'c> {
     }
 }
 
-/// Returns the content of the first code fence, or the full text if there is none.
+/// Returns the content of the first code fence, or the full text if it has no code fence.
 fn without_fence(text: &str) -> &str {
     let Some((_, fenced)) = text.split_once("```") else {
         return text;

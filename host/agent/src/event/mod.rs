@@ -50,7 +50,7 @@ pub enum Event {
         iteration: u32,
         /// The duration in milliseconds.
         wall_ms: u64,
-        /// Why the model stopped.
+        /// The reason why the model stopped.
         finish: FinishReason,
         /// The tokens of the inference.
         usage: TokenUsage,
@@ -125,7 +125,7 @@ pub enum Event {
         /// The kind of error, if known.
         kind: Option<ErrorKind>,
     },
-    /// The model called a locked tool and was answered with what to do first. Nothing ran.
+    /// The model called a locked tool. The call did not run; the answer is guidance on how to unlock the tool.
     CallGuided {
         /// The id of the call.
         id: String,
@@ -163,15 +163,15 @@ pub enum Event {
         /// The text for the model.
         content: String,
     },
-    /// A result was too long for one message and was cut.
+    /// A result was too long for one message and was truncated.
     ResultCut {
         /// The id of the call.
         id: String,
         /// The name under which the full result is stored.
         result: String,
-        /// The bytes of the result.
+        /// The size of the result, in bytes.
         bytes: usize,
-        /// The bytes that the model read.
+        /// The size of the part that the model read, in bytes.
         shown_bytes: usize,
     },
     /// Tools were injected.
@@ -183,10 +183,10 @@ pub enum Event {
         /// Their definitions, in the same order.
         #[serde(default)]
         definitions: Vec<ToolDefinition>,
-        /// The bytes that their definitions add to the prompt.
+        /// The size that their definitions add to the prompt, in bytes.
         prompt_bytes: u64,
     },
-    /// Tools were bound to new code or to another object, under the same name.
+    /// Tools were rebound to another implementation or object, under the same name.
     ToolsRebound {
         /// The tool whose result caused it.
         trigger: ToolName,
@@ -200,12 +200,12 @@ pub enum Event {
         /// Their names.
         names: Vec<ToolName>,
     },
-    /// Tools are no longer declared, because of the limit. They can still be called.
+    /// Tools were evicted: they are not declared any more, because of the limit, and can still be called.
     ToolsEvicted {
         /// Their names.
         names: Vec<ToolName>,
     },
-    /// Tools are no longer declared, because they were not used. They can still be called.
+    /// Tools were folded: they are not declared any more, because they were not used, and can still be called.
     ToolsFolded {
         /// Their names.
         names: Vec<ToolName>,
@@ -231,7 +231,7 @@ pub enum Event {
         kind: String,
         /// Its id; `None` for an entity that cannot be recognised again.
         id: Option<String>,
-        /// Whether the entity is new, and which instance is bound.
+        /// Whether the entity is new, and the instance to which its tools are bound.
         binding: EntityBinding,
         /// The tool names of its methods.
         tools: Vec<ToolName>,
@@ -244,12 +244,12 @@ pub enum Event {
         /// The reason.
         reason: String,
     },
-    /// More tools are declared than models choose well among.
+    /// The number of declared tools reached the warning threshold: models choose poorly among many tools.
     ToolsMany {
         /// The number of declared tools.
         count: usize,
     },
-    /// An injection strategy panicked; no strategy changed the tools after this call.
+    /// An injection strategy panicked. No strategy changed the tools after this call.
     StrategyFailed {
         /// The tool whose result was evaluated.
         trigger: ToolName,
@@ -262,7 +262,7 @@ pub enum Event {
         iterations: u32,
         /// The number of tool calls that ran.
         tool_calls: usize,
-        /// The usage of the run, nested agents included.
+        /// The usage of the run, including nested agents.
         usage: RunUsage,
         /// The duration in milliseconds.
         wall_ms: u64,

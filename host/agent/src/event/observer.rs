@@ -28,7 +28,7 @@ pub(crate) struct Observers {
     all: Vec<Arc<GuardedObserver>>,
 }
 
-/// An observer that is not called again after a panic.
+/// A wrapper that stops calling an observer after a panic.
 struct GuardedObserver {
     observer: Arc<dyn Observer>,
     has_panicked: AtomicBool,

@@ -1,4 +1,4 @@
-//! An observer that may block.
+//! An observer that runs on its own thread and may block.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +9,7 @@ use super::{Event, Observer};
 
 /// Calls an observer on a separate thread, so that a slow observer does not block the run.
 ///
-/// Events wait in a queue, whose length the limits of the run restrict. The thread ends when the value is dropped and the
+/// Events wait in a queue. The limits of the run restrict its length. The thread ends when the value is dropped and the
 /// queue is empty.
 pub struct QueuedObserver {
     queue: Sender<QueueItem>,
@@ -33,7 +33,7 @@ impl QueuedObserver {
         Ok(Self { queue })
     }
 
-    /// Blocks until the observer has received all events so far. Not for an executor's thread.
+    /// Blocks until the observer has received all events so far. Do not call it on a thread of an async executor.
     pub fn flush(&self) {
         let (done, waiting) = channel();
         if self.queue.send(QueueItem::Flush(done)).is_ok() {

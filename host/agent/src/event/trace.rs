@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(entries[1].sequence, 1);
     }
 
-    /// A disk that is full after the first line.
+    /// A writer that fails after the first line, like a full disk.
     struct FullDisk(Vec<u8>);
 
     impl Write for FullDisk {

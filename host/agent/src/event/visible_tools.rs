@@ -5,7 +5,7 @@ use toolwit_core::ToolName;
 
 /// Returns the tools that are declared to the model after these events, in order.
 ///
-/// The result depends on the events alone.
+/// The result depends only on the events.
 #[must_use]
 pub fn visible_tools<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<ToolName> {
     let mut visible: Vec<ToolName> = Vec::new();

@@ -48,7 +48,7 @@ impl ToolGroups {
     /// Adds the groups of a configuration. Add the sources first.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for an invalid regular expression, and for a provider that is not one of the sources.
+    /// [`ErrorKind::Configuration`] for an invalid regular expression, or for a provider that is not a known source.
     pub fn with_config(mut self, config: GroupsConfig) -> Result<Self, Error> {
         for (role, group) in config.groups {
             let refused = |message: String| Error::new(ErrorKind::Configuration, Phase::Registry, message);
@@ -91,7 +91,7 @@ impl ToolGroups {
     /// Returns the group of a role. The group is empty if all its tools are missing.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for an unknown role, with the known ones.
+    /// [`ErrorKind::Configuration`] for an unknown role. The error lists the known roles.
     pub async fn resolve(&self, role: &str, context: &ToolContext) -> Result<ToolGroup, Error> {
         if let Some(group) = self.groups.get(role) {
             return Ok(group.clone());
@@ -136,7 +136,7 @@ impl ToolGroups {
         Ok(tools)
     }
 
-    /// Puts a facade before the tools of a role, under its name; none where the group is empty.
+    /// Returns a facade for the tools of a role, named after the role, or `None` if the group is empty.
     ///
     /// # Errors
     /// As [`resolve`](Self::resolve) and [`FacadeBuilder::build`](crate::injection::FacadeBuilder::build).

@@ -10,7 +10,7 @@ use crate::injection::{Facade, FacadeBuilder};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{Tool, ToolContext, ToolError};
 
-/// The most names that an error lists.
+/// Maximum number of names that an error lists.
 const NAMES_LISTED_MAX: usize = 20;
 
 /// The tools that a source returned, to be used individually or behind facades.
@@ -49,7 +49,7 @@ impl SourceTools {
     /// Returns the tool with this name or id.
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownTool`] with the existing names, if there is no such tool.
+    /// [`ErrorKind::UnknownTool`] if no tool has this name or id. The error lists the existing names.
     pub fn required_tool_by_name(&self, name: &str) -> Result<Arc<dyn Tool>, Error> {
         self.tool_by_name(name).ok_or_else(|| {
             let names = self.tools.iter().take(NAMES_LISTED_MAX);

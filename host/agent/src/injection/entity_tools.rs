@@ -11,12 +11,12 @@ use super::strategy::{Injection, InjectionStrategy, RejectedProvider};
 use super::view::InjectionContext;
 use toolwit_core::{Rebinding, Tool, ToolId, ToolProvider};
 
-/// The deepest nesting of entities. An entity that an initial tool returns has depth 1.
+/// Maximum nesting depth of entities. An entity that an initial tool returns has depth 1.
 ///
-/// Customer, order, line item is a depth of 3. A depth of 8 indicates objects that return each other in a cycle.
+/// Customer, order, line item is a depth of 3. A depth of 8 almost always means that objects return each other in a cycle.
 pub const ENTITY_DEPTH_MAX: u32 = 8;
 
-/// The longest id of an entity, in bytes. The id appears in results and in tool names.
+/// Maximum length of the id of an entity, in bytes. The id appears in results and in tool names.
 pub const ENTITY_ID_BYTES_MAX: usize = 256;
 
 /// Adds the methods of every [`ToolProvider`] in a result as tools, each bound to its live object.
@@ -28,7 +28,7 @@ pub const ENTITY_ID_BYTES_MAX: usize = 256;
 /// runs. Methods can return further entities, up to a depth of [`ENTITY_DEPTH_MAX`]. An object without methods is ignored.
 /// An object whose id is empty or too long is rejected with the reason.
 ///
-/// The strategy holds no state. Entities are recorded in the conversation's [`Entities`](super::Entities).
+/// The strategy is stateless. Entities are recorded in the conversation's [`Entities`](super::Entities).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EntityTools;
 
@@ -130,7 +130,8 @@ impl Evaluation<'_> {
         });
     }
 
-    /// Returns the depth of an entity: the recorded depth if it was returned before, else one below its parent.
+    /// Returns the depth of an entity: the recorded depth if it was returned before, otherwise the depth of its parent plus
+    /// one.
     fn depth_of(&self, key: Option<&EntityIdentity>, provider: &dyn ToolProvider) -> u32 {
         let entities = self.context.entities();
         let parent = &self.context.call().tool.definition().id;
@@ -157,8 +158,8 @@ impl Evaluation<'_> {
         self.context.tools().by_id(id).is_some() || self.tools.contains(id)
     }
 
-    /// Gives a method a new id if another tool already has its id. Otherwise a type whose methods do not have unique ids
-    /// would replace the tools of another entity.
+    /// Assigns a new id to a method if another tool has its id. Without this, a type whose method ids are not unique would
+    /// replace the tools of another entity.
     fn with_unique_id(&self, key: Option<&EntityIdentity>, method: Arc<dyn Tool>) -> Arc<dyn Tool> {
         let Some(key) = key else { return method };
         let id = &method.definition().id;
@@ -193,7 +194,7 @@ fn groups(providers: &[Arc<dyn ToolProvider>]) -> Vec<Vec<Arc<dyn ToolProvider>>
     groups
 }
 
-/// Returns the reason why an object cannot become tools, if there is one.
+/// Returns the reason why an object cannot become tools, or `None` if it can.
 fn rejection(key: Option<&EntityIdentity>, depth: u32) -> Option<String> {
     match key.map(|key| key.id.len()) {
         Some(0) => Some("its id is empty".to_owned()),

@@ -1,12 +1,12 @@
 //! Injection: adding and removing tools of a conversation in response to results.
 //!
-//! After every tool result, in call order, the loop evaluates an [`InjectionStrategy`], which returns the tools to add and to
-//! remove. Before every call, the strategy decides whether the tool may be called ([`CallGate`]). The strategy decides; the
-//! loop applies the changes, assigns names, enforces limits and emits events. A strategy sees the conversation as a
-//! [`ConversationView`], which follows from the conversation's events. The same conversation therefore always ends with the
-//! same tools.
+//! After every tool result, in call order, the loop evaluates an [`InjectionStrategy`], which returns the tools to add and
+//! to remove. Before every call, the strategy decides whether the tool may be called ([`CallGate`]). The strategy decides;
+//! the loop applies the changes, assigns names, enforces limits and emits events. A strategy sees the conversation as a
+//! [`ConversationView`], which depends only on the conversation's events. The same conversation therefore always ends with
+//! the same tools.
 //!
-//! - `strategy`: the port ([`InjectionStrategy`], [`Injection`], [`CallGate`])
+//! - `strategy`: the trait of strategies and its results ([`InjectionStrategy`], [`Injection`], [`CallGate`])
 //! - `view`: the conversation as strategies see it ([`ConversationView`], [`InjectionContext`], [`TurnContext`])
 //! - `entity`: live objects and their tools ([`Entities`], [`DiscoveredEntity`])
 //! - `facade`: tools that reveal further tools ([`Facade`], [`Unfolding`])

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult};
 
-/// A tool under another id and, optionally, other names. Calls run the original tool.
+/// A tool under another id and, optionally, other names. A call runs the original tool.
 pub(super) struct ReidentifiedTool {
     definition: ToolDefinition,
     tool: Arc<dyn Tool>,

@@ -48,7 +48,7 @@ impl StrategyChain {
         self.strategies.len()
     }
 
-    /// Returns whether there are no strategies.
+    /// Returns whether the chain has no strategies.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.strategies.is_empty()
@@ -56,7 +56,7 @@ impl StrategyChain {
 }
 
 impl StrategyChain {
-    /// Returns a copy of the call without its claimed objects, for the strategies that claim none of them. Returns `None` if
+    /// Returns a copy of the call without its claimed objects, for the strategies that do not claim them. Returns `None` if
     /// no object is claimed.
     fn unclaimed(&self, call: &CompletedCall) -> Option<CompletedCall> {
         let is_unclaimed = |provider: &Arc<dyn ToolProvider>| !self.claims(provider.as_ref());

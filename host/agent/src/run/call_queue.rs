@@ -14,7 +14,7 @@ use super::refusal::{not_run, with_expectation};
 use toolwit_core::{Arguments, NamedTool, ToolContext, ToolError, ToolName, ToolResult};
 use toolwit_core::{Error, ErrorKind};
 
-/// The time that tools have to end after they were cancelled. A plugin's call ends within milliseconds; native code that
+/// The time that tools have to end after their cancellation. A call of a plugin ends within milliseconds; native code that
 /// ignores the token is dropped.
 const STOP_GRACE: Duration = Duration::from_secs(1);
 
@@ -28,19 +28,19 @@ pub(super) struct PendingCall {
 
 /// The progress of a call.
 pub(super) enum CallState {
-    /// Its name has no tool yet, or a strategy guards its tool.
+    /// No tool has its name yet, or a strategy guards its tool.
     Unresolved,
     Waiting(NamedTool),
     Running(NamedTool),
     Finished(NamedTool, FinishedCall),
-    /// It does not run.
+    /// The call does not run.
     Refused(Error),
-    /// Its tool is locked; the model reads what to do first.
+    /// Its tool is locked. The model receives guidance on how to unlock it.
     Guided(ToolName, String),
 }
 
 impl CallState {
-    /// Returns the state of a call whose tool may run: refused if the arguments are invalid, else waiting.
+    /// Returns the state of a call whose tool may run: refused if the arguments are invalid, otherwise waiting.
     pub(super) fn of_tool(tool: NamedTool, prepared: &PreparedCall) -> Self {
         match &prepared.arguments {
             Ok(_) => Self::Waiting(tool),
@@ -58,7 +58,7 @@ pub(super) struct FinishedCall {
     pub(super) wall: Duration,
 }
 
-/// How a call ended.
+/// The outcome of a call.
 pub(super) enum CallOutcome {
     Returned(Box<Result<ToolResult, ToolError>>),
     Panicked,
@@ -67,7 +67,8 @@ pub(super) enum CallOutcome {
 }
 
 impl CallOutcome {
-    /// Returns why no further call of the response may start after this one.
+    /// Returns the reason why no further call of the response may start after this one, or `None` if further calls may
+    /// start.
     fn halt_reason(&self) -> Option<&'static str> {
         let Self::Returned(returned) = self else { return None };
         match returned.as_ref() {
@@ -78,7 +79,7 @@ impl CallOutcome {
     }
 }
 
-/// Runs a tool. A panic is an outcome like others.
+/// Runs a tool. A panic of the tool becomes an outcome.
 pub(super) async fn run_tool(tool: NamedTool, arguments: Arguments, context: ToolContext) -> FinishedCall {
     let started = Instant::now();
     let body = async move { tool.tool.call(arguments, &context).await };
@@ -92,14 +93,14 @@ pub(super) async fn run_tool(tool: NamedTool, arguments: Arguments, context: Too
     }
 }
 
-/// The pending calls of a response in order, and those of them that run.
+/// The pending calls of a response in order, and the futures of the running ones.
 #[derive(Default)]
 pub(super) struct CallQueue {
     pending: VecDeque<PendingCall>,
     running: FuturesUnordered<BoxFuture<'static, (usize, FinishedCall)>>,
-    /// Why no further call may start.
+    /// The reason why no further call may start.
     halted: Option<Error>,
-    /// When cancelled calls are dropped.
+    /// The time at which cancelled calls are dropped.
     grace_end: Option<Instant>,
 }
 
@@ -117,13 +118,13 @@ impl CallQueue {
         self.pending.pop_front()
     }
 
-    /// Puts the first call back.
+    /// Puts a call back at the front of the queue.
     pub(super) fn unpop(&mut self, call: PendingCall) {
         self.pending.push_front(call);
     }
 
-    /// Starts every call that does not have to wait for another. A call of a serial group waits for earlier calls without a
-    /// tool, since those may turn out to be of the same group.
+    /// Starts every call that does not have to wait for another. A call of a serial group waits for earlier calls whose
+    /// tool is not resolved, since that tool may belong to the same group.
     pub(super) fn start<F>(&mut self, mut begin: impl FnMut(&PreparedCall, NamedTool) -> F)
     where
         F: Future<Output = FinishedCall> + Send + 'static,
@@ -180,7 +181,7 @@ impl CallQueue {
         }
     }
 
-    /// Starts no further call, and gives those that run [`STOP_GRACE`] to end.
+    /// Starts no further calls. Running calls have [`STOP_GRACE`] to end.
     pub(super) fn stop(&mut self) {
         self.halt(ErrorKind::Cancelled, "the run was stopped");
         self.grace_end = Some(Instant::now() + STOP_GRACE);
@@ -202,7 +203,7 @@ impl CallQueue {
 }
 
 impl PendingCall {
-    /// Ends the call if it runs.
+    /// Sets the end of the call if it is running.
     fn finish(&mut self, finished: FinishedCall) {
         if let CallState::Running(tool) = &self.state {
             self.state = CallState::Finished(tool.clone(), finished);

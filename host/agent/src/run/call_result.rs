@@ -1,4 +1,4 @@
-//! Results of calls: into the history, to the strategies, to the user and the observers.
+//! Results of calls: appending them to the history, evaluating strategies, sending output to the user and emitting events.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -30,7 +30,8 @@ pub(super) fn record_refusal(run: &mut RunState<'_>, call: &ToolCall, error: &Er
     });
 }
 
-/// Answers a call of a locked tool with what to do first. This is not an error, and nothing runs.
+/// Answers a call of a locked tool with guidance on how to unlock it. The answer is not an error, and the tool does not
+/// run.
 pub(super) fn record_guidance(run: &mut RunState<'_>, call: &ToolCall, name: ToolName, guidance: String) {
     run.conversation.history.answer(call, guidance.clone(), false);
     run.emit(&Event::CallGuided {
@@ -100,7 +101,7 @@ pub(super) struct ArrivedResult {
 }
 
 impl ArrivedResult {
-    /// Appends the result to the history with the tools that it injects, then emits the event that `event` makes of the
+    /// Appends the result to the history with the tools that it injects, then emits the event that `event` creates from the
     /// text for the model and the types of the artifacts.
     pub(super) fn record(self, run: &mut RunState<'_>, event: impl FnOnce(String, Vec<String>) -> Event) -> ToolResult {
         let NamedTool { name, tool, .. } = self.tool;
@@ -137,7 +138,7 @@ impl ArrivedResult {
     }
 }
 
-/// Sends the user the text that a result holds for them.
+/// Sends the user the text that the result contains for the user.
 fn show_user(run: &RunState<'_>, result: &ToolResult) {
     let Some(text) = result.user_text() else {
         return;
@@ -163,7 +164,7 @@ fn inject(run: &mut RunState<'_>, call: &mut CompletedCall) -> Vec<Event> {
     events
 }
 
-/// Evaluates the strategies. `None` if one panicked.
+/// Evaluates the strategies. Returns `None` if one of them panicked.
 fn evaluate(run: &RunState<'_>, call: &CompletedCall) -> Option<Injection> {
     let context = InjectionContext::after(call, run.view());
     let strategy = &run.conversation.strategy;
@@ -202,7 +203,7 @@ impl ToolAnswer {
     }
 }
 
-/// Turns the end of a call into a result, and logs errors. The request to end the run at an operator's error is added to
+/// Converts the outcome of a call to an answer, and logs errors. An operator error also adds a request to end the run to
 /// `requests`.
 fn answer_of(tool: &NamedTool, outcome: CallOutcome, requests: &mut EndRequests) -> ToolAnswer {
     let name = &tool.name;

@@ -1,4 +1,4 @@
-//! The calls of one response: run concurrently where possible, answered in call order.
+//! The calls of one response: run concurrently if possible, answered in call order.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(super) struct CallQuota {
 }
 
 impl CallQuota {
-    /// Returns why the call at a position of the response does not run, if it exceeds a limit.
+    /// Returns the reason why the call at this position of the response exceeds a limit and does not run.
     fn refusal(&self, index: usize) -> Option<Error> {
         if index >= self.per_run {
             return Some(not_run(ErrorKind::LoopLimit, "the run has no tool calls left"));
@@ -47,7 +47,7 @@ pub(super) struct Dispatch<'l, 'c> {
     run: &'l mut RunState<'c>,
     queue: CallQueue,
     requests: EndRequests,
-    /// Why the run was stopped from outside.
+    /// The reason why the run was stopped from outside.
     stopped: Option<RunFailure>,
     unknown_name: Option<String>,
 }
@@ -78,7 +78,8 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         }
     }
 
-    /// Runs the calls and answers each of them. Returns the end of the run, or `None` if the model is to continue.
+    /// Runs the calls and answers each of them. Returns the end of the run, or `None` if the run continues with another
+    /// inference.
     ///
     /// # Errors
     /// [`RunFailure`] if the run was stopped, a tool failed in a way that only the operator can fix, or the model called
@@ -100,7 +101,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         self.ending()
     }
 
-    /// Looks up a call again, now that all calls before it are answered.
+    /// Looks up the tool of a call again after all calls before it are answered.
     fn resolve(&mut self, call: &PreparedCall) -> CallState {
         let toolbox = &self.run.conversation.toolbox;
         let requested = &call.requested_name;
@@ -120,7 +121,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         }
     }
 
-    /// Starts what can start, and waits until a call ends or the run must stop.
+    /// Starts every call that can start, then waits until a call ends or the run must stop.
     async fn advance(&mut self, first: PendingCall) {
         let Self { run, queue, .. } = self;
         queue.unpop(first);
@@ -153,7 +154,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
 /// Counts consecutive responses with an unknown tool name.
 ///
 /// # Errors
-/// [`RunFailure::UnknownTools`] if the policy of the conversation ends the run here.
+/// [`RunFailure::UnknownTools`] if the conversation's policy ends the run after this number of responses.
 fn check_unknown_streak(run: &mut RunState<'_>, unknown_name: Option<&str>) -> Result<(), RunFailure> {
     let Some(name) = unknown_name else {
         run.tally.unknown_streak = 0;
@@ -171,7 +172,7 @@ fn check_unknown_streak(run: &mut RunState<'_>, unknown_name: Option<&str>) -> R
     }
 }
 
-/// Starts a call. The future owns all that it needs.
+/// Starts a call. The returned future borrows nothing.
 fn begin(
     run: &mut RunState<'_>,
     call: &PreparedCall,

@@ -19,7 +19,7 @@ impl Ending {
         }
     }
 
-    /// Ends the run at a tool's request. A question or a reason for the user is the answer.
+    /// Creates the ending that a tool requests. A question or a reason becomes the answer of the run.
     pub(super) fn by_signal(signal: Signal) -> Self {
         let answer = match &signal {
             Signal::AskUser { question: text } | Signal::Terminate { reason: text } => Some(text.clone()),
@@ -32,14 +32,14 @@ impl Ending {
         }
     }
 
-    /// Returns the answer that a tool gave in place of the model, for the history.
+    /// Returns the answer of a tool, which the history stores as the answer of the model.
     pub(super) fn tool_answer(&self) -> Option<&str> {
         let is_direct = self.stop == StopReason::ReturnDirect;
         self.answer.as_deref().filter(|answer| is_direct || !answer.is_empty())
     }
 }
 
-/// Requests of tools to end the run after the calls of one response. The first of each kind counts.
+/// Requests of tools to end the run after the calls of one response. Only the first request of each kind has an effect.
 #[derive(Default)]
 pub(super) struct EndRequests {
     operator_error: Option<Error>,
@@ -61,8 +61,8 @@ impl EndRequests {
         self.operator_error.get_or_insert(error);
     }
 
-    /// Returns the end of the run, or `None` if no tool requested one. An operator error precedes a signal, and a signal
-    /// precedes a direct answer.
+    /// Returns the end of the run, or `None` if no tool requested one. An operator error takes precedence over a signal,
+    /// and a signal over a direct answer.
     pub(super) fn ending(self) -> Result<Option<Ending>, RunFailure> {
         if let Some(error) = self.operator_error {
             return Err(RunFailure::Tool(error));

@@ -56,7 +56,8 @@ pub(super) async fn infer(run: &mut RunState<'_>, choice: Option<ToolChoice>) ->
     Ok(record(run, response, started.elapsed()))
 }
 
-/// A model that must call a tool must do so only once per run, or it could never answer.
+/// Returns the tool choice for an iteration. A required tool call is required only once per run, otherwise the model could
+/// never answer.
 fn tool_choice(options: &ChatOptions, iteration: u32) -> ToolChoice {
     match options.tool_choice {
         ToolChoice::Required if iteration > 1 => ToolChoice::Auto,

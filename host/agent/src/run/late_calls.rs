@@ -7,8 +7,8 @@ use toolwit_core::{Signal, ToolCall};
 
 /// Appends the late results to the history in the order of their arrival. Returns the first signal among them.
 ///
-/// Providers accept one answer for each call, directly after it. So a late result is stored as a call of its own with the
-/// arguments of the first one: in the tool's role, never in the user's.
+/// Providers accept only one answer per call, directly after it. A late result is therefore stored as the answer to a
+/// second call with the same arguments. It has the role of a tool, never that of the user.
 pub(super) fn record_late_results(run: &mut RunState<'_>) -> Option<Signal> {
     let mut signal = None;
     while let Some((background, result)) = run.conversation.late_results.next() {

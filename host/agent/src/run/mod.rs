@@ -1,6 +1,6 @@
 //! One run: from a user message to its answer.
 //!
-//! Each stage takes what it needs and returns its result to the stage above; none calls back.
+//! Each stage receives its inputs as arguments and returns its result to the stage above it. Stages never call back.
 //!
 //! ```text
 //! tool_loop ── inference ── prepared_call          the model responds with calls

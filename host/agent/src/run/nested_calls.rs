@@ -13,14 +13,14 @@ use crate::millis::millis;
 use toolwit_core::ErrorKind;
 use toolwit_core::{Arguments, ToolCaller, ToolContext, ToolError, ToolId, ToolResult, ToolSet};
 
-/// The longest id in an event, in characters: the calling tool may request any id.
+/// Maximum length of an id in an event, in characters. The calling tool can request an id of any length.
 const ID_CHARS_MAX: usize = 300;
 
 /// Calls the tools that existed when the outer call began, and those that the strategies can restore: a plugin may call a
 /// registry tool that was granted to it before the model has found it.
 pub(super) struct NestedCaller {
     scope: Arc<NestedScope>,
-    /// The tool that calls.
+    /// The calling tool.
     caller: ToolId,
 }
 
@@ -36,8 +36,8 @@ struct NestedScope {
 }
 
 impl NestedCaller {
-    /// Offers a tool all callable tools except those that a strategy guards: strategies observe the model's calls only, so
-    /// guarded tools are reserved for the model.
+    /// Offers a tool all callable tools except those that a strategy guards: strategies observe only the calls of the
+    /// model, so only the model may call guarded tools.
     pub(super) fn new(run: &RunState<'_>, call: &str, caller: &ToolId) -> Self {
         let mut tools = run.conversation.toolbox.callable().clone();
         let guarded: Vec<_> = tools
@@ -99,7 +99,7 @@ struct NestedCallEvents {
     number: u32,
     tool: ToolId,
     started: Instant,
-    /// The error to report; a call that is dropped before it returns was cancelled.
+    /// The error to report. If the call is dropped before it returns, it was cancelled.
     error: Option<ErrorKind>,
 }
 

@@ -8,7 +8,8 @@ use toolwit_core::{Error, ErrorKind, Phase};
 
 /// One call of a response.
 pub(super) struct PreparedCall {
-    /// The call as stored in the history: with a unique id, a name that providers accept, and the arguments that run.
+    /// The call as stored in the history: with a unique id, a name that providers accept, and the arguments that the tool
+    /// receives.
     pub(super) call: ToolCall,
     /// The name that the model wrote.
     pub(super) requested_name: String,
@@ -47,7 +48,7 @@ pub(super) fn prepare(calls: Vec<ToolCall>, finish: &FinishReason, history: &mut
 }
 
 impl PreparedCall {
-    /// Turns a call of the gateway tool into a call of its target. The history keeps the call that the model made.
+    /// Converts a call of the gateway tool to a call of its target. The history contains the call of the gateway tool.
     pub(super) fn through_gateway(mut self) -> Self {
         if self.requested_name != CALL_TOOL {
             return self;

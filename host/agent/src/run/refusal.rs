@@ -3,16 +3,16 @@
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{ToolDefinition, ToolError, ToolName, ToolSet};
 
-/// How much of an unknown name is repeated, in characters.
+/// Maximum length of the part of an unknown name that an error repeats, in characters.
 const NAME_CHARS_SHOWN: usize = 80;
 
-/// The most tool names in the answer to an unknown name that resembles none of them.
+/// Maximum number of tool names in the answer to an unknown name without similar names.
 const NAMES_SHOWN: usize = 20;
 
-/// The most parameters in the answer to invalid arguments.
+/// Maximum number of parameters in the answer to invalid arguments.
 const PARAMETERS_SHOWN: usize = 12;
 
-/// Truncates a name that a model invented, before it is repeated.
+/// Truncates an unknown name for an error message.
 pub(super) fn shortened_name(name: &str) -> String {
     name.chars().take(NAME_CHARS_SHOWN).collect()
 }
@@ -49,7 +49,7 @@ pub(super) fn tool_in_facade(name: &str, path: &[String]) -> Error {
         .with_suggestion(format!("call {} first, then `{name}`", facades.join(", then ")))
 }
 
-/// Refuses a call for a reason outside of it.
+/// Refuses a call for a reason that is independent of its name and arguments.
 pub(super) fn not_run(kind: ErrorKind, reason: &str) -> Error {
     Error::new(kind, Phase::Validate, format!("not run: {reason}"))
 }

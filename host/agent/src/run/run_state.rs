@@ -109,7 +109,7 @@ impl<'c> RunState<'c> {
     }
 }
 
-/// Returns the time that a run may take: its own limit, or the rest of the process's budget if that is shorter.
+/// Returns the time that a run may take: its own limit, or the remaining time budget of the process if that is shorter.
 fn wall_max(limits: &LoopLimits, process: &Account) -> Duration {
     let own = Duration::from_millis(limits.wall_ms_max);
     process.wall_left().map_or(own, |left| left.min(own))

@@ -7,10 +7,11 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::outcome::RunFailure;
 
-/// The deadline that replaces one beyond the clock's range: thirty years.
+/// The time to the deadline of a run whose own deadline exceeds the range of the clock: thirty years.
 const FAR_FUTURE: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
-/// The cancellation tokens and the deadline of a run as one signal. Dropping it cancels what the run started.
+/// The cancellation tokens and the deadline of a run as one signal. Dropping it cancels the calls and inferences of the
+/// run.
 pub(super) struct Stop {
     conversation: CancellationToken,
     turn: CancellationToken,

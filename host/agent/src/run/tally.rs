@@ -4,7 +4,7 @@ use crate::event::Event;
 use crate::outcome::{CallRecord, RunUsage};
 use toolwit_core::{Artifact, ToolName};
 
-/// What a run has done and produced so far.
+/// The counters and products of a run so far.
 #[derive(Default)]
 pub(super) struct RunTally {
     pub(super) iterations: u32,

@@ -1,4 +1,4 @@
-//! The tool loop: inference, calls, and again until the run ends.
+//! The tool loop: it repeats inference and calls until the run ends.
 
 use tokio::time::Instant;
 
@@ -35,7 +35,7 @@ impl<'c> ToolLoop<'c> {
         }
     }
 
-    /// Answers a user message, or without one the late results of background calls.
+    /// Answers a user message or, without a message, the late results of background calls.
     pub(crate) async fn run(mut self, prompt: Option<&str>) -> Result<RunOutcome, RunError> {
         self.begin_turn(prompt);
         match self.drive().await {
@@ -79,7 +79,7 @@ impl<'c> ToolLoop<'c> {
         };
         let toolbox = &mut run.conversation.toolbox;
         let events = toolbox.begin_turn(injection, &trigger);
-        // The model has not been asked in this turn, so the declared definitions may still change.
+        // No inference has been made in this turn, so the declared definitions may still change.
         toolbox.refresh_declared();
         if let Some(descriptions) = toolbox.descriptions(&events) {
             run.conversation.history.append_to_prompt(&descriptions);
@@ -103,7 +103,7 @@ impl<'c> ToolLoop<'c> {
         self.end_of_iterations().await
     }
 
-    /// Appends the answer that a tool gave in place of the model.
+    /// Ends the run with the answer of a tool, and appends it to the history.
     fn end_by_tool(&mut self, ending: Ending) -> Ending {
         if let Some(answer) = ending.tool_answer() {
             let message = Message::assistant(answer, Vec::new());

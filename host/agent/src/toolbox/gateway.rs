@@ -11,11 +11,11 @@ pub(crate) const CALL_TOOL: &str = "call_tool";
 /// The heading of the descriptions of injected tools.
 pub(super) const HEADING: &str = "More tools can be called now, with `call_tool` and their `name` and `arguments`:";
 
-/// Returns the tool that stands for all injected tools. The loop calls its target instead; this tool itself runs only if it is
-/// called by another tool.
+/// Returns the gateway tool, through which the model calls injected tools. The loop runs the target of a call; the gateway
+/// tool itself runs only if another tool calls it.
 ///
 /// # Errors
-/// None in practice: its schema is fixed.
+/// Never in practice: its schema is fixed.
 pub(crate) fn call_tool() -> Result<NativeTool, Error> {
     let schema = json!({
         "type": "object",
@@ -33,7 +33,8 @@ pub(crate) fn call_tool() -> Result<NativeTool, Error> {
     })
 }
 
-/// Returns the tool and the arguments that a call of the gateway contains. Models also write the arguments as text.
+/// Returns the tool and the arguments that a call of the gateway contains. Some models write the arguments as text, which
+/// is accepted too.
 ///
 /// # Errors
 /// [`ToolError::Model`] if the name is missing or the gateway's own, or the arguments are not an object.

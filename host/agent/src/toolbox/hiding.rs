@@ -53,7 +53,7 @@ impl Toolbox {
         (!names.is_empty()).then_some(Event::ToolsEvicted { names })
     }
 
-    /// Returns a warning each time the number of declared tools reaches the limit from which models choose badly.
+    /// Returns a warning each time the number of declared tools reaches `tools_warn`.
     pub(super) fn warn(&mut self) -> Option<Event> {
         let is_many = self.declared.len() >= self.tools_warn;
         let event = (is_many && !self.has_warned).then_some(Event::ToolsMany {

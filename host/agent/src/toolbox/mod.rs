@@ -108,7 +108,7 @@ impl Toolbox {
         self.record_lineage(&[name], trigger);
     }
 
-    /// Replaces the code of an existing tool.
+    /// Replaces the implementation of an existing tool.
     pub(crate) fn rebind(&mut self, tool: Arc<dyn Tool>) {
         self.entities.recover(&tool.definition().id);
         self.callable.add(tool);
@@ -121,7 +121,7 @@ impl Toolbox {
         }
     }
 
-    /// Returns the text that describes tools injected behind a gateway. `None` without a gateway or without such tools.
+    /// Returns the text that describes tools injected behind a gateway, or `None` without a gateway or such tools.
     pub(crate) fn descriptions(&self, events: &[Event]) -> Option<String> {
         if self.delivery != Delivery::Gateway {
             return None;
@@ -153,7 +153,7 @@ impl Toolbox {
         self.callable.look_up(name)
     }
 
-    /// Adds a tool as if it were an initial one. It is declared from the next turn on.
+    /// Adds a tool as if it were an initial one. It is declared from the next turn.
     pub(crate) fn add_fixed(&mut self, tool: Arc<dyn Tool>) -> ToolName {
         let name = self.callable.add(tool).name().clone();
         self.hidden.remove(&name);
@@ -169,7 +169,7 @@ impl Toolbox {
         Some(name)
     }
 
-    /// Begins a turn: removed tools are no longer declared, and definitions are refreshed. Returns the declared names.
+    /// Begins a turn: stops declaring removed tools and refreshes definitions. Returns the declared names.
     pub(crate) fn start_turn(&mut self) -> Vec<ToolName> {
         let mut names: Vec<_> = self.declared.drain(..).map(|tool| tool.name).collect();
         names.append(&mut self.described);
@@ -189,7 +189,7 @@ impl Toolbox {
         folded.into_iter().chain(self.apply(injection, trigger)).collect()
     }
 
-    /// Updates the declared definitions from the callable tools. Only before the first inference of a turn.
+    /// Updates the declared definitions from the callable tools. Call it only before the first inference of a turn.
     pub(crate) fn refresh_declared(&mut self) {
         let callable = &self.callable;
         self.declared
@@ -316,8 +316,8 @@ impl Toolbox {
         }
     }
 
-    /// Declares a callable tool after the others. Returns the bytes that this adds to the prompt, which are 0 if it was
-    /// declared before, or `None` if there is no such tool.
+    /// Declares a callable tool after the others. Returns the bytes that this adds to the prompt, 0 if it was already
+    /// declared, or `None` if the tool does not exist.
     fn declare(&mut self, name: &ToolName) -> Option<u64> {
         let tool = self.named(name)?;
         if self.delivery == Delivery::Gateway && !self.fixed.contains(name) {

@@ -1,4 +1,4 @@
-//! Which artifacts of a tool's results go to a sink.
+//! Captures of artifacts: a sink, with filters and transforms for the artifacts that it receives.
 
 use std::sync::Arc;
 

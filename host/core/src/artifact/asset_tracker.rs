@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{Artifact, ArtifactCapture, DecoratedTool, Tool, ToolExt};
 
-/// Assets in a tracker; the oldest are removed first. A person views far fewer.
+/// Maximum number of assets in a tracker, far more than a person views. The oldest are removed first.
 const ASSETS_MAX: usize = 1_000;
 
 /// An artifact with an id.

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Error, ErrorKind, Phase, ToolContext, ToolError, ToolResult};
 
-/// Background tasks of a conversation that may run at once. Each holds a Tokio task and a pending call.
+/// Maximum number of concurrent background tasks of a conversation. Each holds a Tokio task and a pending call.
 pub const BACKGROUND_TASKS_MAX: usize = 64;
 
 /// A handle with which a call delivers its result later.
@@ -95,7 +95,7 @@ pub struct BackgroundTasks {
     inbox: mpsc::UnboundedReceiver<LateResult>,
     sender: mpsc::UnboundedSender<LateResult>,
     tasks: Arc<Mutex<Tasks>>,
-    /// The calls that took a handle, until they deliver.
+    /// The calls that have taken a handle and have not delivered a result.
     taken: Arc<Mutex<HashSet<String>>>,
     cancel: CancellationToken,
 }
@@ -139,12 +139,12 @@ impl BackgroundTasks {
         })
     }
 
-    /// Returns whether a call has a background task that has not delivered.
+    /// Returns whether a call has a background task that has not delivered its result.
     pub fn is_promised(&self, call: &str) -> bool {
         lock(&self.taken).contains(call)
     }
 
-    /// Removes a call that has delivered, or whose result was not pending.
+    /// Removes a call that has delivered its result, or whose result was not pending.
     pub fn forget(&self, call: &str) {
         lock(&self.taken).remove(call);
     }

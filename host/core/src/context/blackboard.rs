@@ -141,7 +141,7 @@ impl BlackboardEntry {
         self.inherited
     }
 
-    /// Tells whether it is of a type, given by simple or full name.
+    /// Returns whether the object is of a type, given by simple or full name.
     #[must_use]
     pub fn is_a(&self, kind: &str) -> bool {
         self.object.is_a(kind)
@@ -159,9 +159,9 @@ pub struct MemoryBlackboard {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BlackboardLimits {
-    /// The most objects. A thousand are more than any model can choose among.
+    /// Maximum number of objects. No model can choose among more than a thousand.
     pub entries_max: usize,
-    /// The most bytes of all names, types and objects together, as JSON.
+    /// Maximum total size of all names, types and objects, in bytes of JSON.
     pub bytes_max: u64,
 }
 
@@ -265,7 +265,7 @@ impl BlackboardSharing {
     /// Adds the objects of `child` that pass the rule to `parent`, in order. Inherited objects are skipped.
     ///
     /// # Errors
-    /// As [`Blackboard::place`], for the first object that does not fit; those before it are added.
+    /// As [`Blackboard::place`], for the first object that exceeds a limit. The objects before it are added.
     pub fn apply(&self, child: &dyn Blackboard, parent: &dyn Blackboard) -> Result<(), Error> {
         let own = child.entries().into_iter().filter(|entry| !entry.is_inherited());
         for entry in own.filter(|entry| self.passes(entry)) {

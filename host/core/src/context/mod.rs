@@ -1,4 +1,4 @@
-//! Everything that a call receives besides its arguments.
+//! Everything that a call receives in addition to its arguments.
 
 mod background_tasks;
 mod blackboard;

@@ -37,7 +37,7 @@ use crate::{
 /// ```
 #[async_trait]
 pub trait Decorator: Send + Sync {
-    /// Calls the tool, or returns a result in its place.
+    /// Calls the tool, or returns a result without calling it.
     ///
     /// # Errors
     /// As [`Tool::call`].

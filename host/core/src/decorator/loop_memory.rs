@@ -5,10 +5,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::ToolContext;
 
-/// Loops in a memory. The least recently used loop is forgotten, which costs a repetition.
+/// Maximum number of loops in a memory. Beyond it, the least recently used loop is removed, and its keys count as new.
 const LOOPS_MAX: usize = 256;
 
-/// Keys of one loop in a memory.
+/// Maximum number of keys of one loop.
 const KEYS_MAX: usize = 1_024;
 
 /// A set of keys for each loop, identified by the loop id in the context.
@@ -37,7 +37,7 @@ impl LoopMemory {
         Self::default()
     }
 
-    /// Adds the key in the current loop. Returns whether it was not there before.
+    /// Adds the key in the current loop. Returns whether the key is new.
     pub fn insert(&self, context: &ToolContext, key: &str) -> bool {
         let first = !self.contains(context, key);
         self.store(context, key);

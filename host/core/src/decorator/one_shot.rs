@@ -16,7 +16,8 @@ pub(super) struct OneShot {
     group: u64,
 }
 
-/// Groups of one-shot tools count down from the largest number; those of plugins' sessions count up from one.
+/// The next group number of a one-shot tool. These numbers count down from the largest; those of plugin sessions count up
+/// from one.
 static GROUPS: AtomicU64 = AtomicU64::new(u64::MAX);
 
 impl OneShot {

@@ -1,4 +1,4 @@
-//! What a tool is: the trait, its definition and its names.
+//! The trait of tools, their definitions and their names.
 
 mod tool;
 mod tool_definition;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::text::{HASH_DIGITS, short_hash};
 
-/// The longest name that every provider accepts, in bytes.
+/// Maximum length of a tool name that every provider accepts, in bytes.
 pub const NAME_BYTES_MAX: usize = 64;
 
 /// A tool name that every provider accepts: `^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`.

@@ -13,7 +13,7 @@ use crate::{Error, NativeTool, Rebinding, Tool, ToolContext, ToolId, ToolMethods
 
 use crate::text::snake_case;
 
-/// Candidate numbers for the names of objects without an id. Beyond them, names get a hash.
+/// Number of numbered candidate names for an object without an id. If all of them are taken, the name gets a hash.
 const NUMBERED_MAX: usize = 16;
 
 /// The next number for an object without an id, so that two such objects are never the same entity.

@@ -6,7 +6,7 @@ use crate::{Arguments, ToolError};
 
 use crate::text::{json_type, parse_json};
 
-/// The longest argument text that is parsed, in bytes. Responses of models are far shorter.
+/// Maximum length of an argument text that is parsed, in bytes. Responses of models are far shorter.
 pub const ARGUMENT_BYTES_MAX: usize = 4 << 20;
 
 /// Parsed arguments of a call.

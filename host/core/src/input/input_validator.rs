@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use crate::{Arguments, Error, ErrorKind, Phase, ToolDefinition, ToolError};
 
-/// Characters of one reported violation.
+/// Maximum length of one reported violation, in characters.
 const VIOLATION_CHARS_MAX: usize = 500;
 
-/// Reported violations of one call. More would repeat the first ones.
+/// Maximum number of reported violations of one call. Further violations rarely add information.
 const VIOLATIONS_MAX: usize = 3;
 
 /// A compiled input schema that validates arguments.

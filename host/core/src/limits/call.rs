@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Phase};
 /// The limits of one call, shared by instantiation, the guest, its host calls, `id` and `describe`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallLimits {
-    /// Fuel, about one unit an instruction. The default lasts about three seconds of computing.
+    /// Fuel, about one unit per instruction. The default suffices for about three seconds of computation.
     pub fuel_max: u64,
     /// Wall-clock time.
     pub wall_max: Duration,
@@ -18,7 +18,8 @@ pub struct CallLimits {
     pub stack_bytes_max: usize,
     /// Elements over all tables of the instance.
     pub table_elements_max: u64,
-    /// Core instances, memories and tables, each. A component of a large toolchain has a dozen.
+    /// Core instances, memories and tables; the limit applies to each of them. A component of a large toolchain has about a
+    /// dozen.
     pub instances_max: usize,
     /// The result as JSON, in bytes.
     pub result_bytes_max: u64,

@@ -5,17 +5,18 @@ use std::time::Duration;
 /// Limits of the process, which no call, manifest or flag can exceed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineLimits {
-    /// The most memory of one instance, in bytes, over all its linear memories. A gibibyte holds any language's runtime.
+    /// Maximum memory of one instance, in bytes, over all its linear memories. 1 GiB suffices for the runtime of any
+    /// language.
     pub memory_bytes_max: u64,
-    /// The stack of WebAssembly code, in bytes. Deeper recursion than a mebibyte is a bug in nearly every guest.
+    /// The stack of WebAssembly code, in bytes. A guest that needs more than 1 MiB almost certainly has a recursion bug.
     pub stack_bytes_max: usize,
     /// Live instances of all plugins. Each occupies a slot of the pool.
     pub instances_max: u32,
-    /// The largest component file, in bytes, so that a sparse file is refused before it is read.
+    /// Maximum size of a component file, in bytes. It rejects a sparse file before it is read.
     pub component_bytes_max: u64,
-    /// Time that a caller waits for one component to be validated and compiled.
+    /// Maximum time that a caller waits for one component to be validated and compiled.
     pub load_wall_max: Duration,
-    /// Wall-clock time of a call that an operator can set at most.
+    /// The highest wall-clock limit of a call that an operator can set.
     pub call_wall_max: Duration,
     /// Depth of nested calls, the outermost included. Each holds an instance with its memory.
     pub nested_depth_max: u32,

@@ -1,7 +1,7 @@
 //! The limits of the process and of a call, each with its default and the reason for it.
 //!
-//! [`EngineLimits`] are ceilings of the process. [`CallLimits`] belong to one call and are made by [`effective`]:
-//! the smallest of the ceiling, what the operator allows and what was asked for.
+//! [`EngineLimits`] are ceilings of the process. [`CallLimits`] belong to one call. [`effective`] computes them: the
+//! minimum of the ceiling, the operator's limit and the requested limit.
 
 mod call;
 mod engine;

@@ -22,7 +22,7 @@ use crate::ToolResult;
 #[serde(tag = "signal", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Signal {
-    /// The plan must change; the caller of the run makes a new one.
+    /// The plan must change. The caller of the run creates a new one.
     #[error("a new plan is needed: {reason}")]
     Replan {
         /// The reason.

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 
 use crate::{Tool, ToolDefinition, ToolId, ToolName};
 
-/// The Jaro–Winkler similarity (0 to 1) from which a name is suggested for an unknown one.
+/// Minimum Jaro–Winkler similarity (0 to 1) at which a name is suggested for an unknown one.
 const SIMILARITY_MIN: f64 = 0.7;
 
 /// A tool of a conversation with its name, which never changes.

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 pub use json::{json_type, parse_json};
 
-/// Hex digits of a [`short_hash`]. Six tell apart the few names that clash in one conversation.
+/// Hex digits of a [`short_hash`]. Six suffice to distinguish the few names that clash in one conversation.
 pub(crate) const HASH_DIGITS: usize = 6;
 
 /// Removes the characters that are not [printable](is_printable).

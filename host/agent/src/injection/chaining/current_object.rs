@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult};
 
-/// Takes the place of an entity's id in the ids of these tools.
+/// The part of a tool id that replaces the id of an entity, for methods of the current object.
 const CURRENT: &str = "current";
 
 /// Returns the id of a method that is bound to the current object.
@@ -40,7 +40,7 @@ impl UnboundMethod {
         Self { definition }
     }
 
-    /// Returns the guidance for the model while there is no object.
+    /// Returns the guidance that the model receives while no object is current.
     pub(super) fn guidance(name: &str) -> String {
         format!("`{name}` is not available yet: first call a tool that returns a single object for it to act on")
     }

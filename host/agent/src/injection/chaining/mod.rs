@@ -22,7 +22,7 @@ type Accepts = dyn Fn(&dyn ToolProvider, &ConversationView<'_>) -> bool + Send +
 /// object of the type. Each such result replaces the current object; a result with several objects does not change it.
 /// Objects without methods are ignored.
 ///
-/// The strategy holds no state: the current object is the one to which the conversation's tools are bound.
+/// The strategy is stateless: the current object is the one to which the conversation's tools are bound.
 #[derive(Clone, Default)]
 pub struct Chaining {
     types: Vec<ChainedType>,
@@ -53,7 +53,7 @@ impl Chaining {
         self.with_type_where(methods, |_: &T, _| true)
     }
 
-    /// Adds a Rust type of which only the objects that `accept` admits become the current object.
+    /// Adds a Rust type. Only objects that `accept` admits become the current object.
     #[must_use]
     pub fn with_type_where<T: Send + Sync + 'static>(
         mut self,
@@ -102,7 +102,7 @@ impl Chaining {
         self
     }
 
-    /// Returns whether there are no types.
+    /// Returns whether the strategy has no types.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.types.is_empty() && !self.any_type

@@ -1,4 +1,4 @@
-//! An entity as a result returned it.
+//! Entities that a result returned, and the instances to which their tools are bound.
 
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +54,7 @@ pub struct DiscoveredEntity {
     pub tools: Vec<ToolId>,
     /// Nesting depth: 1 for an entity that an initial tool returned, one more for each entity in between.
     pub depth: u32,
-    /// Whether it is new, and to which instance its tools are bound.
+    /// Whether it is new, and the instance to which its tools are bound.
     pub binding: EntityBinding,
     /// The group, if the result holds many entities of the type.
     pub shared: Option<SharedDiscovery>,

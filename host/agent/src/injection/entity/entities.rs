@@ -101,7 +101,7 @@ impl Entities {
         self.by_identity.len() + self.unnamed + shared
     }
 
-    /// Returns whether there are no entities.
+    /// Returns whether the conversation has no entities.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -12,7 +12,8 @@ use toolwit_core::{
     Arguments, Rebinding, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolProvider, ToolResult,
 };
 
-/// The most entities of one type in a result that each get their own tools. More of them share one set of tools.
+/// Maximum number of entities of one type in a result for which each gets its own tools. Beyond it, they share one set of
+/// tools.
 pub const ENTITIES_PER_RESULT_MAX: usize = 16;
 
 /// The entities of one type that share one set of tools, by id.

@@ -1,4 +1,4 @@
-//! Tool names of entities, written into the result that returned them.
+//! Insertion of the tool names of entities into the result that returned them.
 
 use super::discovered::DiscoveredEntity;
 use toolwit_core::{ToolProvider, ToolResult, ToolSet, name_available_tools};

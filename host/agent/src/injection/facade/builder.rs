@@ -1,4 +1,4 @@
-//! Builds facades.
+//! The builder of a facade.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// Default name of the parameter that takes the category.
 const CATEGORY_PARAMETER: &str = "category";
 
-/// The category that holds every tool. It exists if some tool has no category.
+/// The category that contains every tool. It exists if at least one tool has no category.
 const ALL: &str = "all";
 
 /// Builds a [`Facade`].
@@ -39,7 +39,7 @@ enum Selection {
 }
 
 impl Facade {
-    /// Starts building a facade. The description tells the model when to call it.
+    /// Starts building a facade. From the description, the model decides when to call it.
     pub fn builder(name: impl Into<String>, description: impl Into<String>) -> FacadeBuilder {
         FacadeBuilder::new(name.into(), description.into())
     }
@@ -141,7 +141,7 @@ impl FacadeBuilder {
     /// Sets a function that creates tools from the facade's arguments and the context when the facade is called.
     ///
     /// The arguments have passed the schema check. The tools of one call may share state. The function runs again for each
-    /// call and when a conversation is resumed, so the same arguments must give the same tools.
+    /// call and when a conversation is resumed, so the same arguments must return the same tools.
     pub fn selectable<F>(mut self, schema: Value, select: F) -> Self
     where
         F: Fn(&Arguments, &ToolContext) -> Result<Vec<Arc<dyn Tool>>, ToolError> + Send + Sync + 'static,

@@ -16,7 +16,7 @@ pub(super) type Fetch = dyn Fn(Arguments, ToolContext) -> BoxFuture<'static, Res
 pub(super) struct FacadeContents {
     /// Preferred name of the facade.
     pub(super) name: String,
-    /// The fixed tools, of all categories. Selected and fetched tools come in addition.
+    /// The fixed tools of all categories. Selected and fetched tools are added to them.
     pub(super) folded: Tools,
     pub(super) rule: RevealRule,
     pub(super) usage_notes: Option<Arc<str>>,
@@ -61,7 +61,7 @@ impl FacadeContents {
             RevealRule::All => self.with_folded(Vec::new()),
             RevealRule::ByCategory { parameter, categories } => {
                 let wanted = arguments.get(parameter).and_then(Value::as_str).unwrap_or_default();
-                // The schema check has already refused unknown categories.
+                // The schema check has already rejected unknown categories.
                 let tools = categories.get(wanted).cloned().ok_or_else(|| {
                     let known: Vec<_> = categories.keys().map(|name| format!("`{name}`")).collect();
                     ToolError::invalid_arguments(format!("/{parameter}: must be one of {}", known.join(", ")))
@@ -73,7 +73,7 @@ impl FacadeContents {
         })
     }
 
-    /// Reveals the fixed tools and these.
+    /// Reveals the fixed tools and these additional tools.
     fn with_folded(&self, created: Tools) -> RevealedTools {
         self.revealed(self.folded.iter().cloned().chain(created).collect())
     }

@@ -1,4 +1,4 @@
-//! A subject that a model can work with: instructions and tools.
+//! References: the instructions and tools for a subject.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use toolwit_core::Tool;
 
 /// A subject that a model can work with, such as the user's memory: a description, instructions and tools.
 ///
-/// The conversation adds the text to its instructions and the tools to its tool set. [`facade`](Self::facade) offers the same
+/// The conversation adds the text to its instructions and the tools to its tool set. [`facade`](Self::facade) offers both
 /// as one tool.
 ///
 /// ```

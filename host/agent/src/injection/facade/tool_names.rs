@@ -1,4 +1,4 @@
-//! Names of a facade's tools, written into its result.
+//! Insertion of the names of a facade's tools into its result.
 
 use serde_json::json;
 

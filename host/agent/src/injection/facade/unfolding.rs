@@ -1,4 +1,4 @@
-//! The strategy that opens facades.
+//! The strategy that injects the tools of facades.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use crate::injection::strategy::{CallGate, Injection, InjectionStrategy, Withhel
 use crate::injection::view::{ConversationView, InjectionContext, TurnContext};
 use toolwit_core::{NamedTool, RevealedTools, Tool, ToolId, ToolSet, decorator_chain};
 
-/// The deepest nesting of facades.
+/// Maximum nesting depth of facades.
 ///
-/// Eight levels of ten tools each exceed any real catalogue. The limit ends facades that create facades without end.
+/// Eight levels of ten tools each exceed any real catalogue. The limit stops facades that create facades recursively.
 pub const FACADE_DEPTH_MAX: usize = 8;
 
 /// Injects the inner tools of a [`Facade`](super::Facade), or of any tool whose result has
@@ -19,7 +19,7 @@ pub const FACADE_DEPTH_MAX: usize = 8;
 /// The facade stays declared. Inner tools that are already present are not added again. Tools that were created for other
 /// arguments are rebound under the same names.
 ///
-/// The strategy holds no state: it derives which facades are open from the call log and the lineage.
+/// The strategy is stateless: it derives the open facades from the call log and the lineage.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unfolding {
     refolding: bool,
@@ -32,8 +32,8 @@ impl Unfolding {
         Self::default()
     }
 
-    /// Stops declaring, at the start of each turn, revealed tools that no message of the history calls. A call of such a
-    /// tool still runs and declares it again.
+    /// Folds unused tools: at the start of each turn, revealed tools that no message of the history calls are not declared
+    /// any more. A call of such a tool still runs, and declares the tool again.
     #[must_use]
     pub fn with_refolding(mut self) -> Self {
         self.refolding = true;
@@ -92,7 +92,7 @@ impl InjectionStrategy for Unfolding {
     }
 }
 
-/// Returns the exclusive facade of this turn, if one is open, and its inner tools.
+/// Returns the open exclusive facade of this turn and its inner tools, or `None` if no exclusive facade is open.
 fn exclusive<'a>(view: &ConversationView<'a>) -> Option<(&'a NamedTool, Vec<&'a NamedTool>)> {
     let of_turn = view.calls().succeeded().rev().filter(|call| call.turn == view.turn());
     let called = of_turn.filter_map(|call| view.tools().by_id(&call.tool));
@@ -231,7 +231,7 @@ impl<'a> FacadeOpening<'a> {
         named.filter(|tool| tool.tool.facade().is_some())
     }
 
-    /// Returns whether `id` is this facade or one in which it is nested.
+    /// Returns whether `id` is this facade or a facade in which it is nested.
     fn is_within(&self, id: &ToolId) -> bool {
         let own = &origin(&self.context.call().tool).definition().id;
         own == id

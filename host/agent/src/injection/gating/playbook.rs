@@ -10,7 +10,7 @@ use toolwit_core::{NamedTool, Tool, ToolId};
 /// Tools with a recommended order: each tool may be locked until a condition holds.
 ///
 /// All tools are declared from the start. A call of a locked tool returns the missing condition, and nothing runs. The
-/// playbook holds no state: at each call, the conditions are evaluated against the call log and, for some conditions, the
+/// playbook is stateless: at each call, the conditions are evaluated against the call log and, for some conditions, the
 /// blackboard. Tools that are not in the playbook are not affected.
 ///
 /// ```

@@ -166,7 +166,7 @@ pub struct StateMachineBuilder<S> {
     state: Option<S>,
     tools: Vec<StateTool<S>>,
     global: Vec<Arc<dyn Tool>>,
-    /// A method that was called too early.
+    /// The name of a builder method that was called too early.
     misplaced: Option<&'static str>,
 }
 
@@ -214,7 +214,7 @@ impl<S: MachineState> StateMachineBuilder<S> {
     /// Creates the machine.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if there is no initial state, if a tool is added before a state is selected, or if a
+    /// [`ErrorKind::Configuration`] if the initial state is missing, if a tool is added before a state is selected, or if a
     /// transition is set before a tool is added.
     pub fn build(self) -> Result<StateMachine<S>, Error> {
         let refused = |message: &str, hint: &str| {

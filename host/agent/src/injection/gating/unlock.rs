@@ -48,14 +48,14 @@ impl Unlock {
         Self(Condition::Artifact(kind.into()))
     }
 
-    /// Holds while the blackboard has an object of the type, given by its full or its short name, from any source.
+    /// Holds while the blackboard has an object of the type, given by its full or its short name. Its source is irrelevant.
     #[must_use]
     pub fn by_blackboard(kind: impl Into<String>) -> Self {
         Self(Condition::Blackboard(kind.into()))
     }
 
-    /// Holds while a predicate on the conversation holds. `guidance` is the text for the model while it does not. The
-    /// predicate should depend on the view only, so that the same conversation always unlocks the same tools.
+    /// Holds while a predicate on the conversation returns `true`. The model receives `guidance` while it returns `false`.
+    /// The predicate should depend only on the view, so that the same conversation always unlocks the same tools.
     #[must_use]
     pub fn when(
         guidance: impl Into<String>,

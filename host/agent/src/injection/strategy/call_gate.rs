@@ -1,18 +1,18 @@
-//! Whether a tool may be called at the moment.
+//! The decision whether a tool may be called.
 
 /// A strategy's decision about the call of a tool at one moment.
 ///
 /// Declaring a tool and permitting its call are separate: a locked tool stays declared, and a call of it returns guidance
-/// on what the model must do first.
+/// on how to unlock it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallGate {
     /// The strategy does not control this tool.
     #[default]
     Ungated,
-    /// The strategy controls the tool and permits the call. The call waits for earlier calls, which may close the gate.
+    /// The strategy controls the tool and permits the call. The call waits for earlier calls, which may lock the tool.
     Open,
-    /// The tool may not be called yet. Nothing runs; the model receives this guidance as the result.
+    /// The tool may not be called yet. The call does not run; the model receives this guidance as the result.
     Locked(String),
 }
 

@@ -55,7 +55,7 @@ impl Injection {
         }
     }
 
-    /// Creates an injection that replaces one tool by others.
+    /// Creates an injection that replaces one tool with others.
     #[must_use]
     pub fn replace(tool: ToolId, by: Vec<Arc<dyn Tool>>) -> Self {
         Self {
@@ -76,7 +76,7 @@ impl Injection {
         self.withheld.extend(other.withheld);
     }
 
-    /// Returns whether there are no changes and no findings.
+    /// Returns whether the injection has neither changes nor findings.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.add.is_empty()
@@ -101,7 +101,7 @@ impl fmt::Debug for Injection {
     }
 }
 
-/// An object in a result that cannot become tools. The result's value is returned unchanged.
+/// An object in a result that cannot become tools. The value of the result does not change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RejectedProvider {

@@ -1,4 +1,4 @@
-//! The port that every injection strategy implements, and its two answers: an [`Injection`] and a [`CallGate`].
+//! The trait of injection strategies, and the two types that it returns: [`Injection`] and [`CallGate`].
 
 mod call_gate;
 mod injection;

@@ -1,4 +1,4 @@
-//! The trait through which tools enter and leave a conversation.
+//! The trait of strategies that add tools to a conversation and remove them.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use toolwit_core::{NamedTool, Tool, ToolId, ToolProvider};
 /// Decides after each tool result which tools the model sees next.
 ///
 /// The loop evaluates the strategy after every tool that ran, whether it succeeded or failed, in call order. The strategies
-/// of this crate are pure functions of the context: they hold configuration only, and derive everything else from the
+/// of this crate are pure functions of the context: they store only configuration, and derive everything else from the
 /// conversation's history, tools, entities, lineage and call log. The same conversation therefore always ends with the same
 /// tools, after a resume, in a replay and in a fork. A strategy that follows an outside source of tools, such as a plugin
-/// directory, should read that source in [`begin_turn`](Self::begin_turn) only, so that a turn sees one version of it.
+/// directory, should read that source only in [`begin_turn`](Self::begin_turn), so that a turn sees one version of it.
 ///
 /// A closure over the context is a strategy:
 ///
@@ -31,13 +31,13 @@ pub trait InjectionStrategy: Send + Sync {
     /// Returns the changes that follow from a completed call.
     fn evaluate(&self, context: &InjectionContext<'_>) -> Injection;
 
-    /// Returns the changes that follow from the user's message, before the first inference of the turn. By default there
-    /// are no changes.
+    /// Returns the changes that follow from the user's message, before the first inference of the turn. By default, it
+    /// changes nothing.
     fn begin_turn(&self, _turn: &TurnContext<'_>) -> Injection {
         Injection::none()
     }
 
-    /// Returns the tools that the strategy adds at the start of a conversation. By default there are none.
+    /// Returns the tools that the strategy adds at the start of a conversation. The default is an empty list.
     fn initial_tools(&self) -> Vec<Arc<dyn Tool>> {
         Vec::new()
     }

@@ -39,7 +39,7 @@ impl PastCall {
 
 /// The completed calls of a conversation, in the order of their results.
 ///
-/// The log follows from the conversation's events alone, so it is the same after a resume, in a replay and in a fork.
+/// The log depends only on the events of the conversation, so it is the same after a resume, in a replay and in a fork.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CallLog {
     calls: Vec<PastCall>,
