@@ -79,7 +79,10 @@ impl Block<'_> {
 }
 
 /// Returns `PATH` with the directory of the command first.
-#[expect(clippy::disallowed_methods, reason = "the commands find cargo where the test found it")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the commands find cargo where the test found it"
+)]
 fn path() -> OsString {
     let own = Path::new(TOOLWIT).parent().unwrap().to_owned();
     let inherited = std::env::var_os("PATH").unwrap_or_default();
