@@ -1,4 +1,4 @@
-//! BackgroundTasks calls and their late results.
+//! Background calls and their late results.
 
 use tokio::sync::oneshot;
 
