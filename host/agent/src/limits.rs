@@ -18,25 +18,25 @@ use toolwit_core::{Error, ErrorKind, Phase};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LoopLimits {
-    /// The most inferences. The default of 20 suffices for real tasks and ends a loop before it is expensive.
+    /// Maximum number of inferences. The default of 20 suffices for real tasks and ends a loop before it becomes expensive.
     pub iterations_max: u32,
-    /// What happens when `iterations_max` is reached.
+    /// The policy for reaching `iterations_max`.
     pub on_iterations_max: IterationPolicy,
-    /// The most tool calls of the run.
+    /// Maximum number of tool calls of the run.
     pub calls_max: u32,
-    /// The most calls of one response that run. The others are answered with an error.
+    /// Maximum number of calls of one response that run. The other calls are answered with an error.
     pub calls_per_response_max: u32,
-    /// The longest duration of the run, in milliseconds. The default of ten minutes allows for slow tools.
+    /// Maximum duration of the run, in milliseconds. The default of ten minutes allows for slow tools.
     pub wall_ms_max: u64,
-    /// The most input and output tokens together; unlimited by default.
+    /// Maximum sum of input and output tokens; unlimited by default.
     pub tokens_max: Option<u64>,
-    /// What happens when the model calls tools that do not exist.
+    /// The policy for calls of tools that do not exist.
     pub unknown_tools: UnknownToolPolicy,
-    /// The most bytes of a result in one message. The model reads the rest with `read_result`.
+    /// Maximum size of a result in one message, in bytes. The model reads the rest with `read_result`.
     pub result_bytes_max: usize,
-    /// The most declared tools, since providers refuse more. Beyond it the least recently used tools are hidden.
+    /// Maximum number of declared tools, since providers reject more. Beyond it, the least recently used tools are hidden.
     pub tools_max: usize,
-    /// The number of declared tools from which an event warns, since models choose badly among many.
+    /// The number of declared tools at which a warning event is emitted, since models choose poorly among many tools.
     pub tools_warn: usize,
 }
 
@@ -57,7 +57,7 @@ impl Default for LoopLimits {
     }
 }
 
-/// The smallest `result_bytes_max`, which leaves space for text before the marker.
+/// The minimum of `result_bytes_max`. It leaves space for text before the marker.
 const RESULT_BYTES_MIN: usize = 256;
 
 impl LoopLimits {
@@ -88,7 +88,7 @@ impl LoopLimits {
     }
 }
 
-/// What happens when a run reaches its iteration limit.
+/// The policy for a run that reaches its iteration limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -102,14 +102,14 @@ pub enum IterationPolicy {
     Partial,
 }
 
-/// What happens when the model calls tools that do not exist. Each call is answered with the nearest names.
+/// The policy for calls of tools that do not exist. Each such call is answered with the most similar names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum UnknownToolPolicy {
-    /// The run stops after this many consecutive responses with an unknown name. 1 stops it at the first one.
+    /// The run stops after this many consecutive responses with an unknown name. 1 stops it at the first such response.
     StopAfter(u32),
-    /// The run continues until another limit.
+    /// The run continues until it reaches another limit.
     Never,
 }
 

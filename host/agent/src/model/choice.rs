@@ -38,7 +38,7 @@ pub enum ModelChoice {
     Name(String),
     /// The model with this role, such as `smart` or `fast`.
     Role(String),
-    /// The model that the application's rule selects for the task, or else the default model.
+    /// The model that the application's rule selects for the task, or the default model if the rule selects none.
     Auto,
     /// This model.
     Model(Arc<dyn ChatModel>),
@@ -146,7 +146,8 @@ impl Models {
     /// Returns the chosen model.
     ///
     /// # Errors
-    /// [`ModelError::Configuration`] for an unknown name or role, with the known ones, and if there is no default model.
+    /// [`ModelError::Configuration`] for an unknown name or role, with the list of known ones, or if the default model is
+    /// not set.
     pub fn choose(&self, choice: &ModelChoice, task: &ModelTask<'_>) -> Result<Arc<dyn ChatModel>, ModelError> {
         match choice {
             ModelChoice::Model(model) => Ok(model.clone()),

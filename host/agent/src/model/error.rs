@@ -14,7 +14,7 @@ pub enum ModelError {
         /// A way to fix it.
         suggestion: String,
     },
-    /// The provider refused the request, and a retry will not help.
+    /// The provider rejected the request, and a retry would fail again.
     #[error("the provider refused the request with status {status}: {message}")]
     Refused {
         /// HTTP status.
@@ -29,7 +29,7 @@ pub enum ModelError {
         attempts: u32,
         /// Failure of the last attempt.
         message: String,
-        /// HTTP status of the last attempt, if there was one.
+        /// HTTP status of the last attempt, or `None` if it received no response.
         status: Option<u16>,
     },
     /// The provider's response is not valid.
@@ -50,7 +50,7 @@ pub enum ModelError {
 }
 
 impl ModelError {
-    /// Returns a suggestion on how to fix the problem, if there is one.
+    /// Returns a suggestion on how to fix the problem, or `None` if no suggestion applies.
     #[must_use]
     pub fn suggestion(&self) -> Option<String> {
         let text = match self {

@@ -32,7 +32,7 @@ pub trait ChatModel: Send + Sync {
         false
     }
 
-    /// Ends the use of the model. Only a scripted model checks anything here.
+    /// Ends the use of the model. Only a scripted model performs a check here.
     ///
     /// # Errors
     /// [`ModelError::Script`] if the script has turns that were not played.

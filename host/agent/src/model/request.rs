@@ -67,7 +67,7 @@ pub enum Delivery {
     /// The declared tools never change. One of them, `call_tool`, calls injected tools by name, and the result that injects a
     /// tool describes it. For providers whose prompt cache is invalidated by any change of the tools.
     Gateway,
-    /// The provider defers tools until the model searches for them. A conversation refuses this option if
+    /// The provider defers tools until the model searches for them. A conversation rejects this option if
     /// [`ChatModel::supports_deferred_tools`](super::ChatModel::supports_deferred_tools) returns `false`.
     Native,
 }

@@ -60,7 +60,7 @@ pub enum RunFailure {
     /// The model repeatedly called tools that do not exist.
     #[error("the model called `{requested}`, which does not exist, {times} times in a row")]
     UnknownTools {
-        /// The name that it called last, truncated if it is long.
+        /// The name that the model called last, truncated if it is long.
         requested: String,
         /// The number of consecutive responses with an unknown name.
         times: u32,
@@ -76,7 +76,7 @@ pub enum RunFailure {
     /// The caller cancelled the run.
     #[error("the run was cancelled")]
     Cancelled,
-    /// The provider cut the answer.
+    /// The provider truncated the answer.
     #[error("the answer was cut at the model's limit of tokens")]
     Length,
     /// The provider withheld the answer.

@@ -18,7 +18,7 @@ pub use failure::{RunError, RunFailure};
 pub struct RunOutcome {
     /// The final text; `None` if the run ended without one.
     pub answer: Option<String>,
-    /// Why the run ended.
+    /// The reason why the run ended.
     #[serde(rename = "stop_reason")]
     pub stop: StopReason,
     /// The signal of the tool that ended the run.
@@ -35,21 +35,21 @@ pub struct RunOutcome {
     pub injected: Vec<ToolName>,
     /// The removed tools, in order.
     pub removed: Vec<ToolName>,
-    /// The usage of the run, nested agents included.
+    /// The usage of the run, including nested agents.
     pub usage: RunUsage,
-    /// All messages of the conversation so far. They can be continued as they are.
+    /// All messages of the conversation so far. A conversation can continue from them unchanged.
     pub history: Vec<Message>,
 }
 
 impl RunOutcome {
-    /// Returns the final text, empty if there is none.
+    /// Returns the final text, or an empty string if the run ended without one.
     #[must_use]
     pub fn text(&self) -> &str {
         self.answer.as_deref().unwrap_or_default()
     }
 }
 
-/// Why a run ended.
+/// The reason why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -76,7 +76,7 @@ pub enum StopReason {
     ToolFailed,
     /// The caller cancelled the run.
     Cancelled,
-    /// The provider cut the answer; the outcome contains its beginning.
+    /// The provider truncated the answer. The outcome contains its beginning.
     Length,
     /// The provider withheld the answer.
     Withheld,
@@ -125,6 +125,6 @@ pub struct RunUsage {
     /// The cost in dollars, nested agents included. Omitted if it is zero, as for a model without a price.
     #[serde(default, skip_serializing_if = "Cost::is_zero")]
     pub cost_usd: Cost,
-    /// The bytes that the definitions of injected tools added to the prompt.
+    /// The size that the definitions of injected tools added to the prompt, in bytes.
     pub injected_bytes: u64,
 }

@@ -73,8 +73,8 @@ impl Account {
         }
     }
 
-    /// Takes as many of the requested calls as this account and its parents have left. Accounts are locked from the inner to the
-    /// outer one only.
+    /// Charges the requested calls, up to the number that this account and its parents have left, and returns that number.
+    /// Accounts are always locked from the inner to the outer one, which prevents deadlocks.
     pub(crate) fn take_calls(&self, requested: u32) -> u32 {
         let mut used = self.lock();
         let left = self
@@ -87,7 +87,7 @@ impl Account {
         taken
     }
 
-    /// Returns the first limit that is reached, in this account or in its parents.
+    /// Returns the first limit of this account or its parents that is reached.
     pub(crate) fn exhausted(&self) -> Option<RunFailure> {
         let own = self.own_exhausted();
         own.or_else(|| self.parent.as_ref().and_then(|parent| parent.exhausted()))
@@ -106,7 +106,7 @@ impl Account {
         reached.map(|max| RunFailure::WallClockLimit { max })
     }
 
-    /// Returns the first limit of calls that is reached, in this account or in its parents.
+    /// Returns the first call limit of this account or its parents that is reached.
     pub(crate) fn calls_exhausted(&self) -> Option<RunFailure> {
         let used = self.lock().calls;
         match self.budget.calls_max.filter(|max| used >= *max) {
@@ -115,7 +115,7 @@ impl Account {
         }
     }
 
-    /// Returns the rest of the budget, with the budgets of the parents applied.
+    /// Returns the remaining budget, limited by the budgets of the parents.
     pub(crate) fn remaining(&self) -> RemainingBudget {
         let used = self.lock();
         let own = RemainingBudget {
@@ -134,7 +134,7 @@ impl Account {
         }
     }
 
-    /// Returns the rest of the time budget of this account alone.
+    /// Returns the remaining time budget of this account, without its parents.
     pub(crate) fn wall_left(&self) -> Option<Duration> {
         self.budget
             .wall_max

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::Cost;
 
-/// The most that a process may use, nested agents included. A field that is `None` is unlimited.
+/// The limits of the total usage of a process, including nested agents. A field that is `None` is unlimited.
 ///
-/// A budget holds for all runs of a process together; [`LoopLimits`](crate::LoopLimits) hold for one run. It is checked before
+/// A budget applies to all runs of a process together, [`LoopLimits`](crate::LoopLimits) to one run. It is checked before
 /// each inference and before the calls of each response.
 ///
 /// ```
@@ -26,17 +26,17 @@ use crate::model::Cost;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Budget {
-    /// The most input and output tokens together.
+    /// Maximum sum of input and output tokens.
     pub tokens_max: Option<u64>,
-    /// The highest cost. Only models with a [`Price`](crate::model::Price) have a cost.
+    /// Maximum cost. Only models with a [`Price`](crate::model::Price) have a cost.
     pub cost_max: Option<Cost>,
-    /// The most tool calls.
+    /// Maximum number of tool calls.
     pub calls_max: Option<u32>,
-    /// The longest time since the process began.
+    /// Maximum time since the process began.
     pub wall_max: Option<Duration>,
 }
 
-/// The rest of a process's budget, with outer budgets applied. A field that is `None` is unlimited.
+/// The remaining budget of a process, limited by the outer budgets. A field that is `None` is unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RemainingBudget {

@@ -15,13 +15,13 @@ use crate::outcome::StopReason;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{ToolContext, ToolError, ToolName};
 
-/// The deepest nesting of agents. Each level multiplies the possible cost of a run.
+/// Maximum nesting depth of agents. Each level multiplies the possible cost of a run.
 pub const AGENT_DEPTH_MAX: u32 = 4;
 
-/// The most actions that a process stores; the oldest are dropped first. The usage counts all of them.
+/// Maximum number of actions that a process stores. The oldest are dropped first; the usage counts all of them.
 const ACTIONS_MAX: usize = 1_000;
 
-/// The longest goal that is stored, in characters.
+/// Maximum length of the stored goal, in characters.
 const GOAL_CHARS_MAX: usize = 500;
 
 /// The goal, status, actions and budget of a conversation. Every tool of the conversation can read them.
@@ -129,7 +129,7 @@ impl Process {
         self.account.budget()
     }
 
-    /// Returns the rest of the budget, with outer budgets applied.
+    /// Returns the remaining budget, limited by the outer budgets.
     #[must_use]
     pub fn remaining(&self) -> RemainingBudget {
         self.account.remaining()
@@ -180,7 +180,7 @@ impl Process {
         &self.account
     }
 
-    /// Records the begin of a run.
+    /// Records the start of a run.
     pub(crate) fn begin_run(&self, prompt: Option<&str>) {
         let mut state = self.lock();
         state.status = ProcessStatus::Running;

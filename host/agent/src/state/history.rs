@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{Message, Role, ToolCall};
 
-/// The longest call id that is accepted from a model, in bytes. A longer one is replaced.
+/// Maximum length of a call id that is accepted from a model, in bytes. A longer id is replaced.
 const CALL_ID_BYTES_MAX: usize = 256;
 
 /// The messages of a conversation. Every call has a unique id and exactly one answer.
@@ -24,7 +24,7 @@ impl History {
     /// Continues an earlier history. Unanswered calls are answered as cancelled.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if two calls have the same id, or an answer belongs to no unanswered call.
+    /// [`ErrorKind::Configuration`] if two calls have the same id, or an answer does not belong to an unanswered call.
     pub(crate) fn resume(messages: Vec<Message>) -> Result<Self, Error> {
         let mut history = Self::default();
         for message in messages {
@@ -67,7 +67,7 @@ impl History {
         }
     }
 
-    /// Returns the messages up to the answer to a call, or all messages if there is no such answer.
+    /// Returns the messages up to the answer to a call, or all messages if the call is not answered.
     pub(crate) fn until_answer(&self, id: &str) -> &[Message] {
         let is_answer =
             |message: &Message| matches!(&message.role, Role::Tool { tool_call_id, .. } if tool_call_id == id);

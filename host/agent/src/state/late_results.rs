@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use toolwit_core::{Arguments, BackgroundTasks, LateResult, NamedTool, ToolCall, ToolContext, ToolResult};
 
-/// The background calls of a conversation, and their results that the model has not read.
+/// The background calls of a conversation, and the results that the model has not read yet.
 pub(crate) struct LateResults {
     background: BackgroundTasks,
     /// The calls whose result has not arrived.
@@ -35,8 +35,8 @@ impl LateResults {
         self.background.offer(call, context)
     }
 
-    /// Tracks a call if it continues in the background, and returns whether it does. It does if its result is asynchronous and
-    /// the tool promised a late result. Otherwise a promise is void.
+    /// Tracks a call if it continues in the background, and returns whether it does. A call continues in the background if
+    /// its result is pending and it has taken a background task. Otherwise, its late result is discarded.
     pub(crate) fn track(
         &mut self,
         call: &ToolCall,

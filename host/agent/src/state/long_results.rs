@@ -12,10 +12,10 @@ use toolwit_core::{NativeTool, ToolContext, ToolError, ToolId};
 /// The name of the tool that reads long results.
 pub(crate) const READ_RESULT: &str = "read_result";
 
-/// The most bytes of long results that a conversation stores. Beyond it the oldest are dropped.
+/// Maximum total size of the long results that a conversation stores, in bytes. Beyond it, the oldest are dropped.
 const STORED_BYTES_MAX: usize = 16 << 20;
 
-/// The longest marker at the end of a part, in bytes.
+/// Maximum length of the marker at the end of a part, in bytes.
 const MARKER_BYTES_MAX: usize = 200;
 
 /// The long results of a conversation, each under a short name.
@@ -38,7 +38,7 @@ pub(crate) struct TruncatedResult {
     pub(crate) content: String,
     /// The name under which the result is stored.
     pub(crate) name: String,
-    /// The bytes of the result that `content` holds.
+    /// The size of the part of the result in `content`, in bytes.
     pub(crate) shown_bytes: usize,
 }
 
@@ -50,7 +50,7 @@ impl LongResults {
         }
     }
 
-    /// Stores a result that is too long and returns its first part. `None` if it fits.
+    /// Stores a result that is too long and returns its first part. Returns `None` if it fits into one message.
     pub(crate) fn truncate(&self, content: &str) -> Option<TruncatedResult> {
         if content.len() <= self.part_bytes_max + MARKER_BYTES_MAX {
             return None;
@@ -133,7 +133,7 @@ struct ReadResultArguments {
 /// Returns the tool that reads long results.
 ///
 /// # Errors
-/// None in practice: its schema is fixed.
+/// Never in practice: its schema is fixed.
 pub(crate) fn read_result_tool(results: Arc<LongResults>) -> Result<NativeTool, Error> {
     NativeTool::typed_as(
         ToolId::host(READ_RESULT),

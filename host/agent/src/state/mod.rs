@@ -18,7 +18,7 @@ pub(crate) use history::{History, error_text, interrupted_call};
 pub(crate) use late_results::LateResults;
 pub(crate) use long_results::{LongResults, READ_RESULT, TruncatedResult, read_result_tool};
 
-/// All data of a conversation: what it owns, and how it is configured.
+/// All data of a conversation: its history, its tools and its configuration.
 pub(crate) struct ConversationState {
     pub(crate) model: Arc<dyn ChatModel>,
     pub(crate) history: History,

@@ -1,11 +1,11 @@
-//! BackgroundTasks calls and their late results.
+//! Background calls and their late results.
 
 use tokio::sync::oneshot;
 
 use super::*;
 use toolwit_core::{Artifact, BackgroundTask, NativeEntity, NoArguments, Signal};
 
-/// Returns a tool that answers at once and delivers its late result when the test sends it. Each call takes one receiver.
+/// Returns a tool that answers at once and delivers its late result when the test sends it. Each call uses one receiver.
 fn slow(results: Vec<oneshot::Receiver<ToolResult>>) -> Arc<dyn Tool> {
     let results = Arc::new(Mutex::new(VecDeque::from(results)));
     tool("slow", move |_, context| {

@@ -19,7 +19,7 @@ async fn answered(tools: impl IntoIterator<Item = Arc<dyn Tool>>, step: Step) ->
     )
 }
 
-/// Returns a tool whose future the test provides.
+/// Returns a tool that runs a future of the test.
 fn tool_async<F, Fut>(name: &str, body: F) -> Arc<dyn Tool>
 where
     F: Fn() -> Fut + Send + Sync + 'static,

@@ -63,7 +63,7 @@ async fn a_strategy_that_only_adds_is_one_function() {
     assert!(outcome.removed.is_empty());
 }
 
-/// A fake order that returns fake order lines.
+/// A test order that returns order lines.
 fn order(id: &'static str) -> Arc<dyn ToolProvider> {
     let line = |id: String| {
         let line = NativeEntity::new("line", Arc::new(id.clone())).with_id(&id);

@@ -1,4 +1,4 @@
-//! A property over facades, entities, locks and evictions: within a turn, declared tools are only appended.
+//! Property test of facades, entities, locks and evictions: within a turn, declared tools are only appended.
 
 use proptest::prelude::*;
 

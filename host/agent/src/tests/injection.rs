@@ -4,7 +4,7 @@ use super::*;
 use crate::injection::{Injection, InjectionContext};
 use toolwit_core::ToolId;
 
-/// A strategy that injects after the calls of one tool.
+/// A strategy that injects tools after the calls of one tool.
 fn after(
     name: &'static str,
     change: impl Fn() -> Injection + Send + Sync + 'static,

@@ -124,20 +124,20 @@ fn serialised(tool: &DeclaredTool) -> String {
     json!([tool.name, tool.definition.description, *tool.definition.input_schema]).to_string()
 }
 
-/// The model responds with text.
+/// Returns a step in which the model responds with text.
 fn say(text: &str) -> Step {
     let text = text.to_owned();
     Box::new(|_| Ok(ChatResponse::new(text, Vec::new())))
 }
 
-/// The model calls tools, with ids `<messages>-<index>`.
+/// Returns a step in which the model calls tools, with ids `<messages>-<index>`.
 fn call<const N: usize>(calls: [(&str, Value); N]) -> Step {
     raw(calls
         .map(|(name, arguments)| (name.to_owned(), arguments.to_string()))
         .to_vec())
 }
 
-/// The model calls tools with raw argument texts.
+/// Returns a step in which the model calls tools with raw argument texts.
 fn raw(calls: Vec<(String, String)>) -> Step {
     Box::new(|request| {
         let inference = request.messages.len();

@@ -11,10 +11,10 @@ use toolwit_core::ToolId;
 /// Number of tools that can be added and removed.
 const TOOLS: usize = 8;
 
-/// The injection after one call: tools to add, tools to remove.
+/// The injection after one call: the tools to add and the tools to remove.
 type Change = (Vec<usize>, Vec<usize>);
 
-/// The calls of one response: the tool's number (some do not exist), the id, the arguments.
+/// The calls of one response, each with the number of its tool (which may not exist), its id and its arguments.
 type Response = Vec<(usize, String, &'static str)>;
 
 fn changes() -> impl Strategy<Value = Vec<Change>> {

@@ -1,4 +1,4 @@
-//! Blackboard tools: a model reads the objects on the blackboard.
+//! Blackboard tools, with which a model reads the objects on the blackboard.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ impl BlackboardTools {
     /// The description of the facade for models.
     pub const DESCRIPTION: &'static str = "Shows the objects of earlier steps: lists, gets, describes and counts them.";
 
-    /// Returns tools that show the `info` text of an object, else its `content`, else its JSON.
+    /// Creates tools that show the `info` text of an object if it has one, otherwise its `content`, otherwise its JSON.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -78,7 +78,7 @@ impl BlackboardTools {
     /// Returns one facade that contains the tools.
     ///
     /// # Errors
-    /// None in practice; the schemas are fixed.
+    /// Never in practice: the schemas are fixed.
     pub fn facade(&self) -> Result<Facade, Error> {
         let facade = Facade::builder(Self::NAME, Self::DESCRIPTION).id(ToolId::host(Self::NAME));
         facade.tools(self.tools()?).build()
@@ -87,7 +87,7 @@ impl BlackboardTools {
     /// Returns the tools.
     ///
     /// # Errors
-    /// None in practice; the schemas are fixed.
+    /// Never in practice: the schemas are fixed.
     pub fn tools(&self) -> Result<Vec<Arc<dyn Tool>>, Error> {
         let (get, last, describe) = (self.format.clone(), self.format.clone(), self.format.clone());
         Ok(vec![
@@ -132,7 +132,7 @@ impl BlackboardTools {
     }
 }
 
-/// Formats an object as its `info` text, else as its `content`, else as JSON.
+/// Formats an object as its `info` text if it has one, otherwise as its `content`, otherwise as JSON.
 fn plain_text(entry: &BlackboardEntry) -> String {
     let value = entry.value();
     let text = ["info", "content"].iter().find_map(|key| value.get(key)?.as_str());

@@ -1,4 +1,4 @@
-//! Communication tools: a model sends the user messages while it works.
+//! Communication tools, with which a model sends messages to the user during a run.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -19,7 +19,7 @@ struct MessageArguments {
 /// Outside a conversation it has no effect, and its result states so.
 ///
 /// # Errors
-/// None in practice; the schema is fixed.
+/// Never in practice: the schema is fixed.
 pub fn progress_tool() -> Result<NativeTool, Error> {
     message_tool(
         "progress",
@@ -36,7 +36,7 @@ pub fn progress_tool() -> Result<NativeTool, Error> {
 /// Outside a conversation it has no effect, and its result states so.
 ///
 /// # Errors
-/// None in practice; the schema is fixed.
+/// Never in practice: the schema is fixed.
 pub fn communicate_tool() -> Result<NativeTool, Error> {
     message_tool(
         "communicate",

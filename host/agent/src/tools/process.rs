@@ -1,4 +1,4 @@
-//! Process tools: a model reads its own process.
+//! Process tools, with which a model reads the state of its own process.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl ProcessTools {
     /// Returns one facade that contains the tools.
     ///
     /// # Errors
-    /// None in practice; the schemas are fixed.
+    /// Never in practice: the schemas are fixed.
     pub fn facade() -> Result<Facade, Error> {
         let facade = Facade::builder(Self::NAME, Self::DESCRIPTION).id(ToolId::host(Self::NAME));
         facade.tools(Self::tools()?).build()
@@ -48,7 +48,7 @@ impl ProcessTools {
     /// Returns the tools.
     ///
     /// # Errors
-    /// None in practice; the schemas are fixed.
+    /// Never in practice: the schemas are fixed.
     pub fn tools() -> Result<Vec<Arc<dyn Tool>>, Error> {
         Ok(vec![
             tool(

@@ -5,8 +5,8 @@ use super::text_match::{TextMatch, name_flaw};
 
 /// The conditions on a request under which a turn is played. All of them must hold.
 ///
-/// An expectation that can never fail, or never hold, is refused before the run: an empty expectation, an empty text to
-/// find, an invalid tool name, a tool that is both expected and excluded.
+/// An expectation that can never fail, or can never hold, is rejected before the run: an empty expectation, an empty text
+/// to find, an invalid tool name, a tool that is both expected and excluded.
 ///
 /// ```
 /// use toolwit_agent::model::{Expectation, TextMatch};
@@ -72,7 +72,7 @@ impl Expectation {
         self
     }
 
-    /// Returns why the expectation can never fail, or never hold.
+    /// Returns the reason why the expectation can never fail or can never hold, or `None` if it is valid.
     pub(super) fn flaw(&self) -> Option<String> {
         if *self == Self::default() {
             return Some("the expectation is empty, so it can never fail".to_owned());

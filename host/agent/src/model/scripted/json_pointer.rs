@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::request_view::{excerpt, quoted};
 use toolwit_core::text::json_type;
 
-/// Splits a JSON pointer into its steps, or returns why it is malformed.
+/// Splits a JSON pointer into its steps, or returns the reason why it is malformed.
 pub(super) fn parse(text: &str) -> Result<Vec<String>, String> {
     match text.strip_prefix('/') {
         None if text.is_empty() => Ok(Vec::new()),
@@ -17,7 +17,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// Follows steps into a value, or returns why a step does not exist.
+/// Follows steps into a value, or returns the reason why a step does not exist.
 pub(super) fn follow<'v>(value: &'v Value, path: &[String]) -> Result<&'v Value, String> {
     let mut at = value;
     for step in path {

@@ -5,8 +5,8 @@ use std::collections::{HashSet, VecDeque};
 use crate::model::ChatRequest;
 use toolwit_core::Role;
 
-/// Returns why a provider would refuse the request: a call without a result, a duplicate result, results out of order, two
-/// calls with one id, two tools with one name, an empty history.
+/// Returns the reason why a provider would reject the request, or `None` if it is valid. Reasons are: a call without a
+/// result, a duplicate result, results out of order, two calls with one id, two tools with one name, an empty history.
 ///
 /// A scripted model is stricter than most providers, so a loop that satisfies it satisfies them.
 pub(super) fn flaw(request: ChatRequest<'_>) -> Option<String> {

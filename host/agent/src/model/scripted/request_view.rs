@@ -7,16 +7,16 @@ use serde_json::Value;
 use crate::model::{ChatRequest, DeclaredTool};
 use toolwit_core::{Message, Role};
 
-/// The longest text excerpt in an error message, in characters.
+/// Maximum length of a text excerpt in an error message, in characters.
 const EXCERPT_CHARS_MAX: usize = 200;
 
-/// The most names that an error message lists.
+/// Maximum number of names that an error message lists.
 const NAMES_MAX: usize = 20;
 
-/// The least similarity (Jaro–Winkler) at which a name is suggested for another.
+/// Minimum Jaro–Winkler similarity at which a name is suggested for another.
 const LIKENESS_MIN: f64 = 0.7;
 
-/// A request as a script sees it.
+/// The content of a request to which a script can refer.
 #[derive(Clone, Copy)]
 pub(super) struct RequestView<'a> {
     messages: &'a [Message],

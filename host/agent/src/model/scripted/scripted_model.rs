@@ -17,7 +17,7 @@ const TOKEN_BYTES: usize = 4;
 
 /// A model that plays its turns in order and checks the request against the expectation of each.
 ///
-/// It refuses a history that a provider would refuse, such as a call without its result, and an inference after its last
+/// It rejects a history that a provider would reject, such as a call without its result, and an inference after its last
 /// turn. [`ChatModel::finish`] fails if turns were not played. A turn that fails its checks remains the next turn.
 ///
 /// Unless a turn sets its token usage, the usage is estimated at four bytes per token, rounded up. Input counts the text,
@@ -129,7 +129,7 @@ impl ScriptedModel {
         self.turns.len().saturating_sub(self.progress().turns)
     }
 
-    /// Returns the requests that the model has received, including those that it refused.
+    /// Returns the requests that the model has received, including those that it rejected.
     #[must_use]
     pub fn requests(&self) -> Vec<RecordedRequest> {
         self.progress().requests.clone()

@@ -168,7 +168,8 @@ impl ScriptedTurn {
         self
     }
 
-    /// Returns why the turn can never be played, or why its expectation can never fail.
+    /// Returns the reason why the turn can never be played or its expectation can never fail, or `None` if the turn is
+    /// valid.
     pub(super) fn flaw(&self) -> Option<String> {
         let act = match &self.act {
             TurnAction::Respond { text, calls } => {

@@ -71,12 +71,12 @@ pub(super) fn fill_value(value: &Value, request: &RequestView<'_>) -> Result<Val
     })
 }
 
-/// Returns why a reference in a text is malformed, if one is.
+/// Returns the reason why a reference in a text is malformed, or `None` if all references are valid.
 pub(super) fn text_flaw(text: &str) -> Option<String> {
     pieces(text).err()
 }
 
-/// Returns why a reference in a string of a value is malformed, if one is.
+/// Returns the reason why a reference in a string of a value is malformed, or `None` if all references are valid.
 pub(super) fn value_flaw(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => text_flaw(text),

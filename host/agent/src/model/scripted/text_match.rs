@@ -186,7 +186,7 @@ fn same_mixed(a: &serde_json::Number, b: &serde_json::Number) -> bool {
     float.fract() == 0.0 && float.abs() < 2f64.powi(64) && float as i128 == integer
 }
 
-/// Returns why this is not a valid tool name, if it is not.
+/// Returns the reason why this is not a valid tool name, or `None` if it is valid.
 pub(super) fn name_flaw(name: &str) -> Option<String> {
     match ToolName::parse(name) {
         Some(_) => None,

@@ -11,7 +11,7 @@ use self::file_format::File;
 use super::{ScriptedModel, ScriptedTurn};
 use crate::model::ModelError;
 
-/// The largest scenario that is read, in bytes. A long conversation has a few hundred lines.
+/// Maximum size of a scenario file, in bytes. A long conversation has a few hundred lines.
 const SCENARIO_BYTES_MAX: u64 = 1 << 20;
 
 const SUGGESTION: &str =
@@ -68,7 +68,7 @@ impl ScriptedModel {
     ///
     /// # Errors
     /// [`ModelError::Configuration`] with line and column: for invalid TOML, an unknown key, a turn with several actions or
-    /// without one, an expectation that can never fail.
+    /// without an action, an expectation that can never fail.
     pub fn parse(text: &str) -> Result<Self, ModelError> {
         parse("the scenario", text)
     }
