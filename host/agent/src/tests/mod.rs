@@ -36,7 +36,9 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model::{ChatModel, ChatRequest, ChatResponse, FinishReason, ModelError, TokenUsage, ToolChoice};
+use crate::model::{
+    ChatModel, ChatRequest, ChatResponse, DeclaredTool, FinishReason, ModelError, TokenUsage, ToolChoice,
+};
 use toolwit_core::{Arguments, Message, NativeTool, Role, Tool, ToolCall, ToolContext, ToolError, ToolResult};
 
 /// The response of the model to one inference.

@@ -1,6 +1,7 @@
 //! Runs and their outcomes.
 
 use super::*;
+use crate::model::ChatOptions;
 use toolwit_core::{Audience, Disposition, ToolStatus};
 
 // accept: 1, accept: 2, accept: 4, accept: 126
