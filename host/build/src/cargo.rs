@@ -9,9 +9,9 @@ use std::{
 use serde::Deserialize;
 
 use super::{
-    BuildError, Progress, Silent, Step,
+    BuildError, Progress, Silent, Step, TARGET,
     command::{Stdout, run, run_to_success},
-    rust_target::{RustToolchain, TARGET},
+    rust_target::RustToolchain,
 };
 
 /// The time limit of `cargo metadata`.

@@ -27,6 +27,9 @@ mod source;
 mod wasm_sysroot;
 mod wit;
 
+/// The target that plugins are compiled for.
+const TARGET: &str = "wasm32-wasip2";
+
 pub use error::BuildError;
 pub use progress::{BuildEvent, Progress, Silent, Step};
 pub use request::{Build, BuildReport};

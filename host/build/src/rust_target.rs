@@ -12,16 +12,13 @@ use std::{
 use tokio::process::Command;
 
 use super::{
-    BuildError, Progress, Silent, Step,
+    BuildError, Progress, Silent, Step, TARGET,
     command::{Stdout, run, run_to_success},
     debian,
     environment::{for_project, for_system},
     linkers::Linkers,
     wasm_sysroot::WasmSysroot,
 };
-
-/// The target that plugins are compiled for.
-pub(super) const TARGET: &str = "wasm32-wasip2";
 
 /// The time limit for querying a compiler's version and directories.
 const QUERY_LIMIT: Duration = Duration::from_secs(60);

@@ -36,7 +36,7 @@ pub(crate) fn discovery_error(package: &Package) -> Option<Error> {
         Some(None) => format!("{command} tries again"),
         None => format!("{command} discovers them now; a host discovers them when it starts"),
     };
-    Some(error.with_suggestion(hint))
+    Some(error.override_suggestion(hint))
 }
 
 /// Adds the option or command that fixes a failed `add`.
@@ -48,7 +48,7 @@ pub(crate) fn add_error(error: AddError) -> Error {
     };
     let error = Error::from(error);
     match suggestion {
-        Some(suggestion) => error.with_suggestion(suggestion),
+        Some(suggestion) => error.override_suggestion(suggestion),
         None => error,
     }
 }
@@ -58,7 +58,7 @@ pub(crate) fn with_grant_command(error: &Error) -> Cow<'_, Error> {
     let mut source = error.source();
     while let Some(cause) = source {
         if let Some(missing) = cause.downcast_ref::<MissingGrant>() {
-            return Cow::Owned(error.clone().with_suggestion(suggestion(error.kind, missing)));
+            return Cow::Owned(error.clone().override_suggestion(suggestion(error.kind, missing)));
         }
         source = cause.source();
     }

@@ -243,6 +243,13 @@ impl Error {
         self
     }
 
+    /// Sets the suggestion in place of an earlier one, for a layer that knows more than the one that failed.
+    #[must_use]
+    pub fn override_suggestion(mut self, suggestion: impl Into<String>) -> Self {
+        self.0.suggestion = Some(suggestion.into());
+        self
+    }
+
     /// Sets the error value that the tool returned.
     #[must_use]
     pub fn with_details(mut self, details: Value) -> Self {

@@ -1,4 +1,4 @@
-//! Every entry point of a call has the same limits, redaction, errors and accounting.
+//! Every entry point of a call has the same limits, accounting and treatment of stores.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -9,18 +9,10 @@ use wit_parser::Resolve;
 
 use toolwit_core::limits::LimitRequest;
 use toolwit_core::{Arguments, Error, ErrorKind, ToolContext, ToolError, ToolResult};
-use toolwit_sandbox::{CodeCacheLocation, Plugin, Runtime, RuntimeOptions, Scope, SecretStore};
+use toolwit_sandbox::{CodeCacheLocation, Plugin, Runtime, RuntimeOptions, Scope};
 
-/// A value that is also a valid name of a function, so that a backtrace can contain it.
-const SECRET: &str = "hunter2_correct_horse";
-
-const GRANTS: &str = r#"
-version = 1
-[[grant]]
-plugin = "guest"
-any-version = true
-secrets = [{ name = "key", expose = true, variable = "KEY" }]
-"#;
+/// The text that the guest returns, 21 bytes long.
+const TEXT: &str = "correct_horse_battery";
 
 /// The entry points of the guarded path.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -73,17 +65,16 @@ fn component(entry: EntryPoint, body: &str) -> Vec<u8> {
         }
         EntryPoint::Function | EntryPoint::Command => "",
     };
-    // At 16: the result of a function that returns the secret. At 32: the same as an error. At 64: the secret. At 128: a counter.
+    // At 16: the result of a function that returns the text. At 64: the text. At 112: the counter as a result. At 128: the counter.
     let text = format!(
         r#"(module
             (memory (export "memory") 1)
             (data (i32.const 16) "\40\00\00\00\15\00\00\00")
-            (data (i32.const 32) "\01\00\00\00\40\00\00\00\15\00\00\00")
-            (data (i32.const 64) "{SECRET}")
+            (data (i32.const 64) "{TEXT}")
             (data (i32.const 112) "\80\00\00\00\01\00\00\00")
             (data (i32.const 128) "0")
             {others}
-            (func ${SECRET} (export "{export}") (result i32) {body}))"#
+            (func (export "{export}") (result i32) {body}))"#
     );
     let mut module = wat::parse_str(text).unwrap();
     let mut resolve = Resolve::default();
@@ -102,9 +93,8 @@ fn component(entry: EntryPoint, body: &str) -> Vec<u8> {
     ComponentEncoder::default().module(&module).unwrap().encode().unwrap()
 }
 
-/// A plugin that is granted the secret, with the tool of its entry point.
+/// A plugin with the tool of its entry point.
 struct Guest {
-    directory: tempfile::TempDir,
     plugin: Arc<Plugin>,
     scope: Scope,
     entry: EntryPoint,
@@ -112,18 +102,9 @@ struct Guest {
 
 impl Guest {
     async fn new(entry: EntryPoint, body: &str) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let (grants, secrets) = (
-            directory.path().join("grants.toml"),
-            directory.path().join("secrets.json"),
-        );
-        std::fs::write(&grants, GRANTS).unwrap();
-        SecretStore::new(&secrets).set("key", SECRET).unwrap();
         let options = RuntimeOptions {
             code_cache: CodeCacheLocation::Off,
             operator_limits: LimitRequest::none().fuel(1_000_000),
-            grants: Some(grants),
-            secrets: Some(secrets),
             ..RuntimeOptions::default()
         };
         let runtime = Runtime::new(options).unwrap();
@@ -131,7 +112,6 @@ impl Guest {
             .await
             .unwrap();
         Self {
-            directory,
             plugin,
             scope: Scope::new(),
             entry,
@@ -165,48 +145,6 @@ async fn a_limit_stops_every_entry_point_with_its_kind_and_name() {
         let error = guest.call().await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Fuel, "{entry:?}: {error:?}");
         assert_eq!(error.limit.as_ref().unwrap().limit, "fuel_max", "{entry:?}");
-    }
-}
-
-#[tokio::test]
-async fn a_secret_in_an_error_is_redacted_for_every_entry_point() {
-    for entry in ENTRY_POINTS {
-        let guest = Guest::new(entry, "unreachable").await;
-        let error = guest.call().await.unwrap_err();
-        assert_eq!(error.kind, ErrorKind::Trap, "{entry:?}: {error:?}");
-        assert!(error.message.contains("[redacted]"), "{entry:?}: {error}");
-        assert!(!format!("{error:?}").contains(SECRET), "{entry:?}: {error:?}");
-    }
-}
-
-#[tokio::test]
-async fn a_secret_in_a_result_is_redacted() {
-    for entry in [EntryPoint::Function, EntryPoint::Session] {
-        let result = Guest::new(entry, "i32.const 16").await.call().await.unwrap();
-        assert!(result.for_llm.contains("[redacted]"), "{entry:?}: {result:?}");
-        assert!(!format!("{result:?}").contains(SECRET), "{entry:?}");
-    }
-    let error = Guest::new(EntryPoint::Discovery, "i32.const 32")
-        .await
-        .call()
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Tool);
-    assert!(
-        error.message.contains("[redacted]") && !error.message.contains(SECRET),
-        "{error}"
-    );
-}
-
-#[tokio::test]
-async fn grants_that_cannot_be_satisfied_are_an_error_of_their_kind() {
-    for entry in ENTRY_POINTS {
-        let guest = Guest::new(entry, "unreachable").await;
-        SecretStore::new(guest.directory.path().join("secrets.json"))
-            .remove("key")
-            .unwrap();
-        let error = guest.call().await.unwrap_err();
-        assert_eq!(error.kind, ErrorKind::MissingKey, "{entry:?}: {error:?}");
     }
 }
 

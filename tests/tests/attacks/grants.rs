@@ -55,7 +55,7 @@ async fn a_session_instance_loses_what_was_revoked() {
     let gone = look().await.unwrap_err();
     assert_eq!(gone.kind, ErrorKind::EntityGone, "{gone}");
     assert!(
-        gone.message.contains("granted") && gone.message.contains("changed"),
+        gone.message.contains("grants of the plugin") && gone.message.contains("changed"),
         "{gone}"
     );
 }

@@ -127,7 +127,7 @@ async fn nested_calls_are_limited_in_number_and_depth() {
     let four = deeper(&deeper(&one));
     assert_ne!(host.value("relay", four.clone()).await, Value::Null);
     let deep = told(&host, deeper(&four)).await;
-    assert!(deep.contains("limit: calls may be 4 deep"), "{deep}");
+    assert!(deep.contains("limit: calls may be nested at most 4 deep"), "{deep}");
     // A caller may request less, and nested calls count as its own.
     bounded(&mut host, LimitRequest::none().nested_calls(2).nested_depth(3));
     assert_ne!(host.value("relay", deeper(&one)).await, Value::Null);
@@ -239,7 +239,7 @@ async fn session_instance_cannot_lose_rights_for_one_call() {
     let host = conversation(more).await;
     let told = host.failure("relay", call()).await;
     assert!(
-        told.starts_with("denied: ") && told.contains("`keeper` keeps an instance"),
+        told.starts_with("denied: ") && told.contains("session instance of `keeper`"),
         "{told}"
     );
     assert_eq!(

@@ -106,7 +106,7 @@ async fn objects_that_a_guest_hands_over_are_artifacts_of_the_result() {
     let failure = host
         .failure("hand_over", json!({"kind": "invoice", "value": "{total"}))
         .await;
-    assert!(failure.contains("no JSON"), "{failure}");
+    assert!(failure.contains("is not JSON"), "{failure}");
 }
 
 // accept: 140
@@ -272,11 +272,11 @@ async fn a_function_can_hand_over_work_to_the_background_once() {
     assert_eq!(
         (at_once.for_llm.as_str(), at_once.is_pending()),
         ("begun\n1", false),
-        "nobody could be told later"
+        "without a conversation the follow-up call runs inline"
     );
     for (tool, arguments, why) in [
         ("nothing", json!({}), "no such function"),
-        ("burn", json!([]), "cannot go on"),
+        ("burn", json!([]), "is not possible"),
         (
             "begin",
             begin("burn", json!({"rounds": 0})),

@@ -67,7 +67,7 @@ async fn what_is_broken_is_listed_with_its_reason_and_harms_no_other() {
         ("link-out", ErrorKind::Io, "leads out"),
         ("loop", ErrorKind::Io, "could not be read"),
         ("dangling", ErrorKind::Io, "could not be read"),
-        ("odd-\u{fffd}.wasm", ErrorKind::Configuration, "no valid Unicode"),
+        ("odd-\u{fffd}.wasm", ErrorKind::Configuration, "not valid Unicode"),
     ] {
         let error = reason(&registry, name).unwrap_or_else(|| panic!("`{name}` is ready"));
         assert_eq!(error.kind, kind, "{name}: {error:#?}");

@@ -146,8 +146,9 @@ fn a_cycle_is_found_through_groups_and_other_rooms() {
         file("a.rs", "use crate::{b::{C, crate_x}, Error};\n// use crate::d;\n"),
         file(
             "b/mod.rs",
-            "use super::a;\n#[cfg(test)]\nmod tests {\n    use crate::a::X;\n}\n",
+            "use self::c::C;\n#[cfg(test)]\nmod tests {\n    use crate::a::X;\n}\n",
         ),
+        file("b/c.rs", "use super::a;\n"),
         file("b/tests.rs", "use crate::a::X;"),
         file("lib.rs", "mod a; mod b; pub use crate::a::X;"),
     ];

@@ -31,7 +31,7 @@ fn functions(source: &str) -> Vec<(usize, usize)> {
         let text = line.trim_start();
         let head = text.split('(').next().unwrap_or_default();
         let is_function = head.split_whitespace().rev().nth(1) == Some("fn") || head.starts_with("fn ");
-        if !is_function || text.starts_with("//") || text.ends_with(';') {
+        if !is_function || text.starts_with("//") || text.ends_with([';', '}']) {
             continue;
         }
         let indent = line.len() - text.len();

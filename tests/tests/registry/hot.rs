@@ -67,7 +67,7 @@ async fn calls_are_correct_while_their_components_are_replaced() {
                     Err(error) => {
                         let report = error.report();
                         assert_eq!(report.kind, ErrorKind::Io, "{report}");
-                        assert!(report.message.contains("changed after it was read"), "{report}");
+                        assert!(report.message.contains("changed after it was inspected"), "{report}");
                         false
                     }
                 }

@@ -187,7 +187,7 @@ async fn a_final_result_voids_the_promise() {
 async fn a_promise_outside_a_conversation_is_refused() {
     let context = ToolContext::new();
     let error = context.background_task().err().unwrap();
-    assert!(error.to_string().contains("no conversation"), "{error}");
+    assert!(error.to_string().contains("needs a conversation"), "{error}");
 }
 
 // accept: 133

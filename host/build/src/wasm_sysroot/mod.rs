@@ -14,12 +14,11 @@ use std::{
 use tokio::process::Command;
 
 use super::{
-    BuildError, Progress, Silent, Step,
+    BuildError, Progress, Silent, Step, TARGET,
     blocking::blocking,
     command::{Stdout, run_to_success},
     environment::for_system,
     linkers::Linkers,
-    rust_target::TARGET,
 };
 
 /// Debian's programs, independent of `PATH`.
