@@ -33,8 +33,10 @@ impl Guests {
     /// Creates a runtime with changed options.
     #[must_use]
     pub fn with(change: impl FnOnce(&mut RuntimeOptions)) -> Self {
-        let mut options = RuntimeOptions::default();
-        options.code_cache = CodeCacheLocation::Off;
+        let mut options = RuntimeOptions {
+            code_cache: CodeCacheLocation::Off,
+            ..RuntimeOptions::default()
+        };
         change(&mut options);
         Self {
             runtime: Runtime::new(options).expect("the options of a test are valid"),

@@ -51,8 +51,10 @@ fn main() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let mut options = RuntimeOptions::default();
-        options.code_cache = CodeCacheLocation::Off;
+        let options = RuntimeOptions {
+            code_cache: CodeCacheLocation::Off,
+            ..RuntimeOptions::default()
+        };
         let host = Runtime::new(options).unwrap();
         let subjects = [
             Subject::load(

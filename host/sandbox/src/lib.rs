@@ -29,7 +29,7 @@ mod values;
 pub use call::plugin::Plugin;
 pub use call::runtime::{Runtime, RuntimeOptions};
 pub use call::scope::Scope;
-pub use entity::entity::ChainedResource;
+pub use entity::plugin_entity::ChainedResource;
 pub use grants::authority::{
     KeyValueError, KeyValueStore, MemoryKeyValueStore, MissingGrant, SecretError, SecretStore,
 };

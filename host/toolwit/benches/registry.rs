@@ -115,8 +115,10 @@ fn main() {
 }
 
 fn host() -> Arc<Runtime> {
-    let mut options = RuntimeOptions::default();
-    options.code_cache = CodeCacheLocation::Off;
+    let options = RuntimeOptions {
+        code_cache: CodeCacheLocation::Off,
+        ..RuntimeOptions::default()
+    };
     Runtime::new(options).unwrap()
 }
 

@@ -111,8 +111,10 @@ mod tests {
             .unwrap()
         };
         let user = json!({"role": "user", "content": "hi"});
-        let mut options = ChatOptions::default();
-        options.tool_choice = ToolChoice::Required;
+        let mut options = ChatOptions {
+            tool_choice: ToolChoice::Required,
+            ..ChatOptions::default()
+        };
         assert_eq!(
             wire(&[], &options, MaxTokensField::MaxTokens),
             json!({"model": "m", "messages": [user], "stream": false}),

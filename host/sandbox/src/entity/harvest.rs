@@ -8,7 +8,9 @@ use wasmtime::component::Val;
 
 use futures::future::{BoxFuture, FutureExt};
 
-use super::entity::{ID_BYTES_MAX, PluginEntity, bound_tool_names, entity_json, invalid_json, shared_tool_names};
+use super::plugin_entity::{
+    ID_BYTES_MAX, PluginEntity, bound_tool_names, entity_json, invalid_json, shared_tool_names,
+};
 use crate::call::entity_table::{EntityTable, LiveEntity};
 use crate::call::guarded::RunningCall;
 use crate::call::instance::Instance;

@@ -1,4 +1,4 @@
 //! Entities: live resources that calls returned, whose methods are tools.
 
-pub(crate) mod entity;
 pub(crate) mod harvest;
+pub(crate) mod plugin_entity;

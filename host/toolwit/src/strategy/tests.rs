@@ -114,8 +114,10 @@ async fn registry(directory: &Path) -> Registry {
         "When the user wants to write to somebody",
     );
     put(directory, "music", "play-song", "When the user wants to hear music");
-    let mut options = RuntimeOptions::default();
-    options.code_cache = CodeCacheLocation::Off;
+    let options = RuntimeOptions {
+        code_cache: CodeCacheLocation::Off,
+        ..RuntimeOptions::default()
+    };
     let runtime = Runtime::new(options).unwrap();
     Registry::scan(&runtime, &[directory.to_owned()]).await.unwrap()
 }

@@ -53,11 +53,14 @@ pub trait KeyValueStore: fmt::Debug + Send + Sync {
     ) -> Result<Vec<String>, KeyValueError>;
 }
 
+/// Values by plugin, then by bucket and key.
+type ValuesByPlugin = BTreeMap<String, BTreeMap<(String, String), Vec<u8>>>;
+
 /// A key–value store in memory. Its values are lost when the process ends.
 #[derive(Debug, Default)]
 pub struct MemoryKeyValueStore {
     /// Values by plugin, then by bucket and key.
-    values: Mutex<BTreeMap<String, BTreeMap<(String, String), Vec<u8>>>>,
+    values: Mutex<ValuesByPlugin>,
 }
 
 impl MemoryKeyValueStore {
@@ -68,7 +71,7 @@ impl MemoryKeyValueStore {
     }
 
     /// Locks the values. Every change completes before a panic is possible, so a poisoned lock is harmless.
-    fn values(&self) -> MutexGuard<'_, BTreeMap<String, BTreeMap<(String, String), Vec<u8>>>> {
+    fn values(&self) -> MutexGuard<'_, ValuesByPlugin> {
         self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
