@@ -71,7 +71,7 @@ impl<'c> UserTurn<'c> {
     /// Runs the turn.
     ///
     /// # Errors
-    /// As [`Conversation::run`].
+    /// As [`Conversation::run`](crate::Conversation::run).
     pub async fn run(self) -> Result<RunOutcome, RunError> {
         ToolLoop::new(self.state, &self.context).run(Some(&self.prompt)).await
     }
@@ -80,7 +80,7 @@ impl<'c> UserTurn<'c> {
     /// without a code fence.
     ///
     /// # Errors
-    /// As [`Conversation::run_typed`].
+    /// As [`Conversation::run_typed`](crate::Conversation::run_typed).
     pub async fn run_typed<T>(self) -> Result<TypedOutcome<T>, RunError>
     where
         T: DeserializeOwned + JsonSchema,

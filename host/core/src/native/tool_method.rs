@@ -65,7 +65,7 @@ impl ToolMethod {
     /// Creates a tool with the name of the function.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if the schema of a parameter is invalid.
+    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) if the schema of a parameter is invalid.
     pub fn into_tool(self) -> Result<NativeTool, Error> {
         let names = vec![self.name.clone()];
         self.bound_to(Arc::new(()), ToolId::native(&self.name), names)

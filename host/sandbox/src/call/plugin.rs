@@ -165,7 +165,7 @@ impl Plugin {
     /// secrets. It does not use up grants. Values from the context of a conversation are assumed to exist.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`] if the grants file is unreadable or invalid now; [`ErrorKind::Configuration`] if the secret store is.
+    /// [`ErrorKind::Denied`](toolwit_core::ErrorKind::Denied) if the grants file is unreadable or invalid now; [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if the secret store is.
     pub async fn explain(&self, request: &AccessRequest<'_>) -> Result<Explanation, Error> {
         let authority = self.authority_request(ConversationNumber::default(), None);
         let rights = self.runtime.authorities.preview(authority).await?;
