@@ -6,10 +6,10 @@ use wasmtime::component::ResourceTableError;
 use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
-use crate::link::call_clock::CallClock;
-use crate::link::growth_limiter::DeniedGrowth;
-use crate::link::host_state::HostState;
-use crate::link::stop_flag::StopCause;
+use crate::link::host::host_state::HostState;
+use crate::link::limits::call_clock::CallClock;
+use crate::link::limits::growth_limiter::DeniedGrowth;
+use crate::link::limits::stop_flag::StopCause;
 use toolwit_core::limits::{ByteCount, CallLimits, Span};
 use toolwit_core::text::printable;
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};

@@ -10,13 +10,13 @@ use wasmtime_wasi::I32Exit;
 use super::guest_error;
 use super::stop::{Abandoned, run_guest};
 use crate::grants::authority::Authority;
-use crate::link::call_clock::CallClock;
-use crate::link::host_api::FuelMeter;
-use crate::link::host_state::HostState;
-use crate::link::http::Network;
-use crate::link::linked_component::LinkedComponent;
-use crate::link::stop_flag::StopFlag;
-use crate::link::wasi::Stdio;
+use crate::link::compile::linked_component::LinkedComponent;
+use crate::link::host::host_api::FuelMeter;
+use crate::link::host::host_state::{HostSetup, HostState};
+use crate::link::host::http::Network;
+use crate::link::host::wasi::Stdio;
+use crate::link::limits::call_clock::CallClock;
+use crate::link::limits::stop_flag::StopFlag;
 use toolwit_core::{Artifact, CallUsage};
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -189,7 +189,14 @@ fn make_store(
     authority: &Authority,
     network: &Arc<Network>,
 ) -> Result<(Store<HostState>, StopFlag), Error> {
-    let mut state = HostState::new(linked, clock.limits, stdio, authority, network);
+    let setup = HostSetup {
+        engine: linked.engine(),
+        imports_plugin_api: linked.imports_plugin_api(),
+        limits: clock.limits,
+        authority,
+        network,
+    };
+    let mut state = HostState::new(setup, stdio);
     state.begin_call(authority, clock);
     let stop = state.meter.stop.clone();
     let store = state

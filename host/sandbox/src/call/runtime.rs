@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::session_registry::SessionRegistry;
 use crate::grants::authority::{AuthorityProvider, KeyValueStore};
-use crate::link::code_cache::CodeCache;
-use crate::link::code_cache_location::CodeCacheLocation;
-use crate::link::engine::Engines;
+use crate::link::compile::cache::CodeCache;
+use crate::link::compile::cache_location::CodeCacheLocation;
+use crate::link::compile::engine::Engines;
 #[cfg(feature = "network")]
-use crate::link::http::ExtraRoots;
-use crate::link::http::{Network, Resolve};
+use crate::link::host::http::ExtraRoots;
+use crate::link::host::http::{Network, Resolve};
 use toolwit_core::Error;
 use toolwit_core::limits::{EngineLimits, LimitRequest};
 

@@ -18,7 +18,7 @@ use super::plugin::Plugin;
 use super::scope::ConversationPolicy;
 use super::session_call::ResourceGatherer;
 use crate::grants::authority::{Authority, ConversationNumber, OpenedRights};
-use crate::link::link_once::cancelled_before_start;
+use crate::link::compile::link_once::cancelled_before_start;
 use toolwit_core::ToolContext;
 use toolwit_core::limits::CallLimits;
 use toolwit_core::{Error, ErrorKind, Phase};

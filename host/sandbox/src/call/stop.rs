@@ -7,7 +7,7 @@ use std::task::Poll;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::link::stop_flag::{StopCause, StopFlag};
+use crate::link::limits::stop_flag::{StopCause, StopFlag};
 
 /// The error of a call whose future was dropped while its guest waited in a host call. The store must be dropped too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

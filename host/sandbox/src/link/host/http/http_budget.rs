@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::link::nested_budget::{BudgetExceeded, NestedBudget};
+use crate::link::limits::nested_budget::{BudgetExceeded, NestedBudget};
 use toolwit_core::limits::CallLimits;
 
 /// The limits of the HTTP requests of one call.

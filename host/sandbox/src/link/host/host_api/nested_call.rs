@@ -9,9 +9,9 @@ use wasmtime::StoreContextMut;
 
 use super::conversation_access::ConversationAccess;
 use crate::grants::{AccessRequest, EffectiveRights};
-use crate::link::host_state::HostState;
-use crate::link::http::HttpBudget;
-use crate::link::nested_budget::{BudgetExceeded, NestedBudget};
+use crate::link::host::host_state::HostState;
+use crate::link::host::http::HttpBudget;
+use crate::link::limits::nested_budget::{BudgetExceeded, NestedBudget};
 use toolwit_core::limits::LimitRequest;
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 use toolwit_core::{ToolContext, ToolError, ToolResult, parse_arguments};

@@ -5,12 +5,12 @@ use std::sync::{Arc, OnceLock};
 use wasmtime::component::{Component, Linker};
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 
-use super::code_cache::CodeCache;
-use super::compile_workers::CompileWorkers;
-use super::host_state::HostState;
-use super::ticker::Ticker;
-use super::wasi;
+use super::cache::CodeCache;
+use super::workers::CompileWorkers;
 use crate::inspect::profile::Profile;
+use crate::link::host::host_state::HostState;
+use crate::link::host::wasi;
+use crate::link::limits::ticker::Ticker;
 use toolwit_core::limits::EngineLimits;
 use toolwit_core::{Error, ErrorKind, Phase};
 
