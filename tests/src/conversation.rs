@@ -87,7 +87,7 @@ impl Conversation {
     /// Calls a tool that must fail, and returns the error.
     pub async fn error(&mut self, name: &str, arguments: Value) -> Error {
         match self.call(name, arguments).await {
-            Ok(result) => panic!("`{name}` answered {result:?}"),
+            Ok(result) => panic!("`{name}` succeeded: {result:?}"),
             Err(error) => error,
         }
     }

@@ -258,7 +258,7 @@ mod tests {
 
     // attack: A11, attack: A12, accept: 113
     #[test]
-    fn clashing_tools_get_names_of_their_own() {
+    fn tools_with_the_same_name_get_distinct_names() {
         let mut set = ToolSet::new();
         let first = set.add(tool("a-b", &["a-b", "calc_a-b"]));
         let second = set.add(tool("other", &["a-b", "calc_a-b"]));
