@@ -39,9 +39,9 @@ async fn exceeded(guest: &str, tool: &str, arguments: Value, limits: LimitReques
 fn assert_limit(error: &Error, kind: ErrorKind, limit: &str, max: u64) {
     assert_eq!(error.kind, kind, "{error:#?}");
     assert!(error.kind.is_limit());
-    let met = error.limit.as_ref().expect("a limit says what it was");
-    assert_eq!((met.limit, met.max), (limit, max));
-    assert!(met.used >= met.max, "{met:?}");
+    let exceeded = error.limit.as_ref().expect("the error names the limit");
+    assert_eq!((exceeded.limit, exceeded.max), (limit, max));
+    assert!(exceeded.used >= exceeded.max, "{exceeded:?}");
     assert!(error.suggestion.is_some(), "{error:#?}");
 }
 

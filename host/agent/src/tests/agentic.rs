@@ -68,12 +68,12 @@ async fn options_are_set_on_copies() {
     call_with(&more, json!({"topic": "tea", "depth": 2}), &context)
         .await
         .unwrap();
-    let said = |at: usize, message: usize| stage.shown(at).messages[message].content().to_owned();
+    let content = |at: usize, message: usize| stage.shown(at).messages[message].content().to_owned();
     assert_eq!(
-        (said(0, 0), said(1, 0)),
+        (content(0, 0), content(1, 0)),
         ("Be brief.".to_owned(), "For acme: x".to_owned())
     );
-    assert_eq!(said(2, 1), r#"{"topic":"tea","depth":2}"#);
+    assert_eq!(content(2, 1), r#"{"topic":"tea","depth":2}"#);
     let refused = call_with(&more, json!({"depth": 2.5, "topic": "tea"}), &context)
         .await
         .unwrap_err();

@@ -98,7 +98,7 @@ fn round_trip<T: serde::Serialize + serde::de::DeserializeOwned>(value: &T) -> T
 #[tokio::test]
 async fn a_resumed_conversation_declares_the_same_tools_byte_for_byte() {
     let (stage, history) = run_story().await;
-    let asked = [
+    let steps = [
         call([
             ("query", json!({})),
             ("ship", json!({})),
@@ -111,7 +111,7 @@ async fn a_resumed_conversation_declares_the_same_tools_byte_for_byte() {
         one("customer_c1_spend", json!({})),
         say("three"),
     ];
-    let (builder, resumed) = set(asked);
+    let (builder, resumed) = set(steps);
     let mut conversation = builder
         .history(round_trip(&history))
         .resume(round_trip(&stage.events()))

@@ -149,7 +149,7 @@ fn write_summary(page: &mut Page, inspected: &Inspected, refusal: Option<&Error>
     page.indent(2).text("status  ");
     match refusal {
         None if inspection.dynamic_tools().is_undiscovered() => {
-            page.styled(WARN, "unasked").text(": ").text(TOOLS_NOT_DISCOVERED)
+            page.styled(WARN, "undiscovered").text(": ").text(TOOLS_NOT_DISCOVERED)
         }
         None => page.styled(GOOD, "ready"),
         Some(error) => page.styled(BAD, "broken").text(": ").text(&error.message),

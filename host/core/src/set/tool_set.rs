@@ -241,8 +241,12 @@ mod tests {
     use crate::{NativeTool, ToolResult};
 
     fn tool(id: &str, names: &[&str]) -> Arc<dyn Tool> {
-        let mut definition =
-            ToolDefinition::new(ToolId::native(id), names[0], "says its id", json!({"type": "object"}));
+        let mut definition = ToolDefinition::new(
+            ToolId::native(id),
+            names[0],
+            "returns its id",
+            json!({"type": "object"}),
+        );
         for name in &names[1..] {
             definition = definition.or_named(*name);
         }

@@ -105,14 +105,14 @@ async fn the_least_recently_used_entry_is_removed_first() {
     let dropped = cache.set_bytes_max(usage.bytes / 2).unwrap();
     assert_eq!((dropped.entries, cache.usage().unwrap().entries), (2, 1));
     answer(&directory, 2).await;
-    let kept = cache.digests().unwrap();
+    let digests = cache.digests().unwrap();
     let origin = Origin {
         name: "",
         adjacent_wit: None,
     };
     assert!(
-        kept.contains(&Inspection::from_bytes(&component(2), origin).unwrap().digest),
-        "{kept:?}"
+        digests.contains(&Inspection::from_bytes(&component(2), origin).unwrap().digest),
+        "{digests:?}"
     );
     assert_eq!(cache.usage().unwrap().bytes_max, usage.bytes / 2);
     assert_eq!(

@@ -145,7 +145,7 @@ fn config(profile: Profile, limits: &EngineLimits, pool: Option<PoolingAllocatio
     config
 }
 
-fn pool(limits: &EngineLimits, pagemap_scan: Enabled, kept_bytes: usize) -> PoolingAllocationConfig {
+fn pool(limits: &EngineLimits, pagemap_scan: Enabled, resident_bytes: usize) -> PoolingAllocationConfig {
     let instances = limits.instances_max;
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(instances)
@@ -157,8 +157,8 @@ fn pool(limits: &EngineLimits, pagemap_scan: Enabled, kept_bytes: usize) -> Pool
         .max_tables_per_module(8)
         .table_elements(TABLE_ELEMENTS)
         .max_memory_size(usize::try_from(limits.memory_bytes_max).unwrap_or(usize::MAX))
-        .linear_memory_keep_resident(kept_bytes)
-        .table_keep_resident(kept_bytes)
+        .linear_memory_keep_resident(resident_bytes)
+        .table_keep_resident(resident_bytes)
         .async_stack_keep_resident(64 << 10)
         .max_unused_warm_slots(instances)
         .pagemap_scan(pagemap_scan);
