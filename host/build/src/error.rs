@@ -52,7 +52,7 @@ pub enum BuildError {
     #[error(transparent)]
     Wit(#[from] WitError),
     /// The WIT cannot be embedded in the component.
-    #[error("`{}` cannot carry its WIT", .path.display())]
+    #[error("the WIT cannot be embedded in `{}`", .path.display())]
     Embed {
         /// The component.
         path: PathBuf,

@@ -19,29 +19,29 @@ use toolwit::registry::{Catalog, Cutoff, Document, HITS_DEFAULT, Hit, Query};
 type Judgements = BTreeMap<String, BTreeSet<String>>;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let places: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
-    if places.is_empty() {
+    let directories: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
+    if directories.is_empty() {
         return Err("name a directory that holds corpus.jsonl, queries.jsonl and qrels/test.tsv".into());
     }
-    for place in places {
-        for set in sets_in(&place)? {
+    for directory in directories {
+        for set in sets_in(&directory)? {
             println!("{:#}", evaluate(&set)?);
         }
     }
     Ok(())
 }
 
-fn sets_in(place: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
-    if place.join("corpus.jsonl").exists() {
-        return Ok(vec![place.to_owned()]);
+fn sets_in(directory: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+    if directory.join("corpus.jsonl").exists() {
+        return Ok(vec![directory.to_owned()]);
     }
-    let mut sets: Vec<_> = fs::read_dir(place)?.flatten().map(|entry| entry.path()).collect();
+    let mut sets: Vec<_> = fs::read_dir(directory)?.flatten().map(|entry| entry.path()).collect();
     sets.retain(|path| path.join("corpus.jsonl").exists());
     sets.sort();
-    match sets.is_empty() {
-        true => Err(format!("{} holds no corpus.jsonl", place.display()).into()),
-        false => Ok(sets),
+    if sets.is_empty() {
+        return Err(format!("{} has no `corpus.jsonl`", directory.display()).into());
     }
+    Ok(sets)
 }
 
 fn evaluate(set: &Path) -> Result<Value, Box<dyn Error>> {

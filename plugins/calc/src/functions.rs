@@ -331,8 +331,8 @@ fn fold_integers(x: &[Number], combine: fn(&BigInt, &BigInt) -> BigInt) -> Compu
 
 fn choose(x: &[Number]) -> Computed {
     const NEEDS: Undefined = Undefined::Domain("whole numbers that are not negative");
-    let whole = |x: &Number| x.to_integer().filter(|number| !number.is_negative()).ok_or(NEEDS);
-    let (n, k) = (whole(&x[0])?, whole(&x[1])?);
+    let natural = |x: &Number| x.to_integer().filter(|number| !number.is_negative()).ok_or(NEEDS);
+    let (n, k) = (natural(&x[0])?, natural(&x[1])?);
     if k > n {
         return Ok(BigInt::zero().into());
     }
@@ -370,9 +370,9 @@ fn logarithm(x: &Number, base: &Number) -> Computed {
         (_, 0.0) => return Err(Undefined::Domain("a base other than 1")),
         (x, base) => x / base,
     };
-    let whole = BigInt::from(rounded.round() as i64);
-    match base.power(&whole.clone().into()) {
-        Ok(Number::Exact(power)) if *x == Number::Exact(power.clone()) => Ok(whole.into()),
+    let integer = BigInt::from(rounded.round() as i64);
+    match base.power(&integer.clone().into()) {
+        Ok(Number::Exact(power)) if *x == Number::Exact(power.clone()) => Ok(integer.into()),
         _ => Number::rounded(rounded),
     }
 }

@@ -134,7 +134,7 @@ impl Number {
 
     pub(crate) fn power(&self, exponent: &Self) -> Computed {
         if let (Self::Exact(base), Some(exponent)) = (self, exponent.to_integer()) {
-            return whole_power(base, &exponent);
+            return integer_power(base, &exponent);
         }
         let is_half =
             matches!(exponent, Self::Exact(half) if half.numer().is_one() && *half.denom() == BigInt::from(2));
@@ -206,13 +206,17 @@ impl Number {
 }
 
 /// Computes an exact power, after a check of the size of the result.
-fn whole_power(base: &BigRational, exponent: &BigInt) -> Computed {
+fn integer_power(base: &BigRational, exponent: &BigInt) -> Computed {
     if base.is_zero() {
-        return match exponent.is_negative() {
-            true => Err(Undefined::DivisionByZero),
-            false if exponent.is_zero() => Ok(BigInt::one().into()),
-            false => Ok(BigInt::zero().into()),
+        if exponent.is_negative() {
+            return Err(Undefined::DivisionByZero);
+        }
+        let power = if exponent.is_zero() {
+            BigInt::one()
+        } else {
+            BigInt::zero()
         };
+        return Ok(power.into());
     }
     if base.abs().is_one() {
         let sign = if base.is_negative() && exponent.is_odd() { -1 } else { 1 };

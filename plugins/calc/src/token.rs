@@ -151,7 +151,7 @@ impl<'a> Scanner<'a> {
     /// Reads `12`, `1_000.5`, `.5`, `1e-3`.
     fn number(&mut self) -> Result<BigRational, EvalError> {
         let start = self.position;
-        let whole = self.digits();
+        let integer = self.digits();
         let mut fraction = String::new();
         if self.next_if(|letter| letter == '.').is_some() {
             fraction = self.digits();
@@ -159,7 +159,7 @@ impl<'a> Scanner<'a> {
                 return Err(self.expected("a digit after the point"));
             }
         }
-        let digits = format!("{whole}{fraction}");
+        let digits = format!("{integer}{fraction}");
         let mantissa = digits
             .bytes()
             .fold(BigInt::zero(), |number, digit| number * 10 + (digit - b'0'));

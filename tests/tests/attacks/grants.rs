@@ -37,8 +37,8 @@ async fn grants_and_revocations_apply_from_the_next_call() {
 #[tokio::test]
 async fn a_session_instance_ends_when_a_right_is_revoked() {
     let host = host_with_read_grant().await;
-    let made = host.call("jar_new", json!({"content": "sweets"})).await.unwrap();
-    let tools: Vec<_> = made.providers.iter().flat_map(|provider| provider.tools()).collect();
+    let jar = host.call("jar_new", json!({"content": "sweets"})).await.unwrap();
+    let tools: Vec<_> = jar.providers.iter().flat_map(|provider| provider.tools()).collect();
     let look = || host.call_in(&tools, "jar_thejar_look", json!({"path": "/data/a"}));
     assert_eq!(look().await.unwrap().for_llm, "sweets and inside");
     host.regrant(&format!("{READ}\nhttp = [{{ host = \"example.com\" }}]"));
@@ -161,8 +161,8 @@ async fn a_grant_applies_only_to_the_plugin_that_it_names() {
     let host = Setup::new().file(&text).start().await;
     fs::write(host.data().join("a"), "inside").unwrap();
     assert!(!may_read(&host).await, "the probe has no grants");
-    let made = host.call("jar_new", json!({"content": "sweets"})).await.unwrap();
-    let tools: Vec<_> = made.providers.iter().flat_map(|provider| provider.tools()).collect();
+    let jar = host.call("jar_new", json!({"content": "sweets"})).await.unwrap();
+    let tools: Vec<_> = jar.providers.iter().flat_map(|provider| provider.tools()).collect();
     let looked = host
         .call_in(&tools, "jar_thejar_look", json!({"path": "/data/a"}))
         .await

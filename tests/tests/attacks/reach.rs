@@ -97,14 +97,14 @@ async fn messages_of_a_guest_are_limited_and_have_no_control_characters() {
 async fn objects_that_a_guest_adds_are_artifacts_of_the_result() {
     let host = conversation(Setup::new()).await;
     let object = json!({"kind": "invoice", "value": "{\"total\": 5}"});
-    let result = host.call("hand_over", object).await.unwrap();
+    let result = host.call("attach", object).await.unwrap();
     assert_eq!(result.artifacts.len(), 1);
     assert_eq!(
         (result.artifacts[0].kind.as_str(), &result.artifacts[0].value),
         ("invoice", &json!({"total": 5}))
     );
     let failure = host
-        .failure("hand_over", json!({"kind": "invoice", "value": "{total"}))
+        .failure("attach", json!({"kind": "invoice", "value": "{total"}))
         .await;
     assert!(failure.contains("is not JSON"), "{failure}");
 }

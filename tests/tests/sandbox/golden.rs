@@ -204,7 +204,7 @@ async fn docs_of_functions_types_fields_and_cases_reach_the_schema() {
     let golden = golden().await;
     let same = golden.tool("same");
     let definition = same.definition();
-    assert_eq!(definition.description, "Gives it all back.");
+    assert_eq!(definition.description, "Returns the argument unchanged.");
     let shape = &definition.input_schema["properties"]["it"]["properties"]["shape"];
     assert_eq!(shape["oneOf"][1]["description"], "By its radius.");
     let order: Vec<_> = definition.input_schema["properties"]["it"]["properties"]

@@ -201,8 +201,8 @@ async fn oversized_description_fails_the_result_and_keeps_the_instance() {
 #[tokio::test]
 async fn constructor_may_fail_and_a_panic_reports_the_guest_log() {
     let mut museum = museum().await;
-    let made = museum.value("piece_new", json!({"id": "vase"})).await;
-    assert_eq!(made["id"], "vase");
+    let piece = museum.value("piece_new", json!({"id": "vase"})).await;
+    assert_eq!(piece["id"], "vase");
     let failed = museum.call("piece_new", json!({"id": "1st"})).await.unwrap();
     assert!(failed.is_error());
     assert_eq!(failed.for_llm, "`1st` begins with a digit");

@@ -81,8 +81,8 @@ async fn entities_of_an_abandoned_instance_are_reported_as_gone() {
         error.message,
         "the token `1` is gone: an earlier call was abandoned while it ran"
     );
-    let made = conversation.value("make", json!({})).await;
-    assert_eq!(made["id"], "2", "a number is never reused for another entity");
+    let token = conversation.value("make", json!({})).await;
+    assert_eq!(token["id"], "2", "a number is never reused for another entity");
 }
 
 #[tokio::test]

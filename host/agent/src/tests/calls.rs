@@ -25,11 +25,11 @@ where
     F: Fn() -> Fut + Send + Sync + 'static,
     Fut: Future<Output = ToolResult> + Send + 'static,
 {
-    let made = NativeTool::new(name, "", json!({"type": "object"}), move |_, _| {
+    let tool = NativeTool::new(name, "", json!({"type": "object"}), move |_, _| {
         let running = body();
         async move { Ok(running.await) }
     });
-    Arc::new(made.unwrap())
+    Arc::new(tool.unwrap())
 }
 
 // accept: 129

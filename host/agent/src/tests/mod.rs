@@ -171,11 +171,11 @@ fn tool(
 ) -> Arc<dyn Tool> {
     let schema = json!({"type": "object"});
     let answer = Arc::new(answer);
-    let made = NativeTool::new(name, format!("Is {name}."), schema, move |arguments, context| {
+    let tool = NativeTool::new(name, format!("Is {name}."), schema, move |arguments, context| {
         let answer = answer.clone();
         async move { answer(arguments, context) }
     });
-    Arc::new(made.unwrap())
+    Arc::new(tool.unwrap())
 }
 
 /// Returns a tool that returns its name.

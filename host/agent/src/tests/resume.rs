@@ -53,7 +53,7 @@ fn set(steps: impl IntoIterator<Item = Step>) -> (ConversationBuilder, Stage) {
         _ => Injection::none(),
     };
     let giving = tool("give", |_, _| {
-        Ok(ToolResult::text("given").with_artifact(toolwit_core::Artifact::new("Note", json!(1))))
+        Ok(ToolResult::text("a note").with_artifact(toolwit_core::Artifact::new("Note", json!(1))))
     });
     let builder = builder
         .tools([find(), giving])

@@ -57,7 +57,7 @@ pub(crate) const COUNTER: &str = r#"
   (core module $m
     (import "host" "new" (func $new (param i32) (result i32)))
     (memory 1)
-    ;; A counter's number lies where its representation says.
+    ;; The representation of a counter is the address of its number.
     (global $free (mut i32) (i32.const 16))
     (func (export "new") (param i32) (result i32)
       (i32.store (global.get $free) (local.get 0))

@@ -70,7 +70,7 @@ fn package_is_added_replaced_on_request_and_removed() {
 
     --- stderr
     error: there is no package `plain`
-    hint: the packages are none
+    hint: the directory has no packages
     ");
 }
 

@@ -91,8 +91,8 @@ async fn a_function_with_the_attribute_is_a_tool() {
         call(&heat, json!({"place": "Oslo"})).await.for_llm,
         "Oslo: 20 C for acme, None"
     );
-    let given = json!({"place": "Oslo", "unit": "fahrenheit", "digits": 1});
-    assert_eq!(call(&heat, given).await.for_llm, "Oslo: 20 F for acme, Some(1)");
+    let complete = json!({"place": "Oslo", "unit": "fahrenheit", "digits": 1});
+    assert_eq!(call(&heat, complete).await.for_llm, "Oslo: 20 F for acme, Some(1)");
     assert!(call(&heat, json!({"place": "nowhere"})).await.is_error());
     for bad in [
         json!({}),

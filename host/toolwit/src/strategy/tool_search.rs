@@ -66,7 +66,7 @@ impl ToolSearch {
         let schema = json!({
             "type": "object",
             "properties": {
-                "query": {"type": "string", "description": "What the tool should do, in a few words."},
+                "query": {"type": "string", "description": "The task of the tool, in a few words."},
             },
             "required": ["query"],
             "additionalProperties": false,

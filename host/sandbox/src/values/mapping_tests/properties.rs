@@ -294,7 +294,7 @@ fn json() -> impl Strategy<Value = Value> {
 fn with<T: std::fmt::Debug + 'static>(
     make: impl Fn(&WitType) -> BoxedStrategy<T> + 'static,
 ) -> impl Strategy<Value = (WitType, T)> {
-    types().prop_flat_map(move |ty| make(&ty).prop_map(move |made| (ty.clone(), made)))
+    types().prop_flat_map(move |ty| make(&ty).prop_map(move |value| (ty.clone(), value)))
 }
 
 fn validator(schema: &Value) -> jsonschema::Validator {

@@ -64,7 +64,7 @@ impl Guest for Courier {
         (0..times).for_each(|_| output::communicate(&text));
     }
 
-    fn hand_over(kind: String, value: String) -> Result<(), String> {
+    fn attach(kind: String, value: String) -> Result<(), String> {
         output::attach(&Artifact { kind, value })
     }
 
