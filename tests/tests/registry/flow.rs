@@ -167,7 +167,7 @@ fn default_time_limits_are_as_documented() {
 
 // accept: 37
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn manifest_decides_which_instance_of_an_entity_is_kept() {
+async fn manifest_sets_the_rebinding_of_an_entity() {
     let bytes = Guests::rust_bytes("museum").await;
     for (rebind, expected) in [("keep", 3), ("latest", 1)] {
         let place = Place::new();

@@ -21,7 +21,7 @@ use toolwit_core::{NamedTool, ToolLookup};
 /// The number of calls of a response that may run.
 pub(super) struct CallQuota {
     pub(super) per_response: usize,
-    /// The calls that the run has left.
+    /// The number of calls that the run may still execute.
     pub(super) per_run: usize,
 }
 

@@ -16,7 +16,7 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
 use super::body::{Incoming, Outgoing};
 use super::secret_placement::insert_secrets;
-use super::{AdmittedRequest, Network, Sent};
+use super::{AdmittedRequest, Network, SendFuture};
 use crate::grants::authority::Refusal;
 use crate::grants::{RequestHost, Scheme, decide_address};
 
@@ -34,7 +34,7 @@ pub(super) async fn send(
     admitted: AdmittedRequest,
     request: Request<WasiBody>,
     options: RequestOptions,
-) -> Result<(Response<WasiBody>, Sent<()>), Error> {
+) -> Result<(Response<WasiBody>, SendFuture<()>), Error> {
     let request = outgoing(&admitted, request)?;
     let stream = timeout_at(admitted.deadline, connect(&admitted, options))
         .await
@@ -129,7 +129,7 @@ async fn exchange(
     request: Request<Outgoing>,
     options: RequestOptions,
     stream: Box<dyn Stream>,
-) -> Result<(Response<WasiBody>, Sent<()>), Error> {
+) -> Result<(Response<WasiBody>, SendFuture<()>), Error> {
     let limits = admitted.budget.limits;
     let shorter = |requested: Option<Duration>, max: Duration| requested.map_or(max, |requested| requested.min(max));
     let first_byte = shorter(options.first_byte_timeout, limits.first_byte_wall_max);
@@ -158,7 +158,7 @@ async fn exchange(
     let response = timeout_at(until, waiting)
         .await
         .map_err(|_| Error::ConnectionReadTimeout)??;
-    let driver: Sent<()> = Box::new(async move {
+    let driver: SendFuture<()> = Box::new(async move {
         if is_open {
             connection.await?;
         }
