@@ -12,7 +12,7 @@ struct Customer {
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Orders {
-    /// The most orders to return.
+    /// The maximum number of orders to return.
     #[serde(default = "ten")]
     limit: u32,
 }

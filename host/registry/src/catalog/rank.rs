@@ -9,15 +9,15 @@ use super::query::{Cutoff, Query};
 use super::rules::{FIELDS, NAME};
 use super::text::{self, Stems};
 
-/// The most words of the intent, and of each earlier message, that are tokenised.
+/// The maximum number of words of the intent, and of each earlier message, that are tokenised.
 const INTENT_WORDS_MAX: usize = 256;
 const RECENT_WORDS_MAX: usize = 48;
 
-/// The most earlier messages that are used, and the most of their words that are looked up.
+/// The maximum number of earlier messages that are used, and of their words that are looked up.
 const RECENT_MAX: usize = 3;
 const RECENT_TERMS_MAX: usize = 16;
 
-/// The most words of the intent that are looked up, the rarest first.
+/// The maximum number of words of the intent that are looked up, the rarest first.
 const INTENT_TERMS_MAX: usize = 32;
 
 /// If the best hit covers at least this many words of the intent, the others must cover half as many. The best hit is the

@@ -36,18 +36,18 @@ impl GuestJar for Jar {
 
 impl shelf::Guest for Keeper {
     fn remember(bucket: String, key: String, value: String) -> Result<bool, String> {
-        let bucket = opened(&bucket)?;
+        let bucket = open_bucket(&bucket)?;
         bucket.set(&key, value.as_bytes()).map_err(error_text)?;
         bucket.exists(&key).map_err(error_text)
     }
 
     fn recall(bucket: String, key: String) -> Result<Option<String>, String> {
-        let value = opened(&bucket)?.get(&key).map_err(error_text)?;
+        let value = open_bucket(&bucket)?.get(&key).map_err(error_text)?;
         Ok(value.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
     fn forget(bucket: String, key: String) -> Result<Vec<String>, String> {
-        let bucket = opened(&bucket)?;
+        let bucket = open_bucket(&bucket)?;
         bucket.delete(&key).map_err(error_text)?;
         Ok(bucket.list_keys(None).map_err(error_text)?.keys)
     }
@@ -57,7 +57,7 @@ impl shelf::Guest for Keeper {
     }
 }
 
-fn opened(bucket: &str) -> Result<Bucket, String> {
+fn open_bucket(bucket: &str) -> Result<Bucket, String> {
     open(bucket).map_err(error_text)
 }
 
