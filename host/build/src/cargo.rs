@@ -78,8 +78,8 @@ impl CargoPackage {
         cargo
             .args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"])
             .arg(&manifest);
-        let answer = run_to_success(cargo, Stdout::Collect, METADATA_LIMIT, &Silent).await?;
-        let metadata: Metadata = serde_json::from_str(&answer.stdout).map_err(|error| BuildError::Configuration {
+        let output = run_to_success(cargo, Stdout::Collect, METADATA_LIMIT, &Silent).await?;
+        let metadata: Metadata = serde_json::from_str(&output.stdout).map_err(|error| BuildError::Configuration {
             path: manifest.clone(),
             message: format!("the output of `cargo metadata` has an unknown format: {error}"),
         })?;

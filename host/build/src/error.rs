@@ -102,13 +102,13 @@ pub enum BuildError {
         reason: String,
     },
     /// The manifest belongs to a workspace without a package.
-    #[error("`{}` is a workspace without a package of its own", .manifest.display())]
+    #[error("`{}` is a workspace without a root package", .manifest.display())]
     Workspace {
         /// The manifest.
         manifest: PathBuf,
     },
     /// The build succeeded but produced no WebAssembly file.
-    #[error("the build left no WebAssembly file{}", .expected.as_ref().map(|p| format!(" at `{}`", p.display())).unwrap_or_default())]
+    #[error("the build did not produce a WebAssembly file{}", .expected.as_ref().map(|p| format!(" at `{}`", p.display())).unwrap_or_default())]
     NoArtifact {
         /// The expected path, if it is known.
         expected: Option<PathBuf>,

@@ -31,7 +31,7 @@ pub(crate) struct Method {
     is_fallible: bool,
 }
 
-/// How the function is called.
+/// The form in which the function is called.
 enum Call {
     Plain,
     /// `Self::name(…)`.

@@ -1,4 +1,4 @@
-//! How plugin tools are exposed to a model: interfaces as facades, chained resources, shared tools of many entities.
+//! Exposure of plugin tools to a model: interfaces as facades, chained resources, shared tools of many entities.
 
 use std::path::Path;
 use std::sync::Arc;

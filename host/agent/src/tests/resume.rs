@@ -124,7 +124,7 @@ async fn a_resumed_conversation_declares_the_same_tools_byte_for_byte() {
     assert_eq!(
         resumed.shown(3).serialised,
         last.serialised,
-        "an entity that is found again adds no tools"
+        "an entity that is found again does not add tools"
     );
     let answers = answers(&outcome.history);
     let answers = &answers[answers.len() - 8..];

@@ -200,7 +200,7 @@ fn forbidden_tool_is_not_found_even_by_its_name() {
     let hits = catalog.search(&behind, |id| id.starts_with("send_email"));
     assert_eq!(
         hits[0].name, "send_email",
-        "a better hit that may not be used takes no place"
+        "a better hit that may not be used is not counted"
     );
 }
 

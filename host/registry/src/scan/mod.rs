@@ -45,7 +45,7 @@ const CHUNKS_PER_PROCESSOR: usize = 4;
 /// The maximum number of chunks that may be read but not yet written to the store.
 const CHUNKS_WAITING_MAX: usize = 64;
 
-/// Where to scan for packages, and the store of their metadata.
+/// The paths to scan for packages, and the store of their metadata.
 #[derive(Clone)]
 pub(crate) struct Scan {
     runtime: Arc<Runtime>,
