@@ -92,7 +92,7 @@ async fn entities_can_be_tested_with_a_fake_tool_that_returns_them() {
             .with_provider(order("2")))
     });
     let result = find.call(Arguments::new(), &ToolContext::new()).await.unwrap();
-    let ids: Vec<_> = alone
+    let ids: Vec<_> = result
         .providers
         .iter()
         .filter_map(|provider| provider.instance_id())
