@@ -32,7 +32,7 @@ pub(super) enum Stdout {
 
 /// The result of a program that has exited.
 #[derive(Debug)]
-pub(super) struct Finished {
+pub(super) struct FinishedCommand {
     /// The exit status.
     pub(super) status: ExitStatus,
     /// The standard output, if it was collected.
@@ -50,7 +50,7 @@ pub(super) async fn run(
     stdout: Stdout,
     limit: Duration,
     progress: &dyn Progress,
-) -> Result<Finished, BuildError> {
+) -> Result<FinishedCommand, BuildError> {
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -78,7 +78,7 @@ pub(super) async fn run(
         };
         let status = child.wait().await?;
         output.truncate(output.trim_end().len());
-        Ok(Finished {
+        Ok(FinishedCommand {
             status,
             stdout: data,
             output,
@@ -100,7 +100,7 @@ pub(super) async fn run_to_success(
     stdout: Stdout,
     limit: Duration,
     progress: &dyn Progress,
-) -> Result<Finished, BuildError> {
+) -> Result<FinishedCommand, BuildError> {
     let command_line = command_line(&command);
     let finished = run(command, stdout, limit, progress).await?;
     if finished.status.success() {

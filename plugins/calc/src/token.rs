@@ -37,7 +37,7 @@ pub(crate) enum Symbol {
 
 /// A token and its position in characters, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Placed {
+pub(crate) struct LocatedToken {
     pub(crate) token: Token,
     pub(crate) position: usize,
 }
@@ -94,7 +94,7 @@ pub(crate) fn is_name(text: &str) -> bool {
 }
 
 /// Splits an expression into tokens. The last is [`Token::End`].
-pub(crate) fn tokens(expression: &str) -> Result<Vec<Placed>, EvalError> {
+pub(crate) fn tokens(expression: &str) -> Result<Vec<LocatedToken>, EvalError> {
     let mut scanner = Scanner {
         text: expression,
         letters: expression.char_indices().peekable(),
@@ -118,10 +118,10 @@ struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    fn token(&mut self) -> Result<Placed, EvalError> {
+    fn token(&mut self) -> Result<LocatedToken, EvalError> {
         while self.next_if(char::is_whitespace).is_some() {}
         let position = self.position;
-        let placed = |token| Ok(Placed { token, position });
+        let placed = |token| Ok(LocatedToken { token, position });
         let Some(&(_, letter)) = self.letters.peek() else {
             return placed(Token::End);
         };

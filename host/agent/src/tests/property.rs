@@ -89,7 +89,7 @@ pub(super) fn assert_grows(stage: &Stage, tools_max: usize) {
         .iter()
         .enumerate()
         .filter(|(_, event)| matches!(event, Event::IterationStarted { .. }));
-    let mut before: Option<Shown> = None;
+    let mut before: Option<RecordedRequest> = None;
     for (inference, (at, _)) in inferences.enumerate() {
         let shown = stage.shown(inference);
         let results: Vec<_> = visible_tools(&events[..at]).iter().map(ToString::to_string).collect();

@@ -17,12 +17,12 @@ const LINGER_TICKS: u32 = 50;
 
 /// Increments the epoch of every engine while a guest runs.
 pub(crate) struct Ticker {
-    shared: Arc<Shared>,
+    shared: Arc<TickerState>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct TickerState {
     running: AtomicUsize,
     asleep: AtomicBool,
     stopped: AtomicBool,
@@ -37,7 +37,7 @@ pub(crate) struct TickerGuard {
 
 impl Ticker {
     pub(crate) fn start() -> Result<Arc<Self>, Error> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(TickerState::default());
         let in_thread = shared.clone();
         let thread = thread::Builder::new()
             .name("toolwit-epoch".to_owned())
@@ -97,7 +97,7 @@ impl Drop for Ticker {
     }
 }
 
-impl Shared {
+impl TickerState {
     fn tick(&self) {
         let mut idle_ticks = 0;
         while !self.stopped.load(Ordering::SeqCst) {
