@@ -38,7 +38,7 @@ package demo:plain;
 world plain {
     /// Add two numbers. The sum must fit.
     ///
-    /// It wraps around never.
+    /// It never wraps around.
     export add: func(a: u32, b: u32) -> u32;
     /// Halve an even number.
     export halve: func(number: u32) -> result<u32, u32>;

@@ -63,7 +63,7 @@ impl Instance {
             Ok(Err(error)) => guest_error::guest_error(&error, store.data(), clock, Phase::Instantiate),
             Err(AbandonedGuest(cause)) => {
                 let host_calls = store.data().meter.host_calls();
-                guest_error::stopped(cause, clock, Phase::Instantiate, host_calls)
+                guest_error::stop_error(cause, clock, Phase::Instantiate, host_calls)
             }
         };
         if let Some(meter) = fuel_meter {
@@ -138,7 +138,7 @@ impl Instance {
             Ok(Err(error)) => Err(guest_error::guest_error(&error, state, clock, Phase::Execute)),
             Err(AbandonedGuest(cause)) => {
                 let host_calls = state.meter.host_calls();
-                Err(guest_error::stopped(cause, clock, Phase::Execute, host_calls))
+                Err(guest_error::stop_error(cause, clock, Phase::Execute, host_calls))
             }
         }
     }

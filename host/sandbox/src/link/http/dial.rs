@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 use wasmtime_wasi_http::io::TokioIo;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
-use super::body::{Incoming, Outgoing};
+use super::body::{IncomingBody, OutgoingBody};
 use super::secret_placement::insert_secrets;
 use super::{AdmittedRequest, Network, SendFuture};
 use crate::grants::authority::Refusal;
@@ -43,7 +43,7 @@ pub(super) async fn send(
 }
 
 /// Converts a request to the form that is sent: with secrets, the checked host, and a body that draws on the budget.
-fn outgoing(admitted: &AdmittedRequest, request: Request<WasiBody>) -> Result<Request<Outgoing>, Error> {
+fn outgoing(admitted: &AdmittedRequest, request: Request<WasiBody>) -> Result<Request<OutgoingBody>, Error> {
     let (mut parts, body) = request.into_parts();
     let path = insert_secrets(&admitted.authority.secrets, &admitted.target, &mut parts.headers)
         .ok_or_else(|| Error::InternalError(Some("a secret could not be inserted".to_owned())))?;
@@ -60,7 +60,7 @@ fn outgoing(admitted: &AdmittedRequest, request: Request<WasiBody>) -> Result<Re
         return Err(Error::HttpRequestHeaderSectionSize(u32::try_from(head_bytes).ok()));
     }
     let budget = admitted.budget.clone();
-    Ok(Request::from_parts(parts, Outgoing { body, budget }))
+    Ok(Request::from_parts(parts, OutgoingBody { body, budget }))
 }
 
 /// Connects to an address of the host, after checking all addresses.
@@ -126,7 +126,7 @@ async fn secured(network: &Network, host: &RequestHost, stream: TcpStream) -> Re
 /// Sends the request and waits for the head of the response. Polls the connection meanwhile.
 async fn exchange(
     admitted: &AdmittedRequest,
-    request: Request<Outgoing>,
+    request: Request<OutgoingBody>,
     options: RequestOptions,
     stream: Box<dyn Stream>,
 ) -> Result<(Response<WasiBody>, SendFuture<()>), Error> {
@@ -190,7 +190,7 @@ fn incoming(
             *value = HeaderValue::from_bytes(&bytes).map_err(|_| Error::HttpProtocolError)?;
         }
     }
-    let body = Incoming::new(
+    let body = IncomingBody::new(
         body,
         admitted.budget.clone(),
         admitted.authority.clone(),
