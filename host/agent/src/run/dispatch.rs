@@ -131,7 +131,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         }
         tokio::select! {
             biased;
-            failure = run.stop.requested(), if self.stopped.is_none() => {
+            failure = run.stop.wait(), if self.stopped.is_none() => {
                 queue.stop();
                 self.stopped = Some(failure);
             }

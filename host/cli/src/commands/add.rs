@@ -53,7 +53,7 @@ struct Report {
     /// The reason why the dynamic tools could not be discovered.
     #[serde(skip_serializing_if = "Option::is_none")]
     discovery_error: Option<String>,
-    imports: bool,
+    needs_grants: bool,
 }
 
 impl From<&AddedPackage> for Report {
@@ -66,7 +66,7 @@ impl From<&AddedPackage> for Report {
             replaced: package.is_replacement,
             tools: package.tool_count,
             discovery_error: None,
-            imports: package.needs_grants,
+            needs_grants: package.needs_grants,
         }
     }
 }
@@ -136,7 +136,7 @@ fn print(printer: Printer, reports: &[Report]) -> Result<(), Failure> {
             ));
         }
     }
-    for report in reports.iter().filter(|report| report.imports) {
+    for report in reports.iter().filter(|report| report.needs_grants) {
         printer.hint(format_args!(
             "`toolwit grant {}` shows the capabilities that it needs",
             report.name

@@ -28,9 +28,9 @@ async fn answer(cache: &Path, number: i32) -> String {
     let runtime = Runtime::new(options).unwrap();
     let plugin = Plugin::from_bytes(&runtime, "oracle", component(number)).await.unwrap();
     let tools: Vec<Arc<dyn Tool>> = plugin.tools(&Scope::new());
-    let answered = tools[0].call(Arguments::new(), &ToolContext::new()).await.unwrap();
+    let result = tools[0].call(Arguments::new(), &ToolContext::new()).await.unwrap();
     assert!(matches!(plugin.compile_status(), CompileStatus::Ready { .. }));
-    answered.for_llm
+    result.for_llm
 }
 
 fn entries(cache: &Path) -> Vec<PathBuf> {
