@@ -41,7 +41,8 @@ impl List {
         }
     }
 
-    /// Returns the gaps and repetitions of the ids: each must follow its predecessor, such as `A2` on `A1`, or `B1` on the last A.
+    /// Returns the gaps and repetitions of the ids: each must follow its predecessor, such as `A2` on `A1`, or `B1` on
+    /// the last A.
     fn gaps(&self) -> Vec<String> {
         let mut complaints = Vec::new();
         let (mut group, mut last) = ("", 0);
@@ -65,7 +66,8 @@ impl List {
         complaints
     }
 
-    /// Returns the citations of this list in a source. A citation is a comment that begins with a keyword; one line may have several.
+    /// Returns the citations of this list in a source. A citation is a comment that begins with a keyword; one line may
+    /// have several.
     fn citations(&self, file: &TextFile) -> Vec<Citation> {
         let mut citations = Vec::new();
         for (index, line) in file.text.lines().enumerate() {

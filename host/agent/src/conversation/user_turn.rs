@@ -76,8 +76,8 @@ impl<'c> UserTurn<'c> {
         ToolLoop::new(self.state, &self.context).run(Some(&self.prompt)).await
     }
 
-    /// Runs the turn and parses its answer as a `T`. The prompt contains the schema of `T`, and the answer is parsed as JSON, with or
-    /// without a code fence.
+    /// Runs the turn and parses its answer as a `T`. The prompt contains the schema of `T`, and the answer is parsed as
+    /// JSON, with or without a code fence.
     ///
     /// # Errors
     /// As [`Conversation::run_typed`](crate::Conversation::run_typed).

@@ -9,8 +9,8 @@ use super::{Event, Observer};
 
 /// Calls an observer on a separate thread, so that a slow observer does not block the run.
 ///
-/// The queue is unbounded, but the limits of a run limit the number of its events. The thread ends when the value is dropped and the
-/// queue is empty.
+/// The queue is unbounded, but the limits of a run limit the number of its events. The thread ends when the value is
+/// dropped and the queue is empty.
 pub struct QueuedObserver {
     queue: Sender<QueueItem>,
 }

@@ -33,8 +33,8 @@ impl GrantFlags {
         }
     }
 
-    /// Returns the path of the grants that apply to plugins. An explicit path is returned even if the file does not exist, the
-    /// default path only if it does.
+    /// Returns the path of the grants that apply to plugins. An explicit path is returned even if the file does not
+    /// exist, the default path only if it does.
     pub(crate) fn existing(&self) -> Option<PathBuf> {
         self.explicit_path()
             .or_else(|| configuration_file("grants.toml").ok().filter(|file| file.exists()))

@@ -32,7 +32,8 @@ pub trait Store: DynamicToolsStore {
 
     /// Replaces the packages at the paths of `changed` and deletes those at the paths `deleted`, in one transaction.
     ///
-    /// A tool's health is deleted when the bytes of its component change. Dynamic tools that do not belong to a package are deleted.
+    /// A tool's health is deleted when the bytes of its component change. Dynamic tools that do not belong to a package
+    /// are deleted.
     ///
     /// # Errors
     /// If the store cannot be written.

@@ -19,7 +19,8 @@ pub(crate) struct AbandonedGuest(pub(crate) StopCause);
 /// pending, it waits in a host call, possibly forever, and its future is dropped.
 ///
 /// # Errors
-/// [`AbandonedGuest`] if the guest's future was dropped. A guest that the epoch stopped returns its trap, and the flag has the cause.
+/// [`AbandonedGuest`] if the guest's future was dropped. A guest that the epoch stopped returns its trap, and the flag
+/// has the cause.
 pub(crate) async fn run_guest<T>(
     stop: &StopFlag,
     deadline: Instant,
