@@ -127,27 +127,27 @@ fn identifier(code: &str) -> String {
     code.chars().take_while(|&character| is_identifier(character)).collect()
 }
 
-/// Finds a room that can be reached from itself, and the rooms on the way.
+/// Finds a room that can be reached from itself, and the rooms on the path.
 fn cycle(imports: &Imports) -> Option<Vec<String>> {
     imports.keys().find_map(|start| {
-        let mut way = vec![start.clone()];
-        walk(imports, start, &mut way, &mut BTreeSet::new()).then_some(way)
+        let mut path = vec![start.clone()];
+        walk(imports, start, &mut path, &mut BTreeSet::new()).then_some(path)
     })
 }
 
-fn walk(imports: &Imports, start: &str, way: &mut Vec<String>, seen: &mut BTreeSet<String>) -> bool {
-    let here = way.last().cloned().unwrap_or_default();
-    for next in imports.get(&here).into_iter().flatten() {
+fn walk(imports: &Imports, start: &str, path: &mut Vec<String>, visited: &mut BTreeSet<String>) -> bool {
+    let current = path.last().cloned().unwrap_or_default();
+    for next in imports.get(&current).into_iter().flatten() {
         if next == start {
-            way.push(next.clone());
+            path.push(next.clone());
             return true;
         }
-        if seen.insert(next.clone()) {
-            way.push(next.clone());
-            if walk(imports, start, way, seen) {
+        if visited.insert(next.clone()) {
+            path.push(next.clone());
+            if walk(imports, start, path, visited) {
                 return true;
             }
-            way.pop();
+            path.pop();
         }
     }
     false

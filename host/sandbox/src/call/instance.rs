@@ -8,7 +8,7 @@ use wasmtime::component::{self, Func, ResourceAny, Val};
 use wasmtime_wasi::I32Exit;
 
 use super::guest_error;
-use super::stop::{Abandoned, run_guest};
+use super::stop::{AbandonedGuest, run_guest};
 use crate::grants::authority::Authority;
 use crate::link::compile::linked_component::LinkedComponent;
 use crate::link::host::host_api::FuelMeter;
@@ -61,9 +61,9 @@ impl Instance {
                 });
             }
             Ok(Err(error)) => guest_error::guest_error(&error, store.data(), clock, Phase::Instantiate),
-            Err(Abandoned(cause)) => {
+            Err(AbandonedGuest(cause)) => {
                 let host_calls = store.data().meter.host_calls();
-                guest_error::stopped(cause, clock, Phase::Instantiate, host_calls)
+                guest_error::stop_error(cause, clock, Phase::Instantiate, host_calls)
             }
         };
         if let Some(meter) = fuel_meter {
@@ -131,14 +131,14 @@ impl Instance {
     }
 
     /// Maps the failure of guest code to an error.
-    fn check(&self, outcome: Result<wasmtime::Result<()>, Abandoned>, clock: &CallClock<'_>) -> Result<(), Error> {
+    fn check(&self, outcome: Result<wasmtime::Result<()>, AbandonedGuest>, clock: &CallClock<'_>) -> Result<(), Error> {
         let state = self.store.data();
         match outcome {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(guest_error::guest_error(&error, state, clock, Phase::Execute)),
-            Err(Abandoned(cause)) => {
+            Err(AbandonedGuest(cause)) => {
                 let host_calls = state.meter.host_calls();
-                Err(guest_error::stopped(cause, clock, Phase::Execute, host_calls))
+                Err(guest_error::stop_error(cause, clock, Phase::Execute, host_calls))
             }
         }
     }

@@ -63,7 +63,7 @@ impl Runtime {
         let authorities = AuthorityProvider::new(options.grants, options.secrets, options.keyvalue, protected)?;
         let network = Network::new(options.resolver);
         #[cfg(feature = "network")]
-        let network = network.trusting(ExtraRoots::read(&options.extra_root_certificates)?);
+        let network = network.with_extra_roots(ExtraRoots::read(&options.extra_root_certificates)?);
         let sessions = SessionRegistry::new(&options.engine_limits);
         Ok(Arc::new(Self {
             engines: Arc::new(Engines::new(options.engine_limits, code_cache)?),

@@ -236,7 +236,7 @@ impl GuestWork for SessionCall<'_> {
 
     fn lose(&mut self, error: &Error) {
         if let Some(state) = &mut self.state {
-            state.lose(&error.message);
+            state.drop_instance(&error.message);
         }
     }
 }

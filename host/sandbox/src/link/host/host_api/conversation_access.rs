@@ -47,7 +47,7 @@ impl ConversationAccess {
 
     /// Returns the budget of the calls that the guest makes.
     pub(super) fn nested_calls(&self) -> &Arc<NestedBudget> {
-        let budget = || CallStack::budget_inside(&self.context, self.limits.nested_calls_max);
+        let budget = || CallStack::nested_budget(&self.context, self.limits.nested_calls_max);
         self.nested_calls.get_or_init(budget)
     }
 

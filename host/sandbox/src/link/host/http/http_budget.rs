@@ -45,11 +45,11 @@ pub(crate) struct HttpBudget {
 impl HttpBudget {
     /// Creates the budget of a call. A nested call also draws on the budget of the surrounding call.
     pub(crate) fn new(limits: HttpLimits, outer: Option<&Self>) -> Self {
-        let inside = |max: u64, outer: Option<&Arc<NestedBudget>>| Arc::new(NestedBudget::new(max, outer.cloned()));
+        let nested = |max: u64, outer: Option<&Arc<NestedBudget>>| Arc::new(NestedBudget::new(max, outer.cloned()));
         Self {
             limits,
-            requests: inside(limits.requests_max.into(), outer.map(|outer| &outer.requests)),
-            bytes: inside(limits.bytes_max, outer.map(|outer| &outer.bytes)),
+            requests: nested(limits.requests_max.into(), outer.map(|outer| &outer.requests)),
+            bytes: nested(limits.bytes_max, outer.map(|outer| &outer.bytes)),
         }
     }
 
