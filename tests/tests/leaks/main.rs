@@ -95,10 +95,14 @@ impl Version {
         let bounded = |limits| ToolContext::new().with_extension(limits);
         let (name, context, expected) = match number % 50 {
             0 => ("trap", ToolContext::new(), Some(ErrorKind::Trap)),
-            1 => ("spin", bounded(LimitRequest::none().fuel(1_000)), Some(ErrorKind::Fuel)),
+            1 => (
+                "spin",
+                bounded(LimitRequest::default().with_fuel_max(1_000)),
+                Some(ErrorKind::Fuel),
+            ),
             2 => (
                 "fill",
-                bounded(LimitRequest::none().memory_bytes(4 << 20)),
+                bounded(LimitRequest::default().with_memory_bytes_max(4 << 20)),
                 Some(ErrorKind::Memory),
             ),
             3 if number % 1_000 == 3 => return self.abandon().await,

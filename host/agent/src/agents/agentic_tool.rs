@@ -169,7 +169,7 @@ impl AgenticTool {
     }
 
     /// Adds a state machine with its tools. It replaces an earlier playbook or state machine, so a copy can
-    /// [start in another state](StateMachine::starting_in).
+    /// [start in another state](StateMachine::with_initial_state).
     #[must_use]
     pub fn with_state_machine<S: MachineState>(&self, machine: StateMachine<S>) -> Self {
         self.changed(|inner| inner.workflow = Some(Arc::new(move |builder| builder.state_machine(machine.clone()))))

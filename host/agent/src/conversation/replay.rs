@@ -157,7 +157,9 @@ impl Replay<'_> {
         result.revealed_tools = facade.and_then(|facade| facade.reopen(&past.arguments, &conversation.context));
         let call = CompletedCall::new(id, past.name.clone(), past.arguments.clone(), named.tool, result);
         let view = conversation.toolbox.view(conversation.history.until_answer(id));
-        let view = view.with_context(&conversation.context).at(past.turn, self.iteration);
+        let view = view
+            .with_context(&conversation.context)
+            .with_position(past.turn, self.iteration);
         conversation
             .strategy
             .evaluate(&InjectionContext::after(&call, view))

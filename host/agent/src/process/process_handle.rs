@@ -54,7 +54,6 @@ struct ProcessState {
 /// The status of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", content = "stop_reason", rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum ProcessStatus {
     /// No run has begun.
     Ready,

@@ -248,8 +248,8 @@ async fn agents_choose_among_the_models_of_the_conversation() {
         say("Done."),
     ]);
     let models = Models::new()
-        .with("plain", plain.clone())
-        .with("large", smart.clone())
+        .with_model("plain", plain.clone())
+        .with_model("large", smart.clone())
         .with_role("smart", "large");
     let outcome = builder
         .models(models)

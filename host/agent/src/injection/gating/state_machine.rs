@@ -40,7 +40,7 @@ impl<S: Clone + PartialEq + Debug + Send + Sync + 'static> MachineState for S {}
 ///     .tool(tool("ship")?)
 ///     .global_tool(tool("status")?)
 ///     .build()?;
-/// let resumed = order.clone().starting_in(Order::Confirmed);
+/// let resumed = order.clone().with_initial_state(Order::Confirmed);
 /// # Ok::<(), toolwit_core::Error>(())
 /// ```
 #[derive(Clone)]
@@ -72,7 +72,7 @@ impl<S: MachineState> StateMachine<S> {
 
     /// Returns the machine with another initial state.
     #[must_use]
-    pub fn starting_in(mut self, state: S) -> Self {
+    pub fn with_initial_state(mut self, state: S) -> Self {
         self.initial = state;
         self
     }
