@@ -5,10 +5,11 @@ use std::sync::Arc;
 use super::builder::{ConversationBuilder, RESERVED_TOOL_NAMES};
 use super::conversation_handle::Conversation;
 use super::replay::replay;
+use crate::event::{Observers, OuterObservers};
 use crate::model::{ChatModel, Delivery, ModelChoice, ModelTask, Models};
 use crate::outcome::RunOutcome;
 use crate::process::Process;
-use crate::state::{ConversationState, History, LateResults, LongResults, read_result_tool};
+use crate::state::{CallIds, ConversationState, History, LateResults, LongResults, read_result_tool};
 use crate::toolbox::{Toolbox, call_tool};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{MemoryBlackboard, Tool, ToolId, ToolName, ToolSet};
@@ -29,7 +30,8 @@ impl ConversationBuilder {
             let chaining = std::mem::take(&mut self.chaining);
             self = self.tools(chaining.tools()).strategy(chaining);
         }
-        let mut history = History::resume(self.history)?;
+        let call_ids = CallIds::of(&self.context);
+        let mut history = History::resume(self.history, call_ids.clone())?;
         let guidance = self.guidance.filter(|guidance| !guidance.is_empty());
         let instructions: Vec<_> = self.system.into_iter().chain(guidance).chain(self.references).collect();
         if !instructions.is_empty() {
@@ -45,23 +47,30 @@ impl ConversationBuilder {
             self.tools
                 .extend([Arc::new(call_tool()?) as Arc<dyn Tool>, read_result.clone()]);
         }
+        let process = Arc::new(Process::begin(self.goal, self.budget, &self.context));
+        let outer_observers = self.context.extension::<OuterObservers>();
+        let observers = Observers::new(process.origin(), self.observers, outer_observers);
+        let mut context = self.context;
+        if self.has_nested_events {
+            context = context.with_extension(OuterObservers(observers.clone()));
+        }
         let mut state = ConversationState {
             history,
             toolbox: Toolbox::new(initial_tools(self.tools), self.delivery, &self.limits),
             strategy: self.strategies.0,
-            process: Arc::new(Process::begin(self.goal, self.budget, &self.context)),
-            late_results: LateResults::new(self.context.cancel()),
+            process,
+            late_results: LateResults::new(context.cancel()),
             drops_nested_artifacts: self.drops_nested_artifacts,
-            context: self
-                .context
+            context: context
                 .with_blackboard(blackboard.clone())
+                .with_extension(call_ids)
                 .with_extension(models)
                 .with_extension(CallerModel(model.clone())),
             model,
             blackboard,
             options: self.options,
             limits: self.limits,
-            observers: self.observers,
+            observers,
             read_result,
             long_results,
             turns: 0,

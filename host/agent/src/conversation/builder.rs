@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::event::{Event, Observer, Observers};
+use crate::event::{Event, Observer};
 use crate::group::ToolGroup;
 use crate::injection::{
     Chaining, EntityTools, InjectionStrategy, MachineState, Playbook, Reference, SEARCH_TOOLS, StateMachine,
@@ -82,7 +82,8 @@ pub struct ConversationBuilder {
     pub(super) context: ToolContext,
     pub(super) options: ChatOptions,
     pub(super) limits: LoopLimits,
-    pub(super) observers: Observers,
+    pub(super) observers: Vec<Arc<dyn Observer>>,
+    pub(super) has_nested_events: bool,
 }
 
 /// The strategies of a conversation. By default, facades reveal their tools and entities are discovered.
@@ -324,7 +325,15 @@ impl ConversationBuilder {
     /// Adds an observer that is shared with other owners.
     #[must_use]
     pub fn shared_observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.observers.add(observer);
+        self.observers.push(observer);
+        self
+    }
+
+    /// Sets whether the observers receive the events of agents inside the conversation too, at any depth. By default they do
+    /// not. The origin of an event tells them apart.
+    #[must_use]
+    pub fn nested_events(mut self, are_forwarded: bool) -> Self {
+        self.has_nested_events = are_forwarded;
         self
     }
 }
