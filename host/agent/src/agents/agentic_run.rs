@@ -2,27 +2,25 @@
 
 use std::sync::Arc;
 
-use super::inner_loop::{InnerLoop, SystemPrompt};
+use super::agentic_tool::AgenticTool;
 use crate::conversation::Conversation;
 use crate::model::ModelError;
 use crate::outcome::{RunError, RunFailure, RunOutcome};
 use crate::process::{AGENT_DEPTH_MAX, Account, FailedAgent, Process};
 use toolwit_core::{Error, ErrorKind, Phase};
-use toolwit_core::{Role, ToolContext, ToolDefinition, ToolError, ToolResult};
+use toolwit_core::{Role, ToolContext, ToolError, ToolResult};
 
 /// Runs the inner loop, its background calls included.
 pub(super) async fn run_agent(
-    inner: &InnerLoop,
-    definition: &ToolDefinition,
+    agent: &AgenticTool,
     input: &str,
     context: &ToolContext,
 ) -> Result<ToolResult, ToolError> {
     check_depth(context)?;
-    let mut conversation =
-        inner_conversation(inner, &definition.description, input, context).map_err(ToolError::Operator)?;
+    let mut conversation = inner_conversation(agent, input, context).map_err(ToolError::Operator)?;
     match conversation.turn(input).run_with_background().await {
         Ok(outcome) => Ok(answer(outcome)),
-        Err(error) => failure_result(error, definition.name(), context),
+        Err(error) => failure_result(error, agent.definition.name(), context),
     }
 }
 
@@ -38,49 +36,23 @@ fn check_depth(context: &ToolContext) -> Result<(), ToolError> {
     ))
 }
 
-fn inner_conversation(
-    inner: &InnerLoop,
-    description: &str,
-    input: &str,
-    context: &ToolContext,
-) -> Result<Conversation, Error> {
-    if let Some(error) = &inner.failed {
+fn inner_conversation(agent: &AgenticTool, input: &str, context: &ToolContext) -> Result<Conversation, Error> {
+    if let Some(error) = &agent.failed {
         return Err(error.clone());
     }
-    let system = match &inner.system {
-        SystemPrompt::Fixed(text) => text.to_string(),
-        SystemPrompt::FromCall(make) => make(context, input),
-        SystemPrompt::FromDescription => format!(
+    let mut config = agent.config.clone();
+    config.has_nested_artifacts.get_or_insert(false);
+    let description = &agent.definition.description;
+    let system = match (&agent.make_system_prompt, config.system.take()) {
+        (Some(make), _) => make(context, input),
+        (None, Some(text)) => text,
+        (None, None) => format!(
             "You are an agent that does one task with the help of tools. Use the tools that you are given, and answer only with \
              the result. The task: {description}"
         ),
     };
-    let mut builder = Conversation::builder()
-        .context(context.clone())
-        .system(system)
-        .goal(description)
-        .options(inner.options.clone())
-        .limits(inner.limits.clone())
-        .budget(inner.budget)
-        .tools(inner.tools.iter().cloned())
-        .strategy(inner.strategies.clone())
-        .chaining(inner.chaining.clone());
-    if let Some(add_workflow) = &inner.workflow {
-        builder = add_workflow(builder);
-    }
-    for reference in &inner.references {
-        builder = builder.reference(reference);
-    }
-    if let Some(choice) = &inner.model {
-        builder = builder.model_choice(choice.clone());
-    }
-    if !inner.captures_nested_artifacts {
-        builder = builder.without_nested_artifacts();
-    }
-    for observer in &inner.observers {
-        builder = builder.shared_observer(observer.clone());
-    }
-    builder.build()
+    let builder = Conversation::builder().config(config.with_system(system));
+    builder.goal(description).context(context.clone()).build()
 }
 
 /// Returns the result of a run. A signal of an inner tool is passed on to the outer run.
