@@ -7,6 +7,7 @@ use super::conversation_handle::Conversation;
 use super::loop_config::LoopConfig;
 use super::replay::replay;
 use crate::event::{Observers, OuterObservers};
+use crate::injection::InjectionStrategy;
 use crate::model::{ChatModel, Delivery, ModelChoice, ModelTask, Models};
 use crate::outcome::RunOutcome;
 use crate::process::Process;
@@ -37,6 +38,9 @@ impl ConversationBuilder {
         config = with_workflows(config);
         let call_ids = CallIds::of(&context);
         let mut history = History::resume(history, call_ids.clone())?;
+        if log.is_empty() && history.has_calls() && config.strategies.requires_events() {
+            return Err(events_missing());
+        }
         if let Some(instructions) = instructions(&mut config) {
             history.set_system(instructions);
         }
@@ -144,6 +148,13 @@ fn chosen_model(
 
 /// The model of the conversation that calls a tool. Agents without a model of their own use it.
 struct CallerModel(Arc<dyn ChatModel>);
+
+/// The error of a history without the events from which a strategy could restore its state.
+fn events_missing() -> Error {
+    let message = "the state machine of the conversation cannot be restored from the history alone";
+    Error::new(ErrorKind::Configuration, Phase::Registry, message)
+        .with_suggestion("pass the events to `resume`, or set the state with `StateMachine::with_initial_state`")
+}
 
 /// Rejects a delivery that the model does not support.
 fn check_delivery(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error> {

@@ -118,7 +118,8 @@ impl ConversationBuilder {
         self.configured(|config| config.with_system(instructions))
     }
 
-    /// Continues an earlier history. Its unanswered calls are answered as cancelled.
+    /// Continues an earlier history. Its unanswered calls are answered as cancelled. The state of a state machine follows from
+    /// events: with earlier calls, [`build`](Self::build) fails without [`resume`](Self::resume).
     #[must_use]
     pub fn history(mut self, messages: Vec<Message>) -> Self {
         self.history = messages;
@@ -175,9 +176,10 @@ impl ConversationBuilder {
     }
 
     /// Resumes a conversation from its events: the same tools are visible, with the same names and in the same order. A prefix
-    /// of the events creates a branch. Set the same tools, strategies and [`history`](Self::history) as before.
+    /// of the events creates a branch. Set the same tools, strategies and [`history`](Self::history) as before, and pass only the
+    /// events of this conversation, not those of its agents.
     ///
-    /// Open facades stay open. Objects of the earlier process no longer exist: calls of their methods fail until the object
+    /// Open facades stay open. Background calls of the earlier process are answered with an error. Objects of the earlier process no longer exist: calls of their methods fail until the object
     /// is returned again.
     #[must_use]
     pub fn resume(mut self, events: impl IntoIterator<Item = Event>) -> Self {

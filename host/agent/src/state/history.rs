@@ -57,6 +57,11 @@ impl History {
         &self.messages
     }
 
+    /// Returns whether the model has called a tool.
+    pub(crate) fn has_calls(&self) -> bool {
+        self.messages.iter().any(|message| !message.tool_calls().is_empty())
+    }
+
     /// Sets the system message, and replaces an earlier one.
     pub(crate) fn set_system(&mut self, instructions: String) {
         let message = Message::system(instructions);
