@@ -45,7 +45,7 @@ impl ConversationBuilder {
             history.set_system(instructions);
         }
         let blackboard = match context.blackboard() {
-            Ok(given) => given.clone(),
+            Ok(blackboard) => blackboard.clone(),
             Err(_) => Arc::new(MemoryBlackboard::new()),
         };
         let long_results = Arc::new(LongResults::new(config.limits.result_bytes_max));

@@ -132,14 +132,14 @@ impl ConversationBuilder {
         self.configured(|config| config.with_tool(tool))
     }
 
-    /// Adds the methods of an object as tools, with the names of the [`ToolObject`]. [`build`](Self::build) fails if the object
-    /// has no methods.
+    /// Adds the methods of an object as tools. The [`ToolObject`] determines their names. [`build`](Self::build) fails if the
+    /// object has no methods.
     #[must_use]
     pub fn tool_object(self, object: impl Into<ToolObject>) -> Self {
         self.configured(|config| config.with_tool_object(object))
     }
 
-    /// Adds tools. Names are assigned to native tools before those of plugins, in any order of addition.
+    /// Adds tools. Native tools get their names before plugin tools, regardless of the order in which they are added.
     #[must_use]
     pub fn tools(self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         self.configured(|config| config.with_tools(tools))

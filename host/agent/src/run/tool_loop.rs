@@ -140,7 +140,7 @@ impl<'c> ToolLoop<'c> {
         let RunState { conversation, stop, .. } = &mut self.run;
         tokio::select! {
             biased;
-            failure = stop.requested() => Err(failure),
+            failure = stop.wait() => Err(failure),
             has_arrived = conversation.late_results.wait() => Ok(has_arrived),
         }
     }

@@ -29,7 +29,7 @@ impl History {
                 Role::Tool { tool_call_id, .. } => {
                     let Some(at) = history.open.iter().position(|call| call.id == *tool_call_id) else {
                         return Err(invalid(format!(
-                            "the answer to `{tool_call_id}` belongs to no unanswered call"
+                            "the answer to `{tool_call_id}` does not belong to an unanswered call"
                         )));
                     };
                     history.open.remove(at);
@@ -190,12 +190,12 @@ mod tests {
             Message::assistant("", vec![call("c")]),
         ];
         let history = History::resume(messages, CallIds::default()).unwrap();
-        let roles: Vec<_> = history
+        let is_cancelled: Vec<_> = history
             .messages()
             .iter()
             .map(|m| m.content().contains("may have taken effect"))
             .collect();
-        assert_eq!(roles, [false, false, false, true, false, false, true]);
+        assert_eq!(is_cancelled, [false, false, false, true, false, false, true]);
     }
 
     #[test]

@@ -297,7 +297,7 @@ mod tests {
 
     // attack: B16
     #[test]
-    fn a_bound_of_zero_is_refused() {
+    fn a_limit_of_zero_is_refused() {
         for zero in [
             LimitRequest::default().with_fuel_max(0),
             LimitRequest::default().with_wall_max(Duration::ZERO),
