@@ -167,10 +167,8 @@ impl Build {
             let dir = fs::canonicalize(dir).map_err(BuildError::file("read", dir))?;
             let path = request.wit_path(&dir);
             // A path that the caller set must exist.
-            let wit = match path.exists() || request.wit.is_some() {
-                true => Some(ResolvedWit::read(&path)?),
-                false => None,
-            };
+            let is_needed = path.exists() || request.wit.is_some();
+            let wit = is_needed.then(|| ResolvedWit::read(&path)).transpose()?;
             Ok((dir, source, wit))
         })
         .await
@@ -201,9 +199,10 @@ impl Build {
         command.args(arguments).current_dir(dir);
         run_to_success(command, Stdout::Stream, self.time_limit, progress).await?;
         let file = dir.join(&build.output);
-        match file.is_file() {
-            true => Ok(Built::of_file(file, dir)),
-            false => Err(BuildError::NoArtifact { expected: Some(file) }),
+        if file.is_file() {
+            Ok(Built::of_file(file, dir))
+        } else {
+            Err(BuildError::NoArtifact { expected: Some(file) })
         }
     }
 

@@ -36,15 +36,14 @@ pub use grants::authority::{
 pub use grants::file::{GrantsFile, GrantsFileError, GrantsFileErrorReason, NewGrant};
 pub use inspect::annotations::{Annotations, EntityOptions, Requirement, ToolText};
 pub use inspect::cache::{CachedInspection, INSPECTION_CACHE_VERSION};
-pub use inspect::docs::WIT_BYTES_MAX;
 pub use inspect::dynamic_tools::DynamicTools;
 pub use inspect::imports::{Import, ImportSupport};
 pub use inspect::inspection::{EntityType, Inspection, Origin, component_wit};
 pub use inspect::profile::Profile;
 pub use inspect::source::{read_component, read_wit};
 pub use link::code_cache::CodeCache;
-pub use link::code_cache_entries::{CODE_CACHE_BYTES_MAX, CodeCacheUsage};
-pub use link::code_cache_location::CodeCacheLocation;
+pub use link::code_cache_entries::CodeCacheUsage;
+pub use link::code_cache_location::{CodeCacheChange, CodeCacheLocation, CodeCacheReport};
 pub use link::compile_status::CompileStatus;
 pub use link::http::{Resolve, ResolveFuture};
 pub use toolwit_sections::{SectionError, WIT_SECTION, custom_section, replace_custom_sections};

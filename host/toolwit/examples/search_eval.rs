@@ -38,10 +38,10 @@ fn sets_in(place: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let mut sets: Vec<_> = fs::read_dir(place)?.flatten().map(|entry| entry.path()).collect();
     sets.retain(|path| path.join("corpus.jsonl").exists());
     sets.sort();
-    match sets.is_empty() {
-        true => Err(format!("{} holds no corpus.jsonl", place.display()).into()),
-        false => Ok(sets),
+    if sets.is_empty() {
+        return Err(format!("{} holds no corpus.jsonl", place.display()).into());
     }
+    Ok(sets)
 }
 
 fn evaluate(set: &Path) -> Result<Value, Box<dyn Error>> {

@@ -29,9 +29,13 @@
 extern crate self as toolwit;
 
 mod host;
+#[cfg(feature = "build")]
+mod packing;
 pub mod strategy;
 
-pub use host::{DiscoveryTask, Exposure, TOOLS_VISIBLE_MAX, Toolwit, ToolwitBuilder};
+pub use host::{DiscoveryTask, EntityMethod, Exposure, FindError, Toolwit, ToolwitBuilder};
+#[cfg(feature = "build")]
+pub use packing::{PackedComponent, Packing};
 
 #[doc(inline)]
 pub use toolwit_agent::{

@@ -208,10 +208,12 @@ impl Number {
 /// Computes an exact power, after a check of the size of the result.
 fn whole_power(base: &BigRational, exponent: &BigInt) -> Computed {
     if base.is_zero() {
-        return match exponent.is_negative() {
-            true => Err(Undefined::DivisionByZero),
-            false if exponent.is_zero() => Ok(BigInt::one().into()),
-            false => Ok(BigInt::zero().into()),
+        return if exponent.is_negative() {
+            Err(Undefined::DivisionByZero)
+        } else if exponent.is_zero() {
+            Ok(BigInt::one().into())
+        } else {
+            Ok(BigInt::zero().into())
         };
     }
     if base.abs().is_one() {

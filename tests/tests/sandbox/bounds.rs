@@ -58,7 +58,7 @@ async fn endless_loop_is_stopped_when_its_fuel_is_used_up() {
 async fn endless_loop_is_stopped_at_its_deadline_and_not_before() {
     let wall = Duration::from_millis(300);
     let error = exceeded("compute", "spin", json!({}), LimitRequest::none().wall(wall)).await;
-    assert_limit(&error, ErrorKind::Timeout, "wall_ms_max", 300);
+    assert_limit(&error, ErrorKind::Timeout, "wall_max", 300);
     let used = error.limit.as_ref().unwrap().used;
     assert!((300..375).contains(&used), "{used} ms");
 }
@@ -68,7 +68,7 @@ async fn endless_loop_is_stopped_at_its_deadline_and_not_before() {
 async fn guest_sleeping_in_a_host_call_is_stopped_at_its_deadline() {
     let limits = LimitRequest::none().wall(Duration::from_millis(200));
     let error = exceeded("host-calls", "sleep", json!({"seconds": 3600}), limits).await;
-    assert_limit(&error, ErrorKind::Timeout, "wall_ms_max", 200);
+    assert_limit(&error, ErrorKind::Timeout, "wall_max", 200);
     let used = error.limit.as_ref().unwrap().used;
     assert!((200..250).contains(&used), "{used} ms");
 }
@@ -165,6 +165,11 @@ async fn endless_output_is_truncated_and_the_call_ends() {
     assert!(log.ends_with("more bytes were dropped]"));
     let error = conversation.error("print", json!({"times": u32::MAX})).await;
     assert_limit(&error, ErrorKind::HostCalls, "host_calls_max", 10_000);
+    let log = error.log.as_deref().unwrap();
+    assert!(
+        log.len() > 200 << 10 && log.ends_with("more bytes were dropped]"),
+        "a failed call keeps its log"
+    );
 }
 
 #[tokio::test]

@@ -4,7 +4,8 @@ use super::inner_loop::{InnerLoop, SystemPrompt};
 use crate::conversation::Conversation;
 use crate::model::ModelError;
 use crate::outcome::{RunError, RunFailure, RunOutcome};
-use crate::process::{AGENT_DEPTH_MAX, Process};
+use crate::process::Process;
+use toolwit_core::limits::AGENT_DEPTH_MAX;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{Role, ToolContext, ToolDefinition, ToolError, ToolResult};
 

@@ -8,6 +8,6 @@ mod run_id;
 
 pub(crate) use account::Account;
 pub use budget::{Budget, RemainingBudget};
-pub use process_handle::{AGENT_DEPTH_MAX, Process, ProcessStatus};
+pub use process_handle::{Process, ProcessStatus};
 pub use record::{ModelUsage, ModelUsageKind, ProcessAction, ToolUsage};
 pub(crate) use run_id::new_run_id;

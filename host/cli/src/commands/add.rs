@@ -52,7 +52,7 @@ struct Report {
     tools: usize,
     /// The reason why the dynamic tools could not be discovered.
     #[serde(skip_serializing_if = "Option::is_none")]
-    unasked: Option<String>,
+    discovery_error: Option<String>,
     imports: bool,
 }
 
@@ -65,7 +65,7 @@ impl From<&AddedPackage> for Report {
             version: package.version.clone(),
             replaced: package.is_replacement,
             tools: package.tool_count,
-            unasked: None,
+            discovery_error: None,
             imports: package.needs_grants,
         }
     }
@@ -90,7 +90,7 @@ impl Add {
         {
             // The files are copied already. A failed discovery does not undo that.
             for report in reports.iter_mut().filter(|report| undiscovered.contains(&report.name)) {
-                report.unasked = Some(error.message.clone());
+                report.discovery_error = Some(error.message.clone());
             }
         }
         print(printer, &reports)?;
@@ -99,13 +99,13 @@ impl Add {
 
     /// Discovers the dynamic tools of plugins. A plugin whose discovery fails stays added, because it may need a grant first.
     async fn discover(&self, names: &[String], reports: &mut [Report], printer: Printer) -> Result<(), Error> {
-        let host = self.plugins.granted(&LimitFlags::default(), &self.authority).await?;
+        let host = self.plugins.granted(&LimitFlags::default(), &self.authority)?;
         let host = host.dynamic_discovery(DynamicDiscovery::Never).build().await?;
         for outcome in discover(&host, DiscoveryTargets::Named(names), printer).await? {
             let report = reports.iter_mut().find(|report| report.name == outcome.plugin);
             match (outcome.tools, report) {
                 (Ok(tools), Some(report)) => report.tools = tools,
-                (Err(error), Some(report)) => report.unasked = Some(error.message.clone()),
+                (Err(error), Some(report)) => report.discovery_error = Some(error.message.clone()),
                 _ => {}
             }
         }
@@ -129,7 +129,7 @@ fn print(printer: Printer, reports: &[Report]) -> Result<(), Failure> {
     printer.message(&messages);
     printer.data(&paths)?;
     for report in reports {
-        if let Some(why) = &report.unasked {
+        if let Some(why) = &report.discovery_error {
             let name = &report.name;
             printer.hint(format_args!(
                 "the dynamic tools of {name} are unknown: {why}; `toolwit refresh {name}` queries them again"

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::input::code_cache;
 use crate::output::definition;
 use crate::output::package::{CodeStates, PackageDocument};
 use crate::output::page::{BAD, FAINT, GOOD, Page, TITLE, WARN, size};
@@ -14,7 +13,8 @@ use crate::output::printer::{Format, Printer};
 use toolwit::limits::EngineLimits;
 use toolwit::registry::{EnvironmentNeed, Manifest, TOOLS_NOT_DISCOVERED, inspect_package};
 use toolwit::sandbox::{
-    EntityType, Import, ImportSupport, Inspection, Profile, SkippedExport, component_wit, read_component,
+    CodeCacheLocation, EntityType, Import, ImportSupport, Inspection, Profile, SkippedExport, component_wit,
+    read_component,
 };
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -103,9 +103,7 @@ fn document<'a>(inspected: &'a Inspected, refusal: Option<&'a Error>) -> Documen
         wit,
     } = inspected;
     let manifest = manifest.as_ref();
-    let cache = code_cache::directory()
-        .and_then(|directory| code_cache::open(&directory))
-        .ok();
+    let cache = CodeCacheLocation::User.open();
     let code = CodeStates::in_cache(cache.as_ref()).of_digest(&inspection.digest);
     Document {
         package: PackageDocument::new(name, file, Some(inspection), manifest, refusal).with_code(code),
@@ -149,7 +147,7 @@ fn write_summary(page: &mut Page, inspected: &Inspected, refusal: Option<&Error>
     page.indent(2).text("status  ");
     match refusal {
         None if inspection.dynamic_tools().is_undiscovered() => {
-            page.styled(WARN, "unasked").text(": ").text(TOOLS_NOT_DISCOVERED)
+            page.styled(WARN, "undiscovered").text(": ").text(TOOLS_NOT_DISCOVERED)
         }
         None => page.styled(GOOD, "ready"),
         Some(error) => page.styled(BAD, "broken").text(": ").text(&error.message),

@@ -33,7 +33,7 @@ pub(crate) struct Refresh {
 
 impl Refresh {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
-        let host = self.plugins.granted(&self.limits, &self.authority).await?;
+        let host = self.plugins.granted(&self.limits, &self.authority)?;
         let host = host.dynamic_discovery(DynamicDiscovery::Never).build().await?;
         let registry = host.registry();
         if let Some(name) = self.names.iter().find(|name| registry.package(name).is_none()) {
@@ -73,7 +73,7 @@ fn print(outcomes: &[DiscoveryOutcome], printer: Printer) -> Result<(), Failure>
             Ok(tools) => json!({"plugin": outcome.plugin, "ok": true, "tools": tools}),
             Err(error) => json!({"plugin": outcome.plugin, "ok": false, "error": error}),
         };
-        return printer.document(&json!({"asked": outcomes.iter().map(document).collect::<Vec<_>>()}));
+        return printer.document(&json!({"discovered": outcomes.iter().map(document).collect::<Vec<_>>()}));
     }
     let mut page = Page::new();
     for DiscoveryOutcome { plugin, tools, .. } in outcomes {

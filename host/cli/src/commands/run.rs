@@ -11,14 +11,16 @@ use tokio_util::sync::CancellationToken;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::call_arguments::read_text;
-use crate::input::limits::LimitFlags;
+use crate::input::limits::{LimitFlags, RunLimitFlags};
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
+use crate::input::project::project;
 use crate::output::conversation;
 use crate::output::page::{FAINT, Page};
 use crate::output::printer::{Format, Printer};
 use crate::output::progress::Spinner;
 use toolwit::Exposure;
-use toolwit::agent::{Event, LoopLimits, RunError, RunFailure, RunOutcome, Trace};
+use toolwit::agent::{Event, RunError, RunFailure, RunOutcome, Trace};
+use toolwit::limits::PROMPT_BYTES_MAX;
 use toolwit::model::ChatModel;
 use toolwit::models::{ModelSpec, connect};
 use toolwit::tool::OutputSink;
@@ -32,9 +34,6 @@ Examples:
   toolwit run \"Hello\" --model scripted:scenario.toml -q
 
 openai: models read their key from OPENAI_API_KEY.";
-
-/// Maximum size of a prompt from standard input.
-const PROMPT_BYTES_MAX: u64 = 4 << 20;
 
 /// Run a prompt with a model and the tools of plugins
 ///
@@ -56,9 +55,6 @@ pub(crate) struct Run {
     /// File to write the trace to, as JSON lines
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Maximum number of model calls [default: 20]
-    #[arg(long, value_name = "N")]
-    max_iterations: Option<u32>,
     /// Tools that the model sees at the start [default: all if there are few, else search]
     #[arg(long, value_name = "MODE")]
     exposure: Option<ExposureFlag>,
@@ -66,6 +62,8 @@ pub(crate) struct Run {
     plugins: PluginFlags,
     #[command(flatten)]
     authority: AuthorityFlags,
+    #[command(flatten)]
+    run_limits: RunLimitFlags,
     #[command(flatten)]
     limits: LimitFlags,
 }
@@ -99,10 +97,9 @@ impl Run {
             _ => self.prompt,
         };
         let exposure = self.exposure.map(Exposure::from).unwrap_or_default();
-        let host = self.plugins.granted(&self.limits, &self.authority).await?;
+        let host = self.plugins.granted(&self.limits, &self.authority)?;
         let host = host.exposure(exposure).build().await?;
-        let mut limits = LoopLimits::default();
-        limits.iterations_max = self.max_iterations.unwrap_or(limits.iterations_max);
+        let limits = self.run_limits.limits(&project()?);
         let mut builder = host.conversation().model(model.clone()).limits(limits);
         if let Some(system) = self.system {
             builder = builder.system(system);

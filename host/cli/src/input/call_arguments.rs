@@ -5,8 +5,9 @@ use std::io::{self, Read};
 
 use tokio_util::sync::CancellationToken;
 
+use toolwit::limits::ARGUMENT_BYTES_MAX;
+use toolwit::tool::Arguments;
 use toolwit::tool::text::{json_type, parse_json};
-use toolwit::tool::{ARGUMENT_BYTES_MAX, Arguments};
 use toolwit::{Error, ErrorKind, Phase};
 
 /// Reads the arguments of a tool call: a JSON object, `@FILE`, or `-` for standard input. The default is an empty object.

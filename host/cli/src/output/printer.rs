@@ -3,13 +3,15 @@
 use std::error::Error as _;
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::json;
 
 use crate::failure::Failure;
-use crate::hint::{limit_option, with_grant_command};
+use crate::hint::{exceeded_limit, with_command};
 use crate::output::page::{BAD, FAINT, GOOD, Page, WARN};
+use toolwit::limits::{Amount, Limit};
 use toolwit::tool::ExceededLimit;
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -100,7 +102,7 @@ impl Printer {
     /// Reports the error that ended the command: as text on standard error, or as the JSON document.
     pub(crate) fn error(self, error: &Error) -> Result<(), Failure> {
         if self.format == Format::Json {
-            return self.document(&json!({ "ok": false, "error": with_grant_command(error).as_ref() }));
+            return self.document(&json!({ "ok": false, "error": with_command(error).as_ref() }));
         }
         self.print_error(error);
         Ok(())
@@ -108,16 +110,21 @@ impl Printer {
 
     /// Prints an error to standard error: message, limit, causes if verbose, and hint.
     pub(crate) fn print_error(self, error: &Error) {
-        let error = with_grant_command(error);
+        let error = with_command(error);
         let error = error.as_ref();
         let mut page = Page::new();
         page.styled(BAD, "error:").text(" ").quoted(error).end();
         if let Some(ExceededLimit { limit, max, used, .. }) = &error.limit {
-            let option = limit_option(error).map(|option| format!(" (`{option}`)"));
+            let known = exceeded_limit(error);
+            let option = known
+                .as_ref()
+                .and_then(Limit::flag)
+                .map(|option| format!(" (`{option}`)"));
             let option = option.unwrap_or_default();
+            let [max, used] = [*max, *used].map(|amount| in_unit(amount, known.as_ref()));
             page.styled(
                 FAINT,
-                format_args!("limit: {limit}{option} is {max}, used or asked for: {used}"),
+                format_args!("limit: {limit}{option} is {max}, used or requested: {used}"),
             )
             .end();
         }
@@ -132,6 +139,15 @@ impl Printer {
             page.styled(GOOD, "hint:").text(" ").quoted(suggestion).end();
         }
         write_stderr(&page);
+    }
+}
+
+/// Formats an amount that an error reports in the unit of its limit.
+fn in_unit(amount: u64, limit: Option<&Limit>) -> Amount {
+    match limit.map(|limit| limit.default) {
+        Some(Amount::Bytes(_)) => Amount::Bytes(amount),
+        Some(Amount::Time(_)) => Amount::Time(Duration::from_millis(amount)),
+        _ => Amount::Count(amount),
     }
 }
 

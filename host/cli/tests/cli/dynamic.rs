@@ -43,7 +43,7 @@ fn undiscovered_plugin_is_listed_with_a_hint() {
     let plugin = &listed["plugins"][0];
     assert_eq!(
         (&plugin["status"], plugin["tools"].as_array().unwrap().len()),
-        (&json!("unasked"), 1)
+        (&json!("undiscovered"), 1)
     );
     assert!(
         plugin["reason"]
@@ -56,7 +56,7 @@ fn undiscovered_plugin_is_listed_with_a_hint() {
     assert!(
         shown
             .stdout
-            .contains("unasked: its dynamic tools have not been discovered yet"),
+            .contains("undiscovered: its dynamic tools have not been discovered yet"),
         "{shown}"
     );
     assert!(shown.stdout.contains("toolwit refresh menu"), "{shown}");
@@ -75,7 +75,7 @@ fn undiscovered_plugin_is_listed_with_a_hint() {
     let (_, document) = workspace.json(&["inspect", "tools/menu.wasm", "--json"]);
     assert_eq!(
         (&document["dynamic"], &document["status"]),
-        (&json!(true), &json!("unasked"))
+        (&json!(true), &json!("undiscovered"))
     );
     let (_, doctor) = workspace.json(&["doctor", "--json"]);
     assert!(doctor.to_string().contains("have not been discovered yet"), "{doctor}");
@@ -135,7 +135,7 @@ fn add_discovers_dynamic_tools_and_refresh_discovers_them_again() {
     let workspace = granted(workspace, "mode = \"twice\"");
     let (code, refused) = workspace.json(&["refresh", "--json"]);
     assert_eq!(
-        (code, &refused["asked"][0]["error"]["kind"]),
+        (code, &refused["discovered"][0]["error"]["kind"]),
         (Some(3), &json!("invalid-provider")),
         "{refused}"
     );
@@ -173,7 +173,7 @@ fn plugin_whose_discovery_fails_is_added_and_its_other_tools_work() {
     let workspace = workspace.variable("TOOLWIT_GRANTS", file);
     let (code, added) = workspace.json(&["add", "menu.wasm", "--json"]);
     assert_eq!((code, &added["added"][0]["name"]), (Some(0), &json!("menu")), "{added}");
-    assert!(added["added"][0]["unasked"].is_string(), "{added}");
+    assert!(added["added"][0]["discovery_error"].is_string(), "{added}");
 
     let workspace = granted(workspace, "mode = \"closed\"");
     let refused = workspace.run(&["refresh"]);

@@ -99,7 +99,7 @@ fn help_lists_the_commands_with_their_purpose() {
         "add      Add a component to a plugin directory",
         "remove   Remove a package from a plugin directory",
         "refresh  Discover the dynamic tools of plugins again",
-        "pack     Embed a manifest in a component, to ship a package as one file",
+        "pack     Embed manifest and docs in a component, to ship a package as one file",
         "cache    Show, limit or empty the code cache",
         "doctor   Diagnose the installation and suggest fixes",
     ] {

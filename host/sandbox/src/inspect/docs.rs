@@ -11,16 +11,11 @@ use wit_component::DecodedWasm;
 use wit_parser::{Docs, Function as WitFunction, InterfaceId, Resolve, Type, TypeDefKind, WorldItem};
 
 use crate::values::types::{Case, Field, Function, FunctionKind, Label, Shape, WitType};
+use toolwit_core::limits::{FUNCTION_DOCS_CHARS_MAX, WIT_BYTES_MAX};
 use toolwit_core::text::is_printable;
 
 /// The maximum number of WIT packages that are read in addition to the project's own.
 const PACKAGES_MAX: usize = 32;
-
-/// The maximum size of WIT that is read, in bytes.
-pub const WIT_BYTES_MAX: u64 = 1 << 20;
-
-/// The maximum length of the docs of a function, in characters.
-pub(crate) const FUNCTION_DOCS_CHARS_MAX: usize = 4_096;
 
 /// The maximum length of the docs of a field, a case or a resource, in characters.
 const ITEM_DOCS_CHARS_MAX: usize = 1_024;

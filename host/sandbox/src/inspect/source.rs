@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use toolwit_core::limits::ByteCount;
+use toolwit_core::limits::{ByteCount, WIT_BYTES_MAX};
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
 /// The source of a component's bytes. A file is read again when it is compiled, so its bytes are not kept in memory.
@@ -40,9 +40,9 @@ impl Source {
 }
 
 /// Reads the WIT file next to a component. Docs are best effort: `None` if the file is not UTF-8 text of at most
-/// [`WIT_BYTES_MAX`](crate::WIT_BYTES_MAX) bytes.
+/// [`WIT_BYTES_MAX`](toolwit_core::limits::WIT_BYTES_MAX) bytes.
 pub fn read_wit(path: &Path) -> Option<String> {
-    String::from_utf8(read_component(path, super::docs::WIT_BYTES_MAX).ok()?).ok()
+    String::from_utf8(read_component(path, WIT_BYTES_MAX).ok()?).ok()
 }
 
 /// Reads a component file. Before opening, refuses a file that is not a regular file. Before reading, refuses one that is too

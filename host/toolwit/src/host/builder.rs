@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::discovery::discover;
-use super::{Exposure, TOOLS_VISIBLE_MAX, Toolwit};
+use super::{Exposure, Toolwit};
 use toolwit_core::Error;
-use toolwit_core::limits::{EngineLimits, LimitRequest};
+use toolwit_core::limits::{EngineLimits, LimitRequest, TOOLS_VISIBLE_MAX};
+#[cfg(feature = "sqlite")]
+use toolwit_registry::store::SqliteStore;
 use toolwit_registry::store::{MemoryStore, Store};
 use toolwit_registry::{DynamicDiscovery, LiveRegistry, MissingPath, WatchOptions};
 use toolwit_sandbox::{CodeCacheLocation, KeyValueStore, Resolve, Runtime, RuntimeOptions};
@@ -17,10 +19,21 @@ pub struct ToolwitBuilder {
     paths: Vec<PathBuf>,
     runtime: RuntimeOptions,
     store: Option<Arc<dyn Store>>,
+    #[cfg(feature = "sqlite")]
+    store_file: Option<StoreFile>,
     exposure: Exposure,
     tools_visible_max: Option<usize>,
     watch: Option<WatchOptions>,
     dynamic_discovery: DynamicDiscovery,
+}
+
+/// The file of the metadata database.
+#[cfg(feature = "sqlite")]
+#[derive(Clone)]
+struct StoreFile {
+    path: PathBuf,
+    /// Whether the host cannot work without it.
+    is_required: bool,
 }
 
 impl ToolwitBuilder {
@@ -56,6 +69,30 @@ impl ToolwitBuilder {
     #[must_use]
     pub fn store(mut self, store: Arc<dyn Store>) -> Self {
         self.store = Some(store);
+        self
+    }
+
+    /// Sets the file of the metadata database, which also holds the plugins' key-value data. It is created if it does not exist,
+    /// and can never be granted to a plugin.
+    #[cfg(feature = "sqlite")]
+    #[must_use]
+    pub fn store_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.store_file = Some(StoreFile {
+            path: path.into(),
+            is_required: true,
+        });
+        self
+    }
+
+    /// Sets the file of the metadata database like [`ToolwitBuilder::store_file`]. If it cannot be opened, a warning is logged and
+    /// the host works without it: it reads all components again, and plugins cannot store values beyond the process.
+    #[cfg(feature = "sqlite")]
+    #[must_use]
+    pub fn store_file_if_usable(mut self, path: impl Into<PathBuf>) -> Self {
+        self.store_file = Some(StoreFile {
+            path: path.into(),
+            is_required: false,
+        });
         self
     }
 
@@ -134,14 +171,30 @@ impl ToolwitBuilder {
         self
     }
 
+    #[cfg(feature = "sqlite")]
+    async fn with_store_file(self, file: StoreFile) -> Result<Self, Error> {
+        match SqliteStore::open_file(&file.path).await {
+            Ok(store) => Ok(self.protect(&file.path).store(store.clone()).keyvalue(store)),
+            Err(error) if file.is_required => Err(error),
+            Err(error) => {
+                tracing::warn!(%error, "continuing without the metadata database");
+                Ok(self)
+            }
+        }
+    }
+
     /// Scans the plugin directories. Nothing is compiled and no guest code runs, except for the discovery of dynamic tools; see
     /// [`ToolwitBuilder::dynamic_discovery`].
     ///
     /// # Errors
     /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) when a directory cannot be read,
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits of zero, for grants that cannot be read or
-    /// enforced, and for certificates that cannot be used.
-    pub async fn build(self) -> Result<Toolwit, Error> {
+    /// enforced, for a store that cannot be used, and for certificates that cannot be used.
+    pub async fn build(mut self) -> Result<Toolwit, Error> {
+        #[cfg(feature = "sqlite")]
+        if let Some(file) = self.store_file.take() {
+            self = self.with_store_file(file).await?;
+        }
         let runtime = Runtime::new(self.runtime)?;
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
         let missing = if self.watch.is_some() {

@@ -15,6 +15,7 @@ use toolwit_sandbox::{Plugin, Runtime, Scope};
 
 pub use builder::ToolwitBuilder;
 pub use discovery::DiscoveryTask;
+pub use find::{EntityMethod, FindError};
 
 /// A host of plugins. Clones share everything.
 ///
@@ -54,10 +55,6 @@ pub enum Exposure {
     /// The tools that a search finds: for the user's message, before each turn, and for the model, with `search_tools`.
     Search,
 }
-
-/// The default of [`ToolwitBuilder::tools_visible_max`]. Models choose badly among more tools, and each definition costs tokens in
-/// every request.
-pub const TOOLS_VISIBLE_MAX: usize = 40;
 
 impl Toolwit {
     /// Starts to configure a host.

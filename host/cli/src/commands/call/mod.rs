@@ -11,10 +11,10 @@ use self::outcome::CallOutcome;
 use self::script::{AfterError, Script, run_script};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::hint;
 use crate::input::call_arguments::read_arguments;
 use crate::input::limits::LimitFlags;
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
-use crate::input::tool_lookup::find_tool;
 use crate::output::printer::Printer;
 use crate::output::progress::with_spinner;
 use crate::output::tool_output::ToolOutput;
@@ -75,12 +75,7 @@ impl Call {
                     AfterError::Continue
                 };
                 let script = Script::read(script, cancel).await?;
-                let host = self
-                    .plugins
-                    .granted(&self.limits, &self.authority)
-                    .await?
-                    .build()
-                    .await?;
+                let host = self.plugins.granted(&self.limits, &self.authority)?.build().await?;
                 run_script(&host, script, after_error, printer, cancel).await
             }
             (None, wanted) => {
@@ -100,13 +95,14 @@ async fn call(
     cancel: &CancellationToken,
 ) -> Result<Exit, Failure> {
     let mut tools = host.tools(&Scope::new());
-    let tool = match find_tool(host, &tools, wanted) {
+    let tool = match host.find_or_explain(&tools, wanted) {
         Ok(tool) => tool,
         // It may be a dynamic tool that is not discovered yet.
         Err(_) => {
             let _discovery = with_spinner(printer, "discovering dynamic tools", host.discover_dynamic_tools()).await?;
             tools = host.tools(&Scope::new());
-            find_tool(host, &tools, wanted)?
+            let found = host.find_or_explain(&tools, wanted);
+            found.map_err(|error| hint::find_error(error, &host.registry()))?
         }
     };
     prepare(host, &*tool, printer, cancel).await?;
