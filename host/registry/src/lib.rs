@@ -53,5 +53,5 @@ pub use manifest::{
 pub use package::{Package, PackageStatus};
 pub use project::{Project, RunSettings};
 pub use registry::Registry;
-pub use scan::{MissingPath, inspect_package};
+pub use scan::{MissingPath, inspect_package, lint_package};
 pub use watch::{WatchEvents, WatchGuard, WatchOptions};

@@ -56,8 +56,11 @@ pub use toolwit_registry::{DynamicDiscovery, LiveRegistry, Registry};
 #[doc(inline)]
 pub use toolwit_sandbox::{Runtime, Scope};
 
-#[cfg(feature = "macros")]
-#[doc = include_str!("attribute.md")]
+#[cfg_attr(feature = "macros", doc = include_str!("attribute.md"))]
+#[cfg_attr(
+    not(feature = "macros"),
+    doc = "Needs the feature `macros`; without it, each use is an error that names the feature."
+)]
 pub use toolwit_macros::tool;
 
 /// The agent loop: conversations, agents, processes and traces.

@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::hint;
 use crate::input::limits::LimitFlags;
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
+use crate::output::package::wit_warning;
 use crate::output::page::{FAINT, Page, counted};
 use crate::output::printer::{Format, Printer};
 use toolwit::Error;
@@ -53,6 +54,9 @@ struct Report {
     /// The reason why the dynamic tools could not be discovered.
     #[serde(skip_serializing_if = "Option::is_none")]
     discovery_error: Option<String>,
+    /// The reason why the WIT file next to it does not describe it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wit_problem: Option<String>,
     imports: bool,
 }
 
@@ -66,6 +70,7 @@ impl From<&AddedPackage> for Report {
             replaced: package.is_replacement,
             tools: package.tool_count,
             discovery_error: None,
+            wit_problem: package.wit_problem.clone(),
             imports: package.needs_grants,
         }
     }
@@ -129,6 +134,9 @@ fn print(printer: Printer, reports: &[Report]) -> Result<(), Failure> {
     printer.message(&messages);
     printer.data(&paths)?;
     for report in reports {
+        if let Some(problem) = &report.wit_problem {
+            printer.warn(wit_warning(&report.name, problem));
+        }
         if let Some(why) = &report.discovery_error {
             let name = &report.name;
             printer.hint(format_args!(

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::definition;
-use crate::output::package::{CodeStates, PackageDocument};
+use crate::output::package::{CodeStates, PackageDocument, wit_warning};
 use crate::output::page::{BAD, FAINT, GOOD, Page, TITLE, WARN, size};
 use crate::output::printer::{Format, Printer};
 use toolwit::limits::EngineLimits;
@@ -153,6 +153,10 @@ fn write_summary(page: &mut Page, inspected: &Inspected, refusal: Option<&Error>
         Some(error) => page.styled(BAD, "broken").text(": ").text(&error.message),
     };
     page.end();
+    if let Some(problem) = &inspection.wit_problem {
+        page.indent(2).styled(WARN, "warning").text(" ");
+        page.quoted(wit_warning(&inspected.name, problem)).end();
+    }
     if let Some(suggestion) = refusal.and_then(|error| error.suggestion.as_deref()) {
         page.indent(10).styled(FAINT, format_args!("hint: {suggestion}")).end();
     }

@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::json;
+use terminal_size::{Height, Width, terminal_size_of};
 
 use crate::failure::Failure;
 use crate::hint::{exceeded_limit, with_command};
 use crate::output::page::{BAD, FAINT, GOOD, Page, WARN};
+use crate::output::wrap::wrapped;
 use toolwit::limits::{Amount, Limit};
 use toolwit::tool::ExceededLimit;
 use toolwit::{Error, ErrorKind, Phase};
@@ -59,7 +61,12 @@ impl Printer {
 
     /// Prints text for people to standard output.
     pub(crate) fn data(self, page: &Page) -> Result<(), Failure> {
-        write_stdout(&page.to_string())
+        write_stdout(&for_terminal(page, terminal_size_of(io::stdout())))
+    }
+
+    /// Prints text for programs to standard output.
+    pub(crate) fn text(self, text: &str) -> Result<(), Failure> {
+        write_stdout(text)
     }
 
     /// Prints a JSON document to standard output, on one line.
@@ -161,8 +168,18 @@ fn write_stdout(text: &str) -> Result<(), Failure> {
 
 /// Writes to standard error. A failure is ignored, because there is nowhere left to report it.
 fn write_stderr(page: &Page) {
+    let text = for_terminal(page, terminal_size_of(io::stderr()));
     let mut stderr = anstream::AutoStream::auto(io::stderr().lock());
-    let _ = stderr.write_all(page.to_string().as_bytes());
+    let _ = stderr.write_all(text.as_bytes());
+}
+
+/// Returns the text of a page. On a terminal, its lines are wrapped between words.
+fn for_terminal(page: &Page, terminal: Option<(Width, Height)>) -> String {
+    let text = page.to_string();
+    match terminal {
+        Some((Width(columns), _)) => wrapped(&text, columns.into()),
+        None => text,
+    }
 }
 
 /// Escapes the control and bidirectional characters that JSON permits unescaped and a terminal may act on.

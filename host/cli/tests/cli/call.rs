@@ -83,7 +83,7 @@ fn arguments_must_be_an_object() {
 
     --- stderr
     error: the arguments are not valid JSON: key must be a string at line 1 column 2
-    hint: quote them for the shell, as in '{"name": "value"}', or pass a file as @FILE
+    hint: pass words such as `name=John`, JSON that is quoted for the shell, or a file as @FILE
     "#);
     assert_snapshot!(workspace.run(&["call", "add", r#"{"a": 1, "b": 3.5}"#]), @"
     exit: 2
@@ -226,4 +226,20 @@ fn case_of_an_error_is_explained_by_its_wit() {
     ");
     let (_, document) = workspace.json(&["call", "open", "--json"]);
     assert_eq!(document["error"]["details"], "locked", "the value is unchanged");
+}
+
+#[test]
+fn arguments_are_words_or_json() {
+    let workspace = Workspace::with("plain", PLAIN);
+    assert_eq!(workspace.run(&["call", "add", "a=1", "b=2"]).stdout, "3\n");
+    assert_eq!(workspace.run(&["call", "add", r#"{"a": 1, "b": 2}"#]).stdout, "3\n");
+    assert_snapshot!(workspace.run(&["call", "add", "a=1", "b"]), @"
+    exit: 2
+
+    --- stderr
+    error: `b` is not of the form NAME=VALUE
+    hint: pass words such as `name=John`, or one JSON object
+    ");
+    let wrong = workspace.run(&["call", "add", "a=one", "b=2"]);
+    assert!(wrong.code == Some(2) && wrong.stderr.contains("one"), "{wrong}");
 }

@@ -37,4 +37,21 @@ fn help_of_every_command() {
         let is_sentence = option.starts_with('-') && description.ends_with('.');
         assert!(!is_sentence, "{option}: {description}");
     }
+    let width = text.lines().map(|line| line.chars().count()).max();
+    assert!(width <= Some(110), "a line has {width:?} columns");
+}
+
+#[test]
+fn completions_and_man_pages_have_every_command() {
+    let workspace = Workspace::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let run = workspace.run(&["completions", shell]);
+        assert!(run.code == Some(0) && run.stdout.contains("completions"), "{run}");
+        assert!(run.stdout.contains("host-calls"), "{shell} has no options");
+    }
+    assert_eq!(workspace.run(&["man", "pages"]).stdout, "pages\n");
+    for page in ["toolwit.1", "toolwit-call.1", "toolwit-cache-cap.1"] {
+        let text = std::fs::read_to_string(workspace.path().join("pages").join(page)).unwrap();
+        assert!(text.contains(".SH SYNOPSIS"), "{page}");
+    }
 }

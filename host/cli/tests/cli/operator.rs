@@ -194,11 +194,11 @@ fn doctor_reports_problems_and_working_fixes() {
     // Each suggested fix works.
     workspace.run(&["remove", "foreign"]);
     workspace.run(&["revoke", "absent"]);
-    let hint = findings(&document, "needs")[0]["hint"].as_str().unwrap();
+    let hint = findings(&document, "needs")[0]["suggestion"].as_str().unwrap();
     let command = hint.split('`').nth(1).unwrap().replace("VALUE", "hello");
     let words: Vec<_> = command.split(' ').skip(1).collect();
     assert_eq!(workspace.run(&words).code, Some(0), "{command}");
-    assert_eq!(workspace.run(&["call", "greet"]).stdout, "hello\n");
+    assert_eq!(workspace.run(&["call", "settings#greet"]).stdout, "hello\n");
     let (code, document) = workspace.json(&["doctor", "--json"]);
     assert_eq!((code, &document["ok"]), (Some(0), &json!(true)), "{document}");
 }

@@ -12,7 +12,7 @@ use self::script::{AfterError, Script, run_script};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::hint;
-use crate::input::call_arguments::read_arguments;
+use crate::input::call_arguments::CallArguments;
 use crate::input::limits::LimitFlags;
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::output::printer::Printer;
@@ -20,13 +20,14 @@ use crate::output::progress::with_spinner;
 use crate::output::tool_output::ToolOutput;
 use toolwit::Toolwit;
 use toolwit::sandbox::Scope;
-use toolwit::tool::{Arguments, Tool, ToolContext, ToolSet};
+use toolwit::tool::{Tool, ToolContext, ToolSet};
 use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
 Examples:
+  toolwit call count text='one two'
   toolwit call count '{\"text\": \"one two\"}'
-  toolwit call evaluate @arguments.json --timeout 250ms --memory 16MiB
+  toolwit call evaluate @arguments.json --wall 250ms --memory-bytes 16MiB
   echo '{\"text\": \"one two\"}' | toolwit call count - --json
 
 A script makes several calls in one conversation, so that entities can be used:
@@ -45,9 +46,11 @@ pub(crate) struct Call {
     /// Name or id of the tool, as shown by `toolwit list`
     #[arg(required_unless_present = "script")]
     tool: Option<String>,
-    /// Arguments: a JSON object, @FILE, or - for standard input
-    #[arg(value_name = "JSON")]
-    arguments: Option<String>,
+    /// Arguments: words NAME=VALUE, a JSON object, @FILE, or - for standard input
+    ///
+    /// The value of a string parameter is taken as it is, any other is JSON.
+    #[arg(value_name = "NAME=VALUE|JSON")]
+    arguments: Vec<String>,
     /// Script of calls in one conversation: a file with lines of {"tool": …, "arguments": {…}}, or - for standard input
     ///
     /// Methods of entities in a result can be called from the next line. After a failed call, the script continues. The exit
@@ -79,7 +82,7 @@ impl Call {
                 run_script(&host, script, after_error, printer, cancel).await
             }
             (None, wanted) => {
-                let arguments = read_arguments(self.arguments, cancel).await?;
+                let arguments = CallArguments::read(self.arguments, cancel).await?;
                 let host = self.plugins.load_granted(&self.limits, &self.authority).await?;
                 call(&host, &wanted.unwrap_or_default(), arguments, printer, cancel).await
             }
@@ -90,7 +93,7 @@ impl Call {
 async fn call(
     host: &Toolwit,
     wanted: &str,
-    arguments: Arguments,
+    arguments: CallArguments,
     printer: Printer,
     cancel: &CancellationToken,
 ) -> Result<Exit, Failure> {
@@ -105,6 +108,7 @@ async fn call(
             found.map_err(|error| hint::find_error(error, &host.registry()))?
         }
     };
+    let arguments = arguments.for_tool(tool.definition());
     prepare(host, &*tool, printer, cancel).await?;
     tracing::info!(tool = %tool.definition().id, "calling");
     let context = ToolContext::new()
