@@ -137,7 +137,7 @@ impl Build {
     /// Any [`BuildError`]; see [`BuildError::suggestion`] for how to fix it.
     pub async fn run(&self, progress: &dyn Progress) -> Result<BuildReport, BuildError> {
         let mut warnings = Vec::new();
-        let (dir, source, wit) = self.look().await?;
+        let (dir, source, wit) = self.read_source().await?;
         if wit.is_none() {
             warnings.push(format!(
                 "no WIT in `{}`: the tools will have no descriptions",
@@ -147,9 +147,9 @@ impl Build {
         let built = match source {
             Source::Cargo => self.cargo(&dir, progress).await?,
             Source::Command(command) => self.command(&dir, &command, progress).await?,
-            Source::Component(file) | Source::CoreModule(file) => Built::of_file(file, &dir),
+            Source::Component(file) | Source::CoreModule(file) => BuiltFile::of_file(file, &dir),
         };
-        let finish = Finish {
+        let last_step = EmbedStep {
             target: self.target(&built),
             built,
             wit,
@@ -157,11 +157,11 @@ impl Build {
             warnings,
         };
         progress.step(Step::EmbedWit);
-        blocking(move || finish.run()).await
+        blocking(move || last_step.run()).await
     }
 
     /// Detects the source and reads the WIT. This runs first, so that an error in the WIT is reported before compiling.
-    async fn look(&self) -> Result<(PathBuf, Source, Option<ResolvedWit>), BuildError> {
+    async fn read_source(&self) -> Result<(PathBuf, Source, Option<ResolvedWit>), BuildError> {
         let request = self.clone();
         blocking(move || {
             let given = &request.dir;
@@ -182,14 +182,17 @@ impl Build {
             let dir = fs::canonicalize(&dir).map_err(BuildError::file("read", &dir))?;
             let path = request.wit_path(&dir);
             // A path that the caller set must exist.
-            let is_needed = path.exists() || request.wit.is_some();
-            let wit = is_needed.then(|| ResolvedWit::read(&path)).transpose()?;
+            let wit = if path.exists() || request.wit.is_some() {
+                Some(ResolvedWit::read(&path)?)
+            } else {
+                None
+            };
             Ok((dir, source, wit))
         })
         .await
     }
 
-    async fn cargo(&self, dir: &Path, progress: &dyn Progress) -> Result<Built, BuildError> {
+    async fn cargo(&self, dir: &Path, progress: &dyn Progress) -> Result<BuiltFile, BuildError> {
         let toolchain = RustToolchain::find(dir, &self.compiler_cache(dir), progress).await?;
         let package = CargoPackage::read(dir, &toolchain).await?;
         let build = CargoBuild {
@@ -199,7 +202,7 @@ impl Build {
             shared: &self.shared_target(dir),
         };
         let artifact = build.run(&package, &toolchain, progress).await?;
-        Ok(Built {
+        Ok(BuiltFile {
             file: artifact.file,
             name: package.name,
             target_dir: package.target_dir,
@@ -207,7 +210,12 @@ impl Build {
         })
     }
 
-    async fn command(&self, dir: &Path, build: &BuildCommand, progress: &dyn Progress) -> Result<Built, BuildError> {
+    async fn command(
+        &self,
+        dir: &Path,
+        build: &BuildCommand,
+        progress: &dyn Progress,
+    ) -> Result<BuiltFile, BuildError> {
         let Some((program, arguments)) = build.command.split_first() else {
             return Err(BuildError::NothingToBuild { dir: dir.to_owned() });
         };
@@ -217,7 +225,7 @@ impl Build {
         run_to_success(command, Stdout::Stream, self.time_limit, progress).await?;
         let file = dir.join(&build.output);
         if file.is_file() {
-            Ok(Built::of_file(file, dir))
+            Ok(BuiltFile::of_file(file, dir))
         } else {
             Err(BuildError::NoArtifact { expected: Some(file) })
         }
@@ -228,7 +236,7 @@ impl Build {
         self.wit.clone().or_else(sibling).unwrap_or_else(|| dir.join("wit"))
     }
 
-    fn target(&self, built: &Built) -> PathBuf {
+    fn target(&self, built: &BuiltFile) -> PathBuf {
         let file = format!("{}.wasm", built.name);
         match &self.out {
             Some(out) if out.extension().is_some_and(|extension| extension == "wasm") => out.clone(),
@@ -256,7 +264,7 @@ impl Build {
 
 /// The output of a language's toolchain.
 #[derive(Debug)]
-struct Built {
+struct BuiltFile {
     file: PathBuf,
     name: String,
     target_dir: PathBuf,
@@ -264,7 +272,7 @@ struct Built {
     _cargo: Option<TargetDirectory>,
 }
 
-impl Built {
+impl BuiltFile {
     fn of_file(file: PathBuf, dir: &Path) -> Self {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Self {
@@ -279,22 +287,22 @@ impl Built {
 /// Returns the target directory of a project that is not a cargo package.
 #[expect(
     clippy::disallowed_methods,
-    reason = "cargo's own variable, so that all plugins of a build lie together"
+    reason = "cargo's own variable, so that all plugins of a build are in one directory"
 )]
 fn target_dir(dir: &Path) -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| dir.join("target"), PathBuf::from)
 }
 
-/// The last step of a build, which only reads and writes files.
-struct Finish {
-    built: Built,
+/// The last step of a build: converts a core module, embeds the WIT and writes the component.
+struct EmbedStep {
+    built: BuiltFile,
     wit: Option<ResolvedWit>,
     world: Option<String>,
     target: PathBuf,
     warnings: Vec<String>,
 }
 
-impl Finish {
+impl EmbedStep {
     fn run(self) -> Result<BuildReport, BuildError> {
         let path = &self.built.file;
         let bytes = fs::read(path).map_err(BuildError::file("read", path))?;
@@ -310,7 +318,7 @@ impl Finish {
             })?,
             None => component,
         };
-        write_whole(&self.target, &component).map_err(BuildError::file("write", &self.target))?;
+        write_atomically(&self.target, &component).map_err(BuildError::file("write", &self.target))?;
         Ok(BuildReport {
             name: self
                 .target
@@ -327,7 +335,7 @@ impl Finish {
 }
 
 /// Writes a file atomically. A file with the same content is not rewritten.
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if fs::read(path).is_ok_and(|present| present == bytes) {
         return Ok(());
     }

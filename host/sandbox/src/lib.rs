@@ -42,10 +42,10 @@ pub use inspect::inspection::{AdjacentWit, EntityType, Inspection, Origin, compo
 pub use inspect::lint::{Lint, LintRule, lint};
 pub use inspect::profile::Profile;
 pub use inspect::source::{read_component, read_wit};
-pub use link::code_cache::CodeCache;
-pub use link::code_cache_entries::CodeCacheUsage;
-pub use link::code_cache_location::{CodeCacheChange, CodeCacheLocation, CodeCacheReport};
-pub use link::compile_status::CompileStatus;
-pub use link::http::{Resolve, ResolveFuture};
+pub use link::compile::cache::CodeCache;
+pub use link::compile::cache_entries::CodeCacheUsage;
+pub use link::compile::cache_location::{CodeCacheChange, CodeCacheLocation, CodeCacheReport};
+pub use link::compile::status::CompileStatus;
+pub use link::host::http::{Resolve, ResolveFuture};
 pub use toolwit_sections::{SectionError, WIT_SECTION, custom_section, replace_custom_sections};
 pub use values::types::SkippedExport;

@@ -57,7 +57,7 @@ struct Report {
     /// The reason why the WIT file next to it does not describe it.
     #[serde(skip_serializing_if = "Option::is_none")]
     wit_problem: Option<String>,
-    imports: bool,
+    needs_grants: bool,
 }
 
 impl From<&AddedPackage> for Report {
@@ -71,7 +71,7 @@ impl From<&AddedPackage> for Report {
             tools: package.tool_count,
             discovery_error: None,
             wit_problem: package.wit_problem.clone(),
-            imports: package.needs_grants,
+            needs_grants: package.needs_grants,
         }
     }
 }
@@ -137,14 +137,14 @@ fn print(printer: Printer, reports: &[Report]) -> Result<(), Failure> {
         if let Some(problem) = &report.wit_problem {
             printer.warn(wit_warning(&report.name, problem));
         }
-        if let Some(why) = &report.discovery_error {
+        if let Some(reason) = &report.discovery_error {
             let name = &report.name;
             printer.hint(format_args!(
-                "the dynamic tools of {name} are unknown: {why}; `toolwit refresh {name}` queries them again"
+                "the dynamic tools of {name} are unknown: {reason}; `toolwit refresh {name}` queries them again"
             ));
         }
     }
-    for report in reports.iter().filter(|report| report.imports) {
+    for report in reports.iter().filter(|report| report.needs_grants) {
         printer.hint(format_args!(
             "`toolwit grant {}` shows the capabilities that it needs",
             report.name

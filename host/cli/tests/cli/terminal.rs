@@ -95,7 +95,10 @@ fn each_command_has_detailed_help() {
     for command in COMMANDS {
         let run = workspace.run(&[command, "--help"]);
         assert_eq!(run.code, Some(0), "{run}");
-        let (about, _) = run.stdout.split_once("\nUsage: ").expect("help says how it is used");
+        let (about, _) = run
+            .stdout
+            .split_once("\nUsage: ")
+            .expect("the help text has a usage line");
         assert!(about.trim().lines().count() > 2, "{about}");
     }
 }
@@ -126,7 +129,6 @@ fn help_lists_the_commands_with_their_purpose() {
         ("refresh", "Discover the dynamic tools of plugins again"),
         (
             "pack",
-            "lint",
             "Embed manifest and docs in a component, to ship a package as one file",
         ),
         ("cache", "Show, limit or empty the code cache"),

@@ -47,7 +47,7 @@ fn only_package<'a>(registry: &'a Registry, name: &str) -> Result<&'a Package, E
         [] => {
             let names: Vec<_> = packages.iter().map(|package| format!("`{}`", package.name)).collect();
             let suggestion = if names.is_empty() {
-                "the plugin directory has no packages".to_owned()
+                "the directory has no packages".to_owned()
             } else {
                 format!("the packages are {}", names.join(", "))
             };

@@ -7,7 +7,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::annotations::Annotations;
-use super::check::{self, Checked};
+use super::check::{self, CheckedComponent};
 use super::docs;
 use super::dynamic_export;
 use super::dynamic_tools::DynamicTools;
@@ -228,7 +228,7 @@ pub(super) fn wit_of(bytes: &[u8], origin: Origin<'_>) -> Option<wit_parser::Res
 
 /// Returns WIT with docs: from the component if it contains any, otherwise from the file next to it. The error is why that file
 /// cannot be used.
-fn wit_with_docs(checked: &Checked<'_>, origin: Origin<'_>) -> Result<Option<wit_parser::Resolve>, String> {
+fn wit_with_docs(checked: &CheckedComponent<'_>, origin: Origin<'_>) -> Result<Option<wit_parser::Resolve>, String> {
     match (docs::decode_packages(checked.wit_sections()), origin.adjacent_wit) {
         (Some(wit), _) => Ok(Some(wit)),
         (None, None) => Ok(None),
@@ -237,7 +237,7 @@ fn wit_with_docs(checked: &Checked<'_>, origin: Origin<'_>) -> Result<Option<wit
     }
 }
 
-impl<'a> Checked<'a> {
+impl<'a> CheckedComponent<'a> {
     /// Returns the embedded WIT packages.
     fn wit_sections(&self) -> impl Iterator<Item = &'a [u8]> {
         let sections = self.custom_sections.iter();

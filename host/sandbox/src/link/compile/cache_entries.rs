@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::code_cache::{CodeCache, create_private_file};
+use super::cache::{CodeCache, create_private_file};
 use toolwit_core::limits::CODE_CACHE_BYTES_MAX;
 
 /// The file with the limit that [`CodeCache::set_bytes_max`] sets.

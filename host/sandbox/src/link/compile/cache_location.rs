@@ -3,8 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::code_cache::CodeCache;
-use super::code_cache_entries::CodeCacheUsage;
+use super::cache::CodeCache;
+use super::cache_entries::CodeCacheUsage;
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// The directory in which machine code of compiled components is cached.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::link::nested_budget::{BudgetExceeded, NestedBudget};
+use crate::link::limits::nested_budget::{BudgetExceeded, NestedBudget};
 use toolwit_core::limits::{
     BETWEEN_BYTES_WALL_MAX, CallLimits, FIRST_BYTE_WALL_MAX, HEADER_BYTES_MAX, REQUEST_WALL_MAX,
 };
@@ -47,11 +47,11 @@ pub(crate) struct HttpBudget {
 impl HttpBudget {
     /// Creates the budget of a call. A nested call also draws on the budget of the surrounding call.
     pub(crate) fn new(limits: HttpLimits, outer: Option<&Self>) -> Self {
-        let inside = |max: u64, outer: Option<&Arc<NestedBudget>>| Arc::new(NestedBudget::new(max, outer.cloned()));
+        let nested = |max: u64, outer: Option<&Arc<NestedBudget>>| Arc::new(NestedBudget::new(max, outer.cloned()));
         Self {
             limits,
-            requests: inside(limits.requests_max.into(), outer.map(|outer| &outer.requests)),
-            bytes: inside(limits.bytes_max, outer.map(|outer| &outer.bytes)),
+            requests: nested(limits.requests_max.into(), outer.map(|outer| &outer.requests)),
+            bytes: nested(limits.bytes_max, outer.map(|outer| &outer.bytes)),
         }
     }
 
