@@ -6,12 +6,13 @@
 use std::borrow::Cow;
 use std::error::Error as _;
 
+use toolwit::find::FindError;
 use toolwit::grants::{Capability, DeclaredCapabilities};
 use toolwit::limits::{Limit, LimitSetting, all_limits};
 use toolwit::registry::{AddError, Package, Registry};
 use toolwit::sandbox::MissingGrant;
 use toolwit::store::StoreError;
-use toolwit::{Error, ErrorKind, FindError};
+use toolwit::{Error, ErrorKind};
 
 /// Returns the entry of the table of limits for the limit that an error reports.
 pub(crate) fn exceeded_limit(error: &Error) -> Option<Limit> {

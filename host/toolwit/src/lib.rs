@@ -23,19 +23,17 @@
 //! - Deciding which tools a model sees: [`Facade`], [`Unlock`], [`Playbook`], [`StateMachine`]; more in [`injection`] and
 //!   [`strategy`].
 //! - Models: [`ChatModel`], [`OpenAi`], [`ScriptedModel`]; more in [`model`] and [`models`].
-//! - Building components from source: [`build`].
+//! - Building components from source: [`build`]; shipping a package as one file: [`packing`]; finding a tool by name: [`find`].
 
 // The code that `#[tool]` generates refers to `::toolwit`, also in this crate's own tests.
 extern crate self as toolwit;
 
 mod host;
 #[cfg(feature = "build")]
-mod packing;
+pub mod packing;
 pub mod strategy;
 
-pub use host::{DiscoveryTask, EntityMethod, Exposure, FindError, Toolwit, ToolwitBuilder};
-#[cfg(feature = "build")]
-pub use packing::{PackedComponent, Packing};
+pub use host::{DiscoveryTask, Exposure, Toolwit, ToolwitBuilder, find};
 
 #[doc(inline)]
 pub use toolwit_agent::{

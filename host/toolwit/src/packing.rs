@@ -12,7 +12,7 @@ use toolwit_sandbox::read_component;
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), toolwit::Error> {
-/// let packed = toolwit::Packing::new("weather.wasm").out("dist/weather.wasm").run().await?;
+/// let packed = toolwit::packing::Packing::new("weather.wasm").out("dist/weather.wasm").run().await?;
 /// println!("{}: {} bytes", packed.component.display(), packed.size_bytes);
 /// # Ok(())
 /// # }

@@ -1,4 +1,4 @@
-//! `toolwit lint`: checks a component for what a model cannot understand.
+//! `toolwit lint`: checks the docs and the WIT of a component.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ Examples:
   toolwit lint target/plugins/greet.wasm
   toolwit lint $(toolwit build greet)";
 
-/// Check a component for what a model cannot understand
+/// Check the docs and the WIT of a component
 ///
 /// Reports a WIT file that does not belong to the component, functions and resources without doc comments, unclear parameters,
 /// duplicate names and unused interfaces. Exits with 1 if it finds something. Nothing is compiled and no guest code runs.
@@ -45,7 +45,7 @@ impl Lint {
                         .end();
                 }
                 if findings.is_empty() {
-                    page.styled(GOOD, "ok").text("  nothing to improve").end();
+                    page.styled(GOOD, "ok").text("  no findings").end();
                 }
                 printer.data(&page)?;
             }

@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::page::{FAINT, Page, size};
 use crate::output::printer::{Format, Printer};
-use toolwit::Packing;
+use toolwit::packing::Packing;
 
 const EXAMPLES: &str = "\
 Examples:

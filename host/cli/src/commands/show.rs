@@ -12,10 +12,11 @@ use crate::output::page::Page;
 use crate::output::printer::{Format, Printer};
 use crate::output::schema;
 use toolwit::Error;
+use toolwit::Toolwit;
+use toolwit::find::EntityMethod;
 use toolwit::registry::Registry;
 use toolwit::sandbox::{EntityType, Plugin, Scope};
 use toolwit::tool::{ToolDefinition, ToolId};
-use toolwit::{EntityMethod, Toolwit};
 
 /// Show a tool's full definition: description, input and output schema
 ///

@@ -199,7 +199,7 @@ fn lint_reports_what_a_model_cannot_understand() {
     let quiet = workspace.file(
         "tools/plain.wit",
         wit.replace("interface forgotten { call: func(); }", "")
-            .replace("a: u32, b: u32", "augend: u32, addend: u32")
+            .replace("`a` and another one", "`a` and `b`")
             .replace("export greet", "/// Greet.\n export greet"),
     );
     let run = quiet.run(&["lint", "tools/plain.wasm"]);

@@ -35,7 +35,7 @@ pub fn inspect_package(name: &str, path: &Path, bytes_max: u64) -> Result<(Inspe
     Ok((Inspection::from_bytes_with(&bytes, origin, &annotations)?, manifest))
 }
 
-/// Checks a component file with its manifest and WIT for what a model cannot understand. Compiles and runs nothing.
+/// Checks the docs, names and WIT of a component file, with its manifest. Compiles and runs nothing.
 ///
 /// # Errors
 /// Those of [`inspect_package`].

@@ -1,4 +1,4 @@
-//! Advice for the author of a component: what a model cannot understand, although the component works.
+//! Advice for the author of a component that works, but that models understand badly.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ impl Lint {
     }
 }
 
-/// Checks a component with its WIT for what a model cannot understand. Blocks like [`Inspection::from_bytes`]; executes nothing.
+/// Checks the docs, names and WIT of a component. Blocks like [`Inspection::from_bytes`]; executes nothing.
 ///
 /// # Errors
 /// Those of [`Inspection::from_bytes_with`].

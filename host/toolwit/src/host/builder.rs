@@ -172,7 +172,10 @@ impl ToolwitBuilder {
     }
 
     #[cfg(feature = "sqlite")]
-    async fn with_store_file(self, file: StoreFile) -> Result<Self, Error> {
+    async fn with_store_file(mut self) -> Result<Self, Error> {
+        let Some(file) = self.store_file.take() else {
+            return Ok(self);
+        };
         match SqliteStore::open_file(&file.path).await {
             Ok(store) => Ok(self.protect(&file.path).store(store.clone()).keyvalue(store)),
             Err(error) if file.is_required => Err(error),
@@ -190,11 +193,15 @@ impl ToolwitBuilder {
     /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) when a directory cannot be read,
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits of zero, for grants that cannot be read or
     /// enforced, for a store that cannot be used, and for certificates that cannot be used.
-    pub async fn build(mut self) -> Result<Toolwit, Error> {
+    pub async fn build(self) -> Result<Toolwit, Error> {
         #[cfg(feature = "sqlite")]
-        if let Some(file) = self.store_file.take() {
-            self = self.with_store_file(file).await?;
-        }
+        let builder = self.with_store_file().await?;
+        #[cfg(not(feature = "sqlite"))]
+        let builder = self;
+        builder.scan().await
+    }
+
+    async fn scan(self) -> Result<Toolwit, Error> {
         let runtime = Runtime::new(self.runtime)?;
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
         let missing = if self.watch.is_some() {

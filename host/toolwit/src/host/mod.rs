@@ -2,7 +2,7 @@
 
 mod builder;
 mod discovery;
-mod find;
+pub mod find;
 
 use std::sync::Arc;
 
@@ -15,7 +15,6 @@ use toolwit_sandbox::{Plugin, Runtime, Scope};
 
 pub use builder::ToolwitBuilder;
 pub use discovery::DiscoveryTask;
-pub use find::{EntityMethod, FindError};
 
 /// A host of plugins. Clones share everything.
 ///

@@ -15,6 +15,8 @@ use crate::input::call_arguments::read_text;
 use crate::output::page::{FAINT, NAME, Page};
 use crate::output::printer::{Format, Printer};
 use crate::output::tool_output::ToolOutput;
+use toolwit::Toolwit;
+use toolwit::find::FindError;
 use toolwit::injection::{
     CompletedCall, Entities, EntityTools, Injection, InjectionContext, InjectionStrategy, write_entity_tool_names,
 };
@@ -23,7 +25,6 @@ use toolwit::sandbox::Scope;
 use toolwit::tool::text::{json_type, parse_json};
 use toolwit::tool::{AddOutcome, Arguments, Tool, ToolContext, ToolError, ToolLookup, ToolName, ToolResult, ToolSet};
 use toolwit::{Error, ErrorKind, Phase};
-use toolwit::{FindError, Toolwit};
 
 /// The behaviour after a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
