@@ -40,7 +40,7 @@ pub use artifact::{
 };
 pub use context::{
     BackgroundTask, BackgroundTasks, Blackboard, BlackboardEntry, BlackboardLimits, BlackboardSharing, CHANNEL,
-    CHAT_ID, LOOP_ID, LateResult, MemoryBlackboard, MetaFilter, NoOutput, OutputSink, ToolCaller, ToolContext,
+    CHAT_ID, LOOP_ID, LateResult, MemoryBlackboard, MetaFilter, NoOutput, Origin, OutputSink, ToolCaller, ToolContext,
 };
 pub use decorator::{Approval, ApprovalRequest, Approver, DecoratedTool, Decorator, LoopMemory, ToolExt};
 pub use definition::{Arguments, RevealedTools, Tool, ToolDefinition, ToolFacade, ToolId, ToolName, decorator_chain};

@@ -13,6 +13,7 @@ mod lean;
 mod limits;
 mod lists;
 mod rooms;
+mod setters;
 mod source;
 mod texts;
 mod words;

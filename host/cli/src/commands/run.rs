@@ -23,7 +23,7 @@ use toolwit::agent::{Event, RunError, RunFailure, RunOutcome, Trace};
 use toolwit::limits::PROMPT_BYTES_MAX;
 use toolwit::model::ChatModel;
 use toolwit::models::{ModelSpec, connect};
-use toolwit::tool::OutputSink;
+use toolwit::tool::{Origin, OutputSink};
 use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
@@ -111,7 +111,7 @@ impl Run {
         let observer = progress.clone();
         let builder = builder
             .output(progress)
-            .observer(move |event: &Event| observer.print(event));
+            .observer(move |event: &Event, _: &Origin| observer.print(event));
         let mut conversation = builder.build()?;
         let ended = conversation.turn(prompt).cancel(cancel.clone()).run().await;
         // Removes the spinner before the answer is printed.
@@ -174,7 +174,7 @@ pub(crate) fn print_failure(ended: &RunError, printer: Printer) -> Result<Exit, 
     if printer.format() == Format::Human && ended.outcome.answer.is_some() {
         print_answer(&ended.outcome, printer)?;
     }
-    let exit = print_error_with_outcome(&ended.failure.report(), &ended.outcome, printer)?;
+    let exit = print_error_with_outcome(&ended.report(), &ended.outcome, printer)?;
     Ok(match ended.failure {
         // The model called an unknown tool, not the user.
         RunFailure::UnknownTools { .. } => Exit::Failed,

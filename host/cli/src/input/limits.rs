@@ -53,7 +53,7 @@ impl LimitFlags {
     /// Returns the limits to request. Options take precedence over `toolwit.toml`; limits that neither sets have their defaults.
     pub(crate) fn request(&self, project: &Project) -> LimitRequest {
         let bytes = |size: Option<ByteCount>| size.map(|ByteCount(bytes)| bytes);
-        let mut request = LimitRequest::none();
+        let mut request = LimitRequest::default();
         request.fuel_max = self.fuel;
         request.wall_max = self.wall.map(|Span(time)| time);
         request.memory_bytes_max = bytes(self.memory_bytes);

@@ -142,7 +142,8 @@ limits! {
         /// The id appears in results and in tool names.
         ENTITY_ID_BYTES_MAX: usize = 256, Bytes;
         /// Maximum number of entities of one type in a result that have tools of their own.
-        /// More entities share one set of tools, which take the id as an argument.
+        /// More entities share one set of tools, which take the id as an argument. It applies to native objects and to resources of
+        /// plugins.
         ENTITIES_PER_RESULT_MAX: usize = 16, Count;
         /// Maximum number of background tasks of a conversation.
         BACKGROUND_TASKS_MAX: usize = 64, Count;

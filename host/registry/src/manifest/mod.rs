@@ -280,7 +280,7 @@ impl LimitSettings {
     #[must_use]
     pub fn request(&self) -> LimitRequest {
         let bytes = |text: &Option<String>| text.as_deref().and_then(amounts::parse_bytes);
-        let mut request = LimitRequest::none();
+        let mut request = LimitRequest::default();
         request.fuel_max = self.fuel;
         request.wall_max = self.wall.as_deref().and_then(amounts::parse_span);
         request.memory_bytes_max = bytes(&self.memory_bytes);
