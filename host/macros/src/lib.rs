@@ -1,4 +1,4 @@
-//! The `#[tool]` attribute.
+//! The attributes `#[tool]` and `#[facade]`, and the derive macro `Entity`.
 //!
 //! The crate `toolwit` re-exports it with examples that run. With another crate of the workspace alone, name that crate in the
 //! option `crate`: `#[tool(crate = toolwit_core)]`.
@@ -6,7 +6,9 @@
 use proc_macro::TokenStream;
 
 mod attributes;
+mod entity;
 mod expand;
+mod facade;
 mod method;
 mod parameter;
 mod unsupported;
@@ -22,4 +24,24 @@ mod tests;
 #[proc_macro_attribute]
 pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
     expand::tool(attribute.into(), item.into()).into()
+}
+
+/// Makes a struct an entity: when a tool returns it, alone or inside another value, its methods become tools of the conversation.
+///
+/// It implements `serde::Serialize`, with the `#[serde(…)]` attributes of the struct and its fields. The struct must be `Clone`, and its
+/// `impl` block must have the attribute `#[tool]`. Generated code refers to the crate `toolwit`, unless `#[entity(crate = …)]` names
+/// another path. The documentation of `toolwit::Entity` has examples that run.
+#[proc_macro_derive(Entity, attributes(entity, serde))]
+pub fn entity(item: TokenStream) -> TokenStream {
+    entity::derive(item.into()).into()
+}
+
+/// Makes an object a facade: a tool that reveals the tools of the object when the model calls it.
+///
+/// On an `impl` block, the facade reveals the methods with the attribute `#[tool]`. On a struct, it reveals the tools of the type's
+/// `#[tool] impl` block and, as facades of their own, the fields of type `Arc<T>` whose `T` is a facade. The documentation of
+/// `toolwit::facade` describes all options with examples that run.
+#[proc_macro_attribute]
+pub fn facade(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    facade::facade(attribute.into(), item.into()).into()
 }

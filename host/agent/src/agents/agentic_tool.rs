@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::agent::Agent;
 use super::agentic_run::run_agent;
 use super::inner_loop::{InnerLoop, SystemPrompt};
+use crate::conversation::add_object_tools;
 use crate::event::Observer;
 use crate::injection::{Chaining, InjectionStrategy, MachineState, Playbook, Reference, StateMachine, StrategyChain};
 use crate::limits::LoopLimits;
@@ -150,9 +151,11 @@ impl AgenticTool {
     /// Adds the methods of an object, if any, as inner tools.
     #[must_use]
     pub fn with_tool_object(&self, object: impl Into<ToolObject>) -> Self {
-        self.changed(|inner| match object.into().tools_if_any() {
-            Ok(tools) => inner.tools.extend(tools),
-            Err(error) => inner.fail(error),
+        self.changed(|inner| {
+            let tools = object.into().tools_if_any();
+            if let Err(error) = tools.and_then(|tools| add_object_tools(&mut inner.tools, tools)) {
+                inner.fail(error);
+            }
         })
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::object_tools::add_object_tools;
 use crate::event::{Event, Observer, Observers};
 use crate::group::ToolGroup;
 use crate::injection::{
@@ -158,16 +159,14 @@ impl ConversationBuilder {
     }
 
     /// Adds the methods of an object as tools, with the names of the [`ToolObject`]. [`build`](Self::build) fails if the object
-    /// has no methods.
+    /// has no methods, or if it would replace another object of its type because neither has an id.
     #[must_use]
     pub fn tool_object(mut self, object: impl Into<ToolObject>) -> Self {
-        match object.into().tools() {
-            Ok(tools) => self.tools(tools),
-            Err(error) => {
-                self.failed.get_or_insert(error);
-                self
-            }
+        let tools = object.into().tools();
+        if let Err(error) = tools.and_then(|tools| add_object_tools(&mut self.tools, tools)) {
+            self.failed.get_or_insert(error);
         }
+        self
     }
 
     /// Adds tools. Names are assigned to native tools before those of plugins, in any order of addition.

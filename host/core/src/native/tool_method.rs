@@ -54,7 +54,7 @@ impl ToolMethod {
     pub fn function<In, Out, E, F, Fut>(name: impl Into<String>, description: impl Into<String>, function: F) -> Self
     where
         In: DeserializeOwned + JsonSchema,
-        Out: Serialize + Send + 'static,
+        Out: Serialize + Send + Sync + 'static,
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
         F: Fn(In, ToolContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Out, E>> + Send + 'static,
@@ -78,7 +78,7 @@ impl<T: Send + Sync + 'static> ToolMethod<T> {
     pub fn new<In, Out, E, F, Fut>(name: impl Into<String>, description: impl Into<String>, function: F) -> Self
     where
         In: DeserializeOwned + JsonSchema,
-        Out: Serialize + Send + 'static,
+        Out: Serialize + Send + Sync + 'static,
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
         F: Fn(Arc<T>, In, ToolContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Out, E>> + Send + 'static,

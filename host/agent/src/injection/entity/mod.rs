@@ -12,3 +12,4 @@ pub use shared::{ENTITIES_PER_RESULT_MAX, SharedDiscovery, SharedEntities};
 pub use tool_names::write_entity_tool_names;
 
 pub(super) use method_name::method_tool_name;
+pub(super) use shared::MemberWithTools;
