@@ -142,7 +142,7 @@ impl ToolObject {
     /// # Errors
     /// [`ErrorKind::Configuration`] if the schema of a parameter is invalid.
     pub fn tools_if_any(&self) -> Result<Vec<Arc<dyn Tool>>, Error> {
-        let made = self.methods.iter().map(|method| {
+        let tools = self.methods.iter().map(|method| {
             let name = (self.naming)(&method.name);
             let mut id = ToolId::native(&format!("{}.{name}", self.prefix));
             let mut names = vec![name.clone()];
@@ -153,7 +153,7 @@ impl ToolObject {
             let tool = (method.make)(id, names)?.in_serial_group(self.serial_group);
             Ok(Arc::new(tool) as Arc<dyn Tool>)
         });
-        made.collect()
+        tools.collect()
     }
 }
 
