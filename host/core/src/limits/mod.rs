@@ -7,6 +7,6 @@ mod call;
 mod engine;
 mod unit;
 
-pub use call::{CallLimits, LimitRequest, effective};
+pub use call::{CallLimits, LONG_RUNNING_WALL, LimitRequest, effective};
 pub use engine::EngineLimits;
 pub use unit::{ByteCount, Span, UnitError};

@@ -45,7 +45,7 @@ type Body = dyn Fn(Arguments, ToolContext) -> BoxFuture<'static, Result<ToolResu
 /// ```
 pub struct NativeTool {
     definition: ToolDefinition,
-    input: InputValidator,
+    input: Arc<InputValidator>,
     body: Box<Body>,
     serial_group: Option<u64>,
 }
@@ -107,13 +107,22 @@ impl NativeTool {
         F: Fn(Arguments, ToolContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<ToolResult, ToolError>> + Send + 'static,
     {
-        let input = InputValidator::of(&definition)?;
-        Ok(Self {
+        let input = Arc::new(InputValidator::of(&definition)?);
+        Ok(Self::validated(definition, input, body))
+    }
+
+    /// Creates a tool from a full definition, the validator of its arguments and a closure over JSON.
+    pub(super) fn validated<F, Fut>(definition: ToolDefinition, input: Arc<InputValidator>, body: F) -> Self
+    where
+        F: Fn(Arguments, ToolContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<ToolResult, ToolError>> + Send + 'static,
+    {
+        Self {
             definition,
             input,
             body: Box::new(move |arguments, context| Box::pin(body(arguments, context))),
             serial_group: None,
-        })
+        }
     }
 
     /// Makes the calls of this tool and of all tools with this group run sequentially, in call order. See

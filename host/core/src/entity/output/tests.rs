@@ -136,6 +136,13 @@ async fn entities_are_found_in_lists_options_maps_and_records() {
     assert_eq!(result.value.unwrap()["hits"][0]["type"], "customer");
 }
 
+#[tokio::test]
+async fn the_tools_of_many_entities_share_one_schema() {
+    let result = returned(vec![customer("a"), customer("b")]).await;
+    let [first, second] = [0, 1].map(|at| result.providers[at].tools()[0].definition().input_schema.clone());
+    assert!(Arc::ptr_eq(&first, &second), "derived once for the type");
+}
+
 // accept: 34
 #[tokio::test]
 async fn nested_entities_are_found_and_methods_return_entities() {
