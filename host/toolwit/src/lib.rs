@@ -106,8 +106,8 @@ pub use toolwit_sandbox::grants;
 #[doc(hidden)]
 pub mod __private {
     pub use toolwit_core::__private::{
-        Error, FacadeContent, FacadeObject, FacadeOutline, FacadeOwner, FacadePart, NoFacadeContent, Rebinding, ToolMethod,
-        ToolMethods, run_blocking, schemars, serde, serialize_entity,
+        Error, FacadeContent, FacadeObject, FacadeOutline, FacadeOwner, FacadePart, NoFacadeContent, Rebinding,
+        ToolMethod, ToolMethods, run_blocking, schemars, serde, serialize_entity,
     };
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::discovery::discover;
 use super::{Exposure, TOOLS_VISIBLE_MAX, Toolwit};
-use toolwit_core::Error;
 use toolwit_core::limits::{EngineLimits, LimitRequest};
+use toolwit_core::{Error, ToolId};
 use toolwit_registry::store::{MemoryStore, Store};
 use toolwit_registry::{DynamicDiscovery, LiveRegistry, MissingPath, WatchOptions};
 use toolwit_sandbox::{CodeCacheLocation, KeyValueStore, Resolve, Runtime, RuntimeOptions};
@@ -35,6 +35,16 @@ impl ToolwitBuilder {
     #[must_use]
     pub fn limits(mut self, limits: LimitRequest) -> Self {
         self.runtime.operator_limits = limits;
+        self
+    }
+
+    /// Adds tools whose calls may take five minutes ([`LONG_RUNNING_WALL`](toolwit_core::limits::LONG_RUNNING_WALL)) instead of the time
+    /// limit of other calls. They are named by id, `render#frames`; the id of a method is without an entity.
+    #[must_use]
+    pub fn long_running<'i>(mut self, tools: impl IntoIterator<Item = &'i str>) -> Self {
+        self.runtime
+            .long_running
+            .extend(tools.into_iter().map(ToolId::from_text));
         self
     }
 
