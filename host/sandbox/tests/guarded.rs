@@ -104,7 +104,7 @@ struct Guest {
 impl Guest {
     async fn new(entry: EntryPoint, body: &str) -> Self {
         let options = RuntimeOptions {
-            operator_limits: LimitRequest::none().fuel(1_000_000),
+            operator_limits: LimitRequest::default().with_fuel_max(1_000_000),
             ..RuntimeOptions::default()
         };
         Self::under(options, entry, body).await
@@ -193,7 +193,9 @@ async fn a_tool_that_the_operator_declares_as_long_running_has_more_time() {
     for entry in [EntryPoint::Function, EntryPoint::Session] {
         for (id, kind) in [("guest#run", ErrorKind::Fuel), ("guest#other", ErrorKind::Timeout)] {
             let options = RuntimeOptions {
-                operator_limits: LimitRequest::none().fuel(2_000_000_000).wall(Duration::from_millis(1)),
+                operator_limits: LimitRequest::default()
+                    .with_fuel_max(2_000_000_000)
+                    .with_wall_max(Duration::from_millis(1)),
                 long_running: vec![ToolId::from_text(id)],
                 ..RuntimeOptions::default()
             };

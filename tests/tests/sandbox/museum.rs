@@ -91,7 +91,11 @@ async fn more_than_sixteen_entities_of_a_type_share_their_tools() {
         "four hundred entities need as many tools as one"
     );
     assert_eq!(many.as_array().unwrap().len(), 600);
-    assert_eq!(tools(&many[0]["ok"])[2], "piece_p0_look", "an entity keeps the tools that it has");
+    assert_eq!(
+        tools(&many[0]["ok"])[2],
+        "piece_p0_look",
+        "an entity keeps the tools that it has"
+    );
     assert_eq!(tools(&many[24]["ok"])[2], "piece_look");
     assert!(many[25]["ok"].get("available_tools").is_none());
     assert_eq!(many[600 - 2]["ok"]["id"], "p-598");
@@ -108,7 +112,11 @@ async fn more_than_sixteen_entities_of_a_type_share_their_tools() {
     );
     let before = museum.names();
     let alone = museum.value("piece_find", json!({"id": "p-598"})).await;
-    assert_eq!(tools(&alone)[2], "piece_look", "one set of tools, also when it is returned alone");
+    assert_eq!(
+        tools(&alone)[2],
+        "piece_look",
+        "one set of tools, also when it is returned alone"
+    );
     assert_eq!(museum.names(), before);
     assert_eq!(museum.value("piece_look", json!({"piece_id": "p-598"})).await, json!(2));
 }
@@ -169,7 +177,7 @@ async fn similar_ids_have_separate_tools() {
 #[tokio::test]
 async fn id_and_describe_share_the_limits_of_the_call() {
     let guests = Guests::cached();
-    let limits = LimitRequest::none().fuel(50_000_000);
+    let limits = LimitRequest::default().with_fuel_max(50_000_000);
     let mut museum = Conversation::over(&[&guests.rust("museum").await]).limited(limits);
     for (flaw, kind) in [("id-spins", ErrorKind::Fuel), ("describe-traps", ErrorKind::Trap)] {
         museum.value("piece_find", json!({"id": "vase"})).await;

@@ -8,7 +8,7 @@ use toolwit_core::{Error, ErrorKind, Phase, Tool};
 ///
 /// # Errors
 /// [`ErrorKind::Configuration`] if a tool has the id of another tool, which it would replace: the tool of another object of the type.
-pub(crate) fn add_object_tools(tools: &mut Vec<Arc<dyn Tool>>, added: Vec<Arc<dyn Tool>>) -> Result<(), Error> {
+pub(super) fn add_object_tools(tools: &mut Vec<Arc<dyn Tool>>, added: Vec<Arc<dyn Tool>>) -> Result<(), Error> {
     let has_twin = |tool: &&Arc<dyn Tool>| {
         let id = &tool.definition().id;
         tools.iter().any(|present| present.definition().id == *id)
