@@ -167,7 +167,7 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
     }
 
     pub(super) fn push(&mut self, tool: NativeTool) {
-        self.tools.push(Arc::new(tool.in_serial_group(self.serial_group)));
+        self.tools.push(Arc::new(tool.with_serial_group(self.serial_group)));
     }
 
     /// Returns candidate names. An object without an id gets the first number that is free in the conversation, so that names are

@@ -128,7 +128,7 @@ impl NativeTool {
     /// Makes the calls of this tool and of all tools with this group run sequentially, in call order. See
     /// [`new_serial_group`](crate::new_serial_group).
     #[must_use]
-    pub fn in_serial_group(mut self, group: Option<u64>) -> Self {
+    pub fn with_serial_group(mut self, group: Option<u64>) -> Self {
         self.serial_group = group;
         self
     }

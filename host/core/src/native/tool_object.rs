@@ -150,7 +150,7 @@ impl ToolObject {
                 id = id.bound_to(object);
                 names.extend(entity_tool_names(&self.prefix, object, &name));
             }
-            let tool = (method.make)(id, names)?.in_serial_group(self.serial_group);
+            let tool = (method.make)(id, names)?.with_serial_group(self.serial_group);
             Ok(Arc::new(tool) as Arc<dyn Tool>)
         });
         tools.collect()

@@ -61,12 +61,12 @@ impl Facade {
     ///
     /// # Errors
     /// As [`FacadeBuilder::build`].
-    pub fn with_tools(&self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Result<Self, Error> {
+    pub fn with_tools(self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Result<Self, Error> {
         let tools: Vec<_> = tools.into_iter().collect();
         if tools.is_empty() {
             tracing::warn!(facade = self.contents.name, "no tools were added to the facade");
         }
-        self.builder.clone().tools(tools).build()
+        self.builder.tools(tools).build()
     }
 
     /// Returns the inner tools that do not depend on the arguments.
