@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::object_tools::add_object_tools;
 use crate::event::Observer;
+use crate::group::ToolGroups;
 use crate::injection::{
     Chaining, EntityTools, InjectionStrategy, MachineState, Playbook, Reference, StateMachine, StrategyChain,
 };
@@ -46,6 +47,8 @@ pub struct LoopConfig {
     /// Texts of references, after `guidance`.
     pub(super) references: Vec<String>,
     pub(super) tools: Vec<Arc<dyn Tool>>,
+    pub(super) groups: Option<Arc<ToolGroups>>,
+    pub(super) roles: Vec<String>,
     pub(super) strategies: StrategyChain,
     pub(super) playbook: Option<Workflow>,
     pub(super) state_machine: Option<Workflow>,
@@ -78,6 +81,8 @@ impl Default for LoopConfig {
             guidance: None,
             references: Vec::new(),
             tools: Vec::new(),
+            groups: None,
+            roles: Vec::new(),
             strategies: StrategyChain::with_unfolding().then(EntityTools),
             playbook: None,
             state_machine: None,
@@ -167,6 +172,21 @@ impl LoopConfig {
         if let Err(error) = tools.and_then(|tools| add_object_tools(&mut self.tools, tools)) {
             self.failed.get_or_insert(error);
         }
+        self
+    }
+
+    /// Sets the tool groups among which the loop and its agents choose by role. By default they are those of the calling
+    /// conversation.
+    #[must_use]
+    pub fn with_groups(mut self, groups: ToolGroups) -> Self {
+        self.groups = Some(Arc::new(groups));
+        self
+    }
+
+    /// Adds the tools of a role. They are resolved at the first turn; building only checks that the role exists.
+    #[must_use]
+    pub fn with_role(mut self, role: impl Into<String>) -> Self {
+        self.roles.push(role.into());
         self
     }
 
