@@ -110,7 +110,7 @@ impl AgenticTool {
     /// Adds the methods of an object, if any, as inner tools.
     #[must_use]
     pub fn with_tool_object(self, object: impl Into<ToolObject>) -> Self {
-        self.configured(|config| config.with_checked_tools(object.into().tools_if_any()))
+        self.configured(|config| config.with_object_tools(object.into().tools_if_any()))
     }
 
     /// Sets the model. By default it is the model of the calling conversation.

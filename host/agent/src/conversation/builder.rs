@@ -133,7 +133,7 @@ impl ConversationBuilder {
     }
 
     /// Adds the methods of an object as tools. The [`ToolObject`] determines their names. [`build`](Self::build) fails if the
-    /// object has no methods.
+    /// object has no methods, or if it would replace another object of its type because neither has an id.
     #[must_use]
     pub fn tool_object(self, object: impl Into<ToolObject>) -> Self {
         self.configured(|config| config.with_tool_object(object))

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::object_tools::add_object_tools;
 use crate::event::Observer;
 use crate::group::ToolGroups;
 use crate::injection::{
@@ -160,21 +161,18 @@ impl LoopConfig {
     }
 
     /// Adds the methods of an object as tools, with the names of the [`ToolObject`]. Building fails if the object has no
-    /// methods.
+    /// methods, or if it would replace another object of its type because neither has an id.
     #[must_use]
     pub fn with_tool_object(self, object: impl Into<ToolObject>) -> Self {
-        self.with_checked_tools(object.into().tools())
+        self.with_object_tools(object.into().tools())
     }
 
-    /// Adds tools, or stores the error, which building returns.
-    pub(crate) fn with_checked_tools(mut self, tools: Result<Vec<Arc<dyn Tool>>, Error>) -> Self {
-        match tools {
-            Ok(tools) => self.with_tools(tools),
-            Err(error) => {
-                self.failed.get_or_insert(error);
-                self
-            }
+    /// Adds the tools of an object, or stores the error, which building returns.
+    pub(crate) fn with_object_tools(mut self, tools: Result<Vec<Arc<dyn Tool>>, Error>) -> Self {
+        if let Err(error) = tools.and_then(|tools| add_object_tools(&mut self.tools, tools)) {
+            self.failed.get_or_insert(error);
         }
+        self
     }
 
     /// Sets the tool groups among which the loop and its agents choose by role. By default they are those of the calling

@@ -10,7 +10,7 @@ use super::plugin_source::PluginSource;
 use super::{Exposure, Toolwit};
 use toolwit_agent::{GroupsConfig, ToolGroups, ToolSource};
 use toolwit_core::limits::{ByteCount, EngineLimits, LimitRequest, TOOLS_VISIBLE_MAX};
-use toolwit_core::{Error, ErrorKind, Phase};
+use toolwit_core::{Error, ErrorKind, Phase, ToolId};
 #[cfg(feature = "sqlite")]
 use toolwit_registry::store::SqliteStore;
 use toolwit_registry::store::{MemoryStore, Store};
@@ -59,6 +59,16 @@ impl ToolwitBuilder {
     #[must_use]
     pub fn limits(mut self, limits: LimitRequest) -> Self {
         self.runtime.operator_limits = limits;
+        self
+    }
+
+    /// Adds tools whose calls may take five minutes ([`LONG_RUNNING_WALL`](toolwit_core::limits::LONG_RUNNING_WALL)) instead of the time
+    /// limit of other calls. They are named by id, `render#frames`; the id of a method is without an entity.
+    #[must_use]
+    pub fn long_running<'i>(mut self, tools: impl IntoIterator<Item = &'i str>) -> Self {
+        self.runtime
+            .long_running
+            .extend(tools.into_iter().map(ToolId::from_text));
         self
     }
 
