@@ -53,7 +53,6 @@ pub use group::{
 pub use limits::{IterationPolicy, LoopLimits, UnknownToolPolicy};
 pub use outcome::{CallRecord, RunError, RunFailure, RunOutcome, RunUsage, StopReason};
 pub use process::{
-    AGENT_DEPTH_MAX, Budget, ModelUsage, ModelUsageKind, Process, ProcessAction, ProcessStatus, RemainingBudget,
-    ToolUsage,
+    Budget, ModelUsage, ModelUsageKind, Process, ProcessAction, ProcessStatus, RemainingBudget, ToolUsage,
 };
 pub use tools::{BlackboardTools, ProcessTools, communicate_tool, progress_tool};

@@ -149,9 +149,9 @@ impl fmt::Display for Phase {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ExceededLimit {
-    /// The name of the limit as in settings, unit last (`memory_bytes_max`).
+    /// The name of the limit in the API (`memory_bytes_max`); see [`all_limits`](crate::limits::all_limits).
     pub limit: &'static str,
-    /// The limit.
+    /// The limit. Times are in milliseconds.
     pub max: u64,
     /// The amount that was used or requested.
     pub used: u64,
@@ -197,6 +197,9 @@ pub struct ErrorReport {
     /// The error value that the tool returned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
+    /// Standard output, standard error and log of the guest until it failed. It is for operators and never serialised.
+    #[serde(skip)]
+    pub log: Option<Arc<str>>,
     #[serde(skip)]
     source: Option<Arc<dyn StdError + Send + Sync>>,
 }
@@ -215,6 +218,7 @@ impl Error {
             suggestion: None,
             limit: None,
             details: None,
+            log: None,
             source: None,
         }))
     }
@@ -268,6 +272,13 @@ impl Error {
         self
     }
 
+    /// Sets the output of the guest until it failed.
+    #[must_use]
+    pub fn with_log(mut self, log: Option<Arc<str>>) -> Self {
+        self.0.log = log;
+        self
+    }
+
     /// Sets the source, for the log.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
@@ -282,6 +293,7 @@ impl Error {
         if let Some(details) = &mut self.0.details {
             value(details);
         }
+        self.0.log = self.0.log.as_deref().map(|log| text(log).into());
         self.0.source = self.0.source.map(|source| {
             let redacted = text(&source.to_string());
             Arc::from(Box::<dyn StdError + Send + Sync>::from(redacted))

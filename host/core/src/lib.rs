@@ -39,19 +39,16 @@ pub use artifact::{
     Artifact, ArtifactCapture, ArtifactSink, Asset, AssetTracker, BlackboardSink, CompositeSink, ListSink,
 };
 pub use context::{
-    BACKGROUND_TASKS_MAX, BackgroundTask, BackgroundTasks, Blackboard, BlackboardEntry, BlackboardLimits,
-    BlackboardSharing, CHANNEL, CHAT_ID, LOOP_ID, LateResult, MemoryBlackboard, MetaFilter, NoOutput, Origin,
-    OutputSink, ToolCaller, ToolContext,
+    BackgroundTask, BackgroundTasks, Blackboard, BlackboardEntry, BlackboardLimits, BlackboardSharing, CHANNEL,
+    CHAT_ID, LOOP_ID, LateResult, MemoryBlackboard, MetaFilter, NoOutput, Origin, OutputSink, ToolCaller, ToolContext,
 };
 pub use decorator::{Approval, ApprovalRequest, Approver, DecoratedTool, Decorator, LoopMemory, ToolExt};
-pub use definition::{
-    Arguments, NAME_BYTES_MAX, RevealedTools, Tool, ToolDefinition, ToolFacade, ToolId, ToolName, decorator_chain,
-};
+pub use definition::{Arguments, RevealedTools, Tool, ToolDefinition, ToolFacade, ToolId, ToolName, decorator_chain};
 pub use entity::{
     AVAILABLE_TOOLS, EntityMethods, NativeEntity, Rebinding, ToolProvider, entity_tool_names, name_available_tools,
 };
 pub use error::{Error, ErrorKind, ErrorReport, ExceededLimit, Phase};
-pub use input::{ARGUMENT_BYTES_MAX, InputValidator, Parameter, ParsedArguments, parse_arguments};
+pub use input::{InputValidator, Parameter, ParsedArguments, parse_arguments};
 pub use native::{NativeTool, NoArguments, ToolMethod, ToolMethods, ToolObject};
 pub use result::{Audience, CallUsage, Disposition, FollowUpCall, Signal, ToolError, ToolResult, ToolStatus};
 pub use set::{AddOutcome, Message, NamedTool, Role, ToolCall, ToolLookup, ToolSet};

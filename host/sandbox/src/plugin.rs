@@ -57,7 +57,7 @@ impl Plugin {
                 &bytes,
                 Origin {
                     name: &task_name,
-                    adjacent_wit: adjacent_wit.as_deref(),
+                    adjacent_wit: adjacent_wit.as_ref(),
                 },
             )
         };

@@ -10,6 +10,7 @@
 
 mod files;
 mod lean;
+mod limits;
 mod lists;
 mod rooms;
 mod setters;

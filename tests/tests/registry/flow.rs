@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::json;
+use toolwit::limits::SEARCH_WALL_MAX;
 use toolwit::limits::{EngineLimits, LimitRequest, effective};
 use toolwit::model::ScriptedModel;
 use toolwit::registry::WatchOptions;
-use toolwit::strategy::SEARCH_WALL_MAX;
 use toolwit::{Exposure, NativeTool, ToolResult};
 use toolwit_tests::Guests;
 

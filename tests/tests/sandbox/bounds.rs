@@ -64,7 +64,7 @@ async fn endless_loop_is_stopped_at_its_deadline_and_not_before() {
         LimitRequest::default().with_wall_max(wall),
     )
     .await;
-    assert_limit(&error, ErrorKind::Timeout, "wall_ms_max", 300);
+    assert_limit(&error, ErrorKind::Timeout, "wall_max", 300);
     let used = error.limit.as_ref().unwrap().used;
     assert!((300..375).contains(&used), "{used} ms");
 }
@@ -74,7 +74,7 @@ async fn endless_loop_is_stopped_at_its_deadline_and_not_before() {
 async fn guest_sleeping_in_a_host_call_is_stopped_at_its_deadline() {
     let limits = LimitRequest::default().with_wall_max(Duration::from_millis(200));
     let error = exceed("host-calls", "sleep", json!({"seconds": 3600}), limits).await;
-    assert_limit(&error, ErrorKind::Timeout, "wall_ms_max", 200);
+    assert_limit(&error, ErrorKind::Timeout, "wall_max", 200);
     let used = error.limit.as_ref().unwrap().used;
     assert!((200..250).contains(&used), "{used} ms");
 }
@@ -173,6 +173,11 @@ async fn endless_output_is_truncated_and_the_call_ends() {
     assert!(log.ends_with("more bytes were dropped]"));
     let error = conversation.error("print", json!({"times": u32::MAX})).await;
     assert_limit(&error, ErrorKind::HostCalls, "host_calls_max", 10_000);
+    let log = error.log.as_deref().unwrap();
+    assert!(
+        log.len() > 200 << 10 && log.ends_with("more bytes were dropped]"),
+        "a failed call keeps its log"
+    );
 }
 
 #[tokio::test]

@@ -6,7 +6,8 @@ use super::agentic_tool::AgenticTool;
 use crate::conversation::Conversation;
 use crate::model::ModelError;
 use crate::outcome::{RunError, RunFailure, RunOutcome};
-use crate::process::{AGENT_DEPTH_MAX, Account, FailedAgent, Process};
+use crate::process::{Account, FailedAgent, Process};
+use toolwit_core::limits::AGENT_DEPTH_MAX;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{Role, ToolContext, ToolError, ToolResult};
 

@@ -32,8 +32,8 @@ pub use chaining::Chaining;
 pub use entity::{
     DiscoveredEntity, Entities, EntityBinding, EntityIdentity, SharedDiscovery, SharedEntities, write_entity_tool_names,
 };
-pub use entity_tools::{ENTITY_DEPTH_MAX, ENTITY_ID_BYTES_MAX, EntityTools};
-pub use facade::{FACADE_DEPTH_MAX, Facade, FacadeBuilder, Reference, Unfolding};
+pub use entity_tools::EntityTools;
+pub use facade::{Facade, FacadeBuilder, Reference, Unfolding};
 pub use gating::{MachineState, Playbook, StateMachine, StateMachineBuilder, Unlock};
 pub use strategy::{CallGate, Injection, InjectionStrategy, NoInjection, RejectedProvider, WithheldTool};
 pub use strategy_chain::StrategyChain;

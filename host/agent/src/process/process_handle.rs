@@ -15,9 +15,6 @@ use crate::outcome::StopReason;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{Origin, ToolContext, ToolError, ToolName};
 
-/// Maximum nesting depth of agents. Each level multiplies the possible cost of a run.
-pub const AGENT_DEPTH_MAX: u32 = 4;
-
 /// Maximum number of actions that a process stores. The oldest are dropped first; the usage counts all of them.
 const ACTIONS_MAX: usize = 1_000;
 

@@ -1,6 +1,7 @@
 //! Agentic tools.
 
 use super::*;
+use toolwit_core::limits::AGENT_DEPTH_MAX;
 use toolwit_core::{Artifact, Blackboard, MemoryBlackboard, NoArguments, Parameter, ToolMethod, ToolMethods};
 use toolwit_core::{Error, ErrorKind, Phase};
 

@@ -11,13 +11,15 @@ use tokio_util::sync::CancellationToken;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::call_arguments::read_text;
-use crate::input::limits::LimitFlags;
+use crate::input::limits::{LimitFlags, RunLimitFlags};
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
+use crate::input::project::project;
 use crate::output::conversation;
 use crate::output::page::{FAINT, Page};
 use crate::output::printer::{Format, Printer};
 use crate::output::progress::Spinner;
-use toolwit::agent::{Event, LoopLimits, RunError, RunFailure, RunOutcome, Trace};
+use toolwit::agent::{Event, RunError, RunFailure, RunOutcome, Trace};
+use toolwit::limits::PROMPT_BYTES_MAX;
 use toolwit::model::ChatModel;
 use toolwit::models::{ModelSpec, connect};
 use toolwit::tool::{Origin, OutputSink};
@@ -35,9 +37,6 @@ openai: models read their key from OPENAI_API_KEY.";
 
 /// The file in the current directory that can have tool groups.
 const GROUPS_FILE: &str = "toolwit.toml";
-
-/// Maximum size of a prompt from standard input.
-const PROMPT_BYTES_MAX: u64 = 4 << 20;
 
 /// Run a prompt with a model and the tools of plugins
 ///
@@ -59,9 +58,6 @@ pub(crate) struct Run {
     /// File to write the trace to, as JSON lines
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Maximum number of model calls [default: 20]
-    #[arg(long, value_name = "N")]
-    max_iterations: Option<u32>,
     /// Tools that the model sees at the start [default: all if there are few, else search]
     #[arg(long, value_name = "MODE")]
     exposure: Option<ExposureFlag>,
@@ -75,6 +71,8 @@ pub(crate) struct Run {
     plugins: PluginFlags,
     #[command(flatten)]
     authority: AuthorityFlags,
+    #[command(flatten)]
+    run_limits: RunLimitFlags,
     #[command(flatten)]
     limits: LimitFlags,
 }
@@ -108,12 +106,11 @@ impl Run {
             _ => self.prompt,
         };
         let exposure = self.exposure.map(Exposure::from).unwrap_or_default();
-        let host = self.plugins.granted(&self.limits, &self.authority).await?;
+        let host = self.plugins.granted(&self.limits, &self.authority)?;
         let groups = groups_file(self.groups, &self.roles)?;
         let host = groups.into_iter().fold(host, ToolwitBuilder::groups_file);
         let host = host.exposure(exposure).build().await?;
-        let mut limits = LoopLimits::default();
-        limits.iterations_max = self.max_iterations.unwrap_or(limits.iterations_max);
+        let limits = self.run_limits.limits(&project()?);
         let conversation = if self.roles.is_empty() {
             host.conversation()
         } else {

@@ -8,6 +8,7 @@ mod demo;
 mod dynamic;
 mod grant;
 mod guests;
+mod help;
 mod inspect;
 mod interrupt;
 mod json;

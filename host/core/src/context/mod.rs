@@ -8,7 +8,7 @@ mod output_sink;
 mod tool_caller;
 mod tool_context;
 
-pub use background_tasks::{BACKGROUND_TASKS_MAX, BackgroundTask, BackgroundTasks, LateResult};
+pub use background_tasks::{BackgroundTask, BackgroundTasks, LateResult};
 pub use blackboard::{Blackboard, BlackboardEntry, BlackboardLimits, BlackboardSharing, MemoryBlackboard};
 pub use meta_filter::MetaFilter;
 pub use origin::Origin;

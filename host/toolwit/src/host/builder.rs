@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use super::discovery::discover;
 use super::plugin_source::PluginSource;
-use super::{Exposure, TOOLS_VISIBLE_MAX, Toolwit};
+use super::{Exposure, Toolwit};
 use toolwit_agent::{GroupsConfig, ToolGroups, ToolSource};
-use toolwit_core::limits::{ByteCount, EngineLimits, LimitRequest};
+use toolwit_core::limits::{ByteCount, EngineLimits, LimitRequest, TOOLS_VISIBLE_MAX};
 use toolwit_core::{Error, ErrorKind, Phase};
+#[cfg(feature = "sqlite")]
+use toolwit_registry::store::SqliteStore;
 use toolwit_registry::store::{MemoryStore, Store};
 use toolwit_registry::{DynamicDiscovery, LiveRegistry, MissingPath, WatchOptions};
 use toolwit_sandbox::{CodeCacheLocation, KeyValueStore, Resolve, Runtime, RuntimeOptions, Scope};
@@ -24,6 +26,8 @@ pub struct ToolwitBuilder {
     paths: Vec<PathBuf>,
     runtime: RuntimeOptions,
     store: Option<Arc<dyn Store>>,
+    #[cfg(feature = "sqlite")]
+    store_file: Option<StoreFile>,
     exposure: Exposure,
     tools_visible_max: Option<usize>,
     watch: Option<WatchOptions>,
@@ -32,6 +36,15 @@ pub struct ToolwitBuilder {
     tool_groups: ToolGroups,
     groups: Vec<GroupsConfig>,
     groups_files: Vec<PathBuf>,
+}
+
+/// The file of the metadata database.
+#[cfg(feature = "sqlite")]
+#[derive(Clone)]
+struct StoreFile {
+    path: PathBuf,
+    /// Whether the host cannot work without it.
+    is_required: bool,
 }
 
 impl ToolwitBuilder {
@@ -67,6 +80,30 @@ impl ToolwitBuilder {
     #[must_use]
     pub fn store(mut self, store: Arc<dyn Store>) -> Self {
         self.store = Some(store);
+        self
+    }
+
+    /// Sets the file of the metadata database, which also holds the plugins' key-value data. It is created if it does not exist,
+    /// and can never be granted to a plugin.
+    #[cfg(feature = "sqlite")]
+    #[must_use]
+    pub fn store_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.store_file = Some(StoreFile {
+            path: path.into(),
+            is_required: true,
+        });
+        self
+    }
+
+    /// Sets the file of the metadata database like [`ToolwitBuilder::store_file`]. If it cannot be opened, a warning is logged and
+    /// the host works without it: it reads all components again, and plugins cannot store values beyond the process.
+    #[cfg(feature = "sqlite")]
+    #[must_use]
+    pub fn store_file_if_usable(mut self, path: impl Into<PathBuf>) -> Self {
+        self.store_file = Some(StoreFile {
+            path: path.into(),
+            is_required: false,
+        });
         self
     }
 
@@ -167,14 +204,37 @@ impl ToolwitBuilder {
         self
     }
 
+    #[cfg(feature = "sqlite")]
+    async fn with_store_file(mut self) -> Result<Self, Error> {
+        let Some(file) = self.store_file.take() else {
+            return Ok(self);
+        };
+        match SqliteStore::open_file(&file.path).await {
+            Ok(store) => Ok(self.protect(&file.path).store(store.clone()).keyvalue(store)),
+            Err(error) if file.is_required => Err(error),
+            Err(error) => {
+                tracing::warn!(%error, "continuing without the metadata database");
+                Ok(self)
+            }
+        }
+    }
+
     /// Scans the plugin directories. Nothing is compiled and no guest code runs, except for the discovery of dynamic tools; see
     /// [`ToolwitBuilder::dynamic_discovery`].
     ///
     /// # Errors
     /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) when a directory cannot be read,
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits of zero, for grants that cannot be read or
-    /// enforced, for certificates that cannot be used, and for tool groups that are invalid.
+    /// enforced, for a store that cannot be used, for certificates that cannot be used, and for tool groups that are invalid.
     pub async fn build(self) -> Result<Toolwit, Error> {
+        #[cfg(feature = "sqlite")]
+        let builder = self.with_store_file().await?;
+        #[cfg(not(feature = "sqlite"))]
+        let builder = self;
+        builder.scan().await
+    }
+
+    async fn scan(self) -> Result<Toolwit, Error> {
         let runtime = Runtime::new(self.runtime)?;
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
         let missing = if self.watch.is_some() {

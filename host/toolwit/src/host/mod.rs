@@ -2,7 +2,7 @@
 
 mod builder;
 mod discovery;
-mod find;
+pub mod find;
 mod plugin_source;
 
 use std::sync::Arc;
@@ -59,10 +59,6 @@ pub enum Exposure {
     /// The tools that a search finds: for the user's message, before each turn, and for the model, with `search_tools`.
     Search,
 }
-
-/// The default of [`ToolwitBuilder::tools_visible_max`]. Models choose badly among more tools, and each definition costs tokens in
-/// every request.
-pub const TOOLS_VISIBLE_MAX: usize = 40;
 
 impl Toolwit {
     /// Starts to configure a host.
