@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::store::{CheckOutcome, CheckStage, HealthState, ToolHealth};
-use toolwit_core::{Error, ErrorKind, Phase, ToolId};
+use toolwit_core::{Error, ErrorKind, Phase, ToolId, ToolResult};
 
 /// The time for which a failure is valid. After a day its cause may have been fixed.
 const BROKEN_FOR: Duration = Duration::from_secs(24 * 3_600);
@@ -39,34 +39,39 @@ pub(crate) fn current_state(health: &ToolHealth, now_ms: u64) -> HealthState {
     }
 }
 
-/// Converts the outcome of a call to a health check. `None` if the cause of a failure is outside the tool: invalid
-/// arguments, a missing key or grant, an operator's limit, a cancellation.
+/// Converts the outcome of a call to a health check. `None` if it shows nothing about the tool: the tool returned an error of
+/// its own, or the cause is outside the tool, such as invalid arguments, a missing key or grant, or a cancellation.
 #[must_use]
-pub fn check_outcome(error: Option<&Error>) -> Option<(CheckStage, CheckOutcome)> {
-    let Some(error) = error else {
-        return Some((CheckStage::Execution, CheckOutcome::Success));
+pub fn check_outcome(outcome: Result<&ToolResult, &Error>) -> Option<(CheckStage, CheckOutcome)> {
+    let error = match outcome {
+        Ok(result) if result.is_error() => return None,
+        Ok(_) => return Some((CheckStage::Execution, CheckOutcome::Success)),
+        Err(error) => error,
     };
-    let failure = CheckOutcome::Failure(error.message.clone());
-    match (error.phase, error.kind) {
-        (Phase::Load | Phase::Link, ErrorKind::Timeout | ErrorKind::Busy | ErrorKind::Cancelled) => None,
-        (Phase::Load | Phase::Link, _) => Some((CheckStage::Import, failure)),
-        (
-            Phase::Instantiate | Phase::Execute,
-            ErrorKind::Trap | ErrorKind::Stack | ErrorKind::Fuel | ErrorKind::Timeout | ErrorKind::Memory,
-        ) => Some((CheckStage::Execution, failure)),
-        // The tool ran and returned its own error.
-        (Phase::Execute, ErrorKind::Tool) => Some((CheckStage::Execution, CheckOutcome::Success)),
+    let stage = match (error.phase, error.kind) {
+        (_, ErrorKind::Busy | ErrorKind::Cancelled) | (Phase::Load | Phase::Link, ErrorKind::Timeout) => None,
+        (Phase::Load | Phase::Link, _) => Some(CheckStage::Import),
+        (Phase::Instantiate | Phase::Execute, ErrorKind::Trap) => Some(CheckStage::Execution),
+        (Phase::Instantiate | Phase::Execute, kind) if kind.is_limit() => Some(CheckStage::Execution),
         _ => None,
-    }
+    };
+    stage.map(|stage| (stage, CheckOutcome::Failure(error.message.clone())))
+}
+
+/// Whether a call counts as a use of the tool: it returned a result, even if that is an error of its own.
+#[must_use]
+pub(crate) fn is_use(outcome: Result<&ToolResult, &Error>) -> bool {
+    outcome.map_or_else(|error| error.kind == ErrorKind::Tool, |_| true)
 }
 
 #[cfg(test)]
 #[allow(clippy::panic)]
 mod tests {
     use super::*;
+    use crate::store::CallRecord;
 
     fn failed(kind: ErrorKind, phase: Phase) -> Option<(CheckStage, CheckOutcome)> {
-        check_outcome(Some(&Error::new(kind, phase, "no")))
+        check_outcome(Err(&Error::new(kind, phase, "no")))
     }
 
     // accept: 122, accept: 136
@@ -79,20 +84,29 @@ mod tests {
             (ErrorKind::Busy, Phase::Execute),
             (ErrorKind::Configuration, Phase::Execute),
             (ErrorKind::Timeout, Phase::Load),
+            (ErrorKind::MissingKey, Phase::Execute),
+            (ErrorKind::Tool, Phase::Execute),
         ] {
             assert_eq!(failed(kind, phase), None, "{kind} {phase}");
         }
+        assert_eq!(check_outcome(Ok(&ToolResult::error("no such customer"))), None);
         let failure = || CheckOutcome::Failure("no".to_owned());
-        assert_eq!(
-            failed(ErrorKind::Trap, Phase::Execute),
-            Some((CheckStage::Execution, failure()))
-        );
+        for kind in [
+            ErrorKind::Trap,
+            ErrorKind::Fuel,
+            ErrorKind::Memory,
+            ErrorKind::HostCalls,
+            ErrorKind::ResultBytes,
+        ] {
+            let check = Some((CheckStage::Execution, failure()));
+            assert_eq!(failed(kind, Phase::Execute), check, "{kind}");
+        }
         assert_eq!(
             failed(ErrorKind::UnknownImport, Phase::Link),
             Some((CheckStage::Import, failure()))
         );
         assert_eq!(
-            check_outcome(None),
+            check_outcome(Ok(&ToolResult::text("3"))),
             Some((CheckStage::Execution, CheckOutcome::Success))
         );
     }
@@ -100,11 +114,12 @@ mod tests {
     #[test]
     fn health_expires() {
         let mut health = ToolHealth::default();
-        health.record(CheckStage::Execution, &CheckOutcome::Failure("no".to_owned()), 1_000);
+        let record = |outcome, at_ms| CallRecord::check(CheckStage::Execution, outcome, at_ms);
+        health.record(&record(CheckOutcome::Failure("no".to_owned()), 1_000));
         let day = 24 * 3_600 * 1_000;
         assert_eq!(current_state(&health, 2_000), HealthState::Broken);
         assert_eq!(current_state(&health, 1_000 + day), HealthState::Unknown);
-        health.record(CheckStage::Execution, &CheckOutcome::Success, 5_000);
+        health.record(&record(CheckOutcome::Success, 5_000));
         assert_eq!(current_state(&health, 5_000 + 29 * day), HealthState::Healthy);
         assert_eq!(current_state(&health, 5_000 + 31 * day), HealthState::Unknown);
     }

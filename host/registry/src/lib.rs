@@ -39,16 +39,16 @@ mod text_file;
 mod watch;
 
 pub use catalog::{
-    Catalog, Cutoff, Document, HITS_DEFAULT, HealthBoost, Hit, IndexedTool, Query, RankingSignals, SemanticIndex,
-    TermExtractor, Terms,
+    Catalog, CatalogUnion, Cutoff, Document, HITS_DEFAULT, HealthBoost, Hit, IndexedTool, InnerTool, Query,
+    RankingSignals, SemanticIndex, TermExtractor, Terms,
 };
 pub use discovery::{DiscoveryOutcome, DiscoveryTargets, DynamicDiscovery, TOOLS_NOT_DISCOVERED};
 pub use health::{FailingTool, check_outcome};
 pub use install::{AddError, AddedPackage, NameConflict, RemovedPackage, add_packages, pack, write_atomically};
 pub use live::{LiveRegistry, RefreshOutcome};
 pub use manifest::{
-    EntitySettings, EnvironmentNeed, Hints, LimitSettings, MANIFEST_SECTION, Manifest, RebindSetting, Tier,
-    ToolSettings,
+    EntitySettings, EnvironmentNeed, Hints, LimitSettings, MANIFEST_SECTION, Manifest, RankingHints, RebindSetting,
+    Tier, ToolSettings,
 };
 pub use package::{Package, PackageStatus};
 pub use project::{Project, RunSettings};

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toolwit::limits::SEARCH_WALL_MAX;
-use toolwit::limits::{EngineLimits, LimitRequest, effective};
+use toolwit::build::{Build, Silent};
+use toolwit::limits::{EngineLimits, LimitRequest, SEARCH_WALL_MAX, effective};
 use toolwit::model::ScriptedModel;
-use toolwit::registry::WatchOptions;
-use toolwit::{Exposure, NativeTool, ToolResult};
+use toolwit::registry::{Query, WatchOptions};
+use toolwit::store::MemoryStore;
+use toolwit::{Exposure, NativeTool, Scope, ToolContext, ToolResult};
 use toolwit_tests::Guests;
 
 use crate::place::{Place, adder, until};
@@ -101,7 +102,7 @@ async fn hit_that_cannot_be_loaded_is_omitted() {
     let host = place.host().exposure(Exposure::Search).build().await.unwrap();
     let model = std::sync::Arc::new(
         ScriptedModel::new()
-            .call("search_tools", json!({"query": "add numbers"}))
+            .call("search_tools", json!({"need": "add numbers"}))
             .call("add", json!({"a": 1, "b": 2}))
             .answer("{{result}}"),
     );
@@ -112,6 +113,130 @@ async fn hit_that_cannot_be_loaded_is_omitted() {
     assert!(requests[0].tools.iter().all(|name| name.as_str() == "search_tools"));
     let after: Vec<_> = requests[1].tools.iter().map(|name| name.as_str()).collect();
     assert!(after.contains(&"add") && !after.contains(&"add_all"), "{after:?}");
+}
+
+// accept: 112, accept: 117
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn automatic_search_takes_the_next_best_tool_for_one_that_cannot_be_loaded() {
+    let place = Place::new();
+    let unloadable = r#"(component
+        (import "wasi:cli/environment@0.2.0" (instance (export "get-environment" (func (result u32)))))
+        (core module $m (func (export "add") (param i32 i32) (result i32) i32.const 0))
+        (core instance $i (instantiate $m))
+        (func (export "add-all") (param "a" u32) (param "b" u32) (result u32) (canon lift (core func $i "add"))))"#;
+    for number in 0..5 {
+        place.put(&format!("broken{number}"), unloadable);
+    }
+    let working = adder(1).replace(r#"(export "add") (param "a""#, r#"(export "add-up") (param "a""#);
+    place.put("sound1", &working);
+    let host = place.host().exposure(Exposure::Search).build().await.unwrap();
+    let model = std::sync::Arc::new(ScriptedModel::new().answer("done"));
+    let mut conversation = host.conversation().model(model.clone()).build().unwrap();
+    conversation.run("Add").await.unwrap();
+    let requests = model.requests();
+    let names: Vec<_> = requests[0].tools.iter().map(|name| name.as_str()).collect();
+    assert_eq!(names, ["search_tools", "add_up"], "five better hits cannot be loaded");
+}
+
+// accept: 122, accept: 136
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_move_ranks_in_the_running_process_and_errors_of_the_tool_break_nothing() {
+    // `divide` returns an error for 0 and traps for 1.
+    let divider = r#"(component
+        (core module $m
+            (memory (export "memory") 1)
+            (func (export "divide") (param i32) (result i32)
+                (if (i32.eq (local.get 0) (i32.const 1)) (then unreachable))
+                (i32.store8 (i32.const 8) (i32.eqz (local.get 0)))
+                (i32.store (i32.const 12) (i32.const 7))
+                i32.const 8))
+        (core instance $i (instantiate $m))
+        (func (export "divide") (param "by" u32) (result (result u32 (error u32)))
+            (canon lift (core func $i "divide") (memory (core memory $i "memory")))))"#;
+    let place = Place::new();
+    place.put("alpha", divider);
+    place.put("beta", divider);
+    let host = place.host().build().await.unwrap();
+    let found = || -> Vec<String> {
+        let hits = host.registry().search(&Query::new("divide"), |_| true);
+        hits.into_iter().map(|hit| hit.id).collect()
+    };
+    let call = async |plugin: &str, by: u32| {
+        let tool = host
+            .registry()
+            .tool(&format!("{plugin}#divide"), &Scope::new())
+            .unwrap();
+        let arguments = json!({"by": by}).as_object().unwrap().clone();
+        tool.call(arguments, &ToolContext::new()).await
+    };
+    assert_eq!(found(), ["alpha#divide", "beta#divide"], "ties are sorted by name");
+    assert!(call("beta", 0).await.unwrap().is_error());
+    assert_eq!(
+        found(),
+        ["beta#divide", "alpha#divide"],
+        "an error of its own counts as a use"
+    );
+    let health = || {
+        host.registry()
+            .store()
+            .health()
+            .unwrap()
+            .into_values()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (health()[0].uses, health()[0].is_broken(), health()[0].checked_ms),
+        (1, false, 0)
+    );
+    call("beta", 1).await.unwrap_err();
+    assert_eq!(found(), ["alpha#divide", "beta#divide"], "a trap breaks it");
+    assert!(call("beta", 0).await.unwrap().is_error());
+    assert_eq!(found(), ["alpha#divide", "beta#divide"], "an error does not heal it");
+    assert!(!call("beta", 2).await.unwrap().is_error());
+    assert_eq!(found(), ["beta#divide", "alpha#divide"], "a success does");
+    assert_eq!(host.registry().store().health().unwrap().len(), 1);
+}
+
+// accept: 30, accept: 110, accept: 126
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn question_of_the_readme_finds_the_tool_that_leads_to_the_method() {
+    let place = Place::new();
+    let project = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins/customers");
+    let built = Build::new(project).run(&Silent).await.unwrap();
+    place.put_bytes("customers.wasm", &std::fs::read(built.component).unwrap());
+    let store: std::sync::Arc<MemoryStore> = std::sync::Arc::default();
+    // The second host takes the package, with its methods, from the store.
+    for _ in 0..2 {
+        let host = place
+            .host()
+            .store(store.clone())
+            .exposure(Exposure::Search)
+            .build()
+            .await
+            .unwrap();
+        let model = std::sync::Arc::new(
+            ScriptedModel::new()
+                .call("search_customer", json!({"name": "John Smith"}))
+                .call("customer_c123_get_average_spend", json!({}))
+                .answer("{{result.amount}}"),
+        );
+        let mut conversation = host.conversation().model(model.clone()).build().unwrap();
+        let outcome = conversation.run("What is John Smith's average spend?").await.unwrap();
+        assert_eq!(outcome.text(), "450.00");
+        let hits = host
+            .registry()
+            .search(&Query::new("calculate the total of an order"), |_| true);
+        assert!(
+            hits.iter().any(|hit| hit.name == "search_customer"),
+            "a method of an entity that only a method returns: {hits:?}"
+        );
+    }
+    let may_use = |id: &str| !id.ends_with("get-average-spend") && !id.ends_with("compare");
+    let host = place.host().exposure(Exposure::Search).build().await.unwrap();
+    let model = std::sync::Arc::new(ScriptedModel::new().answer("no"));
+    let mut conversation = host.conversation_among(may_use).model(model.clone()).build().unwrap();
+    conversation.run("What is the average spend?").await.unwrap();
+    assert_eq!(model.requests()[0].tools.len(), 1, "{:?}", model.requests()[0].tools);
 }
 
 // accept: 113, accept: 114

@@ -13,3 +13,4 @@ mod groups;
 mod hot;
 mod needs;
 mod place;
+mod retrieval;

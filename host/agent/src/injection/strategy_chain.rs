@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
+
 use super::facade::Unfolding;
 use super::strategy::{CallGate, Injection, InjectionStrategy};
 use super::view::{CompletedCall, ConversationView, InjectionContext, TurnContext};
@@ -69,6 +71,7 @@ impl StrategyChain {
     }
 }
 
+#[async_trait]
 impl InjectionStrategy for StrategyChain {
     fn evaluate(&self, context: &InjectionContext<'_>) -> Injection {
         let mut merged = Injection::none();
@@ -98,10 +101,10 @@ impl InjectionStrategy for StrategyChain {
         self.strategies.iter().any(|strategy| strategy.claims(provider))
     }
 
-    fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
+    async fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
         let mut merged = Injection::none();
         for strategy in &self.strategies {
-            merged.merge(strategy.begin_turn(turn));
+            merged.merge(strategy.begin_turn(turn).await);
         }
         merged
     }

@@ -66,7 +66,7 @@ impl<'c> ToolLoop<'c> {
             let outcome = self.outcome(Ending::new(None, failure.stop()));
             return Err(RunError::new(failure, outcome));
         }
-        self.begin_turn(prompt);
+        self.begin_turn(prompt).await;
         match self.drive().await {
             Ok(ending) => Ok(self.finish(ending)),
             Err(failure) => {
@@ -104,7 +104,7 @@ impl<'c> ToolLoop<'c> {
             .or_else(|| run.account.exhausted())
     }
 
-    fn begin_turn(&mut self, prompt: Option<&str>) {
+    async fn begin_turn(&mut self, prompt: Option<&str>) {
         let conversation = &mut *self.run.conversation;
         if let Some(prompt) = prompt {
             conversation.history.append(Message::user(prompt));
@@ -118,14 +118,20 @@ impl<'c> ToolLoop<'c> {
         };
         self.run.emit(&event);
         if prompt.is_some() {
-            self.inject_for_prompt();
+            self.inject_for_prompt().await;
         }
     }
 
-    /// Applies the strategies' changes for a user message, before the first inference.
-    fn inject_for_prompt(&mut self) {
+    /// Applies the strategies' changes for a user message, before the first inference. There are none if the run is stopped
+    /// before the strategies have decided.
+    async fn inject_for_prompt(&mut self) {
         let run = &mut self.run;
-        let injection = run.conversation.strategy.begin_turn(&TurnContext::at(run.view()));
+        let turn = TurnContext::at(run.view());
+        let injection = tokio::select! {
+            biased;
+            _ = run.stop.wait() => return,
+            injection = run.conversation.strategy.begin_turn(&turn) => injection,
+        };
         if injection.is_none() {
             return;
         }

@@ -9,16 +9,20 @@ use crate::failure::Failure;
 use crate::hint::discovery_error;
 use crate::input::limits::LimitFlags;
 use crate::input::plugins::PluginFlags;
-use crate::output::package::{CodeStates, PackageDocument, wit_warning};
+use crate::output::package::{CodeStates, PackageDocument, methods, wit_warning};
 use crate::output::page::{BAD, FAINT, NAME, Page, TITLE, WARN, first_sentence};
 use crate::output::printer::{Format, Printer};
 use toolwit::Error;
 use toolwit::registry::{Package, PackageStatus, Registry};
 use toolwit::tool::ToolDefinition;
 
+/// Marks the method of an entity.
+const ARROW: &str = "→ ";
+
 /// List plugins and their tools
 ///
-/// Broken plugins are listed with the reason. Reads the metadata of the components: nothing is compiled and no guest code runs.
+/// Methods of entities are listed with an arrow: they become tools when a call returns an entity. Broken plugins are listed with
+/// the reason. Reads the metadata of the components: nothing is compiled and no guest code runs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
     #[command(flatten)]
@@ -58,10 +62,10 @@ fn page(registry: &Registry) -> Page {
     for definition in definitions() {
         *owners.entry(definition.name()).or_default() += 1;
     }
-    let width = definitions()
-        .map(|definition| definition.name().len())
-        .max()
-        .unwrap_or(0);
+    let method_names = registry.plugins().flat_map(|plugin| methods(plugin.inspection()));
+    let method_widths = method_names.map(|method| method.name().len() + ARROW.chars().count());
+    let widths = definitions().map(|definition| definition.name().len());
+    let width = widths.chain(method_widths).max().unwrap_or(0);
     let mut page = Page::new();
     for package in packages {
         page.gap()
@@ -81,6 +85,14 @@ fn page(registry: &Registry) -> Page {
                 for definition in &plugin.inspection().tools {
                     let is_shared = owners.get(definition.name()).is_some_and(|owners| *owners > 1);
                     tool(&mut page, definition, width, is_shared);
+                }
+                for method in methods(plugin.inspection()) {
+                    page.indent(2)
+                        .styled(FAINT, ARROW)
+                        .styled(NAME, method.name())
+                        .indent(width.saturating_sub(method.name().len() + ARROW.chars().count()) + 2)
+                        .text(first_sentence(&method.description))
+                        .end();
                 }
                 if let Some(error) = discovery_error(package) {
                     page.indent(2)

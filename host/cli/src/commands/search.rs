@@ -12,7 +12,8 @@ use toolwit::registry::{Cutoff, Hit, Query, Registry};
 
 /// Find tools by name or purpose
 ///
-/// Searches names, descriptions, parameters and manifests for the words, in any inflection. An exact tool name always matches.
+/// Searches names, descriptions, parameters and manifests for the words, in any inflection. A method of an entity is found
+/// through the tools that lead to it: `search_customer → customer_get_average_spend`. An exact tool name always matches.
 /// Nothing is compiled and no guest code runs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Search {
@@ -38,7 +39,8 @@ impl Search {
             Format::Json => {
                 let document = |hit: &Hit| {
                     let plugin = registry.plugin_of(&hit.id).map(|plugin| plugin.name());
-                    json!({"tool": hit.id, "plugin": plugin, "score": hit.score})
+                    let leads_to = hit.leads_to.as_ref().map(|inner| &inner.id);
+                    json!({"tool": hit.id, "plugin": plugin, "score": hit.score, "leads_to": leads_to})
                 };
                 printer.document(&json!({"hits": hits.iter().map(document).collect::<Vec<_>>()}))?;
             }
@@ -54,13 +56,17 @@ impl Search {
 }
 
 fn page(registry: &Registry, hits: &[Hit]) -> Page {
-    let width = hits.iter().map(|hit| hit.name.len()).max().unwrap_or(0);
+    let label = |hit: &Hit| match &hit.leads_to {
+        Some(inner) => format!("{} → {}", hit.name, inner.name),
+        None => hit.name.clone(),
+    };
+    let width = hits.iter().map(|hit| label(hit).chars().count()).max().unwrap_or(0);
     let mut page = Page::new();
     for hit in hits {
-        let summary = registry
-            .definition(&hit.id)
-            .map(|tool| first_sentence(&tool.description));
-        page.styled(NAME, format_args!("{:width$}", hit.name))
+        let inner = hit.leads_to.as_ref().and_then(|inner| registry.method(&inner.id));
+        let summary = inner.or_else(|| registry.definition(&hit.id));
+        let summary = summary.map(|tool| first_sentence(&tool.description));
+        page.styled(NAME, format_args!("{:width$}", label(hit)))
             .text("  ")
             .text(summary.unwrap_or_default())
             .text("  ")

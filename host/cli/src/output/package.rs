@@ -12,7 +12,7 @@ use toolwit::registry::{Manifest, Package, TOOLS_NOT_DISCOVERED, Tier};
 use toolwit::sandbox::{CodeCache, CompileStatus, Inspection, Plugin};
 use toolwit::tool::ToolDefinition;
 
-/// `{"name", "path", "digest", "version", "tier", "status", "reason", "code", "tools"}`.
+/// `{"name", "path", "digest", "version", "tier", "status", "reason", "code", "tools", "methods"}`.
 #[derive(Debug, Serialize)]
 pub(crate) struct PackageDocument<'a> {
     name: &'a str,
@@ -28,6 +28,8 @@ pub(crate) struct PackageDocument<'a> {
     /// The state of its compiled code.
     code: &'static str,
     tools: &'a [ToolDefinition],
+    /// The methods of its entities, which become tools when a call returns an instance.
+    methods: Vec<&'a ToolDefinition>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -83,6 +85,7 @@ impl<'a> PackageDocument<'a> {
             wit_problem: inspection.and_then(|inspection| inspection.wit_problem.as_deref()),
             code: CompileStatus::NotStarted.word(),
             tools: inspection.map_or(&[], |inspection| &inspection.tools),
+            methods: inspection.into_iter().flat_map(methods).collect(),
         }
     }
 
@@ -91,6 +94,11 @@ impl<'a> PackageDocument<'a> {
         self.code = code;
         self
     }
+}
+
+/// Returns the methods of the entities of a component.
+pub(crate) fn methods(inspection: &Inspection) -> impl Iterator<Item = &ToolDefinition> {
+    inspection.entities.iter().flat_map(|entity| &entity.methods)
 }
 
 /// Returns the warning about a WIT file that does not describe the component next to it.

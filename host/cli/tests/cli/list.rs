@@ -41,6 +41,15 @@ fn plugins_are_listed_with_their_tools_and_broken_ones_with_the_reason() {
 }
 
 #[test]
+fn methods_of_entities_are_listed_with_an_arrow_and_found_through_their_tool() {
+    let workspace = Workspace::with("counter", COUNTER);
+    let listed = workspace.run(&["list"]).to_string();
+    assert!(listed.contains("  → counter_next"), "{listed}");
+    let found = workspace.run(&["search", "next"]).to_string();
+    assert!(found.contains("counter_new → counter_next"), "{found}");
+}
+
+#[test]
 fn empty_directory_gives_a_hint() {
     assert_snapshot!(Workspace::new().run(&["list"]), @"
     exit: 0
@@ -61,7 +70,7 @@ fn json_document_describes_ready_and_broken_plugins() {
         assert_eq!(
             keys,
             [
-                "name", "path", "digest", "version", "tier", "status", "reason", "code", "tools"
+                "name", "path", "digest", "version", "tier", "status", "reason", "code", "tools", "methods"
             ]
         );
     }
@@ -77,6 +86,10 @@ fn json_document_describes_ready_and_broken_plugins() {
     let keys: Vec<_> = tool.as_object().unwrap().keys().collect();
     assert_eq!(keys, ["id", "name", "description", "input_schema", "output_schema"]);
     assert_eq!(tool["id"], "counter#[constructor]counter");
+    assert_eq!(counter["methods"][0]["name"], "counter_next");
+    let (_, found) = workspace.json(&["search", "next", "--json"]);
+    assert_eq!(found["hits"][0]["tool"], "counter#[constructor]counter");
+    assert_eq!(found["hits"][0]["leads_to"], "counter#[method]counter.next");
     assert_eq!(
         (&foreign["status"], &foreign["tier"]),
         (&"broken".into(), &"minimal".into())

@@ -125,8 +125,8 @@ limits! {
         /// Maximum number of tools that `Exposure::Auto` shows without a search.
         /// Models choose badly among more tools, and each definition costs tokens in every request.
         TOOLS_VISIBLE_MAX: usize = 40, Count, "`ToolwitBuilder::tools_visible_max`";
-        /// Maximum time that a search waits for the found tools to be compiled.
-        /// Others are compiled when they are first called.
+        /// Maximum time that a search waits for the sources of tools.
+        /// The earlier tools of a slower source are searched.
         SEARCH_WALL_MAX: Duration = Duration::from_secs(5), Time;
         /// Maximum depth of agents inside agents.
         /// Each level multiplies the possible cost of a run.

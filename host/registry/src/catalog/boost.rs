@@ -3,6 +3,9 @@
 /// The greatest factor for frequent use.
 const USE_FACTOR_MAX: f32 = 1.2;
 
+/// The greatest factor for the popularity that a manifest declares. It is small, because nothing proves it.
+const POPULARITY_FACTOR_MAX: f32 = 1.03;
+
 /// The health of a tool, as a ranking signal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -34,34 +37,50 @@ pub struct RankingSignals {
     pub health: HealthBoost,
     /// The quality of its description, from 0 to 1.
     pub quality: f32,
-    /// The number of successful calls.
+    /// The number of calls that returned a result.
     pub uses: u64,
+    /// The popularity that the author declares, such as a number of downloads.
+    pub popularity: u64,
 }
 
 impl RankingSignals {
     /// Creates the signals of a tool.
     #[must_use]
     pub fn new(health: HealthBoost, quality: f32, uses: u64) -> Self {
-        Self { health, quality, uses }
+        Self {
+            health,
+            quality,
+            uses,
+            popularity: 0,
+        }
     }
 
     /// Returns the factor of the score. It is small compared to the effect of one matching word.
     #[cfg(test)]
     fn factor(&self) -> f32 {
-        self.lasting_factor() * self.health.factor()
+        self.declared_factor() * use_factor(self.uses) * self.health.factor()
     }
 
     /// Returns the part of the factor that a call does not change.
-    pub(super) fn lasting_factor(&self) -> f32 {
+    pub(super) fn declared_factor(&self) -> f32 {
         let quality = if self.quality.is_finite() {
             self.quality.clamp(0.0, 1.0)
         } else {
             0.0
         };
-        #[allow(clippy::cast_precision_loss, reason = "a count as a factor needs no precision")]
-        let uses = (1.0 + 0.05 * (self.uses as f32 + 1.0).log10()).min(USE_FACTOR_MAX);
-        (1.0 + 0.1 * quality) * uses
+        (1.0 + 0.1 * quality) * logarithmic_factor(self.popularity, 0.005, POPULARITY_FACTOR_MAX)
     }
+}
+
+/// Returns the factor for a number of uses.
+pub(super) fn use_factor(uses: u64) -> f32 {
+    logarithmic_factor(uses, 0.05, USE_FACTOR_MAX)
+}
+
+/// Returns a factor that grows by `step` for each power of ten.
+#[allow(clippy::cast_precision_loss, reason = "a count as a factor needs no precision")]
+fn logarithmic_factor(count: u64, step: f32, factor_max: f32) -> f32 {
+    (1.0 + step * (count as f32 + 1.0).log10()).min(factor_max)
 }
 
 #[cfg(test)]
@@ -74,6 +93,12 @@ mod tests {
         let best = RankingSignals::new(HealthBoost::Healthy, 1.0, u64::MAX).factor();
         let worst = RankingSignals::new(HealthBoost::Broken, f32::NAN, 0).factor();
         assert!(best < 1.5 && worst > 0.0, "{best} {worst}");
+        let declared = RankingSignals {
+            popularity: u64::MAX,
+            ..RankingSignals::default()
+        };
+        let used = RankingSignals::new(HealthBoost::Unknown, 0.0, 10);
+        assert!(declared.factor() < used.factor(), "ten uses weigh more than any claim");
         assert!(RankingSignals::new(HealthBoost::Unknown, f32::INFINITY, 0).factor() <= 1.1);
     }
 }

@@ -1,5 +1,10 @@
 //! The searchable text of a tool.
 
+use std::sync::Arc;
+
+use serde_json::Value;
+use toolwit_core::ToolDefinition;
+
 use super::boost::RankingSignals;
 use super::rules::{FIELDS, Rules};
 use super::text::{self, Stems};
@@ -24,6 +29,9 @@ pub struct Document {
     pub use_case: String,
     /// Example requests.
     pub examples: String,
+    /// The ids of the tools that lead to this one, if it cannot be called before them: the tools that return the entity of a
+    /// method, or the facade of an inner tool. A search finds the tool as these.
+    pub entry_tools: Vec<String>,
     /// Health, quality and use.
     pub signals: RankingSignals,
 }
@@ -40,10 +48,28 @@ impl Document {
         }
     }
 
+    /// Creates the document of a tool from its definition.
+    #[must_use]
+    pub fn of_definition(tool: &ToolDefinition) -> Self {
+        let document = Self::new(tool.id.as_str(), tool.name(), tool.description.as_str());
+        let category = tool.category.clone().unwrap_or_default();
+        Self {
+            category,
+            ..document.with_parameters(parameters(&tool.input_schema))
+        }
+    }
+
     /// Sets the names and descriptions of the parameters.
     #[must_use]
     pub fn with_parameters(mut self, parameters: impl Into<String>) -> Self {
         self.parameters = parameters.into();
+        self
+    }
+
+    /// Sets the ids of the tools that lead to this one; see [`Document::entry_tools`].
+    #[must_use]
+    pub fn behind<T: Into<String>>(mut self, entry_tools: impl IntoIterator<Item = T>) -> Self {
+        self.entry_tools = entry_tools.into_iter().map(Into::into).collect();
         self
     }
 
@@ -81,7 +107,8 @@ impl Terms {
     }
 
     /// Extracts the words of each field, up to the field's limit.
-    pub(super) fn of(document: &Document, rules: &Rules, stems: &mut Stems) -> Self {
+    pub(super) fn of(document: &Document, stems: &mut Stems) -> Self {
+        let rules = Rules::get();
         let mut text = String::new();
         for (field, field_text) in document.fields().into_iter().enumerate() {
             if field > 0 {
@@ -117,6 +144,8 @@ pub struct IndexedTool {
     pub name: String,
     /// Its stemmed words.
     pub terms: Terms,
+    /// The ids of the tools that lead to it; see [`Document::entry_tools`].
+    pub entry_tools: Arc<[String]>,
     /// Health, quality and use.
     pub signals: RankingSignals,
 }
@@ -129,7 +158,7 @@ impl IndexedTool {
             id: id.into(),
             name: name.into(),
             terms,
-            signals: RankingSignals::default(),
+            ..Self::default()
         }
     }
 }
@@ -137,7 +166,6 @@ impl IndexedTool {
 /// Extracts the stemmed words of many tools, with a shared cache of stems.
 #[derive(Clone, Debug, Default)]
 pub struct TermExtractor {
-    rules: Rules,
     stems: Stems,
 }
 
@@ -150,6 +178,25 @@ impl TermExtractor {
 
     /// Extracts the stemmed words of a tool.
     pub fn extract(&mut self, document: &Document) -> Terms {
-        Terms::of(document, &self.rules, &mut self.stems)
+        Terms::of(document, &mut self.stems)
     }
+}
+
+/// Collects the names and descriptions of the parameters, nested fields included.
+fn parameters(schema: &Value) -> String {
+    const DEPTH_MAX: usize = 3;
+    fn walk(schema: &Value, depth: usize, text: &mut String) {
+        for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+            text.push_str(name);
+            text.push(' ');
+            text.push_str(field["description"].as_str().unwrap_or_default());
+            text.push('\n');
+            if depth < DEPTH_MAX {
+                walk(field, depth + 1, text);
+            }
+        }
+    }
+    let mut text = String::new();
+    walk(schema, 0, &mut text);
+    text
 }

@@ -44,7 +44,9 @@ impl Catalog {
                     id,
                     name,
                     score,
+                    confidence: 0.0,
                     is_exact,
+                    leads_to: None,
                 })
             })
             .collect();

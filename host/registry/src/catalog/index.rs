@@ -1,17 +1,18 @@
 //! The inverted index, updated per component file.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use super::boost::{HealthBoost, RankingSignals};
+use super::boost::{HealthBoost, RankingSignals, use_factor};
 use super::document::{Document, IndexedTool, Terms};
 use super::rules::{FIELDS, NAME, Rules};
 use super::text::{self, Stems};
+use super::totals::Totals;
 
 /// A search index of tools. Tools are added and removed per component file, at a cost that depends only on that file.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
-    pub(super) rules: Rules,
     stems: Stems,
     terms: HashMap<Box<str>, u32>,
     postings: Vec<Postings>,
@@ -26,7 +27,9 @@ pub struct Catalog {
     /// The words in names, forwards and reversed, with their terms: finds words by prefix and suffix.
     name_words: BTreeMap<Box<str>, u32>,
     name_words_reversed: BTreeMap<Box<str>, u32>,
-    totals: [FieldTotal; FIELDS],
+    /// The tools that have entry tools.
+    inner: BTreeSet<u32>,
+    totals: Totals,
 }
 
 /// The tools that contain a word, by slot.
@@ -50,6 +53,8 @@ pub(super) struct Posting {
 pub(super) struct Slot {
     pub(super) id: Box<str>,
     pub(super) name: Box<str>,
+    /// The ids of the tools that lead to it; empty for a tool that can be called directly.
+    pub(super) entry_tools: Box<[Box<str>]>,
     canonical: Box<str>,
     terms: Vec<u32>,
 }
@@ -59,17 +64,15 @@ pub(super) struct Slot {
 pub(super) struct Scoring {
     /// The number of words in each field.
     pub(super) lengths: [u8; FIELDS],
-    /// The health, which may change during a search.
+    /// Whether it has entry tools, through which it is found.
+    pub(super) is_inner: bool,
+    /// The health and the number of uses, which may change during a search.
     health: AtomicU8,
-    /// The product of the other ranking signals.
-    lasting_factor: f32,
-}
-
-/// The number of words in a field, over all tools that have the field.
-#[derive(Clone, Copy, Debug, Default)]
-struct FieldTotal {
-    words: u64,
-    tools: u64,
+    uses: AtomicU64,
+    /// The factor for the uses, as bits.
+    use_factor: AtomicU32,
+    /// The product of the ranking signals that do not change.
+    declared_factor: f32,
 }
 
 impl Catalog {
@@ -83,11 +86,12 @@ impl Catalog {
     pub fn put(&mut self, source: &str, documents: impl IntoIterator<Item = Document>) {
         let mut indexed = Vec::new();
         for document in documents {
-            let terms = Terms::of(&document, &self.rules, &mut self.stems);
+            let terms = Terms::of(&document, &mut self.stems);
             indexed.push(IndexedTool {
                 id: document.id,
                 name: document.name,
                 terms,
+                entry_tools: document.entry_tools.into(),
                 signals: document.signals,
             });
         }
@@ -122,6 +126,12 @@ impl Catalog {
     pub fn set_health(&self, id: &str, health: HealthBoost) -> bool {
         let scoring = self.by_id.get(id).and_then(|at| self.scoring.get(*at as usize));
         scoring.map(|scoring| scoring.set_health(health)).is_some()
+    }
+
+    /// Counts a use of a tool, also during a search. Returns `false` if there is no such tool.
+    pub fn add_use(&self, id: &str) -> bool {
+        let scoring = self.by_id.get(id).and_then(|at| self.scoring.get(*at as usize));
+        scoring.map(Scoring::add_use).is_some()
     }
 
     /// Returns the number of tools.
@@ -162,7 +172,7 @@ impl Catalog {
             };
             for (_, field) in occurrences {
                 let count = &mut posting.counts[*field];
-                *count = count.saturating_add(1).min(self.rules.repeats_max);
+                *count = count.saturating_add(1).min(Rules::get().repeats_max);
             }
             let list = &mut self.postings[occurrences[0].0 as usize].tools;
             let position = match list.last() {
@@ -172,12 +182,17 @@ impl Catalog {
             list.insert(position, posting);
         }
         terms.dedup_by_key(|(term, _)| *term);
-        self.count_lengths(&lengths, u64::wrapping_add);
+        self.totals.count(&lengths, u64::wrapping_add);
         let canonical: Box<str> = text::canonical_name(&tool.name).into();
         self.by_name.entry(canonical.clone()).or_default().push(at);
         self.by_id.insert(tool.id.as_str().into(), at);
+        let is_inner = !tool.entry_tools.is_empty();
+        if is_inner {
+            self.inner.insert(at);
+        }
         let mut scoring = Scoring {
             lengths,
+            is_inner,
             ..Scoring::default()
         };
         scoring.set_signals(&tool.signals);
@@ -185,6 +200,7 @@ impl Catalog {
         self.slots[at as usize] = Some(Slot {
             id: tool.id.as_str().into(),
             name: tool.name.as_str().into(),
+            entry_tools: tool.entry_tools.iter().map(|id| id.as_str().into()).collect(),
             canonical,
             terms: terms.into_iter().map(|(term, _)| term).collect(),
         });
@@ -202,7 +218,8 @@ impl Catalog {
             }
         }
         let lengths = self.scoring[at as usize].lengths;
-        self.count_lengths(&lengths, u64::wrapping_sub);
+        self.totals.count(&lengths, u64::wrapping_sub);
+        self.inner.remove(&at);
         if self.by_id.get(&slot.id) == Some(&at) {
             self.by_id.remove(&slot.id);
         }
@@ -233,25 +250,19 @@ impl Catalog {
         }
     }
 
-    fn count_lengths(&mut self, lengths: &[u8; FIELDS], change: fn(u64, u64) -> u64) {
-        for (total, length) in self.totals.iter_mut().zip(lengths) {
-            if *length > 0 {
-                total.words = change(total.words, u64::from(*length));
-                total.tools = change(total.tools, 1);
-            }
-        }
+    /// Returns the tools that have a word, by slot.
+    pub(super) fn postings(&self, stem: &str) -> &[Posting] {
+        let postings = self.terms.get(stem).and_then(|term| self.postings.get(*term as usize));
+        postings.map_or(&[], |postings| postings.tools.as_slice())
     }
 
-    /// Finds the term of a word that occurs in at least one tool.
-    pub(super) fn find_term(&self, stem: &str) -> Option<u32> {
-        let term = *self.terms.get(stem)?;
-        (!self.postings(term).is_empty()).then_some(term)
+    pub(super) fn totals(&self) -> &Totals {
+        &self.totals
     }
 
-    pub(super) fn postings(&self, term: u32) -> &[Posting] {
-        self.postings
-            .get(term as usize)
-            .map_or(&[], |postings| postings.tools.as_slice())
+    /// Returns the slots of the tools that have entry tools.
+    pub(super) fn inner_slots(&self) -> impl Iterator<Item = u32> {
+        self.inner.iter().copied()
     }
 
     pub(super) fn slot(&self, at: u32) -> Option<&Slot> {
@@ -273,30 +284,41 @@ impl Catalog {
         self.by_id.get(id).copied()
     }
 
-    /// Finds longer words in names that begin or end with this word.
-    pub(super) fn name_words_around(&self, part: &str) -> impl Iterator<Item = u32> {
-        let ends: Box<str> = reversed(part);
-        let begins: Vec<u32> = longer(&self.name_words, part).collect();
-        let ends: Vec<u32> = longer(&self.name_words_reversed, &ends).collect();
-        begins
-            .into_iter()
-            .chain(ends)
-            .filter(|term| !self.postings(*term).is_empty())
+    /// Returns the longer words in names that begin with a word, sorted.
+    pub(super) fn name_words_beginning_with(&self, part: &str) -> impl Iterator<Item = &str> {
+        self.longer(&self.name_words, part.into())
     }
 
-    /// Returns the mean number of words in a field, over the tools that have it.
-    #[allow(clippy::cast_precision_loss, reason = "a mean needs no precision")]
-    pub(super) fn mean_length(&self, field: usize) -> f32 {
-        let total = self.totals[field];
-        let usual = self.rules.fields[field].words_usual;
-        (total.words as f32 + usual * TOOLS_USUAL) / (total.tools as f32 + TOOLS_USUAL)
+    /// Returns the longer words in names that end with a word: reversed, and sorted in this form.
+    pub(super) fn name_words_ending_with(&self, part: &str) -> impl Iterator<Item = &str> {
+        self.longer(&self.name_words_reversed, reversed(part))
+    }
+
+    fn longer<'a>(&'a self, words: &'a BTreeMap<Box<str>, u32>, part: Box<str>) -> impl Iterator<Item = &'a str> {
+        let is_used = |term: u32| {
+            self.postings
+                .get(term as usize)
+                .is_some_and(|postings| !postings.tools.is_empty())
+        };
+        words
+            .range::<str, _>((Bound::Excluded(&*part), Bound::Unbounded))
+            .take_while(move |(word, _)| word.starts_with(&*part))
+            .filter(move |(_, term)| is_used(**term))
+            .map(|(word, _)| &**word)
     }
 }
 
 impl Scoring {
     fn set_signals(&mut self, signals: &RankingSignals) {
         self.set_health(signals.health);
-        self.lasting_factor = signals.lasting_factor();
+        self.uses = AtomicU64::new(signals.uses);
+        self.use_factor = AtomicU32::new(use_factor(signals.uses).to_bits());
+        self.declared_factor = signals.declared_factor();
+    }
+
+    fn add_use(&self) {
+        let uses = self.uses.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        self.use_factor.store(use_factor(uses).to_bits(), Ordering::Relaxed);
     }
 
     fn set_health(&self, health: HealthBoost) {
@@ -322,7 +344,7 @@ impl Scoring {
 
     /// Returns the product of all ranking signals.
     pub(super) fn factor(&self) -> f32 {
-        self.lasting_factor * self.health().factor()
+        self.declared_factor * f32::from_bits(self.use_factor.load(Ordering::Relaxed)) * self.health().factor()
     }
 }
 
@@ -330,24 +352,13 @@ impl Clone for Scoring {
     fn clone(&self) -> Self {
         Self {
             lengths: self.lengths,
+            is_inner: self.is_inner,
             health: AtomicU8::new(self.health.load(Ordering::Relaxed)),
-            lasting_factor: self.lasting_factor,
+            uses: AtomicU64::new(self.uses.load(Ordering::Relaxed)),
+            use_factor: AtomicU32::new(self.use_factor.load(Ordering::Relaxed)),
+            declared_factor: self.declared_factor,
         }
     }
-}
-
-/// The weight of a field's usual length in its mean length, as a number of tools.
-const TOOLS_USUAL: f32 = 8.0;
-
-/// Maximum number of longer words that a word finds. A part of more words is not specific.
-const LONGER_MAX: usize = 16;
-
-fn longer<'a>(words: &'a BTreeMap<Box<str>, u32>, part: &'a str) -> impl Iterator<Item = u32> + 'a {
-    words
-        .range::<str, _>((std::ops::Bound::Excluded(part), std::ops::Bound::Unbounded))
-        .take_while(move |(word, _)| word.starts_with(part))
-        .take(LONGER_MAX)
-        .map(|(_, term)| *term)
 }
 
 fn reversed(word: &str) -> Box<str> {

@@ -12,7 +12,10 @@ mod query;
 mod rank;
 mod rules;
 mod stop_words;
+mod terms;
 mod text;
+mod totals;
+mod union;
 
 #[cfg(test)]
 mod tests;
@@ -22,4 +25,5 @@ pub use document::{Document, IndexedTool, TermExtractor, Terms};
 pub use fuse::SemanticIndex;
 pub use index::Catalog;
 pub use query::{Cutoff, HITS_DEFAULT, Query};
-pub use rank::Hit;
+pub use rank::{Hit, InnerTool};
+pub use union::CatalogUnion;

@@ -1,5 +1,12 @@
 //! Search queries.
 
+use std::collections::BTreeSet;
+
+use super::text::{self, Stems};
+
+/// The most words of [`Query::words`].
+const WORDS_MAX: usize = 512;
+
 /// The default number of hits of a search.
 pub const HITS_DEFAULT: usize = 5;
 
@@ -10,6 +17,9 @@ pub enum Cutoff {
     /// Omits hits that score far below the best one or match too few words of the query.
     #[default]
     Relative,
+    /// Omits hits as [`Cutoff::Relative`] does, and those that cover too little of the query. For a message that may not need a
+    /// tool at all.
+    Confident,
     /// Returns all hits, for example for pagination.
     None,
 }
@@ -29,6 +39,8 @@ pub enum Cutoff {
 pub struct Query {
     /// The wanted capability, in the words of a user or a model.
     pub intent: String,
+    /// The task for which the capability is wanted, or an empty text. Its words weigh less than those of the intent.
+    pub task: String,
     /// Earlier messages of the user. They break ties, but match no tools by themselves.
     pub recent: Vec<String>,
     /// The maximum number of hits.
@@ -43,10 +55,16 @@ impl Query {
     pub fn new(intent: impl Into<String>) -> Self {
         Self {
             intent: intent.into(),
-            recent: Vec::new(),
             hits_max: HITS_DEFAULT,
-            cutoff: Cutoff::default(),
+            ..Self::default()
         }
+    }
+
+    /// Sets the task for which the capability is wanted.
+    #[must_use]
+    pub fn with_task(mut self, task: impl Into<String>) -> Self {
+        self.task = task.into();
+        self
     }
 
     /// Adds earlier messages of the user as context, oldest first.
@@ -68,5 +86,18 @@ impl Query {
     pub fn with_cutoff(mut self, cutoff: Cutoff) -> Self {
         self.cutoff = cutoff;
         self
+    }
+
+    /// Returns the stems of the intent and the task, sorted. Queries with the same words search for the same. A query without
+    /// words returns its text.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let text = format!("{} {}", self.intent, self.task);
+        let tokens = text::tokens(&text, &mut Stems::default(), WORDS_MAX);
+        let stems: BTreeSet<_> = tokens.iter().map(|token| &*token.stem).collect();
+        if stems.is_empty() {
+            return text.trim().to_lowercase();
+        }
+        stems.into_iter().collect::<Vec<_>>().join(" ")
     }
 }

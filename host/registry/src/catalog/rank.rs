@@ -1,24 +1,20 @@
-//! Ranking: from a query to sorted hits.
+//! Ranking: from the words of a query to sorted hits.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashMap};
 
 use super::index::{Catalog, Posting, Slot};
 use super::query::{Cutoff, Query};
-use super::rules::{FIELDS, NAME};
-use super::text::{self, Stems};
+use super::rules::{FIELDS, NAME, Rules};
+use super::terms::QueryTerms;
+use super::text;
+use super::union::CatalogUnion;
 
-/// The maximum number of words of the intent, and of each earlier message, that are tokenised.
-const INTENT_WORDS_MAX: usize = 256;
-const RECENT_WORDS_MAX: usize = 48;
+/// The most words of a query that are compared with names.
+const NAME_WORDS_MAX: usize = 256;
 
-/// The maximum number of earlier messages that are used, and of their words that are looked up.
-const RECENT_MAX: usize = 3;
-const RECENT_TERMS_MAX: usize = 16;
-
-/// The maximum number of words of the intent that are looked up, the rarest first.
-const INTENT_TERMS_MAX: usize = 32;
+/// The longest text that is compared with names, in bytes.
+const NAME_TEXT_BYTES_MAX: usize = 128;
 
 /// If the best hit covers at least this many words of the intent, the others must cover half as many. The best hit is the
 /// reference because no tool covers all words of a long message.
@@ -34,33 +30,58 @@ pub struct Hit {
     pub name: String,
     /// The score, which is comparable only within one search.
     pub score: f32,
+    /// How much of the query the tool covers, from 0 to about 1. It is comparable between searches.
+    pub confidence: f32,
     /// Whether the query contains the tool's name or id.
     pub is_exact: bool,
+    /// The tool behind it that fits the query better: a method of the entity that it returns, or an inner tool of a facade.
+    pub leads_to: Option<InnerTool>,
 }
 
-/// A term of the query.
-#[derive(Clone, Copy, Debug)]
-struct Term {
-    term: u32,
-    weight: f32,
-    /// The index of its word in the intent; `None` for words of earlier messages.
-    word: Option<usize>,
+/// A tool that cannot be called before another one has led to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InnerTool {
+    /// The tool's id.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
 }
 
 /// A candidate for a hit. A better candidate compares as greater.
 #[derive(Clone, Copy, Debug)]
 struct RankedTool<'a> {
     slot: &'a Slot,
+    inner: Option<&'a Slot>,
     score: f32,
+    confidence: f32,
     is_exact: bool,
     is_broken: bool,
-    /// The number of words of the intent that it covers.
-    covered: f32,
+    /// The words of the intent that it covers, one bit each.
+    covered: u32,
 }
 
 impl RankedTool<'_> {
     fn key(&self) -> (bool, bool) {
         (self.is_exact, !self.is_broken)
+    }
+
+    fn covered_count(&self) -> f32 {
+        count(self.covered.count_ones())
+    }
+
+    fn to_hit(self) -> Hit {
+        Hit {
+            id: self.slot.id.to_string(),
+            name: self.slot.name.to_string(),
+            score: self.score,
+            confidence: self.confidence,
+            is_exact: self.is_exact,
+            leads_to: self.inner.map(|inner| InnerTool {
+                id: inner.id.to_string(),
+                name: inner.name.to_string(),
+            }),
+        }
     }
 }
 
@@ -97,189 +118,215 @@ struct Accumulator {
     covered: u32,
 }
 
+/// The best tool behind an entry tool.
+#[derive(Clone, Copy, Debug)]
+struct Lead {
+    inner: u32,
+    score: f32,
+    covered: u32,
+    is_exact: bool,
+}
+
+/// The candidates of a search with a limited number of hits.
+struct Best<'a> {
+    hits_max: usize,
+    hits: BTreeSet<RankedTool<'a>>,
+    /// The worst candidate, if the number of hits is reached.
+    worst: Option<(bool, bool, f32)>,
+}
+
+impl<'a> Best<'a> {
+    /// Whether a candidate is certainly worse than all hits. Rejects most candidates before their names are compared.
+    fn rejects(&self, is_exact: bool, is_broken: bool, score: f32) -> bool {
+        self.worst.is_some_and(|worst| (is_exact, !is_broken, score) < worst)
+    }
+
+    fn offer(&mut self, candidate: RankedTool<'a>, may_use: &impl Fn(&str) -> bool) {
+        let is_full = self.hits.len() >= self.hits_max;
+        let is_worse = || self.hits.first().is_some_and(|worst| candidate <= *worst);
+        if is_full && is_worse() || !may_use(&candidate.slot.id) {
+            return;
+        }
+        if is_full {
+            self.hits.pop_first();
+        }
+        self.hits.insert(candidate);
+        if self.hits.len() >= self.hits_max {
+            let worst = self.hits.first();
+            self.worst = worst.map(|hit| (hit.is_exact, !hit.is_broken, hit.score));
+        }
+    }
+}
+
+/// Searches catalogs as one.
+pub(super) fn search(catalogs: &CatalogUnion<'_>, query: &Query, may_use: &impl Fn(&str) -> bool) -> Vec<Hit> {
+    let rules = catalogs.rules();
+    let terms = QueryTerms::of(query, catalogs);
+    let norms = norms(catalogs);
+    let mut best = Best {
+        hits_max: query.hits_max,
+        hits: BTreeSet::new(),
+        worst: None,
+    };
+    for catalog in catalogs.iter() {
+        let accumulators = catalog.accumulate(&terms, &norms);
+        let exact = catalog.named_in(query);
+        catalog.offer(&accumulators, &exact, &terms, may_use, &mut best);
+    }
+    let ranked: Vec<_> = best.hits.into_iter().rev().collect();
+    let is_strong = strong_enough(&ranked, query.cutoff, &terms, rules);
+    ranked
+        .iter()
+        .filter(|hit| hit.is_exact || is_strong(hit))
+        .map(|hit| hit.to_hit())
+        .collect()
+}
+
+/// Returns the condition of a cutoff for hits that the query does not name.
+fn strong_enough(
+    ranked: &[RankedTool<'_>],
+    cutoff: Cutoff,
+    terms: &QueryTerms,
+    rules: &Rules,
+) -> impl Fn(&RankedTool<'_>) -> bool + use<> {
+    let unnamed = || ranked.iter().filter(|hit| !hit.is_exact);
+    let share_min = match cutoff {
+        Cutoff::None => 0.0,
+        Cutoff::Relative => rules.relative_min,
+        Cutoff::Confident => rules.confident_relative_min,
+    };
+    let score_min = unnamed().map(|hit| hit.score).fold(0.0, f32::max) * share_min;
+    let covered_max = unnamed().map(RankedTool::covered_count).fold(0.0, f32::max);
+    let (content, confidence_min) = (terms.content, rules.confidence_min);
+    move |hit| {
+        let covers_enough = covered_max < COVERAGE_WORDS_MIN || hit.covered_count() * 2.0 >= covered_max;
+        let has_content = content == 0 || hit.covered & content != 0;
+        let is_relevant = hit.score >= score_min && covers_enough && has_content;
+        let is_confident = content != 0 && hit.confidence >= confidence_min;
+        match cutoff {
+            Cutoff::None => true,
+            Cutoff::Relative => is_relevant,
+            Cutoff::Confident => is_relevant && is_confident,
+        }
+    }
+}
+
 impl Catalog {
-    /// Searches the tools whose id `may_use` accepts, best first.
-    ///
-    /// Tools that the query names come first and are always found. Broken tools come last. Ties are sorted by name.
+    /// Searches this catalog only; see [`CatalogUnion::search`].
     #[must_use]
     pub fn search(&self, query: &Query, may_use: impl Fn(&str) -> bool) -> Vec<Hit> {
-        if query.hits_max == 0 || self.is_empty() {
-            return Vec::new();
-        }
-        let (terms, words) = self.terms_of(query);
-        let accumulators = self.accumulate(&terms);
-        let exact = self.named_in(&query.intent);
-        let ranked = self.best(&accumulators, &exact, words, query.hits_max, may_use);
-        let floor = best(&ranked, |hit| hit.score) * self.rules.relative_min;
-        let covered_max = best(&ranked, |hit| hit.covered);
-        let is_weak = |hit: &RankedTool<'_>| {
-            hit.score < floor || covered_max >= COVERAGE_WORDS_MIN && hit.covered * 2.0 < covered_max
-        };
-        ranked
-            .into_iter()
-            .filter(|hit| query.cutoff == Cutoff::None || hit.is_exact || !is_weak(hit))
-            .map(|hit| Hit {
-                id: hit.slot.id.to_string(),
-                name: hit.slot.name.to_string(),
-                score: hit.score,
-                is_exact: hit.is_exact,
-            })
-            .collect()
-    }
-
-    /// Selects the terms to look up. Also returns the number of words of the intent among them.
-    fn terms_of(&self, query: &Query) -> (Vec<Term>, u32) {
-        let mut stems = Stems::default();
-        let intent = self.weigh(
-            text::tokens(&query.intent, &mut stems, INTENT_WORDS_MAX),
-            INTENT_TERMS_MAX,
-        );
-        let mut terms = Vec::with_capacity(intent.len() * 2);
-        for (word, (stem, term, weight)) in intent.iter().enumerate() {
-            terms.extend(term.map(|term| Term {
-                term,
-                weight: *weight,
-                word: Some(word),
-            }));
-            if stem.len() >= self.rules.part_bytes_min {
-                terms.extend(self.name_words_around(stem).map(|around| Term {
-                    term: around,
-                    weight: self.idf(around).min(weight.max(self.idf(around) * 0.5)) * self.rules.part_weight,
-                    word: Some(word),
-                }));
-            }
-        }
-        let recent = query.recent.iter().rev().take(RECENT_MAX);
-        let tokens = recent
-            .flat_map(|message| text::tokens(message, &mut stems, RECENT_WORDS_MAX))
-            .collect();
-        for (_, term, weight) in self.weigh(tokens, RECENT_TERMS_MAX) {
-            let new = term.filter(|term| !terms.iter().any(|other| other.term == *term));
-            terms.extend(new.map(|term| Term {
-                term,
-                weight: weight * self.rules.context_weight,
-                word: None,
-            }));
-        }
-        (terms, u32::try_from(intent.len()).unwrap_or(u32::MAX))
-    }
-
-    /// Looks up words and returns those of the greatest weight.
-    fn weigh(&self, tokens: Vec<text::Token>, terms_max: usize) -> Vec<(Arc<str>, Option<u32>, f32)> {
-        let mut seen = BTreeMap::new();
-        for token in tokens {
-            seen.entry(token.stem).or_insert(token.is_filler);
-        }
-        let mut words: Vec<_> = seen
-            .into_iter()
-            .map(|(stem, is_filler)| {
-                let term = self.find_term(&stem);
-                let idf = term.map_or(0.0, |term| self.idf(term));
-                (stem, term, if is_filler { idf * self.rules.filler_weight } else { idf })
-            })
-            .collect();
-        words.sort_by(|a, b| b.2.total_cmp(&a.2).then_with(|| a.0.cmp(&b.0)));
-        words.truncate(terms_max);
-        words
-    }
-
-    /// Returns the inverse document frequency of a term. It is not negative, because one is added before the logarithm.
-    #[allow(clippy::cast_precision_loss, reason = "a logarithm of counts needs no precision")]
-    fn idf(&self, term: u32) -> f32 {
-        let (all, with) = (self.len() as f32, self.postings(term).len() as f32);
-        (1.0 + (all - with + 0.5) / (with + 0.5)).ln()
+        CatalogUnion::new([self]).search(query, may_use)
     }
 
     /// Accumulates the scores of all terms, by slot.
-    fn accumulate(&self, terms: &[Term]) -> Vec<Accumulator> {
-        let norms = self.norms();
+    fn accumulate(&self, terms: &QueryTerms, norms: &Norms) -> Vec<Accumulator> {
+        let rules = Rules::get();
         let scoring = self.scoring();
         let mut accumulators = vec![Accumulator::default(); scoring.len()];
-        for term in terms {
-            let bit = term.word.map_or(0, |word| 1_u32 << (word % 32));
-            let gain = term.weight * (self.rules.k1 + 1.0);
-            for posting in self.postings(term.term) {
+        for term in &terms.terms {
+            let gain = term.weight * (rules.k1 + 1.0);
+            for posting in self.postings(&term.stem) {
                 let at = posting.slot as usize;
-                let frequency = posting.frequency(&norms, &scoring[at].lengths);
+                let frequency = posting.frequency(norms, &scoring[at].lengths);
                 let accumulator = &mut accumulators[at];
-                accumulator.score += gain * frequency / (frequency + self.rules.k1);
-                accumulator.covered |= bit;
+                accumulator.score += gain * frequency / (frequency + rules.k1);
+                accumulator.covered |= term.bit;
             }
         }
         accumulators
     }
 
-    /// Precomputes the weight of one occurrence, by field and field length, to avoid divisions in the inner loop.
-    fn norms(&self) -> Norms {
-        std::array::from_fn(|field| {
-            let rule = &self.rules.fields[field];
-            let mean = self.mean_length(field);
-            #[allow(clippy::cast_precision_loss, reason = "a length is at most 255")]
-            std::array::from_fn(|length| rule.weight / (1.0 - rule.b + rule.b * length as f32 / mean))
-        })
-    }
-
-    /// Selects the best candidates that `may_use` accepts, best first.
-    fn best<'a>(
-        &'a self,
+    /// Finds the best usable tool behind each entry tool.
+    fn leads(
+        &self,
         accumulators: &[Accumulator],
         exact: &BTreeSet<u32>,
-        words: u32,
-        hits_max: usize,
-        may_use: impl Fn(&str) -> bool,
-    ) -> Vec<RankedTool<'a>> {
-        let coverage_weight = self.rules.coverage_weight / count(words).max(1.0);
-        let mut best: BTreeSet<RankedTool<'a>> = BTreeSet::new();
-        let mut worst = None;
-        for (at, (accumulator, scoring)) in (0..).zip(accumulators.iter().zip(self.scoring())) {
-            let is_exact = !exact.is_empty() && exact.contains(&at);
+        may_use: &impl Fn(&str) -> bool,
+    ) -> HashMap<u32, Lead> {
+        let mut leads: HashMap<u32, Lead> = HashMap::new();
+        for inner in self.inner_slots() {
+            let accumulator = accumulators[inner as usize];
+            let is_exact = exact.contains(&inner);
             if accumulator.covered == 0 && !is_exact {
                 continue;
             }
-            let covered = count(accumulator.covered.count_ones());
-            let score = accumulator.score * scoring.factor() * (1.0 + coverage_weight * covered);
+            let Some(slot) = self.slot(inner).filter(|slot| may_use(&slot.id)) else {
+                continue;
+            };
+            let lead = Lead {
+                inner,
+                score: accumulator.score,
+                covered: accumulator.covered,
+                is_exact,
+            };
+            for entry in slot.entry_tools.iter().filter_map(|id| self.with_id(id)) {
+                let best = leads.entry(entry).or_insert(lead);
+                if (is_exact, lead.score) > (best.is_exact, best.score) {
+                    *best = lead;
+                }
+            }
+        }
+        leads
+    }
+
+    /// Offers the tools that cover a word of the intent, or that the query names.
+    fn offer<'a>(
+        &'a self,
+        accumulators: &[Accumulator],
+        exact: &BTreeSet<u32>,
+        terms: &QueryTerms,
+        may_use: &impl Fn(&str) -> bool,
+        best: &mut Best<'a>,
+    ) {
+        let rules = Rules::get();
+        let coverage_weight = rules.coverage_weight / count(terms.words).max(1.0);
+        let confidence_max = (terms.information * (rules.k1 + 1.0)).max(f32::MIN_POSITIVE);
+        let leads = self.leads(accumulators, exact, may_use);
+        for (at, (own, scoring)) in (0..).zip(accumulators.iter().zip(self.scoring())) {
+            let lead = if leads.is_empty() { None } else { leads.get(&at) };
+            let is_exact = !exact.is_empty() && exact.contains(&at) || lead.is_some_and(|lead| lead.is_exact);
+            let covered = own.covered | lead.map_or(0, |lead| lead.covered);
+            if covered == 0 && !is_exact || scoring.is_inner {
+                continue;
+            }
+            let led = lead.map_or(0.0, |lead| lead.score * rules.lead_weight);
+            let relevance = own.score.max(led) + own.score.min(led) * rules.lead_overlap_weight;
+            let score = relevance * scoring.factor() * (1.0 + coverage_weight * count(covered.count_ones()));
             let is_broken = scoring.is_broken();
-            // Rejects most candidates before their names are compared.
-            if worst.is_some_and(|worst| (is_exact, !is_broken, score) < worst) {
+            if best.rejects(is_exact, is_broken, score) {
                 continue;
             }
             let Some(slot) = self.slot(at) else { continue };
+            let inner = lead.filter(|lead| led > own.score || lead.is_exact);
             let candidate = RankedTool {
                 slot,
+                inner: inner.and_then(|lead| self.slot(lead.inner)),
                 score,
+                confidence: relevance / confidence_max,
                 is_exact,
                 is_broken,
                 covered,
             };
-            let is_full = best.len() >= hits_max;
-            if is_full && best.first().is_some_and(|worst| candidate <= *worst) || !may_use(&slot.id) {
-                continue;
-            }
-            if is_full {
-                best.pop_first();
-            }
-            best.insert(candidate);
-            if best.len() >= hits_max {
-                worst = best.first().map(|hit| (hit.is_exact, !hit.is_broken, hit.score));
-            }
+            best.offer(candidate, may_use);
         }
-        best.into_iter().rev().collect()
     }
 
-    /// Finds the tools that a text names: by id, by the complete text, or by a word in the notation of a name.
-    fn named_in(&self, intent: &str) -> BTreeSet<u32> {
+    /// Finds the tools that a query names: by id, by the complete text, or by a word in the notation of a name.
+    fn named_in(&self, query: &Query) -> BTreeSet<u32> {
         let mut found = BTreeSet::new();
-        found.extend(self.with_id(intent.trim()));
-        if intent.len() <= NAME_TEXT_BYTES_MAX {
-            found.extend(self.named(&text::canonical_name(intent)));
-        }
-        for word in intent.split_whitespace().take(INTENT_WORDS_MAX) {
-            let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '_');
-            let canonical = text::canonical_name(word);
-            // Only compound words count: a plain word is more likely natural language.
-            if canonical.contains('_') {
-                found.extend(self.named(&canonical));
-                found.extend(self.with_id(word));
+        for text in [&query.intent, &query.task] {
+            found.extend(self.with_id(text.trim()));
+            if text.len() <= NAME_TEXT_BYTES_MAX {
+                found.extend(self.named(&text::canonical_name(text)));
+            }
+            for word in text.split_whitespace().take(NAME_WORDS_MAX) {
+                let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '_');
+                let canonical = text::canonical_name(word);
+                // Only compound words count: a plain word is more likely natural language.
+                if canonical.contains('_') {
+                    found.extend(self.named(&canonical));
+                    found.extend(self.with_id(word));
+                }
             }
         }
         found
@@ -288,6 +335,17 @@ impl Catalog {
 
 /// The weight of one occurrence, by field and field length.
 type Norms = [[f32; 256]; FIELDS];
+
+/// Precomputes the weight of one occurrence, by field and field length, to avoid divisions in the inner loop.
+fn norms(catalogs: &CatalogUnion<'_>) -> Norms {
+    let rules = catalogs.rules();
+    std::array::from_fn(|field| {
+        let rule = &rules.fields[field];
+        let mean = catalogs.totals().mean_length(field);
+        #[allow(clippy::cast_precision_loss, reason = "a length is at most 255")]
+        std::array::from_fn(|length| rule.weight / (1.0 - rule.b + rule.b * length as f32 / mean))
+    })
+}
 
 impl Posting {
     /// Returns the frequency of the word in the tool, weighted by field and length.
@@ -300,11 +358,6 @@ impl Posting {
     }
 }
 
-/// Returns the maximum of a value over the hits that the query does not name.
-fn best(hits: &[RankedTool<'_>], value: impl Fn(&RankedTool<'_>) -> f32) -> f32 {
-    hits.iter().filter(|hit| !hit.is_exact).map(value).fold(0.0, f32::max)
-}
-
 /// Converts a count of words to a factor.
 #[allow(clippy::cast_precision_loss, reason = "at most 32 words")]
 fn count(words: u32) -> f32 {
@@ -313,6 +366,3 @@ fn count(words: u32) -> f32 {
 
 /// The greatest weighted frequency of a word outside the name.
 const OUTSIDE_NAME_MAX: f32 = 2.0;
-
-/// The longest text that is compared with names, in bytes.
-const NAME_TEXT_BYTES_MAX: usize = 128;

@@ -30,6 +30,8 @@ pub(super) struct Rules {
     pub(super) k1: f32,
     /// The maximum number of occurrences of a word in a field that count.
     pub(super) repeats_max: u8,
+    /// The weight of a word of the task, relative to the intent.
+    pub(super) task_weight: f32,
     /// The weight of a word in an earlier message, relative to the intent.
     pub(super) context_weight: f32,
     /// The weight of a filler word.
@@ -40,36 +42,58 @@ pub(super) struct Rules {
     pub(super) part_bytes_min: usize,
     /// The bonus of a tool that matches all words of the intent.
     pub(super) coverage_weight: f32,
+    /// The weight of a tool behind an entry tool.
+    pub(super) lead_weight: f32,
+    /// The weight of the smaller of both scores, that of the entry tool and that of the tool behind it.
+    pub(super) lead_overlap_weight: f32,
     /// Hits with less than this share of the best score are omitted.
     pub(super) relative_min: f32,
+    /// The same share under [`Cutoff::Confident`](super::Cutoff::Confident).
+    pub(super) confident_relative_min: f32,
+    /// The number of words of the query, the rarest first, that a hit should cover. Long messages have many other words.
+    pub(super) information_words: usize,
+    /// The least confidence of a hit under [`Cutoff::Confident`](super::Cutoff::Confident).
+    pub(super) confidence_min: f32,
 }
 
-impl Default for Rules {
-    fn default() -> Self {
-        let rule = |weight, b, words_usual, words_max| FieldRule {
-            weight,
-            b,
-            words_usual,
-            words_max,
-        };
-        Self {
-            fields: [
-                rule(3.0, 0.3, 3.0, 24),
-                rule(0.6, 0.75, 20.0, 128),
-                rule(1.0, 0.5, 12.0, 192),
-                rule(1.2, 0.5, 4.0, 16),
-                rule(0.8, 0.3, 2.0, 8),
-                rule(1.0, 0.75, 10.0, 64),
-                rule(0.8, 0.75, 20.0, 96),
-            ],
-            k1: 1.2,
-            repeats_max: 3,
-            context_weight: 0.25,
-            filler_weight: 0.4,
-            part_weight: 0.3,
-            part_bytes_min: 4,
-            coverage_weight: 0.5,
-            relative_min: 0.3,
-        }
+impl Rules {
+    /// Returns the parameters of all catalogs.
+    pub(super) fn get() -> &'static Self {
+        &RULES
     }
 }
+
+const fn rule(weight: f32, b: f32, words_usual: f32, words_max: usize) -> FieldRule {
+    FieldRule {
+        weight,
+        b,
+        words_usual,
+        words_max,
+    }
+}
+
+static RULES: Rules = Rules {
+    fields: [
+        rule(3.0, 0.3, 3.0, 24),
+        rule(0.6, 0.75, 20.0, 128),
+        rule(1.0, 0.5, 12.0, 192),
+        rule(1.2, 0.5, 4.0, 16),
+        rule(0.8, 0.3, 2.0, 8),
+        rule(1.0, 0.75, 10.0, 64),
+        rule(0.8, 0.75, 20.0, 96),
+    ],
+    k1: 1.2,
+    repeats_max: 3,
+    task_weight: 0.5,
+    context_weight: 0.25,
+    filler_weight: 0.4,
+    part_weight: 0.3,
+    part_bytes_min: 4,
+    coverage_weight: 0.5,
+    lead_weight: 0.9,
+    lead_overlap_weight: 0.3,
+    relative_min: 0.3,
+    confident_relative_min: 0.5,
+    information_words: 4,
+    confidence_min: 0.1,
+};

@@ -276,6 +276,106 @@ fn semantic_index_finds_synonyms_and_agreement_ranks_first() {
     assert!(denied.is_empty(), "a model widens no permission");
 }
 
+/// A shop whose only entry is a search for customers.
+fn shop() -> Catalog {
+    let mut catalog = shelf();
+    let entry = "shop#search";
+    let method = |name: &str, text: &str| Document::new(format!("shop#{name}"), name, text).behind([entry]);
+    catalog.put(
+        "shop",
+        [
+            Document::new(entry, "search_customer", "Finds a customer by name"),
+            Document::new("shop#compare", "compare", "Compares the spend of two customers"),
+            method("customer_get_average_spend", "Returns the average spend of a month"),
+            method("customer_delete", "Deletes the account for ever"),
+        ],
+    );
+    catalog
+}
+
+// accept: 30
+#[test]
+fn method_is_found_through_the_tool_that_leads_to_it() {
+    let catalog = shop();
+    let hits = catalog.search(&Query::new("What is the average spend of John?"), |_| true);
+    assert_eq!(hits[0].name, "search_customer");
+    assert_eq!(hits[0].leads_to.as_ref().unwrap().name, "customer_get_average_spend");
+    assert!(hits.iter().all(|hit| !hit.name.starts_with("customer_")), "{hits:?}");
+    let by_name = catalog.search(&Query::new("call `customer_get_average_spend`"), |_| true);
+    assert_eq!(
+        (by_name[0].name.as_str(), by_name[0].is_exact),
+        ("search_customer", true)
+    );
+    let direct = catalog.search(&Query::new("find a customer by name"), |_| true);
+    assert_eq!(
+        (direct[0].name.as_str(), &direct[0].leads_to),
+        ("search_customer", &None)
+    );
+}
+
+// accept: 110
+#[test]
+fn method_that_may_not_be_used_leads_to_nothing() {
+    let wanted = Query::new("delete an account");
+    let found = |may_use: fn(&str) -> bool| shop().search(&wanted, may_use);
+    assert_eq!(found(|_| true)[0].name, "search_customer");
+    assert_eq!(found(|id| id != "shop#customer_delete"), []);
+    assert_eq!(found(|id| id != "shop#search"), []);
+}
+
+// accept: 111
+#[test]
+fn confident_search_is_quiet_when_no_tool_fits() {
+    let mut catalog = shelf();
+    for name in ["get_pollen", "get_time", "get_news", "get_station_name"] {
+        let about = format!(
+            "Gets the {} of a place, how much there is of it",
+            name.trim_start_matches("get_")
+        );
+        catalog.put(name, [Document::new(name, name, about)]);
+    }
+    let found = |intent: &str| names(&catalog, &Query::new(intent).with_cutoff(Cutoff::Confident));
+    for intent in [
+        "How much is 100 dollars in euros?",
+        "How do I get to the airport?",
+        "Thanks, that is great!",
+        "Can you help me with something?",
+    ] {
+        assert_eq!(found(intent), [""; 0], "{intent}");
+    }
+    assert_eq!(found("How much pollen is there today?"), ["get_pollen"]);
+    assert_eq!(found("Convert 100 dollars to another currency"), ["convert_currency"]);
+    assert_eq!(found("get_news"), ["get_news"], "a name is always confident");
+}
+
+#[test]
+fn task_helps_to_choose_and_weighs_less_than_the_need() {
+    let mut catalog = Catalog::new();
+    for of in ["videos", "photos"] {
+        let name = format!("edit_{of}");
+        catalog.put(of, [Document::new(&*name, &*name, format!("A tool that edits {of}"))]);
+    }
+    let need = Query::new("a tool that edits");
+    assert_eq!(
+        names(&catalog, &need.clone().with_task("cut my videos"))[0],
+        "edit_videos"
+    );
+    let conflicting = Query::new("a tool that edits photos").with_task("videos");
+    assert_eq!(names(&catalog, &conflicting)[0], "edit_photos");
+}
+
+#[test]
+fn calls_move_the_rank_at_once() {
+    let mut catalog = Catalog::new();
+    for name in ["a", "b"] {
+        catalog.put(name, [Document::new(name, name, "plays chess")]);
+    }
+    assert_eq!(names(&catalog, &Query::new("chess")), ["a", "b"]);
+    assert!(catalog.add_use("b"));
+    assert_eq!(names(&catalog, &Query::new("chess")), ["b", "a"]);
+    assert!(!catalog.add_use("nobody"));
+}
+
 fn words() -> impl Strategy<Value = String> {
     proptest::collection::vec(
         prop_oneof!["weather", "city", "mail", "send", "page", "get", "image"],
@@ -313,6 +413,24 @@ proptest! {
         let (lived, fresh) = (lived.search(&query, |_| true), fresh.search(&query, |_| true));
         let ids = |hits: &[Hit]| hits.iter().map(|hit| hit.id.clone()).collect::<Vec<_>>();
         prop_assert_eq!(ids(&lived), ids(&fresh));
+    }
+
+    /// A search of several catalogs returns the hits and scores of one catalog with all tools.
+    #[test]
+    fn union_ranks_like_one_catalog(
+        tools in proptest::collection::vec((words(), words(), any::<bool>()), 1..12),
+        intent in words(),
+    ) {
+        let (mut one, mut other, mut all) = (Catalog::new(), Catalog::new(), Catalog::new());
+        for (number, (name, text, is_first)) in tools.into_iter().enumerate() {
+            let source = format!("file{number}");
+            let document = Document::new(format!("{source}#f"), name.replace(' ', "_"), text);
+            if is_first { &mut one } else { &mut other }.put(&source, [document.clone()]);
+            all.put(&source, [document]);
+        }
+        let query = Query::new(intent);
+        let union = CatalogUnion::new([&one, &other]).search(&query, |_| true);
+        prop_assert_eq!(union, all.search(&query, |_| true));
     }
 
     #[test]

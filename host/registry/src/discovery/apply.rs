@@ -90,7 +90,7 @@ impl ScannedFile {
             },
             stamp: self.stamp.clone(),
             content,
-            tools: indexed_tools(&record),
+            tools: indexed_tools(&record, manifest),
             failed_discovery: None,
         };
         (file, record)

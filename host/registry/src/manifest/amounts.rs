@@ -16,6 +16,13 @@ pub(crate) fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
     checked::<ByteCount, D>(deserializer)
 }
 
+pub(super) fn percent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u8>, D::Error> {
+    match Option::<u8>::deserialize(deserializer)? {
+        Some(percent) if percent > 100 => Err(de::Error::custom("the quality must be from 0 to 100 percent")),
+        percent => Ok(percent),
+    }
+}
+
 /// Deserializes an optional amount: a stored manifest has `null` for each missing one.
 fn checked<'de, A: FromStr<Err: Display>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;

@@ -42,6 +42,8 @@ pub struct Manifest {
     pub limitations: Option<String>,
     /// Example requests for its tools.
     pub examples: Vec<String>,
+    /// Hints about its quality and use, which count little in a search.
+    pub ranking: RankingHints,
     /// Environment variables that it needs.
     pub environment: Vec<EnvironmentNeed>,
     /// The effects of its tools.
@@ -71,6 +73,19 @@ pub struct EnvironmentNeed {
     /// Whether the tools of the package fail without it.
     #[serde(default)]
     pub required: bool,
+}
+
+/// The quality and the popularity of a package, as its author or an index declares them. Calls that were counted weigh more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct RankingHints {
+    /// The quality in percent.
+    #[schemars(range(max = 100))]
+    #[serde(deserialize_with = "amounts::percent")]
+    pub quality: Option<u8>,
+    /// The popularity, such as the number of downloads.
+    pub popularity: Option<u64>,
 }
 
 /// The effects of tools, as their author declares them. They are shown, but no decision depends on them.

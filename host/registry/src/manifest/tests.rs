@@ -29,6 +29,10 @@ required = true
 [hints]
 read_only = true
 
+[ranking]
+quality = 80
+popularity = 12000
+
 [limits]
 fuel = 1000
 wall = "2s"
@@ -76,6 +80,11 @@ fn manifest_has_the_texts_for_search_and_models() {
     let manifest = Manifest::parse(COMPLETE, "weather.toml").unwrap();
     assert_eq!(manifest.environment[0].name, "WEATHER_KEY");
     assert!(manifest.environment[0].required);
+    assert_eq!(
+        (manifest.ranking.quality, manifest.ranking.popularity),
+        (Some(80), Some(12_000))
+    );
+    assert!(Manifest::parse("ranking.quality = 101", "weather.toml").is_err());
     let request = manifest.annotations().limits;
     assert_eq!(request.fuel_max, Some(1000));
     assert_eq!(request.wall_max, Some(Duration::from_secs(2)));

@@ -1,29 +1,35 @@
-//! A tool that records the outcome of its calls.
+//! A tool that records its calls.
 
+use std::error::Error as StdError;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use async_trait::async_trait;
+use tokio::runtime::Handle;
 
 use super::CurrentSnapshot;
 use crate::catalog::HealthBoost;
-use crate::health::{check_outcome, now_ms};
-use crate::store::{CheckOutcome, Store, ToolKey};
+use crate::health::{check_outcome, is_use, now_ms};
+use crate::store::{CallRecord, CheckOutcome, CheckStage, Store, ToolKey};
 use toolwit_core::Error;
 use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolResult};
 
-/// The last recorded outcome. A call with the same outcome writes nothing.
+/// The last recorded health. A call with the same outcome does not write it again.
 const NOTHING: u8 = 0;
 const SUCCESS: u8 = 1;
 const FAILURE: u8 = 2;
 
-/// Records the outcome of a tool's calls: the first one in a conversation, and each change between success and failure.
+/// Records the health and the uses of a tool: at once for the searches of this process, and in the store when the health changes,
+/// when the number of uses reaches a power of two, and when the tool is dropped.
 pub(super) struct HealthTool {
     tool: Arc<dyn Tool>,
     key: ToolKey,
     store: Arc<dyn Store>,
     current: Arc<CurrentSnapshot>,
     recorded: AtomicU8,
+    uses: AtomicU64,
+    /// The uses that are not in the store yet.
+    pending_uses: AtomicU64,
 }
 
 impl HealthTool {
@@ -35,35 +41,59 @@ impl HealthTool {
             store,
             current,
             recorded: AtomicU8::new(NOTHING),
+            uses: AtomicU64::new(0),
+            pending_uses: AtomicU64::new(0),
         }
     }
 
-    async fn record(&self, error: Option<&Error>) {
-        let Some((stage, outcome)) = check_outcome(error) else {
-            return;
-        };
-        let outcome_code = if outcome == CheckOutcome::Success {
-            SUCCESS
-        } else {
-            FAILURE
-        };
-        if self.recorded.swap(outcome_code, Ordering::Relaxed) == outcome_code {
+    async fn record(&self, outcome: Result<&ToolResult, &Error>) {
+        let (check, is_use) = (check_outcome(outcome), is_use(outcome));
+        let health = check.as_ref().map(|(_, outcome)| match outcome {
+            CheckOutcome::Success => (HealthBoost::Healthy, SUCCESS),
+            CheckOutcome::Failure(_) => (HealthBoost::Broken, FAILURE),
+        });
+        self.current
+            .record_call(&self.key, health.map(|(boost, _)| boost), is_use);
+        let is_changed = health.is_some_and(|(_, code)| self.recorded.swap(code, Ordering::Relaxed) != code);
+        if is_use {
+            self.pending_uses.fetch_add(1, Ordering::Relaxed);
+        }
+        let is_due = is_use && (self.uses.fetch_add(1, Ordering::Relaxed) + 1).is_power_of_two();
+        if !is_changed && !is_due {
             return;
         }
-        let boost = match outcome {
-            CheckOutcome::Success => HealthBoost::Healthy,
-            CheckOutcome::Failure(_) => HealthBoost::Broken,
-        };
-        self.current.set_health(&self.key, boost);
+        let write = self.write(check);
+        if let Err(error) = tokio::task::spawn_blocking(write).await {
+            tracing::debug!(%error, "a call could not be recorded");
+        }
+    }
+
+    /// Returns the function that writes a check and the pending uses. It blocks.
+    fn write(&self, check: Option<(CheckStage, CheckOutcome)>) -> impl FnOnce() + Send + 'static {
         let (store, key) = (self.store.clone(), self.key.clone());
-        let write = move || store.record_check(&key, stage, &outcome, now_ms());
-        match tokio::task::spawn_blocking(write).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::debug!(
-                error = &error as &dyn std::error::Error,
-                "the health of a tool could not be recorded"
-            ),
-            Err(error) => tracing::debug!(%error, "the health of a tool could not be recorded"),
+        let calls = CallRecord {
+            uses: self.pending_uses.swap(0, Ordering::Relaxed),
+            check,
+            at_ms: now_ms(),
+        };
+        move || {
+            if let Err(error) = store.record_calls(&key, &calls) {
+                tracing::debug!(error = &error as &dyn StdError, "a call could not be recorded");
+            }
+        }
+    }
+}
+
+/// Writes the pending uses.
+impl Drop for HealthTool {
+    fn drop(&mut self) {
+        if self.pending_uses.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let write = self.write(None);
+        match Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(write)),
+            Err(_) => write(),
         }
     }
 }
@@ -76,11 +106,10 @@ impl Tool for HealthTool {
 
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
         let answer = self.tool.call(arguments, context).await;
-        let error = match &answer {
-            Ok(_) => None,
-            Err(ToolError::Model(error) | ToolError::Operator(error)) => Some(error),
-        };
-        self.record(error).await;
+        let outcome = answer.as_ref().map_err(|error| match error {
+            ToolError::Model(error) | ToolError::Operator(error) => error,
+        });
+        self.record(outcome).await;
         answer
     }
 

@@ -37,15 +37,20 @@ impl CurrentSnapshot {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(snapshot);
     }
 
-    /// Sets a tool's health for the following searches, unless its plugin has been replaced by another version.
-    pub(crate) fn set_health(&self, tool: &ToolKey, health: HealthBoost) {
+    /// Sets a tool's health, if it is known, and counts its uses for the following searches, unless its plugin has been replaced
+    /// by another version.
+    pub(crate) fn record_call(&self, tool: &ToolKey, health: Option<HealthBoost>, is_use: bool) {
         let current = self.0.read().unwrap_or_else(PoisonError::into_inner).upgrade();
         let Some(registry) = current.map(|snapshot| Registry { snapshot }) else {
             return;
         };
         let plugin = registry.plugin_of(&tool.tool);
         if plugin.is_some_and(|plugin| plugin.digest() == tool.digest) {
-            registry.snapshot.catalog.set_health(&tool.tool, health);
+            let catalog = &registry.snapshot.catalog;
+            health.map(|health| catalog.set_health(&tool.tool, health));
+            if is_use {
+                catalog.add_use(&tool.tool);
+            }
         }
     }
 }
@@ -72,6 +77,12 @@ impl Registry {
         packages.get(index)
     }
 
+    /// Returns the search index of the tools, to search it together with others; see [`CatalogUnion`](crate::CatalogUnion).
+    #[must_use]
+    pub fn catalog(&self) -> &Catalog {
+        &self.snapshot.catalog
+    }
+
     /// Searches the tools whose id `may_use` accepts.
     #[must_use]
     pub fn search(&self, query: &Query, may_use: impl Fn(&str) -> bool) -> Vec<Hit> {
@@ -95,6 +106,14 @@ impl Registry {
     pub fn definition(&self, tool: &str) -> Option<&ToolDefinition> {
         let tools = &self.plugin_of(tool)?.inspection().tools;
         tools.iter().find(|definition| definition.id.as_str() == tool)
+    }
+
+    /// Returns the definition of an entity method, by the id that all instances share.
+    #[must_use]
+    pub fn method(&self, id: &str) -> Option<&ToolDefinition> {
+        let entities = self.plugin_of(id)?.inspection().entities.iter();
+        let mut methods = entities.flat_map(|entity| &entity.methods);
+        methods.find(|method| method.id.as_str() == id)
     }
 
     /// Returns a tool whose resources live in `scope`. The outcome of its calls is recorded in the store.

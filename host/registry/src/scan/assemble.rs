@@ -89,7 +89,7 @@ fn index(
     let now = now_ms();
     for tool in file.tools.iter() {
         if let Some(health) = health.get(&ToolKey::new(plugin.digest(), tool.id.as_str())) {
-            catalog.set_signals(&tool.id, ranking_signals(tool.signals.quality, health, now));
+            catalog.set_signals(&tool.id, ranking_signals(tool.signals, health, now));
         }
     }
 }

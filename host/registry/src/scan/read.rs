@@ -119,10 +119,10 @@ pub(super) fn read(
             let is_stored = matches!(&cached, CachedState::Record(stored) if **stored == record)
                 || matches!(&cached, CachedState::Scanned(file) if file.content == content && file.stamp == stamp);
             let file = ScannedFile {
+                tools: indexed_tools(&record, package.manifest.as_deref()),
                 package,
                 stamp,
                 content,
-                tools: indexed_tools(&record),
                 failed_discovery,
             };
             ReadOutcome {
@@ -150,10 +150,10 @@ fn unchanged(
         CachedState::Record(record) if record.stamp == *stamp => {
             let (package, content) = restore(runtime, name, path, record)?;
             Some(Arc::new(ScannedFile {
+                tools: indexed_tools(record, package.manifest.as_deref()),
                 package,
                 stamp: Some(stamp.clone()),
                 content,
-                tools: indexed_tools(record),
                 failed_discovery: None,
             }))
         }

@@ -7,8 +7,9 @@ use super::tool_document::{quality_percent, tool_document};
 use crate::catalog::{IndexedTool, TermExtractor, Terms};
 use crate::manifest::{Manifest, Tier};
 use crate::package::{Package, PackageStatus};
-use crate::store::{PackageRecord, ToolRecord};
-use toolwit_sandbox::{CachedInspection, Inspection, Plugin, Runtime};
+use crate::store::{MethodRecord, PackageRecord, ToolRecord};
+use toolwit_core::ToolDefinition;
+use toolwit_sandbox::{CachedInspection, EntityType, Inspection, Plugin, Runtime};
 
 /// Creates the record of a package, without its stamp and content hash.
 pub(crate) fn package_record(
@@ -19,6 +20,7 @@ pub(crate) fn package_record(
     terms: &mut TermExtractor,
 ) -> PackageRecord {
     let tier = manifest.map(Manifest::tier).unwrap_or_default();
+    let hint = manifest.and_then(|manifest| manifest.ranking.quality);
     let tools = inspection.tools.iter().map(|tool| {
         let id = tool.id.as_str();
         ToolRecord {
@@ -26,10 +28,11 @@ pub(crate) fn package_record(
             name: tool.name().to_owned(),
             export: id.strip_prefix(name).unwrap_or(id).trim_start_matches('/').to_owned(),
             description: tool.description.clone(),
-            quality_percent: quality_percent(tool, tier),
+            quality_percent: quality_percent(tool, tier, hint),
             terms: terms.extract(&tool_document(tool, manifest)).text().to_owned(),
         }
     });
+    let tools: Vec<_> = tools.collect();
     let tier = match tier {
         Tier::Minimal => "minimal",
         Tier::Rich => "rich",
@@ -43,9 +46,30 @@ pub(crate) fn package_record(
         tier: tier.to_owned(),
         inspection: inspection.to_cache_text(),
         manifest: manifest.and_then(|manifest| serde_json::to_string(manifest).ok()),
-        tools: tools.collect(),
+        tools,
+        methods: method_records(inspection, manifest, terms),
         ..PackageRecord::default()
     }
+}
+
+/// Creates the records of the methods of entities to which a tool leads.
+fn method_records(
+    inspection: &Inspection,
+    manifest: Option<&Manifest>,
+    terms: &mut TermExtractor,
+) -> Vec<MethodRecord> {
+    let reachable = inspection
+        .entities
+        .iter()
+        .filter(|entity| !entity.entry_tools.is_empty());
+    let methods = reachable.flat_map(|entity| entity.methods.iter().map(move |method| (entity, method)));
+    let record = |(entity, method): (&EntityType, &ToolDefinition)| MethodRecord {
+        id: method.id.to_string(),
+        name: method.name().to_owned(),
+        terms: terms.extract(&tool_document(method, manifest)).text().to_owned(),
+        entry_tools: entity.entry_tools.iter().map(ToString::to_string).collect(),
+    };
+    methods.map(record).collect()
 }
 
 /// Restores a package from its record, unless the record is damaged or the package must be read again. The inspection is
@@ -78,15 +102,23 @@ pub(super) fn restore(
     Some((package, content))
 }
 
-/// Returns the tools of a record for the search index.
-pub(crate) fn indexed_tools(record: &PackageRecord) -> Arc<[IndexedTool]> {
+/// Returns the tools and methods of a record for the search index.
+pub(crate) fn indexed_tools(record: &PackageRecord, manifest: Option<&Manifest>) -> Arc<[IndexedTool]> {
+    let popularity = manifest.and_then(|manifest| manifest.ranking.popularity).unwrap_or(0);
     let tools = record.tools.iter().map(|tool| {
         let terms = Terms::from_text(tool.terms.clone());
         let mut indexed = IndexedTool::new(tool.id.as_str(), tool.name.as_str(), terms);
         indexed.signals.quality = f32::from(tool.quality_percent) / 100.0;
+        indexed.signals.popularity = popularity;
         indexed
     });
-    tools.collect()
+    let methods = record.methods.iter().map(|method| {
+        let terms = Terms::from_text(method.terms.clone());
+        let mut indexed = IndexedTool::new(method.id.as_str(), method.name.as_str(), terms);
+        indexed.entry_tools = method.entry_tools.iter().cloned().collect();
+        indexed
+    });
+    tools.chain(methods).collect()
 }
 
 /// Hashes the content of a package: its name, inspection and manifest, but not where and when it was read.

@@ -13,8 +13,7 @@ const DESCRIPTION_CHARS_GOOD: usize = 40;
 
 /// Creates the search document of a tool.
 pub(crate) fn tool_document(tool: &ToolDefinition, manifest: Option<&Manifest>) -> Document {
-    let mut document = Document::new(tool.id.as_str(), tool.name(), tool.description.as_str());
-    document.parameters = parameters(&tool.input_schema);
+    let mut document = Document::of_definition(tool);
     if let Some(manifest) = manifest {
         let own = manifest.tool(tool.id.as_str(), tool.name());
         let lists = [
@@ -45,8 +44,9 @@ pub(crate) fn tool_document(tool: &ToolDefinition, manifest: Option<&Manifest>) 
     document
 }
 
-/// Rates the description of a tool in percent: 40 for a good text, 30 for described parameters, 30 for a rich manifest.
-pub(crate) fn quality_percent(tool: &ToolDefinition, tier: Tier) -> u8 {
+/// Rates the description of a tool in percent: 40 for a good text, 30 for described parameters, 20 for a rich manifest, and up to
+/// 10 for the quality that the author declares in percent.
+pub(crate) fn quality_percent(tool: &ToolDefinition, tier: Tier, declared: Option<u8>) -> u8 {
     let is_described = tool.description.chars().nth(DESCRIPTION_CHARS_GOOD).is_some();
     let properties = tool.input_schema["properties"].as_object();
     let all_described =
@@ -55,38 +55,24 @@ pub(crate) fn quality_percent(tool: &ToolDefinition, tier: Tier) -> u8 {
     [
         (is_described, 40),
         (are_parameters_described, 30),
-        (tier == Tier::Rich, 30),
+        (tier == Tier::Rich, 20),
     ]
     .into_iter()
     .filter_map(|(holds, percent)| holds.then_some(percent))
-    .sum()
+    .sum::<u8>()
+        + declared.unwrap_or(0).min(100) / 10
 }
 
-/// Returns the ranking signals of a tool.
-pub(crate) fn ranking_signals(quality: f32, health: &ToolHealth, now_ms: u64) -> RankingSignals {
+/// Returns the signals of a tool with its recorded health and uses.
+pub(crate) fn ranking_signals(declared: RankingSignals, health: &ToolHealth, now_ms: u64) -> RankingSignals {
     let boost = match current_state(health, now_ms) {
         HealthState::Healthy => HealthBoost::Healthy,
         HealthState::Unknown => HealthBoost::Unknown,
         HealthState::Broken => HealthBoost::Broken,
     };
-    RankingSignals::new(boost, quality, health.uses)
-}
-
-/// Collects the names and descriptions of the parameters, nested fields included.
-fn parameters(schema: &Value) -> String {
-    const DEPTH_MAX: usize = 3;
-    fn walk(schema: &Value, depth: usize, text: &mut String) {
-        for (name, field) in schema["properties"].as_object().into_iter().flatten() {
-            text.push_str(name);
-            text.push(' ');
-            text.push_str(field["description"].as_str().unwrap_or_default());
-            text.push('\n');
-            if depth < DEPTH_MAX {
-                walk(field, depth + 1, text);
-            }
-        }
+    RankingSignals {
+        health: boost,
+        uses: health.uses,
+        ..declared
     }
-    let mut text = String::new();
-    walk(schema, 0, &mut text);
-    text
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::record::{CheckOutcome, CheckStage, PackageRecord, ToolHealth, ToolKey};
+use super::record::{CallRecord, PackageRecord, ToolHealth, ToolKey};
 use super::{DynamicToolsRecord, DynamicToolsStore, Store, StoreError};
 
 /// A store in memory, which lasts as long as the process.
@@ -78,20 +78,10 @@ impl Store for MemoryStore {
         Ok(self.content().health.clone())
     }
 
-    fn record_check(
-        &self,
-        tool: &ToolKey,
-        stage: CheckStage,
-        outcome: &CheckOutcome,
-        at_ms: u64,
-    ) -> Result<(), StoreError> {
+    fn record_calls(&self, tool: &ToolKey, calls: &CallRecord) -> Result<(), StoreError> {
         let mut content = self.content();
         if content.packages.values().any(|package| has_tool(package, tool)) {
-            content
-                .health
-                .entry(tool.clone())
-                .or_default()
-                .record(stage, outcome, at_ms);
+            content.health.entry(tool.clone()).or_default().record(calls);
         }
         Ok(())
     }

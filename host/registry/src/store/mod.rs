@@ -16,7 +16,9 @@ mod tests;
 pub use dynamic_tools::{DynamicToolsRecord, DynamicToolsStore};
 pub use error::StoreError;
 pub use memory::MemoryStore;
-pub use record::{CheckOutcome, CheckStage, HealthState, PackageRecord, ToolHealth, ToolKey, ToolRecord};
+pub use record::{
+    CallRecord, CheckOutcome, CheckStage, HealthState, MethodRecord, PackageRecord, ToolHealth, ToolKey, ToolRecord,
+};
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
 
@@ -39,21 +41,15 @@ pub trait Store: DynamicToolsStore {
     /// If the store cannot be written.
     fn update_packages(&self, changed: &[PackageRecord], deleted: &[String]) -> Result<(), StoreError>;
 
-    /// Returns the health of all tools that were called.
+    /// Returns the health and the uses of all tools that were called.
     ///
     /// # Errors
     /// If the store cannot be read.
     fn health(&self) -> Result<BTreeMap<ToolKey, ToolHealth>, StoreError>;
 
-    /// Records the outcome of a call, at a time in milliseconds since 1970. A success clears an earlier failure.
+    /// Records calls of a tool. A success clears an earlier failure.
     ///
     /// # Errors
     /// If the store cannot be written. A tool whose package is not stored is ignored.
-    fn record_check(
-        &self,
-        tool: &ToolKey,
-        stage: CheckStage,
-        outcome: &CheckOutcome,
-        at_ms: u64,
-    ) -> Result<(), StoreError>;
+    fn record_calls(&self, tool: &ToolKey, calls: &CallRecord) -> Result<(), StoreError>;
 }

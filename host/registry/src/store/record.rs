@@ -29,6 +29,8 @@ pub struct PackageRecord {
     pub reason: Option<String>,
     /// Its tools.
     pub tools: Vec<ToolRecord>,
+    /// The methods of its entities.
+    pub methods: Vec<MethodRecord>,
 }
 
 /// Stored metadata of a tool.
@@ -46,6 +48,19 @@ pub struct ToolRecord {
     pub quality_percent: u8,
     /// Its search terms, in the format of [`Terms::text`](crate::Terms::text).
     pub terms: String,
+}
+
+/// Stored metadata of an entity method, which a search finds through the tools that lead to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MethodRecord {
+    /// The method's id, which all instances share.
+    pub id: String,
+    /// Its name in the form that all instances share.
+    pub name: String,
+    /// Its search terms, in the format of [`Terms::text`](crate::Terms::text).
+    pub terms: String,
+    /// The ids of the tools that lead to an instance.
+    pub entry_tools: Vec<String>,
 }
 
 /// The key of a tool's health. It contains the digest, because another component may have tools with the same ids.
@@ -92,7 +107,7 @@ pub struct ToolHealth {
     pub error: Option<String>,
     /// The time of the last check, in milliseconds since 1970.
     pub checked_ms: u64,
-    /// The number of successful calls.
+    /// The number of calls that returned a result, errors of the tool included.
     pub uses: u64,
 }
 
@@ -114,15 +129,40 @@ pub enum CheckOutcome {
     Failure(String),
 }
 
+/// The part of one or several calls that is recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallRecord {
+    /// The number of calls that returned a result.
+    pub uses: u64,
+    /// What the last call showed about the health of the tool, if it showed anything.
+    pub check: Option<(CheckStage, CheckOutcome)>,
+    /// The time in milliseconds since 1970.
+    pub at_ms: u64,
+}
+
+impl CallRecord {
+    /// Creates the record of a check at a time in milliseconds since 1970, without a use.
+    #[must_use]
+    pub fn check(stage: CheckStage, outcome: CheckOutcome, at_ms: u64) -> Self {
+        Self {
+            uses: 0,
+            check: Some((stage, outcome)),
+            at_ms,
+        }
+    }
+}
+
 impl ToolHealth {
-    /// Records an outcome. A success of the execution implies that the component loads.
-    pub fn record(&mut self, stage: CheckStage, outcome: &CheckOutcome, at_ms: u64) {
-        self.checked_ms = at_ms;
+    /// Records calls. A success of the execution implies that the component loads. Calls that show nothing about the health
+    /// count as uses only.
+    pub fn record(&mut self, calls: &CallRecord) {
+        self.uses = self.uses.saturating_add(calls.uses);
+        let Some((stage, outcome)) = &calls.check else { return };
+        self.checked_ms = calls.at_ms;
         match (stage, outcome) {
             (CheckStage::Import, CheckOutcome::Success) => self.import = HealthState::Healthy,
             (CheckStage::Execution, CheckOutcome::Success) => {
                 (self.import, self.execution) = (HealthState::Healthy, HealthState::Healthy);
-                self.uses = self.uses.saturating_add(1);
             }
             (CheckStage::Import, CheckOutcome::Failure(_)) => self.import = HealthState::Broken,
             (CheckStage::Execution, CheckOutcome::Failure(_)) => self.execution = HealthState::Broken,

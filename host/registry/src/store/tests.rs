@@ -23,6 +23,12 @@ fn package(path: &str, digest: &str, exports: &[&str]) -> PackageRecord {
         tier: "minimal".to_owned(),
         inspection: "{}".to_owned(),
         tools: exports.iter().map(tool).collect(),
+        methods: vec![MethodRecord {
+            id: "p#[method]thing.look".to_owned(),
+            name: "thing_look".to_owned(),
+            terms: "look".to_owned(),
+            entry_tools: exports.iter().map(|export| format!("p#{export}")).collect(),
+        }],
         ..PackageRecord::default()
     }
 }
@@ -45,7 +51,10 @@ fn tools_are_deleted_with_their_package(store: &dyn Store) {
         "one package per path, one tool per export"
     );
     store
-        .record_check(&key("d2", "p#mul"), CheckStage::Execution, &CheckOutcome::Success, 7)
+        .record_calls(
+            &key("d2", "p#mul"),
+            &CallRecord::check(CheckStage::Execution, CheckOutcome::Success, 7),
+        )
         .unwrap();
     store.update_packages(&[], &["/b.wasm".to_owned()]).unwrap();
     assert_eq!(store.packages().unwrap(), [first]);
@@ -55,6 +64,21 @@ fn tools_are_deleted_with_their_package(store: &dyn Store) {
     );
 }
 
+fn uses_are_counted_without_a_check(store: &dyn Store) {
+    store
+        .update_packages(&[package("/a.wasm", "d1", &["add"])], &[])
+        .unwrap();
+    let calls = CallRecord {
+        uses: 3,
+        ..CallRecord::default()
+    };
+    for _ in 0..2 {
+        store.record_calls(&key("d1", "p#add"), &calls).unwrap();
+    }
+    let health = store.health().unwrap()[&key("d1", "p#add")].clone();
+    assert_eq!((health.uses, health.execution), (6, HealthState::Unknown));
+}
+
 // accept: 122, accept: 136
 fn success_clears_a_failure_and_other_bytes_have_no_health(store: &dyn Store) {
     store
@@ -62,7 +86,10 @@ fn success_clears_a_failure_and_other_bytes_have_no_health(store: &dyn Store) {
         .unwrap();
     let failed = CheckOutcome::Failure("it trapped".to_owned());
     store
-        .record_check(&key("d1", "p#add"), CheckStage::Execution, &failed, 5)
+        .record_calls(
+            &key("d1", "p#add"),
+            &CallRecord::check(CheckStage::Execution, failed.clone(), 5),
+        )
         .unwrap();
     let health = store.health().unwrap()[&key("d1", "p#add")].clone();
     assert_eq!(
@@ -80,24 +107,33 @@ fn success_clears_a_failure_and_other_bytes_have_no_health(store: &dyn Store) {
     );
 
     store
-        .record_check(&key("d1", "p#add"), CheckStage::Execution, &CheckOutcome::Success, 9)
+        .record_calls(
+            &key("d1", "p#add"),
+            &CallRecord::check(CheckStage::Execution, CheckOutcome::Success, 9),
+        )
         .unwrap();
     let health = store.health().unwrap()[&key("d1", "p#add")].clone();
     assert_eq!(
         (health.import, health.execution, health.uses),
-        (HealthState::Healthy, HealthState::Healthy, 1)
+        (HealthState::Healthy, HealthState::Healthy, 0)
     );
     assert_eq!((health.error, health.checked_ms), (None, 9));
 
     store
-        .record_check(&key("d1", "p#add"), CheckStage::Import, &failed, 10)
+        .record_calls(
+            &key("d1", "p#add"),
+            &CallRecord::check(CheckStage::Import, failed.clone(), 10),
+        )
         .unwrap();
     store
         .update_packages(&[package("/a.wasm", "d2", &["add"])], &[])
         .unwrap();
     assert!(store.health().unwrap().is_empty());
     store
-        .record_check(&key("d2", "missing#tool"), CheckStage::Import, &failed, 11)
+        .record_calls(
+            &key("d2", "missing#tool"),
+            &CallRecord::check(CheckStage::Import, failed.clone(), 11),
+        )
         .unwrap();
     assert!(store.health().unwrap().is_empty());
 }
@@ -165,6 +201,7 @@ fn dynamic_tools_belong_to_a_plugin_name_and_digest(store: &dyn Store) {
 fn memory_store_meets_the_contract() {
     tools_are_deleted_with_their_package(&MemoryStore::new());
     success_clears_a_failure_and_other_bytes_have_no_health(&MemoryStore::new());
+    uses_are_counted_without_a_check(&MemoryStore::new());
     dynamic_tools_belong_to_a_plugin_name_and_digest(&MemoryStore::new());
 }
 
@@ -178,6 +215,7 @@ mod sqlite {
     fn sqlite_store_meets_the_contract() {
         tools_are_deleted_with_their_package(&SqliteStore::in_memory().unwrap());
         success_clears_a_failure_and_other_bytes_have_no_health(&SqliteStore::in_memory().unwrap());
+        uses_are_counted_without_a_check(&SqliteStore::in_memory().unwrap());
         values_are_separated_by_plugin_and_bucket_and_limited(&SqliteStore::in_memory().unwrap());
         dynamic_tools_belong_to_a_plugin_name_and_digest(&SqliteStore::in_memory().unwrap());
     }
@@ -191,9 +229,19 @@ mod sqlite {
         old.pragma_update(None, "user_version", 1).unwrap();
         old.execute_batch("INSERT INTO key_values VALUES ('plugin', '6:bucket/key', x'01')")
             .unwrap();
+        old.execute_batch(
+            "INSERT INTO packages (path, stamp, name, digest, tier, inspection, content)
+             VALUES ('/old.wasm', '1', 'old', 'd0', 'minimal', '{}', 'hash')",
+        )
+        .unwrap();
         drop(old);
         let store = SqliteStore::open(&path).unwrap();
         assert_eq!(store.get("plugin", "bucket", "key").unwrap(), Some(vec![1]));
+        let packages = store.packages().unwrap();
+        assert_eq!(
+            packages[0].content, "",
+            "it is read from its file again, for its methods"
+        );
         dynamic_tools_belong_to_a_plugin_name_and_digest(&store);
     }
 

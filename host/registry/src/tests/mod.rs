@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use super::*;
 use crate::store::{
-    CheckOutcome, CheckStage, DynamicToolsRecord, DynamicToolsStore, MemoryStore, PackageRecord, Store, StoreError,
-    ToolHealth, ToolKey,
+    CallRecord, CheckOutcome, CheckStage, DynamicToolsRecord, DynamicToolsStore, MemoryStore, PackageRecord, Store,
+    StoreError, ToolHealth, ToolKey,
 };
 use toolwit_sandbox::{CodeCacheLocation, Runtime, RuntimeOptions, Scope};
 
@@ -62,14 +62,8 @@ impl Store for Counting {
         self.store.health()
     }
 
-    fn record_check(
-        &self,
-        tool: &ToolKey,
-        stage: CheckStage,
-        outcome: &CheckOutcome,
-        at_ms: u64,
-    ) -> Result<(), StoreError> {
-        self.store.record_check(tool, stage, outcome, at_ms)
+    fn record_calls(&self, tool: &ToolKey, calls: &CallRecord) -> Result<(), StoreError> {
+        self.store.record_calls(tool, calls)
     }
 }
 
@@ -201,14 +195,20 @@ async fn broken_tool_ranks_last_after_a_restart() {
     let digest = scan().await.packages()[0].plugin().unwrap().inspection().digest.clone();
     let alpha = ToolKey::new(digest, "alpha#play-song");
     store
-        .record_check(&alpha, CheckStage::Execution, &failed, health::now_ms())
+        .record_calls(
+            &alpha,
+            &CallRecord::check(CheckStage::Execution, failed, health::now_ms()),
+        )
         .unwrap();
     assert_eq!(
         found(&scan().await, "play a song"),
         ["beta#play-song", "alpha#play-song"]
     );
     store
-        .record_check(&alpha, CheckStage::Execution, &CheckOutcome::Success, health::now_ms())
+        .record_calls(
+            &alpha,
+            &CallRecord::check(CheckStage::Execution, CheckOutcome::Success, health::now_ms()),
+        )
         .unwrap();
     assert_eq!(
         found(&scan().await, "play a song")[0],

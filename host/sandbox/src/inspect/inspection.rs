@@ -1,6 +1,7 @@
 //! The inspection of a component: its digest, imports and tool definitions, read from its bytes. Nothing is compiled, and no
 //! guest code runs.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -11,6 +12,7 @@ use super::check::{self, CheckedComponent};
 use super::docs;
 use super::dynamic_export;
 use super::dynamic_tools::DynamicTools;
+use super::entry_tools::entry_tools;
 use super::footprint::Footprint;
 use super::imports::{self, Import};
 use super::package_docs;
@@ -60,6 +62,9 @@ pub struct EntityType {
     pub description: Option<String>,
     /// The definitions of its methods, in the form that takes the entity's id as a parameter.
     pub methods: Vec<ToolDefinition>,
+    /// The tools with which a conversation obtains the first instance. Their results hold one, or an entity whose methods lead
+    /// to one.
+    pub entry_tools: Vec<ToolId>,
 }
 
 /// The plugin name of a component, and the WIT file next to it.
@@ -154,10 +159,9 @@ impl Inspection {
         let exported = functions.map(|(index, function)| (define(shape, function, plugin), index));
         let discovered = dynamic_export::definitions(shape, plugin);
         (self.tools, self.tool_functions) = exported.chain(discovered).unzip();
-        self.entities = shape
-            .resources
-            .iter()
-            .map(|resource| entity_type(shape, resource, plugin))
+        let resources = shape.resources.iter().zip(entry_tools(shape));
+        self.entities = resources
+            .map(|(resource, entries)| entity_type(shape, resource, &entries, plugin))
             .collect();
         self.skipped.clone_from(&shape.skipped);
         self
@@ -250,7 +254,7 @@ impl<'a> CheckedComponent<'a> {
     }
 }
 
-fn entity_type(shape: &Shape, resource: &Resource, plugin: &str) -> EntityType {
+fn entity_type(shape: &Shape, resource: &Resource, entries: &BTreeSet<usize>, plugin: &str) -> EntityType {
     EntityType {
         name: resource.json_name(),
         description: resource.docs.clone(),
@@ -260,12 +264,20 @@ fn entity_type(shape: &Shape, resource: &Resource, plugin: &str) -> EntityType {
             .filter(|method| resource.id != Some(**method))
             .map(|method| define_shared_method(&shape.functions[*method], resource, plugin))
             .collect(),
+        entry_tools: entries
+            .iter()
+            .map(|entry| tool_id(&shape.functions[*entry], plugin))
+            .collect(),
     }
+}
+
+fn tool_id(function: &Function, plugin: &str) -> ToolId {
+    ToolId::plugin(plugin, function.interface.as_deref(), &function.export)
 }
 
 /// Creates the tool definition of a function.
 pub(crate) fn define(shape: &Shape, function: &Function, plugin: &str) -> ToolDefinition {
-    let id = ToolId::plugin(plugin, function.interface.as_deref(), &function.export);
+    let id = tool_id(function, plugin);
     let name = match function.kind {
         FunctionKind::Command => snake_case(plugin),
         FunctionKind::Static(index) | FunctionKind::Constructor(index) | FunctionKind::Method(index) => {
@@ -301,7 +313,7 @@ pub(crate) fn define(shape: &Shape, function: &Function, plugin: &str) -> ToolDe
 /// Creates the tool definition of a method in the form that all entities of a type share: the entity's id is a parameter.
 pub(crate) fn define_shared_method(method: &Function, resource: &Resource, plugin: &str) -> ToolDefinition {
     let entity = resource.json_name();
-    let id = ToolId::plugin(plugin, method.interface.as_deref(), &method.export);
+    let id = tool_id(method, plugin);
     let name = format!("{entity}_{}", snake_case(&method.name));
     let description = method
         .docs

@@ -10,7 +10,7 @@ use super::plugin_source::PluginSource;
 use super::{Exposure, Toolwit};
 use toolwit_agent::{GroupsConfig, ToolGroups, ToolSource};
 use toolwit_core::limits::{ByteCount, EngineLimits, LimitRequest, TOOLS_VISIBLE_MAX};
-use toolwit_core::{Error, ErrorKind, Phase, ToolId};
+use toolwit_core::{Error, ErrorKind, Phase, Tool, ToolId};
 #[cfg(feature = "sqlite")]
 use toolwit_registry::store::SqliteStore;
 use toolwit_registry::store::{MemoryStore, Store};
@@ -32,6 +32,7 @@ pub struct ToolwitBuilder {
     tools_visible_max: Option<usize>,
     watch: Option<WatchOptions>,
     dynamic_discovery: DynamicDiscovery,
+    tools: Vec<Arc<dyn Tool>>,
     /// The sources and groups of the application.
     tool_groups: ToolGroups,
     groups: Vec<GroupsConfig>,
@@ -131,7 +132,21 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Sets which tools of plugins a conversation shows its model.
+    /// Adds a native tool or a facade to the tools of all conversations. It is shown and searched like the tools of plugins.
+    /// [`ConversationBuilder::tool`](toolwit_agent::ConversationBuilder::tool) adds one that the model always sees.
+    #[must_use]
+    pub fn tool(self, tool: impl Tool + 'static) -> Self {
+        self.tools([Arc::new(tool) as Arc<dyn Tool>])
+    }
+
+    /// Adds native tools and facades; see [`ToolwitBuilder::tool`].
+    #[must_use]
+    pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        self.tools.extend(tools);
+        self
+    }
+
+    /// Sets which tools of plugins and of the host a conversation shows its model.
     #[must_use]
     pub fn exposure(mut self, exposure: Exposure) -> Self {
         self.exposure = exposure;
@@ -280,6 +295,7 @@ impl ToolwitBuilder {
             registry,
             exposure: self.exposure,
             tools_visible_max: self.tools_visible_max.unwrap_or(TOOLS_VISIBLE_MAX),
+            tools: self.tools.into(),
             groups,
             _watch: watch,
             _discovery: discovery.map(Arc::new),

@@ -38,6 +38,8 @@ pub struct Toolwit {
     registry: LiveRegistry,
     exposure: Exposure,
     tools_visible_max: usize,
+    /// Native tools of all conversations.
+    tools: Arc<[Arc<dyn Tool>]>,
     /// The tool groups. The source of plugins belongs to a conversation and is replaced in each.
     groups: ToolGroups,
     _watch: Option<Arc<WatchGuard>>,
@@ -85,10 +87,11 @@ impl Toolwit {
         &self.runtime
     }
 
-    /// Returns all tools of all plugins. Resources that they return live in `scope`.
+    /// Returns the native tools of the host and all tools of all plugins. Resources that they return live in `scope`.
     #[must_use]
     pub fn tools(&self, scope: &Scope) -> Vec<Arc<dyn Tool>> {
-        self.registry().tools(scope)
+        let native = self.tools.iter().cloned();
+        native.chain(self.registry().tools(scope)).collect()
     }
 
     /// Starts to configure a conversation with all tools of all plugins, shown as [`Toolwit::exposure`] returns.
@@ -114,9 +117,15 @@ impl Toolwit {
         let may_use_tool = move |id: &str| of_strategy(id);
         let registry = self.registry.clone();
         let builder = Conversation::builder().groups(self.groups_of(scope.clone(), may_use));
+        let native = self
+            .tools
+            .iter()
+            .filter(|tool| may_use_tool(tool.definition().id.as_str()));
+        let native: Vec<_> = native.cloned().collect();
         let builder = match self.exposure() {
-            Exposure::Search => builder.strategy(ToolSearch::among(registry, scope, may_use_tool)),
+            Exposure::Search => builder.strategy(ToolSearch::among(registry, scope, may_use_tool).with_tools(native)),
             exposure => {
+                let builder = builder.tools(native);
                 let mut tools = RegistryTools::among(registry, scope, may_use_tool);
                 if exposure == Exposure::Facade {
                     tools = tools.as_facades();
@@ -153,7 +162,9 @@ impl Toolwit {
     #[must_use]
     pub fn exposure(&self) -> Exposure {
         match self.exposure {
-            Exposure::Auto if self.registry().tool_count() <= self.tools_visible_max => Exposure::Flat,
+            Exposure::Auto if self.registry().tool_count() + self.tools.len() <= self.tools_visible_max => {
+                Exposure::Flat
+            }
             Exposure::Auto => Exposure::Search,
             configured => configured,
         }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
+
 use super::follower::Follower;
 use super::plugin_facades::facades_by_interface;
 use toolwit_agent::injection::Injection;
@@ -72,6 +74,7 @@ impl RegistryTools {
     }
 }
 
+#[async_trait]
 impl InjectionStrategy for RegistryTools {
     fn initial_tools(&self) -> Vec<Arc<dyn Tool>> {
         self.tools()
@@ -85,7 +88,7 @@ impl InjectionStrategy for RegistryTools {
         self.follower.tool(tool.as_str())
     }
 
-    fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
+    async fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
         let Some((before, now)) = self.follower.advance() else {
             return Injection::none();
         };

@@ -5,17 +5,20 @@
 use std::collections::VecDeque;
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
+use toolwit_agent::injection::Facade;
 use toolwit_agent::model::{ChatModel, ChatRequest, ChatResponse, ModelError};
-use toolwit_agent::{Conversation, ConversationBuilder};
-use toolwit_core::{Message, NativeTool, ToolCall, ToolResult};
+use toolwit_agent::{Conversation, ConversationBuilder, ToolSource};
+use toolwit_core::{Error, Message, NativeTool, Tool, ToolCall, ToolContext, ToolResult};
 use toolwit_registry::Registry;
 use toolwit_sandbox::{CodeCacheLocation, Runtime, RuntimeOptions, Scope};
 
 use super::{TOOL_GUIDANCE, ToolSearch};
+use toolwit_core::limits::SEARCH_WALL_MAX;
 
 /// A request that the model received.
 #[derive(Clone)]
@@ -145,7 +148,7 @@ async fn tools_that_match_the_message_are_declared_before_the_first_inference() 
 async fn the_model_finds_and_calls_a_tool_and_a_repeated_search_adds_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let search = tool_search(directory.path()).await;
-    let query = json!({"query": "sending emails"});
+    let query = json!({"need": "a tool that sends emails", "task": "write to Ann"});
     let (builder, recorder) = recorded([
         call("search_tools", query.clone()),
         call("search_tools", query),
@@ -179,7 +182,7 @@ async fn a_tool_that_the_conversation_may_not_use_is_neither_found_nor_callable(
         (search(|id| !id.starts_with("weather#")), false),
     ] {
         let calls = [
-            call("search_tools", json!({"query": "weather forecast"})),
+            call("search_tools", json!({"need": "weather forecast"})),
             call("get_forecast", json!({"a": 21})),
             say("done"),
         ];
@@ -198,6 +201,162 @@ async fn a_tool_that_the_conversation_may_not_use_is_neither_found_nor_callable(
         let found = shown[1].messages.last().unwrap().content().to_owned();
         assert_eq!(found.contains("weather#get-forecast"), is_available, "{found}");
     }
+}
+
+/// A source of tools that counts its queries.
+#[derive(Clone, Default)]
+struct Server {
+    queries: Arc<AtomicUsize>,
+    tools: Vec<Arc<dyn Tool>>,
+}
+
+#[async_trait]
+impl ToolSource for Server {
+    fn name(&self) -> &str {
+        "server"
+    }
+
+    async fn tools(&self, _context: &ToolContext) -> Result<Vec<Arc<dyn Tool>>, Error> {
+        self.queries.fetch_add(1, Ordering::Relaxed);
+        Ok(self.tools.clone())
+    }
+}
+
+/// A source that never answers.
+struct SleepingServer;
+
+#[async_trait]
+impl ToolSource for SleepingServer {
+    fn name(&self) -> &str {
+        "sleeping"
+    }
+
+    async fn tools(&self, _context: &ToolContext) -> Result<Vec<Arc<dyn Tool>>, Error> {
+        std::future::pending().await
+    }
+}
+
+fn native(name: &str, description: &str) -> Arc<dyn Tool> {
+    let answer = format!("{name} ran");
+    let tool = NativeTool::new(name, description, json!({"type": "object"}), move |_, _| {
+        let answer = answer.clone();
+        async move { Ok(ToolResult::text(answer)) }
+    });
+    Arc::new(tool.unwrap())
+}
+
+// accept: 110, accept: 125
+#[tokio::test]
+async fn search_covers_native_tools_facades_and_servers() {
+    let directory = tempfile::tempdir().unwrap();
+    let garden = Facade::builder("garden", "Everything about plants.")
+        .tools([native("water_roses", "Waters the roses in the garden")])
+        .build()
+        .unwrap();
+    let server = Server {
+        tools: vec![native("book_flight", "Books a flight to a city")],
+        ..Server::default()
+    };
+    let search = tool_search(directory.path()).await;
+    let search = search
+        .with_tools([
+            native("convert_currency", "Converts an amount of money"),
+            Arc::new(garden),
+        ])
+        .with_source(server);
+    let (builder, recorder) = recorded([
+        call("convert_currency", json!({})),
+        call("search_tools", json!({"need": "a tool that waters roses"})),
+        call("garden", json!({})),
+        call("water_roses", json!({})),
+        call("search_tools", json!({"need": "a tool that books a flight"})),
+        call("book_flight", json!({})),
+        call("search_tools", json!({"need": "a tool that stores a note"})),
+        say("done"),
+    ]);
+    let mut conversation = builder
+        .strategy(search)
+        .tools([native("remember_note", "Stores a note")])
+        .build()
+        .unwrap();
+    conversation.run("Convert my money to another currency").await.unwrap();
+    let shown = recorder.requests.lock().unwrap().clone();
+    let last = |at: usize| shown[at].messages.last().unwrap().content().to_owned();
+    assert_eq!(shown[0].names, ["search_tools", "remember_note", "convert_currency"]);
+    assert_eq!(last(1), "convert_currency ran");
+    assert!(shown[2].names.contains(&"garden".to_owned()), "{:?}", shown[2].names);
+    assert!(
+        last(2).contains("water_roses"),
+        "the facade and what it leads to: {}",
+        last(2)
+    );
+    assert_eq!(last(4), "water_roses ran");
+    assert_eq!(last(6), "book_flight ran");
+    assert!(
+        last(7).contains("remember_note"),
+        "a tool that is there already: {}",
+        last(7)
+    );
+    assert_eq!(shown[7].names, shown[6].names);
+}
+
+// accept: 116
+#[tokio::test]
+async fn repeated_search_does_not_run_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server {
+        tools: vec![native("book_flight", "Books a flight to a city")],
+        ..Server::default()
+    };
+    let search = tool_search(directory.path()).await.with_source(server.clone());
+    let (builder, recorder) = recorded([
+        call("search_tools", json!({"need": "book a flight"})),
+        call("search_tools", json!({"need": "the flight: booking"})),
+        call("search_tools", json!({"need": "send an email"})),
+        say("done"),
+    ]);
+    builder
+        .strategy(search)
+        .build()
+        .unwrap()
+        .run("book a flight to a city")
+        .await
+        .unwrap();
+    let shown = recorder.requests.lock().unwrap().clone();
+    let last = |at: usize| shown[at].messages.last().unwrap().content().to_owned();
+    assert_eq!(shown[0].names, ["search_tools", "book_flight"], "found before the turn");
+    for at in [1, 2] {
+        assert!(last(at).contains("already there"), "{}", last(at));
+    }
+    assert!(last(3).contains("these are your tools now"), "{}", last(3));
+    let queries = server.queries.load(Ordering::Relaxed);
+    assert_eq!(
+        queries, 3,
+        "for the message, the first need and the email, not for the repetition"
+    );
+}
+
+// accept: 119
+#[tokio::test(start_paused = true)]
+async fn source_that_does_not_answer_delays_a_search_by_five_seconds() {
+    let directory = tempfile::tempdir().unwrap();
+    let search = tool_search(directory.path()).await.with_source(SleepingServer);
+    let (builder, recorder) = recorded([say("done")]);
+    let started = tokio::time::Instant::now();
+    builder
+        .strategy(search)
+        .build()
+        .unwrap()
+        .run("the weather")
+        .await
+        .unwrap();
+    assert!(started.elapsed() >= SEARCH_WALL_MAX && started.elapsed() < 2 * SEARCH_WALL_MAX);
+    let shown = recorder.requests.lock().unwrap().clone();
+    assert_eq!(
+        shown[0].names,
+        ["search_tools", "get_forecast"],
+        "the other tools are found"
+    );
 }
 
 // accept: 114

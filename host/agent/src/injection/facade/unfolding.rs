@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
+
 use super::context_tool::{RevealedTool, context_tool};
 use crate::injection::reidentified::ReidentifiedTool;
 use crate::injection::strategy::{CallGate, Injection, InjectionStrategy, WithheldTool};
@@ -37,6 +39,7 @@ impl Unfolding {
     }
 }
 
+#[async_trait]
 impl InjectionStrategy for Unfolding {
     fn evaluate(&self, context: &InjectionContext<'_>) -> Injection {
         let call = context.call();
@@ -50,7 +53,7 @@ impl InjectionStrategy for Unfolding {
         }
     }
 
-    fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
+    async fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
         let view = turn.view();
         let mut injection = Injection::none();
         if !self.refolding {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
+
 use super::call_gate::CallGate;
 use super::injection::Injection;
 use crate::injection::view::{ConversationView, InjectionContext, TurnContext};
@@ -27,13 +29,17 @@ use toolwit_core::{NamedTool, Tool, ToolId, ToolProvider};
 /// };
 /// # unlock }
 /// ```
+#[async_trait]
 pub trait InjectionStrategy: Send + Sync {
     /// Returns the changes that follow from a completed call.
     fn evaluate(&self, context: &InjectionContext<'_>) -> Injection;
 
     /// Returns the changes that follow from the user's message, before the first inference of the turn. By default, it
     /// changes nothing.
-    fn begin_turn(&self, _turn: &TurnContext<'_>) -> Injection {
+    ///
+    /// The inference waits for it, so that a strategy can load the tools that it adds. If the run is stopped in the meantime, the
+    /// future is dropped and nothing changes.
+    async fn begin_turn(&self, _turn: &TurnContext<'_>) -> Injection {
         Injection::none()
     }
 

@@ -1,6 +1,7 @@
 //! A store in one SQLite file, which several processes can share.
 
 mod dynamic_tools;
+mod methods;
 mod open;
 mod packages;
 mod values;

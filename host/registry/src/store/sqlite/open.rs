@@ -16,7 +16,11 @@ const BUSY_WALL_MAX: Duration = Duration::from_secs(5);
 const APPLICATION_ID: u32 = 0x546c_7774;
 
 /// The migration from each schema version to the next.
-const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("dynamic_tools.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("schema.sql"),
+    include_str!("dynamic_tools.sql"),
+    include_str!("methods.sql"),
+];
 
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     if let Some(directory) = path.parent() {

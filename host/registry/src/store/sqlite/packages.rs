@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, named_params, params};
 
-use super::SqliteStore;
-use crate::store::record::{CheckOutcome, CheckStage, HealthState, PackageRecord, ToolHealth, ToolKey, ToolRecord};
+use super::{SqliteStore, methods};
+use crate::store::record::{CallRecord, HealthState, PackageRecord, ToolHealth, ToolKey, ToolRecord};
 use crate::store::{Store, StoreError};
 
 impl Store for SqliteStore {
     fn packages(&self) -> Result<Vec<PackageRecord>, StoreError> {
         let connection = self.connection();
         let mut tools = tools_by_package(&connection)?;
+        let mut methods = methods::by_package(&connection)?;
         let mut statement = connection.prepare_cached(
             "SELECT id, path, stamp, name, digest, version, category, tier, inspection, content, manifest, reason
              FROM packages ORDER BY path",
@@ -31,6 +32,7 @@ impl Store for SqliteStore {
                 manifest: row.get(10)?,
                 reason: row.get(11)?,
                 tools: tools.remove(&id).unwrap_or_default(),
+                methods: methods.remove(&id).unwrap_or_default(),
             })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
@@ -55,7 +57,7 @@ impl Store for SqliteStore {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(
             "SELECT digest, tools.id, import_health, execution_health, health_error, checked_ms, uses
-             FROM tools JOIN packages ON package = packages.id WHERE checked_ms > 0",
+             FROM tools JOIN packages ON package = packages.id WHERE checked_ms > 0 OR uses > 0",
         )?;
         let key =
             |row: &Row<'_>| Ok::<_, rusqlite::Error>(ToolKey::new(row.get::<_, String>(0)?, row.get::<_, String>(1)?));
@@ -63,13 +65,7 @@ impl Store for SqliteStore {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    fn record_check(
-        &self,
-        tool: &ToolKey,
-        stage: CheckStage,
-        outcome: &CheckOutcome,
-        at_ms: u64,
-    ) -> Result<(), StoreError> {
+    fn record_calls(&self, tool: &ToolKey, calls: &CallRecord) -> Result<(), StoreError> {
         let mut connection = self.connection();
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let health = transaction
@@ -81,7 +77,7 @@ impl Store for SqliteStore {
             )
             .optional()?;
         let Some(mut health) = health else { return Ok(()) };
-        health.record(stage, outcome, at_ms);
+        health.record(calls);
         transaction.execute(
             "UPDATE tools SET import_health = ?2, execution_health = ?3, health_error = ?4, checked_ms = ?5, uses = ?6
              WHERE id = ?1 AND package IN (SELECT id FROM packages WHERE digest = ?7)",
@@ -167,7 +163,7 @@ fn put_tools(transaction: &Transaction<'_>, id: i64, package: &PackageRecord) ->
             tool.terms,
         ])?;
     }
-    Ok(())
+    methods::put(transaction, id, &package.methods)
 }
 
 fn tools_by_package(connection: &Connection) -> Result<HashMap<i64, Vec<ToolRecord>>, StoreError> {

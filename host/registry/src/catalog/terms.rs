@@ -1,0 +1,166 @@
+//! The words of a query, with their weights.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::query::Query;
+use super::rules::Rules;
+use super::text::{self, Stems};
+use super::union::CatalogUnion;
+
+/// The most words of the intent and of the task, and of each earlier message, that are tokenised.
+const INTENT_WORDS_MAX: usize = 256;
+const RECENT_WORDS_MAX: usize = 48;
+
+/// The most earlier messages that are used, and the most of their words that are looked up.
+const RECENT_MAX: usize = 3;
+const RECENT_TERMS_MAX: usize = 16;
+
+/// The most words of the intent that are looked up, the rarest first. Each has a bit in [`QueryTerms::content`].
+const INTENT_TERMS_MAX: usize = 32;
+
+/// The most longer words in names per word and end. A part of more words is not specific.
+const LONGER_MAX: usize = 16;
+
+/// A stem to look up.
+#[derive(Clone, Debug)]
+pub(super) struct WeightedTerm {
+    pub(super) stem: Arc<str>,
+    pub(super) weight: f32,
+    /// The bit of its word in the intent; 0 for words of earlier messages.
+    pub(super) bit: u32,
+}
+
+/// The words of a query.
+#[derive(Clone, Debug, Default)]
+pub(super) struct QueryTerms {
+    pub(super) terms: Vec<WeightedTerm>,
+    /// The number of words of the intent.
+    pub(super) words: u32,
+    /// The bits of the words that are not fillers.
+    pub(super) content: u32,
+    /// The sum of the greatest weights, of words that no tool has too.
+    pub(super) information: f32,
+}
+
+/// A word of a query.
+struct Word {
+    stem: Arc<str>,
+    is_filler: bool,
+    /// The number of tools that have it.
+    tools: usize,
+    weight: f32,
+}
+
+impl QueryTerms {
+    /// Selects the words of a query and weighs them by their rarity in the catalogs.
+    pub(super) fn of(query: &Query, catalogs: &CatalogUnion<'_>) -> Self {
+        let rules = catalogs.rules();
+        let mut stems = Stems::default();
+        let mut intent = weigh(
+            [
+                (text::tokens(&query.intent, &mut stems, INTENT_WORDS_MAX), 1.0),
+                (
+                    text::tokens(&query.task, &mut stems, INTENT_WORDS_MAX),
+                    rules.task_weight,
+                ),
+            ],
+            catalogs,
+        );
+        let information = intent
+            .iter()
+            .take(rules.information_words)
+            .map(|word| word.weight)
+            .sum();
+        // Only words that a tool has can match; the others had their effect on `information`.
+        intent.retain(|word| word.tools > 0 || word.stem.len() >= rules.part_bytes_min);
+        intent.truncate(INTENT_TERMS_MAX);
+        let mut selected = Self {
+            words: u32::try_from(intent.len()).unwrap_or(u32::MAX),
+            information,
+            ..Self::default()
+        };
+        for (word, bit) in intent.iter().zip((0..).map(|index| 1_u32 << index)) {
+            if !word.is_filler {
+                selected.content |= bit;
+            }
+            if word.tools > 0 {
+                selected.push(word.stem.clone(), word.weight, bit);
+            }
+            if word.stem.len() >= rules.part_bytes_min {
+                let weight = if word.tools > 0 { word.weight } else { 0.0 };
+                selected.add_longer(&word.stem, weight, bit, catalogs);
+            }
+        }
+        let recent = query.recent.iter().rev().take(RECENT_MAX);
+        let recent = recent.map(|message| {
+            (
+                text::tokens(message, &mut stems, RECENT_WORDS_MAX),
+                rules.context_weight,
+            )
+        });
+        selected.add_context(weigh(recent.collect::<Vec<_>>(), catalogs));
+        selected
+    }
+
+    fn push(&mut self, stem: Arc<str>, weight: f32, bit: u32) {
+        self.terms.push(WeightedTerm { stem, weight, bit });
+    }
+
+    /// Adds the longer words in names that begin or end with a word.
+    fn add_longer(&mut self, part: &Arc<str>, weight: f32, bit: u32, catalogs: &CatalogUnion<'_>) {
+        let rules = catalogs.rules();
+        for stem in longer_words(catalogs, part) {
+            let idf = catalogs.idf(catalogs.tools_with(&stem));
+            self.push(stem, idf.min(weight.max(idf * 0.5)) * rules.part_weight, bit);
+        }
+    }
+
+    /// Adds the words of earlier messages that the intent does not have.
+    fn add_context(&mut self, words: Vec<Word>) {
+        for word in words.into_iter().filter(|word| word.tools > 0).take(RECENT_TERMS_MAX) {
+            if !self.terms.iter().any(|other| other.stem == word.stem) {
+                self.push(word.stem, word.weight, 0);
+            }
+        }
+    }
+}
+
+/// Weighs the words of texts, each with a factor. The greatest weight is first.
+fn weigh(texts: impl IntoIterator<Item = (Vec<text::Token>, f32)>, catalogs: &CatalogUnion<'_>) -> Vec<Word> {
+    let rules: &Rules = catalogs.rules();
+    let mut seen: BTreeMap<Arc<str>, (bool, f32)> = BTreeMap::new();
+    for (tokens, factor) in texts {
+        for token in tokens {
+            seen.entry(token.stem).or_insert((token.is_filler, factor));
+        }
+    }
+    let words = seen.into_iter().map(|(stem, (is_filler, factor))| {
+        let tools = catalogs.tools_with(&stem);
+        let filler = if is_filler { rules.filler_weight } else { 1.0 };
+        Word {
+            weight: catalogs.idf(tools) * factor * filler,
+            stem,
+            is_filler,
+            tools,
+        }
+    });
+    let mut words: Vec<_> = words.collect();
+    words.sort_by(|a, b| b.weight.total_cmp(&a.weight).then_with(|| a.stem.cmp(&b.stem)));
+    words
+}
+
+/// Returns the longer words in names that begin with `part`, and those that end with it.
+fn longer_words(catalogs: &CatalogUnion<'_>, part: &str) -> Vec<Arc<str>> {
+    let mut begins = BTreeSet::new();
+    let mut ends = BTreeSet::new();
+    for catalog in catalogs.iter() {
+        begins.extend(catalog.name_words_beginning_with(part).take(LONGER_MAX));
+        ends.extend(catalog.name_words_ending_with(part).take(LONGER_MAX));
+    }
+    let begins = begins.into_iter().take(LONGER_MAX).map(Arc::from);
+    let ends = ends.into_iter().take(LONGER_MAX);
+    begins
+        .chain(ends.map(|reversed: &str| reversed.chars().rev().collect::<String>().into()))
+        .collect()
+}

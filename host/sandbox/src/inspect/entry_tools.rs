@@ -1,0 +1,76 @@
+//! The tools with which a conversation obtains the first instance of each resource.
+
+use std::collections::BTreeSet;
+
+use crate::values::types::{Function, FunctionKind, ResourceIndex, Shape, WitType};
+
+/// Returns for each resource the indexes in `shape.functions` of the tools that lead to an instance: those that return one
+/// and need no other instance, or else those from which the fewest further calls lead to one.
+///
+/// An order that only a method of a customer returns has the entry tools of the customer. A resource that no call returns
+/// has none.
+pub(super) fn entry_tools(shape: &Shape) -> Vec<BTreeSet<usize>> {
+    let functions = shape.functions.iter().enumerate();
+    let functions = functions.filter(|(_, function)| function.kind != FunctionKind::Dynamic);
+    let steps: Vec<_> = functions.map(|(index, function)| Step::of(index, function)).collect();
+    let mut entries = vec![BTreeSet::new(); shape.resources.len()];
+    loop {
+        let mut reached = vec![BTreeSet::new(); entries.len()];
+        for step in &steps {
+            let Some(tools) = step.entry_tools(&entries) else {
+                continue;
+            };
+            let new = step.returns.iter().filter(|resource| entries[**resource].is_empty());
+            new.for_each(|resource| reached[*resource].extend(tools.iter().copied()));
+        }
+        if reached.iter().all(BTreeSet::is_empty) {
+            return entries;
+        }
+        for (entries, reached) in entries.iter_mut().zip(reached) {
+            entries.extend(reached);
+        }
+    }
+}
+
+/// A function, as a step from resources to resources.
+struct Step {
+    function: usize,
+    /// The resources of which a call needs an instance.
+    needs: BTreeSet<usize>,
+    /// The resources of which a successful call may return instances.
+    returns: BTreeSet<usize>,
+}
+
+impl Step {
+    fn of(index: usize, function: &Function) -> Self {
+        let mut needs: BTreeSet<_> = function.params.iter().flat_map(|param| resources(&param.ty)).collect();
+        if let FunctionKind::Method(ResourceIndex(own)) = function.kind {
+            needs.insert(own);
+        }
+        let (success, _) = function.outcome();
+        Self {
+            function: index,
+            needs,
+            returns: success.map(resources).unwrap_or_default(),
+        }
+    }
+
+    /// Returns the tools that lead to this call, or `None` if none is known to lead to an instance that it needs.
+    fn entry_tools(&self, entries: &[BTreeSet<usize>]) -> Option<BTreeSet<usize>> {
+        if self.needs.is_empty() {
+            return Some(BTreeSet::from([self.function]));
+        }
+        let needed: Vec<_> = self.needs.iter().map(|resource| &entries[*resource]).collect();
+        let is_reachable = needed.iter().all(|tools| !tools.is_empty());
+        is_reachable.then(|| needed.into_iter().flatten().copied().collect())
+    }
+}
+
+/// Returns the resources whose handles a value of a type can contain.
+fn resources(ty: &WitType) -> BTreeSet<usize> {
+    let mut resources = BTreeSet::new();
+    ty.visit_resources(&mut |ResourceIndex(index)| {
+        resources.insert(index);
+    });
+    resources
+}

@@ -1,0 +1,98 @@
+//! Measures the retrieval quality of the tool search: `cargo run --release --example search_eval -- DIR...`
+//!
+//! A directory is a retrieval set in BEIR layout: `corpus.jsonl` (`_id`, `title`, `text`, optionally `inputSchema`),
+//! `queries.jsonl` (`_id`, `text`) and `qrels/test.tsv`. A directory that is not a set is searched for sets and for
+//! `no_answer.jsonl`: queries (`text`) for which none of the `tools` is right. Prints one JSON document per set.
+//!
+//! `r_at_k` is the recall of the first k hits of the full ranking. `search_tools` measures the hits that a model receives when it
+//! searches, `auto_search` those of the search for the user's message: at most five, without weak hits. Each has its recall,
+//! its precision, and the share of queries for which it returned nothing (`silent`).
+#![allow(clippy::print_stdout, reason = "stdout is where an example's result goes")]
+
+mod retrieval_set;
+
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use toolwit::registry::{Cutoff, HITS_DEFAULT};
+
+use retrieval_set::{RetrievalQuality, RetrievalSet, measure_unanswerable, read_unanswerable};
+
+/// The file of queries without a right tool.
+const UNANSWERABLE: &str = "no_answer.jsonl";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let places: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
+    if places.is_empty() {
+        return Err("name a directory that holds corpus.jsonl, queries.jsonl and qrels/test.tsv".into());
+    }
+    for place in places {
+        for set in sets_in(&place)? {
+            println!("{:#}", evaluate(&set)?);
+        }
+        let unanswerable = place.join(UNANSWERABLE);
+        if unanswerable.exists() {
+            println!("{:#}", evaluate_unanswerable(&unanswerable)?);
+        }
+    }
+    Ok(())
+}
+
+fn sets_in(place: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+    if place.join("corpus.jsonl").exists() {
+        return Ok(vec![place.to_owned()]);
+    }
+    let mut sets: Vec<_> = fs::read_dir(place)?.flatten().map(|entry| entry.path()).collect();
+    sets.retain(|path| path.join("corpus.jsonl").exists());
+    sets.sort();
+    if sets.is_empty() {
+        return Err(format!("{} holds no corpus.jsonl", place.display()).into());
+    }
+    Ok(sets)
+}
+
+fn evaluate(directory: &Path) -> Result<Value, Box<dyn Error>> {
+    let set = RetrievalSet::read(directory)?;
+    let started = Instant::now();
+    let ranking = set.measure(10, Cutoff::None);
+    let seconds = started.elapsed().as_secs_f64();
+    Ok(json!({
+        "set": directory.file_name().unwrap_or_default().to_string_lossy(),
+        "tools": set.catalog.len(),
+        "queries": set.queries.len(),
+        "r_at_1": rounded(ranking.r_at_1),
+        "r_at_5": rounded(ranking.r_at_5),
+        "r_at_10": rounded(ranking.r_at_10),
+        "ndcg_at_5": rounded(ranking.ndcg_at_5),
+        "queries_per_second": (set.queries.len() as f64 / seconds).round(),
+        "search_tools": given(&set.measure(HITS_DEFAULT, Cutoff::Relative)),
+        "auto_search": given(&set.measure(HITS_DEFAULT, Cutoff::Confident)),
+    }))
+}
+
+fn evaluate_unanswerable(file: &Path) -> Result<Value, Box<dyn Error>> {
+    let queries = read_unanswerable(file)?;
+    Ok(json!({
+        "set": UNANSWERABLE,
+        "queries": queries.len(),
+        "search_tools": given(&measure_unanswerable(&queries, Cutoff::Relative)),
+        "auto_search": given(&measure_unanswerable(&queries, Cutoff::Confident)),
+    }))
+}
+
+/// Describes the hits that a conversation receives.
+fn given(quality: &RetrievalQuality) -> Value {
+    json!({
+        "r_at_5": rounded(quality.r_at_5),
+        "precision": rounded(quality.precision),
+        "hits_mean": rounded(quality.hits_mean),
+        "silent": rounded(quality.silent),
+    })
+}
+
+fn rounded(value: f64) -> f64 {
+    (value * 1e4).round() / 1e4
+}

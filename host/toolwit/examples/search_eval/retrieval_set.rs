@@ -1,0 +1,179 @@
+//! A set of tools and queries with the tools that are right for each query.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use toolwit::registry::{Catalog, Cutoff, Document, Hit, Query};
+
+/// Tools, and queries with the ids of the right tools.
+pub(crate) struct RetrievalSet {
+    pub(crate) catalog: Catalog,
+    pub(crate) queries: Vec<(String, BTreeSet<String>)>,
+}
+
+/// A query for which none of the tools is right.
+pub(crate) struct UnanswerableQuery {
+    pub(crate) catalog: Catalog,
+    pub(crate) text: String,
+}
+
+/// The quality of the hits of all queries of a set.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RetrievalQuality {
+    pub(crate) r_at_1: f64,
+    pub(crate) r_at_5: f64,
+    pub(crate) r_at_10: f64,
+    pub(crate) ndcg_at_5: f64,
+    /// The share of the right tools among all hits.
+    pub(crate) precision: f64,
+    pub(crate) hits_mean: f64,
+    /// The share of queries without a hit.
+    pub(crate) silent: f64,
+}
+
+impl RetrievalSet {
+    /// Reads a set in BEIR layout.
+    pub(crate) fn read(directory: &Path) -> Result<Self, Box<dyn Error>> {
+        let judgements = judgements(&fs::read_to_string(directory.join("qrels/test.tsv"))?);
+        let mut queries = Vec::new();
+        for query in lines(&directory.join("queries.jsonl"))? {
+            if let Some(right) = judgements.get(text_of(&query, "_id")?) {
+                queries.push((text_of(&query, "text")?.to_owned(), right.clone()));
+            }
+        }
+        let catalog = catalog(&lines(&directory.join("corpus.jsonl"))?)?;
+        Ok(Self { catalog, queries })
+    }
+
+    /// Searches for each query, and measures the hits.
+    pub(crate) fn measure(&self, hits_max: usize, cutoff: Cutoff) -> RetrievalQuality {
+        let results = self.queries.iter().map(|(text, right)| {
+            let query = Query::new(text.as_str()).with_hits_max(hits_max).with_cutoff(cutoff);
+            (self.catalog.search(&query, |_| true), right.clone())
+        });
+        RetrievalQuality::of(&results.collect::<Vec<_>>())
+    }
+}
+
+/// Reads queries without a right tool: `text`, and the `tools` among which there is none.
+pub(crate) fn read_unanswerable(file: &Path) -> Result<Vec<UnanswerableQuery>, Box<dyn Error>> {
+    let queries = lines(file)?.into_iter().map(|query| {
+        let tools = query["tools"].as_array().ok_or("a line has no `tools`")?;
+        Ok(UnanswerableQuery {
+            catalog: catalog(tools)?,
+            text: text_of(&query, "text")?.to_owned(),
+        })
+    });
+    queries.collect()
+}
+
+/// Searches for each query without a right tool, and measures the hits, which are all wrong.
+pub(crate) fn measure_unanswerable(queries: &[UnanswerableQuery], cutoff: Cutoff) -> RetrievalQuality {
+    let results = queries.iter().map(|query| {
+        let hits = query
+            .catalog
+            .search(&Query::new(query.text.as_str()).with_cutoff(cutoff), |_| true);
+        (hits, BTreeSet::new())
+    });
+    RetrievalQuality::of(&results.collect::<Vec<_>>())
+}
+
+impl RetrievalQuality {
+    fn of(results: &[(Vec<Hit>, BTreeSet<String>)]) -> Self {
+        let count = results.len().max(1) as f64;
+        let mean = |value: &dyn Fn(&[Hit], &BTreeSet<String>) -> f64| {
+            results.iter().map(|(hits, right)| value(hits, right)).sum::<f64>() / count
+        };
+        let hits: usize = results.iter().map(|(hits, _)| hits.len()).sum();
+        let right: f64 = mean(&|hits, right| found(hits, right, usize::MAX) as f64) * count;
+        Self {
+            r_at_1: mean(&|hits, right| recall(hits, right, 1)),
+            r_at_5: mean(&|hits, right| recall(hits, right, 5)),
+            r_at_10: mean(&|hits, right| recall(hits, right, 10)),
+            ndcg_at_5: mean(&|hits, right| gain(hits, right, 5)),
+            precision: right / hits.max(1) as f64,
+            hits_mean: hits as f64 / count,
+            silent: mean(&|hits, _| f64::from(u8::from(hits.is_empty()))),
+        }
+    }
+}
+
+fn lines(path: &Path) -> Result<Vec<Value>, Box<dyn Error>> {
+    let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines.map(|line| Ok(serde_json::from_str(line)?)).collect()
+}
+
+fn text_of<'a>(value: &'a Value, key: &str) -> Result<&'a str, String> {
+    value[key]
+        .as_str()
+        .ok_or_else(|| format!("a line has no text `{key}`: {value}"))
+}
+
+fn catalog(tools: &[Value]) -> Result<Catalog, Box<dyn Error>> {
+    let mut catalog = Catalog::new();
+    for tool in tools {
+        let document = document(tool)?;
+        catalog.put(&document.id.clone(), [document]);
+    }
+    Ok(catalog)
+}
+
+/// Creates a document as the registry does: the name and the parameters of the schema are separate fields.
+fn document(tool: &Value) -> Result<Document, Box<dyn Error>> {
+    let (id, text) = (text_of(tool, "_id")?, text_of(tool, "text")?);
+    let name = tool["title"].as_str().filter(|title| !title.is_empty()).unwrap_or(id);
+    let mut description = text
+        .strip_prefix(name)
+        .map_or(text, |rest| rest.trim_start_matches(':'))
+        .to_owned();
+    let mut parameters = String::new();
+    for (name, parameter) in tool["inputSchema"]["properties"].as_object().into_iter().flatten() {
+        let text = format!("{name} {}", parameter["description"].as_str().unwrap_or_default());
+        // Some sets repeat the parameters in the description.
+        description = description.replace(&text, "");
+        parameters.push_str(&text);
+        parameters.push('\n');
+    }
+    Ok(Document::new(id, name, description).with_parameters(parameters))
+}
+
+/// Returns the right tools, by query.
+fn judgements(table: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let mut judgements: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for row in table.lines() {
+        let mut cells = row.split('\t');
+        // Skips the header, whose third column is not a number.
+        if let (Some(query), Some(tool), Some(Ok(1..))) = (
+            cells.next(),
+            cells.next(),
+            cells.next().map(|score| score.trim().parse::<i32>()),
+        ) {
+            judgements.entry(query.to_owned()).or_default().insert(tool.to_owned());
+        }
+    }
+    judgements
+}
+
+fn found(hits: &[Hit], right: &BTreeSet<String>, among: usize) -> usize {
+    hits.iter().take(among).filter(|hit| right.contains(&hit.id)).count()
+}
+
+fn recall(hits: &[Hit], right: &BTreeSet<String>, among: usize) -> f64 {
+    found(hits, right, among) as f64 / right.len().max(1) as f64
+}
+
+/// Returns the normalised discounted cumulative gain: relevant tools count more at higher ranks.
+fn gain(hits: &[Hit], right: &BTreeSet<String>, among: usize) -> f64 {
+    let worth = |rank: usize| 1.0 / (rank as f64 + 2.0).log2();
+    let ranked = hits.iter().take(among).enumerate();
+    let found: f64 = ranked
+        .filter(|(_, hit)| right.contains(&hit.id))
+        .map(|(rank, _)| worth(rank))
+        .sum();
+    let best: f64 = (0..right.len().clamp(1, among)).map(worth).sum();
+    found / best
+}

@@ -1,0 +1,287 @@
+//! A strategy that searches for tools: before each turn for the user's message, and when the model calls `search_tools`.
+//!
+//! [`SharedSearch`] searches the packages of the registry, the tools of further sources, and the tools that the conversation
+//! has already, as one index. Hits that belong to a plugin are compiled before they are added.
+
+mod earlier_searches;
+mod search_tools;
+mod tool_index;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use futures::future::join_all;
+
+use self::earlier_searches::EarlierSearches;
+use self::search_tools::SearchTools;
+use self::tool_index::{SourceIndex, ToolIndex};
+use super::follower::Follower;
+use toolwit_agent::ToolSource;
+use toolwit_agent::injection::{Injection, InjectionContext, InjectionStrategy, TurnContext};
+use toolwit_core::limits::SEARCH_WALL_MAX;
+use toolwit_core::{Tool, ToolContext, ToolDefinition, ToolId, ToolSet};
+use toolwit_registry::{CatalogUnion, Cutoff, HITS_DEFAULT, Hit, LiveRegistry, Query};
+use toolwit_sandbox::Scope;
+
+/// How many earlier messages of the user are used as context.
+const RECENT_MAX: usize = 3;
+
+/// How many tools a search ranks for each requested hit, so that others take the places of those that cannot be loaded.
+const RANKED_FACTOR: usize = 4;
+
+/// The default guidance for a model that can search for tools. An embedder can replace it.
+pub const TOOL_GUIDANCE: &str = "\
+You have tools, and `search_tools` finds more of them.
+- When a tool can do what is asked, call it; do not describe what you would do.
+- Call `search_tools` only for a capability that none of your tools has. What it finds becomes one of your tools: call it \
+next, and do not search for the same thing again.
+- Use the names of tools exactly as they are given.
+- When a tool says that a key or a setting is missing, ask the user for it.
+- A task may take several calls, one after the other.";
+
+/// Searches a registry and further sources, and adds the found tools to the conversation: automatically for each message of the
+/// user, and with the tool `search_tools` for the model.
+///
+/// The search also covers the tools that the conversation has already, the inner tools of facades and the methods of entities:
+/// the model learns which of its tools leads to what it needs. An instance belongs to one conversation; clones share the list of
+/// earlier hits.
+#[derive(Clone)]
+pub struct ToolSearch {
+    shared: Arc<SharedSearch>,
+}
+
+/// The state of the searches of a conversation.
+struct SharedSearch {
+    follower: Follower,
+    sources: Mutex<Vec<Arc<SourceIndex>>>,
+    /// The tools of the conversation that come neither from the registry nor from a source.
+    own: Mutex<Arc<ToolIndex>>,
+    earlier: Mutex<EarlierSearches>,
+    definition: ToolDefinition,
+}
+
+/// A tool that a search found and that can be called.
+#[derive(Clone)]
+struct FoundTool {
+    hit: Hit,
+    description: String,
+    /// The description of the tool to which it leads.
+    leads_to: Option<String>,
+}
+
+impl ToolSearch {
+    /// Searches all tools of a registry. Resources that they return live in `scope`.
+    #[must_use]
+    pub fn new(registry: impl Into<LiveRegistry>, scope: Scope) -> Self {
+        Self::among(registry, scope, |_| true)
+    }
+
+    /// Searches the tools whose id `may_use` accepts. The conversation never has the others.
+    #[must_use]
+    pub fn among(
+        registry: impl Into<LiveRegistry>,
+        scope: Scope,
+        may_use: impl Fn(&str) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        let shared = SharedSearch {
+            follower: Follower::new(registry.into(), scope, may_use),
+            sources: Mutex::default(),
+            own: Mutex::default(),
+            earlier: Mutex::default(),
+            definition: search_tools::definition(),
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// Searches these tools too: native tools and facades that the model does not see before they are found.
+    #[must_use]
+    pub fn with_tools(self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        self.with(SourceIndex::fixed(tools.into_iter().collect()))
+    }
+
+    /// Searches the tools of a source too, such as a server. The source is queried at the first search, with the caller's context,
+    /// and may return other tools later.
+    #[must_use]
+    pub fn with_source(self, source: impl ToolSource + 'static) -> Self {
+        self.with(SourceIndex::new(Arc::new(source)))
+    }
+
+    fn with(self, source: SourceIndex) -> Self {
+        lock(&self.shared.sources).push(Arc::new(source));
+        self
+    }
+
+    /// Returns the tool `search_tools`.
+    #[must_use]
+    pub fn tool(&self) -> Arc<dyn Tool> {
+        Arc::new(SearchTools::new(self.shared.clone()))
+    }
+}
+
+impl SharedSearch {
+    /// Returns the tools that fit a query and can be called, best first. Tools that cannot be loaded are skipped.
+    async fn find(&self, query: Query, context: &ToolContext) -> Vec<FoundTool> {
+        let ranked = self
+            .rank(query.with_hits_max(HITS_DEFAULT * RANKED_FACTOR), context)
+            .await;
+        let mut found = Vec::new();
+        let mut ranked = ranked.into_iter();
+        while found.len() < HITS_DEFAULT {
+            let next: Vec<_> = ranked.by_ref().take(HITS_DEFAULT - found.len()).collect();
+            if next.is_empty() {
+                break;
+            }
+            found.extend(self.load(next).await);
+        }
+        found
+    }
+
+    /// Ranks the tools of the registry, the sources and the conversation as one index.
+    async fn rank(&self, query: Query, context: &ToolContext) -> Vec<FoundTool> {
+        let sources = lock(&self.sources).clone();
+        let indexes = join_all(sources.iter().map(|source| source.index(context, SEARCH_WALL_MAX))).await;
+        let (registry, own) = (self.follower.registry(), lock(&self.own).clone());
+        let catalogs = indexes.iter().chain([&own]).map(|index| &index.catalog);
+        let may_use = |id: &str| own.tool(id).is_some() || self.follower.may_use(id);
+        let hits = CatalogUnion::new(catalogs.chain([registry.catalog()])).search(&query, may_use);
+        let indexes: Vec<_> = indexes.iter().chain([&own]).collect();
+        let describe = |id: &str| {
+            let native = indexes.iter().find_map(|index| index.description(id));
+            native.or_else(|| Some(&registry.definition(id).or_else(|| registry.method(id))?.description))
+        };
+        let found = |hit: Hit| FoundTool {
+            description: describe(&hit.id).cloned().unwrap_or_default(),
+            leads_to: hit.leads_to.as_ref().and_then(|inner| describe(&inner.id)).cloned(),
+            hit,
+        };
+        hits.into_iter().map(found).collect()
+    }
+
+    /// Compiles the plugins of tools concurrently, and omits the tools that cannot be loaded.
+    async fn load(&self, tools: Vec<FoundTool>) -> Vec<FoundTool> {
+        let registry = self.follower.registry();
+        let loads = tools.into_iter().map(|tool| {
+            let plugin = registry.definition(&tool.hit.id).and(registry.plugin_of(&tool.hit.id));
+            async move {
+                match plugin {
+                    Some(plugin) => (plugin.prepare().await.map(drop), tool),
+                    None => (Ok(()), tool),
+                }
+            }
+        });
+        let loaded = join_all(loads).await.into_iter().filter_map(|(outcome, tool)| {
+            let loaded = outcome
+                .inspect_err(|error| tracing::warn!(tool = tool.hit.id, %error, "a found tool cannot be loaded"));
+            loaded.ok().map(|()| tool)
+        });
+        loaded.collect()
+    }
+
+    /// Indexes the tools of the conversation that are neither in the registry nor in a source.
+    fn index_own(&self, tools: &ToolSet) {
+        let registry = self.follower.registry();
+        let sources = lock(&self.sources).clone();
+        let is_own = |id: &ToolId| {
+            !id.is_host()
+                && registry.definition(id.as_str()).is_none()
+                && !sources.iter().any(|source| source.tool(id.as_str()).is_some())
+        };
+        let own = tools.iter().filter(|named| is_own(&named.definition.id));
+        let own: Vec<_> = own.map(|named| (named.name.as_str(), named.tool.clone())).collect();
+        let mut index = lock(&self.own);
+        if !index.has_same_tools(&own) {
+            *index = Arc::new(ToolIndex::of(own));
+            lock(&self.earlier).forget_results();
+        }
+    }
+
+    /// Returns a tool of the registry or of a source that the conversation may use.
+    fn tool(&self, id: &str) -> Option<Arc<dyn Tool>> {
+        let of_source = || {
+            let sources = lock(&self.sources);
+            let mut tools = sources.iter().filter_map(|source| source.tool(id));
+            tools.next().filter(|_| self.follower.may_use(id))
+        };
+        self.follower.tool(id).or_else(of_source)
+    }
+
+    /// Returns the injection that adds the found tools that the conversation does not have, and declares the others again.
+    fn injection<'i>(&self, ids: impl Iterator<Item = &'i str>, tools: &ToolSet) -> Injection {
+        let mut injection = Injection::none();
+        for id in ids.map(ToolId::from_text) {
+            if tools.by_id(&id).is_some() {
+                injection.listed.push(id);
+            } else {
+                injection.add.extend(self.tool(id.as_str()));
+            }
+        }
+        injection
+    }
+}
+
+#[async_trait]
+impl InjectionStrategy for ToolSearch {
+    fn initial_tools(&self) -> Vec<Arc<dyn Tool>> {
+        vec![self.tool()]
+    }
+
+    fn guidance(&self) -> Option<&str> {
+        Some(TOOL_GUIDANCE)
+    }
+
+    fn evaluate(&self, context: &InjectionContext<'_>) -> Injection {
+        let call = context.call();
+        if call.result.is_error()
+            || !call
+                .decorator_chain()
+                .any(|tool| tool.definition().id == self.shared.definition.id)
+        {
+            return Injection::none();
+        }
+        let value = call.value();
+        let hits = value.as_ref().and_then(|value| value["hits"].as_array());
+        let ids: Vec<_> = hits
+            .into_iter()
+            .flatten()
+            .filter_map(|hit| hit["id"].as_str())
+            .collect();
+        // Also after a resume, when this call was made in another process.
+        lock(&self.shared.earlier).add_found(ids.iter().copied());
+        self.shared.injection(ids.into_iter(), context.tools())
+    }
+
+    fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {
+        self.shared.tool(tool.as_str())
+    }
+
+    async fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
+        let shared = &self.shared;
+        let mut injection = match shared.follower.advance() {
+            Some((before, now)) => {
+                lock(&shared.earlier).forget_results();
+                shared.follower.replacements(&before, &now, turn.tools())
+            }
+            None => Injection::none(),
+        };
+        shared.index_own(turn.tools());
+        let mut messages = turn.user_messages();
+        let Some(intent) = messages.next() else {
+            return injection;
+        };
+        let recent: Vec<_> = messages.take(RECENT_MAX).collect();
+        let query = Query::new(intent)
+            .with_recent(recent.into_iter().rev())
+            .with_cutoff(Cutoff::Confident);
+        let found = shared.find(query.clone(), turn.context()).await;
+        injection.merge(shared.injection(found.iter().map(|tool| tool.hit.id.as_str()), turn.tools()));
+        lock(&shared.earlier).remember(&query, found);
+        injection
+    }
+}
+
+/// Locks a mutex, and ignores that a thread panicked while it was locked.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,90 @@
+//! The tool `search_tools`.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use super::{FoundTool, SharedSearch, lock};
+use toolwit_agent::injection::SEARCH_TOOLS;
+use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult};
+use toolwit_registry::Query;
+
+/// The parameter for the capability. Models that learned from earlier versions call it `query`.
+const NEED: [&str; 2] = ["need", "query"];
+
+/// Returns the definition of `search_tools`.
+pub(super) fn definition() -> ToolDefinition {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "need": {
+                "type": "string",
+                "description": "The capability that you need, as a description of the tool: `a tool that converts currencies`.",
+            },
+            "task": {
+                "type": "string",
+                "description": "What the user wants to achieve, in a few words.",
+            },
+        },
+        "required": ["need"],
+        "additionalProperties": false,
+    });
+    let description =
+        "Finds tools for a capability that none of your tools has. What is found becomes one of your tools.";
+    ToolDefinition::new(ToolId::host(SEARCH_TOOLS), SEARCH_TOOLS, description, schema)
+}
+
+/// The tool `search_tools`.
+pub(super) struct SearchTools {
+    shared: Arc<SharedSearch>,
+}
+
+impl SearchTools {
+    pub(super) fn new(shared: Arc<SharedSearch>) -> Self {
+        Self { shared }
+    }
+}
+
+#[async_trait]
+impl Tool for SearchTools {
+    fn definition(&self) -> &ToolDefinition {
+        &self.shared.definition
+    }
+
+    async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+        let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+        let Some(need) = NEED.into_iter().find_map(text) else {
+            return Ok(ToolResult::error("`need` must describe the tool: `a tool that …`"));
+        };
+        let query = Query::new(need).with_task(text("task").unwrap_or_default());
+        let earlier = lock(&self.shared.earlier).result(&query);
+        let (found, is_known) = match earlier {
+            Some(found) => (found, true),
+            None => {
+                let found = self.shared.find(query.clone(), context).await;
+                let mut earlier = lock(&self.shared.earlier);
+                let is_known = earlier.has_found(&found);
+                earlier.remember(&query, found.clone());
+                (found, is_known)
+            }
+        };
+        let note = match (found.is_empty(), is_known) {
+            (true, _) => "no tool fits; do without, or search with other words",
+            (false, true) => "you searched for this before and these tools are already there: call one of them",
+            (false, false) => "these are your tools now: call the one that fits",
+        };
+        let hits: Vec<_> = found.iter().map(FoundTool::to_json).collect();
+        Ok(ToolResult::value(json!({"hits": hits, "note": note})))
+    }
+}
+
+impl FoundTool {
+    fn to_json(&self) -> Value {
+        let mut hit = json!({"id": self.hit.id, "name": self.hit.name, "description": self.description});
+        if let Some(inner) = &self.hit.leads_to {
+            hit["leads_to"] = json!({"name": inner.name, "description": self.leads_to});
+        }
+        hit
+    }
+}

@@ -1,0 +1,140 @@
+//! Search indexes of tools that are not in packages: native tools, facades and the tools of servers.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::lock;
+use toolwit_agent::{FixedTools, ToolSource};
+use toolwit_core::{Tool, ToolContext, ToolId};
+use toolwit_registry::{Catalog, Document};
+
+/// The most facades that are searched inside each other.
+const FACADE_DEPTH_MAX: usize = 8;
+
+/// Tools with a search index. Inner tools of facades are indexed as tools to which the facade leads.
+#[derive(Default)]
+pub(super) struct ToolIndex {
+    pub(super) catalog: Catalog,
+    tools: Vec<(String, Arc<dyn Tool>)>,
+    positions: HashMap<String, usize>,
+    /// The descriptions of the inner tools of facades, by the id of their document.
+    inner: HashMap<String, String>,
+}
+
+impl ToolIndex {
+    /// Indexes tools by the names that the model knows.
+    pub(super) fn of<N: Into<String>>(tools: impl IntoIterator<Item = (N, Arc<dyn Tool>)>) -> Self {
+        let mut index = Self::default();
+        for (name, tool) in tools {
+            let definition = tool.definition();
+            let mut document = Document::of_definition(definition);
+            document.name = name.into();
+            let id = definition.id.clone();
+            let mut documents = vec![document.clone()];
+            index.add_inner(&id, &id, &tool, &mut documents);
+            index.catalog.put(id.as_str(), documents);
+            index.positions.insert(id.to_string(), index.tools.len());
+            index.tools.push((document.name, tool));
+        }
+        index
+    }
+
+    /// Adds the inner tools of a facade as documents that the outermost facade leads to.
+    fn add_inner(&mut self, outermost: &ToolId, path: &ToolId, tool: &Arc<dyn Tool>, documents: &mut Vec<Document>) {
+        let is_too_deep = path.as_str().matches('>').count() >= FACADE_DEPTH_MAX;
+        for inner in tool
+            .facade()
+            .filter(|_| !is_too_deep)
+            .into_iter()
+            .flat_map(|facade| facade.folded())
+        {
+            let definition = inner.definition();
+            // Unique, also if the same tool is in several facades.
+            let id = ToolId::from_text(&format!("{path}>{}", definition.id));
+            let mut document = Document::of_definition(definition).behind([outermost.as_str()]);
+            document.id = id.to_string();
+            self.inner.insert(document.id.clone(), definition.description.clone());
+            documents.push(document);
+            self.add_inner(outermost, &id, inner, documents);
+        }
+    }
+
+    /// Returns a tool that can be called directly.
+    pub(super) fn tool(&self, id: &str) -> Option<&Arc<dyn Tool>> {
+        let (_, tool) = self.tools.get(*self.positions.get(id)?)?;
+        Some(tool)
+    }
+
+    /// Returns the description of a tool or of an inner tool.
+    pub(super) fn description(&self, id: &str) -> Option<&String> {
+        let outer = self.tool(id).map(|tool| &tool.definition().description);
+        outer.or_else(|| self.inner.get(id))
+    }
+
+    /// Whether the index has exactly these tools under these names.
+    pub(super) fn has_same_tools(&self, tools: &[(&str, Arc<dyn Tool>)]) -> bool {
+        let is_same = |((own, tool), (name, other)): (&(String, Arc<dyn Tool>), &(&str, Arc<dyn Tool>))| {
+            own == name && Arc::ptr_eq(tool, other)
+        };
+        self.tools.len() == tools.len() && self.tools.iter().zip(tools).all(is_same)
+    }
+}
+
+/// A source of tools with the index of the tools that it returned last.
+pub(super) struct SourceIndex {
+    source: Arc<dyn ToolSource>,
+    index: Mutex<Arc<ToolIndex>>,
+}
+
+impl SourceIndex {
+    /// Creates the index of a source that has not been queried.
+    pub(super) fn new(source: Arc<dyn ToolSource>) -> Self {
+        Self {
+            source,
+            index: Mutex::default(),
+        }
+    }
+
+    /// Creates the index of a fixed list of tools.
+    pub(super) fn fixed(tools: Vec<Arc<dyn Tool>>) -> Self {
+        let index = ToolIndex::of(named(&tools));
+        Self {
+            source: Arc::new(FixedTools::new("native", tools)),
+            index: Mutex::new(Arc::new(index)),
+        }
+    }
+
+    /// Queries the source and returns the index of its tools. If the source fails, or takes longer than `wall_max`, the index of
+    /// its earlier tools.
+    pub(super) async fn index(&self, context: &ToolContext, wall_max: Duration) -> Arc<ToolIndex> {
+        let name = self.source.name();
+        match tokio::time::timeout(wall_max, self.source.tools(context)).await {
+            Ok(Ok(tools)) => {
+                let tools: Vec<_> = named(&tools).collect();
+                let mut index = lock(&self.index);
+                let names: Vec<_> = tools.iter().map(|(name, tool)| (name.as_str(), tool.clone())).collect();
+                if !index.has_same_tools(&names) {
+                    *index = Arc::new(ToolIndex::of(tools));
+                }
+            }
+            Ok(Err(error)) => tracing::warn!(source = name, %error, "a source of tools cannot be searched"),
+            Err(_) => {
+                tracing::warn!(source = name, limit = ?wall_max, "a source of tools takes too long to be searched")
+            }
+        }
+        lock(&self.index).clone()
+    }
+
+    /// Returns a tool that the source returned.
+    pub(super) fn tool(&self, id: &str) -> Option<Arc<dyn Tool>> {
+        lock(&self.index).tool(id).cloned()
+    }
+}
+
+/// Pairs tools with their preferred names.
+fn named(tools: &[Arc<dyn Tool>]) -> impl Iterator<Item = (String, Arc<dyn Tool>)> {
+    tools
+        .iter()
+        .map(|tool| (tool.definition().name().to_owned(), tool.clone()))
+}
