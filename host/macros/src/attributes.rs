@@ -14,6 +14,7 @@ pub(crate) struct ToolOptions {
     pub(crate) description: Option<LitStr>,
     pub(crate) category: Option<LitStr>,
     pub(crate) return_direct: bool,
+    pub(crate) blocking: Option<Span>,
     pub(crate) skip: Option<Span>,
     pub(crate) library: Option<Path>,
 }
@@ -36,13 +37,15 @@ impl ToolOptions {
             self.category = Some(meta.value()?.parse()?);
         } else if meta.path.is_ident("return_direct") {
             self.return_direct = true;
+        } else if meta.path.is_ident("blocking") {
+            self.blocking = Some(meta.path.span());
         } else if meta.path.is_ident("skip") {
             self.skip = Some(meta.path.span());
         } else if meta.path.is_ident("crate") {
             self.library = Some(meta.value()?.call(Path::parse_mod_style)?);
         } else {
             return Err(meta.error(
-                "the options of a tool are `name`, `description`, `category`, `return_direct`, `skip` and `crate`",
+                "the options of a tool are `name`, `description`, `category`, `return_direct`, `blocking`, `skip` and `crate`",
             ));
         }
         Ok(())
@@ -54,6 +57,8 @@ impl ToolOptions {
 pub(crate) struct ImplOptions {
     pub(crate) prefix: Option<LitStr>,
     pub(crate) id: Option<Expr>,
+    pub(crate) latest: bool,
+    pub(crate) concurrent: bool,
     pub(crate) library: Option<Path>,
 }
 
@@ -65,10 +70,16 @@ impl ImplOptions {
                 options.prefix = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("id") {
                 options.id = Some(meta.value()?.parse()?);
+            } else if meta.path.is_ident("latest") {
+                options.latest = true;
+            } else if meta.path.is_ident("concurrent") {
+                options.concurrent = true;
             } else if meta.path.is_ident("crate") {
                 options.library = Some(meta.value()?.call(Path::parse_mod_style)?);
             } else {
-                return Err(meta.error("the options of an `impl` are `prefix`, `id` and `crate`"));
+                return Err(
+                    meta.error("the options of an `impl` are `prefix`, `id`, `latest`, `concurrent` and `crate`")
+                );
             }
             Ok(())
         });
@@ -157,7 +168,7 @@ pub(crate) fn doc_of(attributes: &[Attribute]) -> Option<String> {
 }
 
 /// Rejects names that a model provider may refuse. Valid are `^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`.
-fn check_name(name: &LitStr) -> Result<()> {
+pub(crate) fn check_name(name: &LitStr) -> Result<()> {
     let text = name.value();
     let first_fits = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let rest_fits = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');

@@ -19,7 +19,7 @@ pub(crate) fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
 fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenStream> {
     match parse2::<Item>(item)? {
         Item::Fn(function) => of_function(ToolOptions::parse(attribute)?, function),
-        Item::Impl(block) => of_impl(ImplOptions::parse(attribute)?, block),
+        Item::Impl(block) => of_impl(&ImplOptions::parse(attribute)?, block),
         other => Err(Error::new(
             other.span(),
             "`#[tool]` can only be applied to a function or an `impl` block",
@@ -52,7 +52,8 @@ fn of_function(options: ToolOptions, mut function: ItemFn) -> Result<TokenStream
     })
 }
 
-fn of_impl(options: ImplOptions, mut block: ItemImpl) -> Result<TokenStream> {
+/// Generates the tools of an `impl` block.
+pub(crate) fn of_impl(options: &ImplOptions, mut block: ItemImpl) -> Result<TokenStream> {
     if let Some((_, path, _)) = &block.trait_ {
         return Err(Error::new(
             path.span(),
@@ -87,31 +88,53 @@ fn of_impl(options: ImplOptions, mut block: ItemImpl) -> Result<TokenStream> {
         return Err(Error::new(block.self_ty.span(), message));
     }
     let owner = &block.self_ty;
-    let prefix = options.prefix.map(|prefix| {
+    let prefix = options.prefix.as_ref().map(|prefix| {
         quote! {
             fn prefix() -> ::std::string::String {
                 #prefix.to_owned()
             }
         }
     });
-    let id = options.id.map(instance_id).transpose()?;
+    let id = match &options.id {
+        Some(id) => Some(instance_id(id)?),
+        None => has_id_method(&block).then(|| instance_id_from(&quote!(self.id()))),
+    };
+    let rebinding = options.latest.then(|| {
+        quote! {
+            fn rebinding() -> #library::__private::Rebinding {
+                #library::__private::Rebinding::Latest
+            }
+        }
+    });
+    let concurrent = options.concurrent.then(|| {
+        quote! {
+            fn is_concurrent() -> bool {
+                true
+            }
+        }
+    });
     Ok(quote! {
         #block
 
         impl #library::__private::ToolMethods for #owner {
             #prefix
             #id
+            #rebinding
+            #concurrent
 
             fn tool_methods() -> ::std::vec::Vec<#library::__private::ToolMethod<Self>> {
-                ::std::vec![#(#tools),*]
+                // Made once: schemas and validators are the same for all objects.
+                static __METHODS: ::std::sync::OnceLock<::std::vec::Vec<#library::__private::ToolMethod<#owner>>> =
+                    ::std::sync::OnceLock::new();
+                ::core::clone::Clone::clone(__METHODS.get_or_init(|| ::std::vec![#(#tools),*]))
             }
         }
     })
 }
 
 /// Generates `instance_id` from the option `id`: a field, or a call of a method without arguments.
-fn instance_id(id: Expr) -> Result<TokenStream> {
-    let source = match &id {
+fn instance_id(id: &Expr) -> Result<TokenStream> {
+    let source = match id {
         Expr::Path(path) if path.path.get_ident().is_some() => {
             let member = Member::Named(path.path.require_ident()?.clone());
             quote!(self.#member)
@@ -127,9 +150,26 @@ fn instance_id(id: Expr) -> Result<TokenStream> {
             ));
         }
     };
-    Ok(quote! {
+    Ok(instance_id_from(&source))
+}
+
+/// Generates `instance_id` from an expression.
+fn instance_id_from(source: &TokenStream) -> TokenStream {
+    quote! {
         fn instance_id(&self) -> ::core::option::Option<::std::string::String> {
             ::core::option::Option::Some(::std::string::ToString::to_string(&#source))
         }
+    }
+}
+
+/// Returns whether the block has a method `id(&self)`, which is the default of the option `id`.
+fn has_id_method(block: &ItemImpl) -> bool {
+    block.items.iter().any(|item| match item {
+        ImplItem::Fn(function) => {
+            let signature = &function.sig;
+            let takes_self_only = signature.inputs.len() == 1 && signature.receiver().is_some();
+            signature.ident == "id" && takes_self_only && signature.asyncness.is_none()
+        }
+        _ => false,
     })
 }

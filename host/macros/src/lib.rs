@@ -1,4 +1,4 @@
-//! The `#[tool]` attribute.
+//! The attributes `#[tool]` and `#[facade]`, and the derive macro `Entity`.
 //!
 //! The crate `toolwit` re-exports it with examples that run. With another crate of the workspace alone, name that crate in the
 //! option `crate`: `#[tool(crate = toolwit_core)]`.
@@ -8,7 +8,11 @@ use proc_macro::TokenStream;
 #[cfg(feature = "expand")]
 mod attributes;
 #[cfg(feature = "expand")]
+mod entity;
+#[cfg(feature = "expand")]
 mod expand;
+#[cfg(feature = "expand")]
+mod facade;
 #[cfg(feature = "expand")]
 mod method;
 #[cfg(feature = "expand")]
@@ -30,12 +34,53 @@ pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
     expand::tool(attribute.into(), item.into()).into()
 }
 
+/// Makes a struct an entity: when a tool returns it, alone or inside another value, its methods become tools of the conversation.
+///
+/// It implements `serde::Serialize`, with the `#[serde(…)]` attributes of the struct and its fields. The struct must be `Clone`, and its
+/// `impl` block must have the attribute `#[tool]`. Generated code refers to the crate `toolwit`, unless `#[entity(crate = …)]` names
+/// another path. The documentation of `toolwit::Entity` has examples that run.
+#[cfg(feature = "expand")]
+#[proc_macro_derive(Entity, attributes(entity, serde))]
+pub fn entity(item: TokenStream) -> TokenStream {
+    entity::derive(item.into()).into()
+}
+
+/// Makes an object a facade: a tool that reveals the tools of the object when the model calls it.
+///
+/// On an `impl` block, the facade reveals the methods with the attribute `#[tool]`. On a struct, it reveals the tools of the type's
+/// `#[tool] impl` block and, as facades of their own, the fields of type `Arc<T>` whose `T` is a facade. The documentation of
+/// `toolwit::facade` describes all options with examples that run.
+#[cfg(feature = "expand")]
+#[proc_macro_attribute]
+pub fn facade(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    facade::facade(attribute.into(), item.into()).into()
+}
+
 /// Reports that the feature `macros` is missing.
 #[cfg(not(feature = "expand"))]
 #[proc_macro_attribute]
 pub fn tool(_attribute: TokenStream, item: TokenStream) -> TokenStream {
-    const MISSING: &str = "compile_error!(\"`#[tool]` needs the feature `macros` of the crate `toolwit`\");";
-    let mut tokens: TokenStream = MISSING.parse().unwrap_or_default();
+    missing("#[tool]", item)
+}
+
+/// Reports that the feature `macros` is missing.
+#[cfg(not(feature = "expand"))]
+#[proc_macro_attribute]
+pub fn facade(_attribute: TokenStream, item: TokenStream) -> TokenStream {
+    missing("#[facade]", item)
+}
+
+/// Reports that the feature `macros` is missing.
+#[cfg(not(feature = "expand"))]
+#[proc_macro_derive(Entity, attributes(entity))]
+pub fn entity(_item: TokenStream) -> TokenStream {
+    missing("#[derive(Entity)]", TokenStream::new())
+}
+
+#[cfg(not(feature = "expand"))]
+fn missing(attribute: &str, item: TokenStream) -> TokenStream {
+    let error = format!("compile_error!(\"`{attribute}` needs the feature `macros` of the crate `toolwit`\");");
+    let mut tokens: TokenStream = error.parse().unwrap_or_default();
     tokens.extend(item);
     tokens
 }

@@ -61,6 +61,10 @@ impl Method {
                 "the model chooses tools by their description: write a doc comment, or `#[tool(description = \"…\")]`";
             return Err(Error::new(signature.ident.span(), message));
         };
+        if let (Some(blocking), Some(_)) = (options.blocking, &signature.asyncness) {
+            let message = "`blocking` is for functions that are not `async`: in an `async` one, use `spawn_blocking`";
+            return Err(Error::new(blocking, message));
+        }
         let mut call = match owner {
             Owner::None => Call::Plain,
             Owner::Object => Call::Associated,
@@ -158,6 +162,11 @@ impl Method {
             Call::Shared => quote!(Self::#function(__this, #(#arguments),*)),
         };
         let awaited = self.is_async.then(|| quote!(.await));
+        let library = &self.library;
+        let call = match self.options.blocking {
+            Some(_) => quote!(#library::__private::run_blocking(move || #call).await),
+            None => call,
+        };
         if self.is_fallible {
             quote!(#call #awaited)
         } else {

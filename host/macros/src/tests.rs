@@ -6,10 +6,15 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use crate::expand::tool;
+use crate::{entity, facade};
 
 /// Returns the compile errors of an item.
 fn errors(attribute: TokenStream, item: TokenStream) -> String {
-    let file: syn::File = syn::parse2(tool(attribute, item)).unwrap();
+    errors_in(tool(attribute, item))
+}
+
+fn errors_in(expanded: TokenStream) -> String {
+    let file: syn::File = syn::parse2(expanded).unwrap();
     let messages = file.items.iter().filter_map(|item| match item {
         syn::Item::Macro(call) if call.mac.path.segments.last().unwrap().ident == "compile_error" => {
             Some(call.mac.parse_body::<syn::LitStr>().unwrap().value())
@@ -81,6 +86,7 @@ fn functions_that_cannot_be_tools_are_rejected_with_a_reason() {
         errors(quote!(hidden), quote! { #[doc = "Does."] fn act() {} }),
         errors(quote!(), quote! { #[doc = "Does."] fn act(#[tool(required)] a: u8) {} }),
         errors(quote!(), quote! { struct Act; }),
+        errors(quote!(blocking), quote! { #[doc = "Does."] async fn act() {} }),
     ];
     insta::assert_snapshot!(messages.join("\n"), @r#"
     the model chooses tools by their description: write a doc comment, or `#[tool(description = "…")]`
@@ -90,9 +96,10 @@ fn functions_that_cannot_be_tools_are_rejected_with_a_reason() {
     `#[tool]` on a method needs `#[tool]` on its `impl` block too
     the result cannot be of this type: a stream cannot be represented in JSON; take a `Vec`
     invalid tool name: use at most 64 letters, digits, `_` and `-`, and start with a letter or `_`
-    the options of a tool are `name`, `description`, `category`, `return_direct`, `skip` and `crate`
+    the options of a tool are `name`, `description`, `category`, `return_direct`, `blocking`, `skip` and `crate`
     the options of a parameter are `default` and `description`
     `#[tool]` can only be applied to a function or an `impl` block
+    `blocking` is for functions that are not `async`: in an `async` one, use `spawn_blocking`
     "#);
 }
 
@@ -141,7 +148,7 @@ fn invalid_impl_blocks_are_rejected_with_a_reason() {
     a tool is called more than once: take `&self` or `self: Arc<Self>`
     `#[tool]` is written twice
     `id` must be a field or a method: `id = name` or `id = name()`
-    the options of an `impl` are `prefix`, `id` and `crate`
+    the options of an `impl` are `prefix`, `id`, `latest`, `concurrent` and `crate`
     ");
 }
 
@@ -175,4 +182,36 @@ fn generated_code_refers_to_the_crate_of_the_option() {
         quote! { impl Cart { #[tool(crate = x)] #[doc = "Does."] fn act(&self) {} } },
     );
     assert_eq!(misplaced, "write `crate` in the `#[tool]` of the `impl` block");
+}
+
+#[test]
+fn types_that_cannot_be_entities_or_facades_are_rejected_with_a_reason() {
+    let messages = [
+        errors_in(entity::derive(quote! { enum Customer { New } })),
+        errors_in(entity::derive(quote! { struct Customer(String); })),
+        errors_in(entity::derive(quote! { struct Customer<T> { of: T } })),
+        errors_in(entity::derive(
+            quote! { #[entity(id = name)] struct Customer { name: String } },
+        )),
+        errors_in(facade::facade(quote!(), quote! { struct Files; })),
+        errors_in(facade::facade(
+            quote!(hidden),
+            quote! { #[doc = "Opens."] struct Files; },
+        )),
+        errors_in(facade::facade(quote!(), quote! { #[doc = "Opens."] enum Files {} })),
+        errors_in(facade::facade(
+            quote!(),
+            quote! { #[doc = "Opens."] impl Files { fn read(&self) {} } },
+        )),
+    ];
+    insta::assert_snapshot!(messages.join("\n"), @r#"
+    an entity is a struct with named fields, which become the properties of its JSON
+    an entity is a struct with named fields, which become the properties of its JSON
+    an entity cannot be generic: the model needs one schema for its methods
+    the option of an entity is `crate`; `prefix` and `id` belong to `#[tool] impl`
+    the model chooses facades by their description: write a doc comment, or `#[facade(description = "…")]`
+    the options of a facade are `name`, `description`, `category`, `category_parameter`, `usage_notes`, `exclusive` and `crate`
+    `#[facade]` can only be applied to a struct or an `impl` block
+    the `impl` block has no tools: write `#[tool]` on its methods
+    "#);
 }

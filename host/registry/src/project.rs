@@ -27,6 +27,10 @@ pub struct Project {
     pub run: RunSettings,
     /// Read by the build of a plugin.
     build: IgnoredAny,
+    /// Read by the conversations that use tool groups.
+    groups: IgnoredAny,
+    /// Read by `toolwit trust`.
+    grants: IgnoredAny,
 }
 
 /// Limits of a run of the agent loop, with units.

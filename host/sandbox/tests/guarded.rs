@@ -3,12 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
 use toolwit_core::limits::LimitRequest;
-use toolwit_core::{Arguments, Error, ErrorKind, ToolContext, ToolError, ToolResult};
+use toolwit_core::{Arguments, Error, ErrorKind, ToolContext, ToolError, ToolId, ToolResult};
 use toolwit_sandbox::{CodeCacheLocation, Plugin, Runtime, RuntimeOptions, Scope};
 
 /// The text that the guest returns, 21 bytes long.
@@ -103,9 +104,16 @@ struct Guest {
 impl Guest {
     async fn new(entry: EntryPoint, body: &str) -> Self {
         let options = RuntimeOptions {
-            code_cache: CodeCacheLocation::Off,
             operator_limits: LimitRequest::default().with_fuel_max(1_000_000),
             ..RuntimeOptions::default()
+        };
+        Self::under(options, entry, body).await
+    }
+
+    async fn under(options: RuntimeOptions, entry: EntryPoint, body: &str) -> Self {
+        let options = RuntimeOptions {
+            code_cache: CodeCacheLocation::Off,
+            ..options
         };
         let runtime = Runtime::new(options).unwrap();
         let plugin = Plugin::from_bytes(&runtime, "guest", component(entry, body))
@@ -175,5 +183,24 @@ async fn a_store_that_trapped_is_not_used_again() {
             "1",
             "a function has a store for each call"
         );
+    }
+}
+
+// accept: 119
+#[tokio::test]
+async fn a_tool_that_the_operator_declares_as_long_running_has_more_time() {
+    let spinning = "(loop $spin (br $spin)) unreachable";
+    for entry in [EntryPoint::Function, EntryPoint::Session] {
+        for (id, kind) in [("guest#run", ErrorKind::Fuel), ("guest#other", ErrorKind::Timeout)] {
+            let options = RuntimeOptions {
+                operator_limits: LimitRequest::default()
+                    .with_fuel_max(2_000_000_000)
+                    .with_wall_max(Duration::from_millis(1)),
+                long_running: vec![ToolId::from_text(id)],
+                ..RuntimeOptions::default()
+            };
+            let error = Guest::under(options, entry, spinning).await.call().await.unwrap_err();
+            assert_eq!(error.kind, kind, "{entry:?} {id}: {error}");
+        }
     }
 }

@@ -91,8 +91,13 @@ async fn more_than_sixteen_entities_of_a_type_share_their_tools() {
         "four hundred entities need as many tools as one"
     );
     assert_eq!(many.as_array().unwrap().len(), 600);
-    assert_eq!(tools(&many[0]["ok"])[2], "piece_look");
-    assert!(many[1]["ok"].get("available_tools").is_none());
+    assert_eq!(
+        tools(&many[0]["ok"])[2],
+        "piece_p0_look",
+        "an entity keeps the tools that it has"
+    );
+    assert_eq!(tools(&many[24]["ok"])[2], "piece_look");
+    assert!(many[25]["ok"].get("available_tools").is_none());
     assert_eq!(many[600 - 2]["ok"]["id"], "p-598");
     assert!(
         many[600 - 2]["ok"].get("title").is_none(),
@@ -105,6 +110,15 @@ async fn more_than_sixteen_entities_of_a_type_share_their_tools() {
         json!(2),
         "both forms of the tool reach the same instance"
     );
+    let before = museum.names();
+    let alone = museum.value("piece_find", json!({"id": "p-598"})).await;
+    assert_eq!(
+        tools(&alone)[2],
+        "piece_look",
+        "one set of tools, also when it is returned alone"
+    );
+    assert_eq!(museum.names(), before);
+    assert_eq!(museum.value("piece_look", json!({"piece_id": "p-598"})).await, json!(2));
 }
 
 // accept: 31
@@ -165,11 +179,7 @@ async fn id_and_describe_share_the_limits_of_the_call() {
     let guests = Guests::cached();
     let limits = LimitRequest::default().with_fuel_max(50_000_000);
     let mut museum = Conversation::over(&[&guests.rust("museum").await]).limited(limits);
-    for (flaw, kind) in [
-        ("id-spins", ErrorKind::Fuel),
-        ("id-traps", ErrorKind::Trap),
-        ("describe-traps", ErrorKind::Trap),
-    ] {
+    for (flaw, kind) in [("id-spins", ErrorKind::Fuel), ("describe-traps", ErrorKind::Trap)] {
         museum.value("piece_find", json!({"id": "vase"})).await;
         let error = museum.error("wrong", json!({"flaw": flaw.replace('-', "_")})).await;
         assert_eq!(error.kind, kind, "{flaw}: {error:#?}");
@@ -207,8 +217,31 @@ async fn constructor_may_fail_and_a_panic_reports_the_guest_log() {
     assert!(failed.is_error());
     assert_eq!(failed.for_llm, "`1st` begins with a digit");
     assert_eq!(museum.value("piece_find", json!({"id": "nothing"})).await, Value::Null);
-    let error = museum.error("wrong", json!({"flaw": "id_traps"})).await;
-    assert!(error.message.contains("the label fell off"), "{error}");
+    let error = museum.error("wrong", json!({"flaw": "describe_traps"})).await;
+    assert!(error.message.contains("the description is missing"), "{error}");
+}
+
+// accept: 31
+#[tokio::test]
+async fn a_trapping_id_costs_the_id_and_the_instance_but_not_the_value() {
+    let mut museum = museum().await;
+    museum.value("piece_find", json!({"id": "vase"})).await;
+    let piece = museum.value("wrong", json!({"flaw": "id_traps"})).await;
+    assert_eq!(piece["type"], "piece");
+    let reason = piece["error"].as_str().unwrap();
+    assert!(
+        reason.starts_with("its `id` failed") && reason.contains("the label fell off"),
+        "{reason}"
+    );
+    assert!(piece.get("available_tools").is_none(), "{piece}");
+    let gone = museum.error("piece_vase_look", json!({})).await;
+    assert_eq!(
+        gone.kind,
+        ErrorKind::EntityGone,
+        "a guest that trapped is never entered again"
+    );
+    museum.value("piece_find", json!({"id": "vase"})).await;
+    assert_eq!(museum.value("piece_vase_look", json!({})).await, json!(1));
 }
 
 // accept: 34

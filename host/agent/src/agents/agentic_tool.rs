@@ -110,7 +110,7 @@ impl AgenticTool {
     /// Adds the methods of an object, if any, as inner tools.
     #[must_use]
     pub fn with_tool_object(self, object: impl Into<ToolObject>) -> Self {
-        self.configured(|config| config.with_checked_tools(object.into().tools_if_any()))
+        self.configured(|config| config.with_object_tools(object.into().tools_if_any()))
     }
 
     /// Sets the model. By default it is the model of the calling conversation.
@@ -159,6 +159,12 @@ impl AgenticTool {
     #[must_use]
     pub fn with_tools(self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         self.configured(|config| config.with_tools(tools))
+    }
+
+    /// Adds the tools of a role of the calling conversation's tool groups.
+    #[must_use]
+    pub fn with_role(self, role: impl Into<String>) -> Self {
+        self.configured(|config| config.with_role(role))
     }
 
     /// Adds a strategy to the inner loop, after the default ones, with its initial tools and its guidance.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use super::object_tools::add_object_tools;
 use crate::event::Observer;
+use crate::group::ToolGroups;
 use crate::injection::{
     Chaining, EntityTools, InjectionStrategy, MachineState, Playbook, Reference, StateMachine, StrategyChain,
 };
@@ -45,6 +47,8 @@ pub struct LoopConfig {
     /// Texts of references, after `guidance`.
     pub(super) references: Vec<String>,
     pub(super) tools: Vec<Arc<dyn Tool>>,
+    pub(super) groups: Option<Arc<ToolGroups>>,
+    pub(super) roles: Vec<String>,
     pub(super) strategies: StrategyChain,
     pub(super) playbook: Option<Workflow>,
     pub(super) state_machine: Option<Workflow>,
@@ -77,6 +81,8 @@ impl Default for LoopConfig {
             guidance: None,
             references: Vec::new(),
             tools: Vec::new(),
+            groups: None,
+            roles: Vec::new(),
             strategies: StrategyChain::with_unfolding().then(EntityTools),
             playbook: None,
             state_machine: None,
@@ -155,21 +161,33 @@ impl LoopConfig {
     }
 
     /// Adds the methods of an object as tools, with the names of the [`ToolObject`]. Building fails if the object has no
-    /// methods.
+    /// methods, or if it would replace another object of its type because neither has an id.
     #[must_use]
     pub fn with_tool_object(self, object: impl Into<ToolObject>) -> Self {
-        self.with_checked_tools(object.into().tools())
+        self.with_object_tools(object.into().tools())
     }
 
-    /// Adds tools, or stores the error, which building returns.
-    pub(crate) fn with_checked_tools(mut self, tools: Result<Vec<Arc<dyn Tool>>, Error>) -> Self {
-        match tools {
-            Ok(tools) => self.with_tools(tools),
-            Err(error) => {
-                self.failed.get_or_insert(error);
-                self
-            }
+    /// Adds the tools of an object, or stores the error, which building returns.
+    pub(crate) fn with_object_tools(mut self, tools: Result<Vec<Arc<dyn Tool>>, Error>) -> Self {
+        if let Err(error) = tools.and_then(|tools| add_object_tools(&mut self.tools, tools)) {
+            self.failed.get_or_insert(error);
         }
+        self
+    }
+
+    /// Sets the tool groups among which the loop and its agents choose by role. By default they are those of the calling
+    /// conversation.
+    #[must_use]
+    pub fn with_groups(mut self, groups: ToolGroups) -> Self {
+        self.groups = Some(Arc::new(groups));
+        self
+    }
+
+    /// Adds the tools of a role. They are resolved at the first turn; building only checks that the role exists.
+    #[must_use]
+    pub fn with_role(mut self, role: impl Into<String>) -> Self {
+        self.roles.push(role.into());
+        self
     }
 
     /// Adds a strategy after the others, with its initial tools and its guidance.

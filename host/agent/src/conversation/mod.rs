@@ -4,6 +4,7 @@ mod build;
 mod builder;
 mod conversation_handle;
 mod loop_config;
+mod object_tools;
 mod replay;
 mod unavailable_tool;
 mod user_turn;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::entity::{DiscoveredEntity, EntityBinding, EntityIdentity, SharedDiscovery};
+use super::entity::{
+    DiscoveredEntity, EntityBinding, EntityIdentity, MemberWithTools, SharedDiscovery, SharedEntities,
+};
 use super::reidentified::ReidentifiedTool;
 use super::strategy::{Injection, InjectionStrategy, RejectedProvider};
 use super::view::InjectionContext;
@@ -15,7 +17,7 @@ use toolwit_core::{Rebinding, Tool, ToolId, ToolProvider};
 /// Adds the methods of every [`ToolProvider`] in a result as tools, each bound to its live object.
 ///
 /// If a result holds more than [`ENTITIES_PER_RESULT_MAX`] objects of one type, they share one set of tools, which take the
-/// object's id as an argument.
+/// object's id as an argument. An entity has one set of tools and one live object, whether it is first returned alone or among many.
 ///
 /// An entity that is returned again does not add tools: names and definitions stay, and its [`Rebinding`] decides which
 /// instance runs. Methods can return further entities, up to a depth of [`ENTITY_DEPTH_MAX`]. An object without methods
@@ -37,7 +39,7 @@ impl InjectionStrategy for EntityTools {
         for group in groups(providers) {
             match group.as_slice() {
                 [] => {}
-                [one] => result.add(one.as_ref()),
+                [one] => result.add(one),
                 many => result.add_shared(many),
             }
         }
@@ -54,14 +56,21 @@ struct Evaluation<'a> {
 }
 
 impl Evaluation<'_> {
-    fn add(&mut self, provider: &dyn ToolProvider) {
+    fn add(&mut self, provider: &Arc<dyn ToolProvider>) {
         let key = provider
             .instance_id()
             .map(|id| EntityIdentity::new(provider.namespace(), provider.prefix(), id));
-        let depth = self.depth_of(key.as_ref(), provider);
+        let depth = self.depth_of(key.as_ref(), provider.as_ref());
         if let Some(reason) = rejection(key.as_ref(), depth) {
             let rejected = RejectedProvider::new(provider.prefix(), reason);
             self.injection.rejected.push(rejected);
+            return;
+        }
+        let group = key.as_ref().and_then(|key| self.group_of(key));
+        if let (Some(key), Some(group)) = (&key, &group)
+            && self.context.entities().tools_of(key).is_none()
+        {
+            self.add_member(key, group, provider, depth);
             return;
         }
         let methods = provider.tools();
@@ -87,19 +96,79 @@ impl Evaluation<'_> {
             tools: ids,
             depth,
             binding,
-            shared: None,
+            shared: group.map(|group| SharedDiscovery::new(group, vec![provider.clone()])),
             namespace: provider.namespace().to_owned(),
         });
     }
 
-    /// Adds one set of tools for many entities of a type. The tools take the id of the entity on which they act.
+    /// Returns the group of which an entity is a member, if an earlier result returned it together with many others.
+    fn group_of(&self, key: &EntityIdentity) -> Option<SharedEntities> {
+        let group = self.context.entities().shared(&key.namespace, &key.prefix)?;
+        group.contains(&key.id).then(|| group.clone())
+    }
+
+    /// Adds a member of a group that is returned again, alone. It keeps the tools of the group.
+    fn add_member(
+        &mut self,
+        key: &EntityIdentity,
+        group: &SharedEntities,
+        provider: &Arc<dyn ToolProvider>,
+        depth: u32,
+    ) {
+        let tools = group.tools(provider.as_ref());
+        self.injection.discovered.push(DiscoveredEntity {
+            key: Some(key.clone()),
+            prefix: key.prefix.clone(),
+            tools: tools.iter().map(|tool| tool.definition().id.clone()).collect(),
+            depth,
+            binding: match provider.rebinding() {
+                Rebinding::Keep => EntityBinding::Kept,
+                Rebinding::Latest => EntityBinding::Rebound,
+            },
+            shared: Some(SharedDiscovery::new(group.clone(), vec![provider.clone()])),
+            namespace: key.namespace.clone(),
+        });
+    }
+
+    /// Returns an entity as a member of a group: one that has tools of its own is called through them, so that both sets of tools act
+    /// on one instance.
+    fn as_member(&self, entity: Arc<dyn ToolProvider>) -> Arc<dyn ToolProvider> {
+        let key = EntityIdentity::new(
+            entity.namespace(),
+            entity.prefix(),
+            entity.instance_id().unwrap_or_default(),
+        );
+        let own = self.context.entities().tools_of(&key);
+        match own.filter(|_| entity.rebinding() == Rebinding::Keep) {
+            Some(own) => {
+                let tools = own.iter().filter_map(|id| self.context.tools().by_id(id));
+                Arc::new(MemberWithTools::new(
+                    entity,
+                    tools.map(|tool| tool.tool.clone()).collect(),
+                ))
+            }
+            None => entity,
+        }
+    }
+
+    /// Adds one set of tools for many entities of a type. The tools take the id of the entity on which they act. Entities that have
+    /// tools of their own keep them.
     fn add_shared(&mut self, entities: &[Arc<dyn ToolProvider>]) {
         let (accepted, rejected): (Vec<_>, Vec<_>) = entities.iter().cloned().partition(|entity| {
             let key = entity.instance_id().map(|id| EntityIdentity::new("", "", id));
             rejection(key.as_ref(), self.depth_of(None, entity.as_ref())).is_none()
         });
-        rejected.iter().for_each(|entity| self.add(entity.as_ref()));
-        let Some(first) = accepted.first() else { return };
+        let has_tools = |entity: &&Arc<dyn ToolProvider>| {
+            let id = entity.instance_id().unwrap_or_default();
+            let key = EntityIdentity::new(entity.namespace(), entity.prefix(), id);
+            self.context.entities().tools_of(&key).is_some()
+        };
+        let known: Vec<_> = accepted.iter().filter(has_tools).cloned().collect();
+        rejected.iter().chain(&known).for_each(|entity| self.add(entity));
+        let accepted: Vec<_> = accepted.into_iter().map(|entity| self.as_member(entity)).collect();
+        let Some(first) = accepted.iter().find(|entity| !entity.tools().is_empty()) else {
+            return;
+        };
         let existing = self.context.entities().shared(first.namespace(), first.prefix());
         let shared = existing.cloned().unwrap_or_default();
         let tools = shared.tools(first.as_ref());
@@ -119,7 +188,7 @@ impl Evaluation<'_> {
                 EntityBinding::New
             },
             namespace: first.namespace().to_owned(),
-            shared: Some(SharedDiscovery::new(shared, accepted)),
+            shared: Some(SharedDiscovery::new(shared, accepted.clone())),
         });
     }
 

@@ -59,12 +59,19 @@ impl<'l, 'c> Dispatch<'l, 'c> {
     pub(super) fn new(run: &'l mut RunState<'c>, calls: Vec<PreparedCall>, quota: &CallQuota) -> Self {
         let toolbox = &run.conversation.toolbox;
         let is_gateway = toolbox.delivery() == Delivery::Gateway;
+        // An exclusive facade locks the tools of the calls after it.
+        let mut is_exclusive = false;
         let calls = calls.into_iter().enumerate().map(|(index, call)| {
             let call = if is_gateway { call.through_gateway() } else { call };
             let state = match (quota.refusal(index), toolbox.look_up(&call.requested_name)) {
                 (Some(error), _) => CallState::Refused(error),
-                (None, ToolLookup::Found(tool)) if run.gate(&tool) == CallGate::Ungated => {
-                    CallState::of_tool(tool, &call)
+                (None, ToolLookup::Found(tool)) if !is_exclusive => {
+                    is_exclusive = tool.tool.facade().is_some_and(|facade| facade.is_exclusive());
+                    if run.gate(&tool) == CallGate::Ungated {
+                        CallState::of_tool(tool, &call)
+                    } else {
+                        CallState::Unresolved
+                    }
                 }
                 (None, _) => CallState::Unresolved,
             };

@@ -335,15 +335,20 @@ async fn five_hundred_customers_share_one_set_of_tools() {
         spend("c-505"),
         spend("nobody"),
         call([("customer_get_average_spend", json!({}))]),
-        find(["c-7"]),
-        call([("customer_c7_get_average_spend", json!({}))]),
+        find(["c-495"]),
+        add("c-495"),
         say("ok"),
     ])
     .await;
     assert_eq!(
         outcome.injected.len(),
-        3 + 3,
-        "one set for the list, and one for the single customer"
+        3,
+        "one set of tools, also for a member that is found again alone"
+    );
+    assert_eq!(stage.events_named("entity_discovered")[2]["binding"], "kept");
+    assert_eq!(
+        stage.events_named("entity_discovered")[2]["tools"][0],
+        "customer_get_average_spend"
     );
     assert_eq!(
         stage.shown(1).names[1..],
@@ -367,7 +372,7 @@ async fn five_hundred_customers_share_one_set_of_tools() {
         "{}",
         results[7]
     );
-    assert_eq!(results[9], "150");
+    assert_eq!(results[9], r#"["pear","pear","pear"]"#, "one instance");
     assert!(stage.shown(1).serialised[3].contains(r#""required":["customer_id","item"]"#));
     assert_eq!(stage.events_named("iteration_started")[1]["providers"], 500);
 }

@@ -14,6 +14,7 @@ mod interrupt;
 mod json;
 mod list;
 mod operator;
+mod roles;
 mod run;
 mod script;
 mod show;

@@ -1,11 +1,17 @@
 //! Objects that a tool returns in addition to its text.
 
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::{Error, ErrorKind, Phase};
 
 /// An object that a tool returns in addition to its text: a file, a record, an image.
+///
+/// It is JSON, and can carry the live Rust object too, for the code of the process.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Artifact {
@@ -14,6 +20,25 @@ pub struct Artifact {
     pub kind: String,
     /// The object.
     pub value: Value,
+    /// The live object, if the artifact carries one.
+    #[serde(skip)]
+    object: Option<LiveObject>,
+}
+
+/// A live Rust object. Two are equal if they are the same object.
+#[derive(Clone)]
+struct LiveObject(Arc<dyn Any + Send + Sync>);
+
+impl PartialEq for LiveObject {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(&self.0), Arc::as_ptr(&other.0))
+    }
+}
+
+impl fmt::Debug for LiveObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LiveObject")
+    }
 }
 
 impl Artifact {
@@ -23,6 +48,7 @@ impl Artifact {
         Self {
             kind: kind.into(),
             value,
+            object: None,
         }
     }
 
@@ -37,6 +63,37 @@ impl Artifact {
             Error::new(ErrorKind::Configuration, Phase::Execute, message).with_source(error)
         })?;
         Ok(Self::new(kind, value))
+    }
+
+    /// Creates an artifact from a live object, which the artifact carries in addition to its JSON. Its type is the full name of `T`.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub fn live<T: Serialize + Send + Sync + 'static>(object: Arc<T>) -> Result<Self, Error> {
+        Ok(Self::of(&*object)?.with_object(object))
+    }
+
+    /// Adds a live object. The model and plugins see the JSON only.
+    ///
+    /// ```
+    /// use std::sync::{Arc, Mutex};
+    /// use serde_json::json;
+    /// use toolwit_core::Artifact;
+    ///
+    /// let cart = Arc::new(Mutex::new(vec!["apple"]));
+    /// let artifact = Artifact::new("Cart", json!({"id": "c-1"})).with_object(cart.clone());
+    /// assert!(artifact.downcast::<Mutex<Vec<&str>>>().is_some_and(|taken| Arc::ptr_eq(&taken, &cart)));
+    /// ```
+    #[must_use]
+    pub fn with_object<T: Send + Sync + 'static>(mut self, object: Arc<T>) -> Self {
+        self.object = Some(LiveObject(object));
+        self
+    }
+
+    /// Returns the live object, if the artifact carries one of this type.
+    #[must_use]
+    pub fn downcast<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        self.object.clone()?.0.downcast().ok()
     }
 
     /// Returns whether the artifact has this type, given by full or simple name: the part after the last `::`, `.`, `/` or `#`.

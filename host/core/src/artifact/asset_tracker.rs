@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
-use serde_json::Value;
 
+use crate::text::id_text;
 use crate::{Artifact, ArtifactCapture, DecoratedTool, Tool, ToolExt};
 
 /// Maximum number of assets in a tracker, far more than a person views. The oldest are removed first.
@@ -103,11 +103,7 @@ impl AssetTracker {
 
 /// Returns the artifact as an asset if it has an id: a string or a number.
 fn asset_of(artifact: &Artifact) -> Option<Asset> {
-    let id = match artifact.value.get("id")? {
-        Value::String(id) => id.clone(),
-        Value::Number(id) => id.to_string(),
-        _ => return None,
-    };
+    let id = id_text(artifact.value.get("id")?)?;
     let artifact = artifact.clone();
     Some(Asset { id, artifact })
 }

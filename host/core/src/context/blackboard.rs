@@ -14,7 +14,7 @@ use crate::{Artifact, Error, ErrorKind, ExceededLimit, Phase};
 ///
 /// A conversation has one; its tools access it through [`ToolContext::blackboard`](crate::ToolContext::blackboard).
 /// The model sees its objects only through tools. Objects are JSON, so that native tools and plugins can share them, and are
-/// immutable.
+/// immutable. An object can also be [live](Artifact::live): native tools then share the Rust object itself.
 ///
 /// ```
 /// use serde_json::json;
@@ -83,6 +83,13 @@ impl dyn Blackboard {
     pub fn last_of<T: DeserializeOwned>(&self) -> Option<T> {
         let entry = self.last(std::any::type_name::<T>())?;
         serde_json::from_value(entry.value().clone()).ok()
+    }
+
+    /// Returns the newest live object of a Rust type, which an artifact [carries](Artifact::with_object).
+    #[must_use]
+    pub fn last_live<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        let entries = self.entries();
+        entries.iter().rev().find_map(|entry| entry.artifact().downcast())
     }
 }
 

@@ -162,7 +162,8 @@ pub trait ToolExt: Tool + Sized + 'static {
         self.with_decorator(ApprovalGate::new(approver))
     }
 
-    /// Cancels a call that takes longer, then drops it.
+    /// Cancels a call that takes longer, then drops it. Without it, only the time limit of the run applies to a native tool; for a
+    /// tool that works for minutes, [`LONG_RUNNING_WALL`](crate::limits::LONG_RUNNING_WALL) is the usual limit.
     fn with_timeout(self, timeout: Duration) -> DecoratedTool {
         self.with_decorator(Timeout(timeout))
     }

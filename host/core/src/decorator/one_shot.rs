@@ -1,12 +1,10 @@
 //! Tools that run once in a loop.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use async_trait::async_trait;
 
 use super::decorator::Decorator;
 use super::loop_memory::LoopMemory;
-use crate::{Arguments, Tool, ToolContext, ToolError, ToolResult};
+use crate::{Arguments, Tool, ToolContext, ToolError, ToolResult, new_serial_group};
 
 /// A decorator that runs a tool once per loop.
 pub(super) struct OneShot {
@@ -16,16 +14,12 @@ pub(super) struct OneShot {
     group: u64,
 }
 
-/// The next group number of a one-shot tool. These numbers count down from the largest; those of plugin sessions count up
-/// from one.
-static GROUPS: AtomicU64 = AtomicU64::new(u64::MAX);
-
 impl OneShot {
     pub(super) fn new(advice: String) -> Self {
         Self {
             advice,
             memory: LoopMemory::new(),
-            group: GROUPS.fetch_sub(1, Ordering::Relaxed),
+            group: new_serial_group(),
         }
     }
 }

@@ -1,11 +1,13 @@
 //! The trait of tools, their definitions and their names.
 
+mod serial_group;
 mod tool;
 mod tool_definition;
 mod tool_facade;
 mod tool_id;
 mod tool_name;
 
+pub use serial_group::new_serial_group;
 pub use tool::{Arguments, Tool, decorator_chain};
 pub use tool_definition::ToolDefinition;
 pub use tool_facade::{RevealedTools, ToolFacade};

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::text::id_text;
 use crate::{ToolName, ToolProvider, ToolResult};
 
 /// The property of an entity's JSON that lists the names of its tools: `{"type": "customer", "id": "c-123", "available_tools": […]}`.
@@ -74,9 +75,8 @@ impl ProviderNames {
     /// Returns the names of the provider that an object represents. If several providers match, they are used in their order in
     /// the result.
     fn names_for(&mut self, prefix: Option<&Value>, id: Option<&Value>) -> Option<&[ToolName]> {
-        let (prefix, id) = (prefix?.as_str()?, id.and_then(Value::as_str));
-        let is_it =
-            |entry: &&mut NamedProvider| entry.prefix == prefix && (entry.id.is_none() || entry.id.as_deref() == id);
+        let (prefix, id) = (prefix?.as_str()?, id.and_then(id_text));
+        let is_it = |entry: &&mut NamedProvider| entry.prefix == prefix && (entry.id.is_none() || entry.id == id);
         let mut fitting: Vec<_> = self.0.iter_mut().filter(is_it).collect();
         fitting.sort_by_key(|entry| (entry.used, entry.id.is_none()));
         let entry = fitting.into_iter().next()?;

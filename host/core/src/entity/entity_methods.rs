@@ -7,8 +7,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::text::id_text;
 use crate::{
-    Error, InputValidator, NativeEntity, NativeTool, Tool, ToolContext, ToolDefinition, ToolId, ToolMethod, ToolMethods,
+    Artifact, Error, InputValidator, NativeEntity, NativeTool, ToolContext, ToolDefinition, ToolId, ToolMethod,
+    ToolMethods,
 };
 
 type Bind<T> = dyn Fn(Arc<T>, ToolId, Vec<String>) -> Result<NativeTool, Error> + Send + Sync;
@@ -38,10 +40,29 @@ pub struct EntityMethods<T> {
     methods: Vec<Method<T>>,
 }
 
+impl<T> Clone for EntityMethods<T> {
+    fn clone(&self) -> Self {
+        Self {
+            prefix: self.prefix.clone(),
+            methods: self.methods.clone(),
+        }
+    }
+}
+
 struct Method<T> {
     name: String,
     definition: ToolDefinition,
     bind: Arc<Bind<T>>,
+}
+
+impl<T> Clone for Method<T> {
+    fn clone(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            definition: self.definition.clone(),
+            bind: self.bind.clone(),
+        }
+    }
 }
 
 impl<T: Send + Sync + 'static> EntityMethods<T> {
@@ -98,7 +119,7 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
     ) -> Result<Self, Error>
     where
         In: DeserializeOwned + JsonSchema,
-        Out: Serialize + Send + 'static,
+        Out: Serialize + Send + Sync + 'static,
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
         F: Fn(Arc<T>, In, ToolContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Out, E>> + Send + 'static,
@@ -139,10 +160,25 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
     /// # Errors
     /// Never in practice: the schemas were validated when the methods were added.
     pub fn entity(&self, id: impl Into<String>, object: Arc<T>) -> Result<NativeEntity<T>, Error> {
-        let mut entity = NativeEntity::new(&self.prefix, object.clone()).with_id(id);
+        self.bind(Some(id.into()), object)
+    }
+
+    /// Binds the methods to the live object of an artifact, with the `id` in its JSON. Returns `None` if the artifact carries no object
+    /// of this type.
+    #[must_use]
+    pub fn of_artifact(&self, artifact: &Artifact) -> Option<NativeEntity<T>> {
+        let id = artifact.value.get("id").and_then(id_text);
+        self.bind(id, artifact.downcast()?).ok()
+    }
+
+    fn bind(&self, id: Option<String>, object: Arc<T>) -> Result<NativeEntity<T>, Error> {
+        let mut entity = NativeEntity::new(&self.prefix, object.clone());
+        if let Some(id) = id {
+            entity = entity.with_id(id);
+        }
         for method in &self.methods {
             let (id, names) = (entity.tool_id(&method.name), entity.tool_names(&method.name));
-            entity.push(Arc::new((method.bind)(object.clone(), id, names)?) as Arc<dyn Tool>);
+            entity.push((method.bind)(object.clone(), id, names)?);
         }
         Ok(entity)
     }

@@ -3,9 +3,13 @@
 mod available_tools;
 mod entity_methods;
 mod native_entity;
+mod output;
 mod tool_provider;
 
 pub use available_tools::{AVAILABLE_TOOLS, name_available_tools};
 pub use entity_methods::EntityMethods;
 pub use native_entity::NativeEntity;
+pub use output::serialize_entity;
 pub use tool_provider::{Rebinding, ToolProvider, entity_tool_names};
+
+pub(crate) use output::serialise_output;

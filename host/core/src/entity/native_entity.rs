@@ -9,7 +9,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Error, NativeTool, Rebinding, Tool, ToolContext, ToolId, ToolMethods, ToolProvider, entity_tool_names};
+use crate::{
+    Error, NativeTool, Rebinding, Tool, ToolContext, ToolId, ToolMethods, ToolProvider, entity_tool_names,
+    new_serial_group,
+};
 
 use crate::text::snake_case;
 
@@ -21,8 +24,10 @@ static UNNAMED: AtomicU64 = AtomicU64::new(1);
 
 /// A Rust object whose methods become tools of the conversation when a call returns it.
 ///
-/// The tools share the object, so that a call sees the changes of earlier calls. Dependencies of the methods, such as a
-/// database, are fields of the object.
+/// The tools share the object, so that a call sees the changes of earlier calls, and their calls run sequentially, in call order.
+/// Dependencies of the methods, such as a database, are fields of the object.
+///
+/// A type that derives `Entity` needs no `NativeEntity`: a tool returns its objects as they are.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -46,6 +51,8 @@ pub struct NativeEntity<T> {
     object: Arc<T>,
     rebinding: Rebinding,
     tools: Vec<Arc<dyn Tool>>,
+    /// The group in which the calls run sequentially; `None` if they may run concurrently.
+    serial_group: Option<u64>,
 }
 
 impl<T: Send + Sync + 'static> NativeEntity<T> {
@@ -59,6 +66,7 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
             object,
             rebinding: Rebinding::Keep,
             tools: Vec::new(),
+            serial_group: Some(new_serial_group()),
         }
     }
 
@@ -85,6 +93,13 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
         self
     }
 
+    /// Lets calls run concurrently, also those of one response. Call it before [`method`](Self::method).
+    #[must_use]
+    pub fn concurrent(mut self) -> Self {
+        self.serial_group = None;
+        self
+    }
+
     /// Adds a method, which receives the object, its arguments and the context.
     ///
     /// # Errors
@@ -97,7 +112,7 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
     ) -> Result<Self, Error>
     where
         In: DeserializeOwned + JsonSchema,
-        Out: Serialize + Send + 'static,
+        Out: Serialize + Send + Sync + 'static,
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
         F: Fn(Arc<T>, In, ToolContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Out, E>> + Send + 'static,
@@ -109,7 +124,7 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
             description,
             move |input, context| function(object.clone(), input, context),
         )?;
-        self.tools.push(Arc::new(tool));
+        self.push(tool);
         Ok(self)
     }
 
@@ -121,11 +136,24 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
     where
         T: ToolMethods,
     {
+        let id = object.instance_id();
+        Self::with_methods(object, id)
+    }
+
+    /// Creates an entity with this id from an object whose type has the attribute `#[tool]`.
+    pub(super) fn with_methods(object: Arc<T>, id: Option<String>) -> Result<Self, Error>
+    where
+        T: ToolMethods,
+    {
         let mut entity = Self::new(T::prefix(), object.clone());
-        entity.id = object.instance_id();
+        entity.id = id;
+        entity.rebinding = T::rebinding();
+        if T::is_concurrent() {
+            entity = entity.concurrent();
+        }
         for method in T::tool_methods() {
             let (id, names) = (entity.tool_id(method.name()), entity.tool_names(method.name()));
-            entity.push(Arc::new(method.bound_to(object.clone(), id, names)?));
+            entity.push(method.bound_to(object.clone(), id, names)?);
         }
         Ok(entity)
     }
@@ -138,8 +166,8 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
         }
     }
 
-    pub(super) fn push(&mut self, tool: Arc<dyn Tool>) {
-        self.tools.push(tool);
+    pub(super) fn push(&mut self, tool: NativeTool) {
+        self.tools.push(Arc::new(tool.with_serial_group(self.serial_group)));
     }
 
     /// Returns candidate names. An object without an id gets the first number that is free in the conversation, so that names are

@@ -5,6 +5,9 @@ use std::time::Duration;
 use super::engine::EngineLimits;
 use crate::error::{Error, ErrorKind, Phase};
 
+/// The wall-clock limit of tools that the operator declares as long-running: jobs of another service, renderings, crawls.
+pub const LONG_RUNNING_WALL: Duration = Duration::from_secs(300);
+
 /// The limits of one call, shared by instantiation, the guest, its host calls, `id` and `describe`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallLimits {
@@ -110,6 +113,14 @@ impl LimitRequest {
     #[must_use]
     pub fn with_wall_max(mut self, wall_max: Duration) -> Self {
         self.wall_max = Some(wall_max);
+        self
+    }
+
+    /// Raises the limit of wall-clock time to [`LONG_RUNNING_WALL`], unless it is higher.
+    #[must_use]
+    pub fn long_running(mut self) -> Self {
+        let wall = self.wall_max.unwrap_or(CallLimits::default().wall_max);
+        self.wall_max = Some(wall.max(LONG_RUNNING_WALL));
         self
     }
 
@@ -319,6 +330,24 @@ mod tests {
         assert_eq!(limits.memory_bytes_max, engine.memory_bytes_max);
         assert_eq!(limits.wall_max, engine.call_wall_max);
         assert_eq!(limits.nested_depth_max, engine.nested_depth_max);
+    }
+
+    // accept: 119
+    #[test]
+    fn long_running_raises_the_time_limit_and_never_lowers_it() {
+        let wall = |operator: LimitRequest| {
+            let package = LimitRequest::default().with_wall_max(Duration::from_secs(400));
+            effective(&EngineLimits::default(), &operator.long_running(), &package).wall_max
+        };
+        assert_eq!(wall(LimitRequest::default()), Duration::from_secs(300));
+        assert_eq!(
+            wall(LimitRequest::default().with_wall_max(Duration::from_secs(1))),
+            Duration::from_secs(300)
+        );
+        assert_eq!(
+            wall(LimitRequest::default().with_wall_max(Duration::from_secs(900))),
+            Duration::from_secs(400)
+        );
     }
 
     // attack: B16

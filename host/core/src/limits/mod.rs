@@ -12,7 +12,7 @@ mod table;
 mod unit;
 
 pub use amount::Amount;
-pub use call::{CallLimits, LimitRequest, effective};
+pub use call::{CallLimits, LONG_RUNNING_WALL, LimitRequest, effective};
 pub use constants::{
     AGENT_DEPTH_MAX, ARGUMENT_BYTES_MAX, ARTIFACT_WEIGHT_MAX, BACKGROUND_TASKS_MAX, BETWEEN_BYTES_WALL_MAX,
     BLACKBOARD_BYTES_MAX, BLACKBOARD_ENTRIES_MAX, CALLS_MAX, CALLS_PER_RESPONSE_MAX, CODE_CACHE_BYTES_MAX,

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
-    Arguments, Error, ErrorKind, InputValidator, Parameter, Phase, Signal, Tool, ToolContext, ToolDefinition,
-    ToolError, ToolId, ToolResult,
+    Arguments, Error, InputValidator, Parameter, Signal, Tool, ToolContext, ToolDefinition, ToolError, ToolId,
+    ToolResult,
 };
 
 /// The text of the result of a function that returns `()`.
@@ -45,8 +45,9 @@ type Body = dyn Fn(Arguments, ToolContext) -> BoxFuture<'static, Result<ToolResu
 /// ```
 pub struct NativeTool {
     definition: ToolDefinition,
-    input: InputValidator,
+    input: Arc<InputValidator>,
     body: Box<Body>,
+    serial_group: Option<u64>,
 }
 
 impl NativeTool {
@@ -106,25 +107,44 @@ impl NativeTool {
         F: Fn(Arguments, ToolContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<ToolResult, ToolError>> + Send + 'static,
     {
-        let input = InputValidator::of(&definition)?;
-        Ok(Self {
+        let input = Arc::new(InputValidator::of(&definition)?);
+        Ok(Self::validated(definition, input, body))
+    }
+
+    /// Creates a tool from a full definition, the validator of its arguments and a closure over JSON.
+    pub(super) fn validated<F, Fut>(definition: ToolDefinition, input: Arc<InputValidator>, body: F) -> Self
+    where
+        F: Fn(Arguments, ToolContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<ToolResult, ToolError>> + Send + 'static,
+    {
+        Self {
             definition,
             input,
             body: Box::new(move |arguments, context| Box::pin(body(arguments, context))),
-        })
+            serial_group: None,
+        }
+    }
+
+    /// Makes the calls of this tool and of all tools with this group run sequentially, in call order. See
+    /// [`new_serial_group`](crate::new_serial_group).
+    #[must_use]
+    pub fn with_serial_group(mut self, group: Option<u64>) -> Self {
+        self.serial_group = group;
+        self
     }
 
     /// Creates a tool from a typed function.
     ///
     /// The input schema is derived from `In`. The model receives `Out` as JSON; strings, [`ToolResult`] and `()` (as `done`) are
-    /// returned without quoting. An error becomes [`ToolResult::error`], except a [`ToolError`] or a [`Signal`], which are kept.
+    /// returned without quoting. Entities in `Out` become tools. The output itself stays available to the process: see
+    /// [`ToolResult::downcast`]. An error becomes [`ToolResult::error`], except a [`ToolError`] or a [`Signal`], which are kept.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] if the schema of `In` is not of type `object`.
     pub fn typed<In, Out, E, F, Fut>(name: &str, description: impl Into<String>, function: F) -> Result<Self, Error>
     where
         In: DeserializeOwned + JsonSchema,
-        Out: Serialize + Send + 'static,
+        Out: Serialize + Send + Sync + 'static,
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
         F: Fn(In, ToolContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Out, E>> + Send + 'static,
@@ -144,7 +164,7 @@ impl NativeTool {
     ) -> Result<Self, Error>
     where
         In: DeserializeOwned + JsonSchema,
-        Out: Serialize + Send + 'static,
+        Out: Serialize + Send + Sync + 'static,
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
         F: Fn(In, ToolContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Out, E>> + Send + 'static,
@@ -171,6 +191,10 @@ impl Tool for NativeTool {
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
         let arguments = self.input.check(arguments)?;
         (self.body)(arguments, context.clone()).await
+    }
+
+    fn serial_group(&self) -> Option<u64> {
+        self.serial_group
     }
 }
 
@@ -200,11 +224,11 @@ pub(super) fn read_input<In: DeserializeOwned>(arguments: Arguments) -> Result<I
 /// Converts the return value of a function to the result of a call.
 pub(super) fn tool_result<Out, E>(outcome: Result<Out, E>) -> Result<ToolResult, ToolError>
 where
-    Out: Serialize + 'static,
+    Out: Serialize + Send + Sync + 'static,
     E: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let error = match outcome {
-        Ok(output) => return success(&output),
+        Ok(output) => return success(output),
         Err(error) => error.into(),
     };
     let error = match error.downcast::<ToolError>() {
@@ -217,23 +241,15 @@ where
     })
 }
 
-fn success<Out: Serialize + 'static>(output: &Out) -> Result<ToolResult, ToolError> {
-    let any = output as &dyn Any;
+fn success<Out: Serialize + Send + Sync + 'static>(output: Out) -> Result<ToolResult, ToolError> {
+    let any = &output as &dyn Any;
     if let Some(result) = any.downcast_ref::<ToolResult>() {
         return Ok(result.clone());
     }
     if any.is::<()>() {
         return Ok(ToolResult::text(DONE));
     }
-    serde_json::to_value(output).map(ToolResult::value).map_err(|error| {
-        let error = Error::new(
-            ErrorKind::Internal,
-            Phase::Execute,
-            "the output of the tool cannot be serialised as JSON",
-        )
-        .with_source(error);
-        ToolError::Operator(error)
-    })
+    ToolResult::of(Arc::new(output)).map_err(ToolError::Operator)
 }
 
 #[cfg(test)]
@@ -242,6 +258,7 @@ mod tests {
     use serde::Deserialize;
 
     use super::*;
+    use crate::ErrorKind;
 
     #[derive(Deserialize, JsonSchema)]
     struct Greeting {

@@ -223,3 +223,82 @@ fn an_object_is_an_entity_under_its_own_id() {
     assert_eq!(names[..2], ["cart_1_add_item", "cart_1_contents"]);
     assert_eq!(names[3], "cart_2_add_item");
 }
+
+/// Waits for a message on a channel of the standard library.
+#[crate::tool(blocking)]
+fn wait(seconds: u64, context: &ToolContext) -> Result<String, String> {
+    let receiver = context.extension::<Mutex<std::sync::mpsc::Receiver<String>>>();
+    let receiver = receiver.ok_or("no channel")?.lock().map_err(|_| "broken")?;
+    let limit = std::time::Duration::from_secs(seconds);
+    receiver.recv_timeout(limit).map_err(|error| error.to_string())
+}
+
+// On one thread, the message can be sent during the call only if the call does not block that thread.
+#[tokio::test(flavor = "current_thread")]
+async fn a_blocking_tool_leaves_the_thread_of_the_runtime_free() {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let context = ToolContext::new().with_extension(Mutex::new(receiver));
+    let wait = wait_tool().unwrap();
+    let waiting = wait.call(arguments(json!({"seconds": 20})), &context);
+    let sending = async { sender.send("done waiting".to_owned()).unwrap() };
+    let (result, ()) = tokio::join!(waiting, sending);
+    assert_eq!(result.unwrap().for_llm, "done waiting");
+}
+
+struct Clock;
+
+#[crate::tool(concurrent)]
+impl Clock {
+    /// Panics.
+    #[tool(blocking)]
+    fn explode(&self) -> u8 {
+        panic!("the clock explodes")
+    }
+}
+
+#[tokio::test]
+async fn a_panic_of_a_blocking_tool_is_a_panic_of_the_call() {
+    let tools = ToolObject::new(Clock).tools().unwrap();
+    assert_eq!(tools[0].serial_group(), None, "the type allows concurrent calls");
+    let call = tokio::spawn(async move { tools[0].call(Arguments::new(), &ToolContext::new()).await.is_ok() });
+    assert!(call.await.unwrap_err().is_panic());
+}
+
+// accept: 129
+#[test]
+fn the_tools_of_an_object_are_one_serial_group() {
+    let groups = |object: ToolObject| -> Vec<_> {
+        let tools = object.tools().unwrap();
+        tools.iter().map(|tool| tool.serial_group()).collect()
+    };
+    let first = groups(ToolObject::shared(Cart::with_id(1)));
+    assert!(
+        first[0].is_some() && first.iter().all(|group| *group == first[0]),
+        "{first:?}"
+    );
+    assert_ne!(
+        groups(ToolObject::shared(Cart::with_id(2)))[0],
+        first[0],
+        "another object"
+    );
+    assert_eq!(
+        groups(ToolObject::shared(Cart::with_id(1)).concurrent()),
+        [None, None, None]
+    );
+}
+
+// accept: 76
+#[tokio::test]
+async fn typed_output_stays_typed_in_the_process_and_is_json_for_the_model() {
+    #[derive(serde::Serialize)]
+    struct Forecast {
+        celsius: i32,
+    }
+    let tool = crate::NativeTool::typed("forecast", "", |_: crate::NoArguments, _| async {
+        Ok::<_, String>(Forecast { celsius: 20 })
+    });
+    let result = call(&tool.unwrap(), json!({})).await;
+    assert_eq!(result.for_llm, r#"{"celsius":20}"#);
+    assert_eq!(result.downcast::<Forecast>().unwrap().celsius, 20);
+    assert!(result.downcast::<i32>().is_none());
+}

@@ -1,7 +1,7 @@
 //! Functions and methods that can become tools.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::native_tool::{NativeTool, read_input, schema_of, tool_result};
-use crate::{Arguments, Error, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult};
+use crate::{Arguments, Error, InputValidator, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult};
 
 type Body<T> =
     dyn Fn(Arc<T>, Arguments, ToolContext) -> BoxFuture<'static, Result<ToolResult, ToolError>> + Send + Sync;
@@ -30,7 +30,9 @@ pub struct ToolMethod<T = ()> {
     name: String,
     description: String,
     category: Option<String>,
-    input_schema: Value,
+    input_schema: Arc<Value>,
+    /// The validator of the schema, which all bound tools share.
+    input: Arc<OnceLock<Arc<InputValidator>>>,
     return_direct: bool,
     body: Arc<Body<T>>,
 }
@@ -42,6 +44,7 @@ impl<T> Clone for ToolMethod<T> {
             description: self.description.clone(),
             category: self.category.clone(),
             input_schema: self.input_schema.clone(),
+            input: self.input.clone(),
             return_direct: self.return_direct,
             body: self.body.clone(),
         }
@@ -54,7 +57,7 @@ impl ToolMethod {
     pub fn function<In, Out, E, F, Fut>(name: impl Into<String>, description: impl Into<String>, function: F) -> Self
     where
         In: DeserializeOwned + JsonSchema,
-        Out: Serialize + Send + 'static,
+        Out: Serialize + Send + Sync + 'static,
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
         F: Fn(In, ToolContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Out, E>> + Send + 'static,
@@ -78,7 +81,7 @@ impl<T: Send + Sync + 'static> ToolMethod<T> {
     pub fn new<In, Out, E, F, Fut>(name: impl Into<String>, description: impl Into<String>, function: F) -> Self
     where
         In: DeserializeOwned + JsonSchema,
-        Out: Serialize + Send + 'static,
+        Out: Serialize + Send + Sync + 'static,
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
         F: Fn(Arc<T>, In, ToolContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Out, E>> + Send + 'static,
@@ -88,7 +91,8 @@ impl<T: Send + Sync + 'static> ToolMethod<T> {
             name: name.into(),
             description: description.into(),
             category: None,
-            input_schema: schema_of::<In>(),
+            input_schema: Arc::new(schema_of::<In>()),
+            input: Arc::default(),
             return_direct: false,
             body: Arc::new(move |object, arguments, context| {
                 let function = function.clone();
@@ -135,10 +139,14 @@ impl<T: Send + Sync + 'static> ToolMethod<T> {
     /// Returns the definition with an id and candidate names, the preferred one first.
     #[must_use]
     pub fn definition(&self, id: ToolId, names: Vec<String>) -> ToolDefinition {
-        let mut definition = ToolDefinition::new(id, "", self.description.clone(), self.input_schema.clone());
-        definition.names = names;
-        definition.category = self.category.clone();
-        definition
+        ToolDefinition {
+            id,
+            names,
+            description: self.description.clone(),
+            category: self.category.clone(),
+            input_schema: self.input_schema.clone(),
+            output_schema: None,
+        }
     }
 
     /// Binds the method to an object, with an id and candidate names, the preferred one first.
@@ -147,12 +155,23 @@ impl<T: Send + Sync + 'static> ToolMethod<T> {
     /// As [`into_tool`](ToolMethod::into_tool).
     pub fn bound_to(&self, object: Arc<T>, id: ToolId, names: Vec<String>) -> Result<NativeTool, Error> {
         let (body, direct) = (self.body.clone(), self.return_direct);
-        NativeTool::from_definition(self.definition(id, names), move |arguments, context| {
+        let definition = self.definition(id, names);
+        let input = self.validator(&definition)?;
+        Ok(NativeTool::validated(definition, input, move |arguments, context| {
             let answer = body(object.clone(), arguments, context);
             async move {
                 let result = answer.await?;
                 Ok(if direct { result.as_answer() } else { result })
             }
-        })
+        }))
+    }
+
+    /// Returns the validator of the arguments. The first call of a method compiles it.
+    fn validator(&self, definition: &ToolDefinition) -> Result<Arc<InputValidator>, Error> {
+        if let Some(input) = self.input.get() {
+            return Ok(input.clone());
+        }
+        let input = Arc::new(InputValidator::of(definition)?);
+        Ok(self.input.get_or_init(|| input).clone())
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::tool_method::ToolMethod;
 use crate::text::snake_case;
-use crate::{Error, ErrorKind, NativeTool, Phase, Tool, ToolId};
+use crate::{Error, ErrorKind, NativeTool, Phase, Rebinding, Tool, ToolId, entity_tool_names, new_serial_group};
 
 /// A type with methods that are tools. The attribute `#[tool]` on an `impl` block implements it.
 pub trait ToolMethods: Sized + Send + Sync + 'static {
@@ -19,13 +19,29 @@ pub trait ToolMethods: Sized + Send + Sync + 'static {
         snake_case(plain.rsplit("::").next().unwrap_or("tool"))
     }
 
-    /// Returns the id of this object among those of its type, by default `None`.
+    /// Returns the id of this object among those of its type. The default is `None`: the id of an entity is then the `id` in its
+    /// JSON.
     fn instance_id(&self) -> Option<String> {
         None
+    }
+
+    /// Returns which instance the tools use after an entity of this type is returned again.
+    #[must_use]
+    fn rebinding() -> Rebinding {
+        Rebinding::Keep
+    }
+
+    /// Returns whether calls on one object may run concurrently. By default they run sequentially, in call order.
+    #[must_use]
+    fn is_concurrent() -> bool {
+        false
     }
 }
 
 /// An object whose methods are offered as tools, with a naming rule and a filter.
+///
+/// The calls of its tools run sequentially, in call order, unless it is [concurrent](Self::concurrent). If the type has an id, several
+/// of its objects can be in one conversation: the second gets tool names with its id, such as `cart_c2_add_item`.
 ///
 /// ```
 /// use toolwit_core::{NoArguments, ToolMethod, ToolMethods, ToolObject};
@@ -47,6 +63,8 @@ pub trait ToolMethods: Sized + Send + Sync + 'static {
 /// ```
 pub struct ToolObject {
     prefix: String,
+    id: Option<String>,
+    serial_group: Option<u64>,
     methods: Vec<BoundMethod>,
     naming: Box<dyn Fn(&str) -> String + Send + Sync>,
 }
@@ -78,6 +96,8 @@ impl ToolObject {
         });
         Self {
             prefix: T::prefix(),
+            id: object.instance_id(),
+            serial_group: (!T::is_concurrent()).then(new_serial_group),
             methods: methods.collect(),
             naming: Box::new(str::to_owned),
         }
@@ -87,6 +107,13 @@ impl ToolObject {
     #[must_use]
     pub fn with_names(mut self, naming: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
         self.naming = Box::new(naming);
+        self
+    }
+
+    /// Lets calls run concurrently, also those of one response: for objects without state, such as a client of a service.
+    #[must_use]
+    pub fn concurrent(mut self) -> Self {
+        self.serial_group = None;
         self
     }
 
@@ -117,8 +144,14 @@ impl ToolObject {
     pub fn tools_if_any(&self) -> Result<Vec<Arc<dyn Tool>>, Error> {
         let tools = self.methods.iter().map(|method| {
             let name = (self.naming)(&method.name);
-            let id = ToolId::native(&format!("{}.{name}", self.prefix));
-            Ok(Arc::new((method.make)(id, vec![name])?) as Arc<dyn Tool>)
+            let mut id = ToolId::native(&format!("{}.{name}", self.prefix));
+            let mut names = vec![name.clone()];
+            if let Some(object) = &self.id {
+                id = id.bound_to(object);
+                names.extend(entity_tool_names(&self.prefix, object, &name));
+            }
+            let tool = (method.make)(id, names)?.with_serial_group(self.serial_group);
+            Ok(Arc::new(tool) as Arc<dyn Tool>)
         });
         tools.collect()
     }

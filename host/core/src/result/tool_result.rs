@@ -1,5 +1,6 @@
 //! The result of a call.
 
+use std::any::Any;
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +9,8 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::{Artifact, CallUsage, RevealedTools, Signal, ToolProvider};
+use crate::entity::serialise_output;
+use crate::{Artifact, CallUsage, Error, RevealedTools, Signal, ToolProvider};
 
 use crate::text::parse_json;
 
@@ -62,6 +64,8 @@ pub struct ToolResult {
     pub artifacts: Vec<Artifact>,
     /// The result as a JSON value, if it is more than text.
     pub value: Option<Value>,
+    /// The Rust value that the tool returned, if it is typed. See [`downcast`](Self::downcast).
+    pub output: Option<Arc<dyn Any + Send + Sync>>,
     /// Live objects in the result, whose methods can become tools of the conversation.
     pub providers: Vec<Arc<dyn ToolProvider>>,
     /// The tools that a facade revealed.
@@ -132,6 +136,20 @@ impl ToolResult {
             value: Some(value),
             ..Self::default()
         }
+    }
+
+    /// Creates a result from a Rust value, which stays available to the process with [`downcast`](Self::downcast). The model reads
+    /// its JSON, a string without quotes. Entities in the value are the providers of the result.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`](crate::ErrorKind::Internal) if the value cannot be serialised as JSON.
+    pub fn of<T: Serialize + Send + Sync + 'static>(output: Arc<T>) -> Result<Self, Error> {
+        let (value, providers) = serialise_output(&*output)?;
+        Ok(Self {
+            providers,
+            output: Some(output),
+            ..Self::value(value)
+        })
     }
 
     /// Creates a result with the same text for the model and the user.
@@ -237,6 +255,24 @@ impl ToolResult {
         if self.value.is_some() {
             self.value = Some(value);
         }
+    }
+
+    /// Returns the Rust value that the tool returned, if it is of this type. Strategies and sinks of the process use it instead of
+    /// the JSON that the model reads.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use toolwit_core::ToolResult;
+    ///
+    /// let result = ToolResult::of(Arc::new(vec![1, 2]))?;
+    /// assert_eq!(result.for_llm, "[1,2]");
+    /// assert_eq!(result.downcast::<Vec<i32>>().as_deref(), Some(&vec![1, 2]));
+    /// assert!(result.downcast::<String>().is_none());
+    /// # Ok::<(), toolwit_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn downcast<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        self.output.clone()?.downcast().ok()
     }
 
     /// Returns whether the tool ran and failed.

@@ -18,6 +18,15 @@ pub fn json_type(value: &Value) -> &'static str {
     }
 }
 
+/// Returns an id in JSON as text: a string, or a number in decimal form.
+pub(crate) fn id_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(id) => Some(id.clone()),
+        Value::Number(id) => Some(id.to_string()),
+        _ => None,
+    }
+}
+
 /// Parses any JSON value. Rejects objects with duplicate keys, which `serde_json` would silently merge.
 ///
 /// # Errors

@@ -4,6 +4,7 @@ mod json;
 
 use sha2::{Digest, Sha256};
 
+pub(crate) use json::id_text;
 pub use json::{json_type, parse_json};
 
 /// Hex digits of a [`short_hash`]. Six suffice to distinguish the few names that clash in one conversation.

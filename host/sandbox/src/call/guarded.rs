@@ -28,6 +28,8 @@ pub(crate) struct GuardedCall<'a> {
     pub(crate) context: &'a ToolContext,
     /// The deadline of the call, compiling and waiting included. `None` applies only the limits.
     pub(crate) deadline: Option<Instant>,
+    /// Whether the operator declares the tool as long-running.
+    pub(crate) is_long_running: bool,
 }
 
 /// A call that has its authority, its limits and its permit.
@@ -85,7 +87,7 @@ impl<'a> GuardedCall<'a> {
 
     async fn run_within(self, authority: &Authority, work: &mut impl GuestWork) -> Result<ToolResult, Error> {
         work.check(&self, authority)?;
-        let mut limits = self.plugin.limits_for(self.context)?;
+        let mut limits = self.plugin.limits_for(self.context, self.is_long_running)?;
         let linked = match self.deadline {
             None => self.plugin.linked(self.context).await?,
             Some(until) => Box::pin(self.plugin.linked_within(self.context, time_until(until))).await?,

@@ -189,14 +189,18 @@ impl Plugin {
     }
 
     /// Computes the limits of a call from those of the process, the operator, the package and the caller.
-    pub(super) fn limits_for(&self, context: &ToolContext) -> Result<CallLimits, Error> {
+    pub(super) fn limits_for(&self, context: &ToolContext, is_long_running: bool) -> Result<CallLimits, Error> {
         let requested = FuelMeter::request(context);
-        if let (None, Some(limits)) = (&requested, self.default_limits.get()) {
+        if let (None, Some(limits), false) = (&requested, self.default_limits.get(), is_long_running) {
             return Ok(limits.clone());
         }
         let request = requested.clone().unwrap_or_default().or(&self.requested);
         request.check()?;
         let runtime = &self.runtime;
+        if is_long_running {
+            let operator = runtime.operator_limits.clone().long_running();
+            return Ok(effective(&runtime.engines.limits, &operator, &request));
+        }
         let limits = effective(&runtime.engines.limits, &runtime.operator_limits, &request);
         Ok(match requested {
             Some(_) => limits,

@@ -1,5 +1,6 @@
 //! The runtime that all plugins of a host share: engines, operator limits, grants, network and session instances.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -11,8 +12,8 @@ use crate::link::compile::engine::Engines;
 #[cfg(feature = "network")]
 use crate::link::host::http::ExtraRoots;
 use crate::link::host::http::{Network, Resolve};
-use toolwit_core::Error;
 use toolwit_core::limits::{EngineLimits, LimitRequest};
+use toolwit_core::{Error, ToolId};
 
 /// The options of a [`Runtime`]: the limits, files and services that its plugins share.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +22,9 @@ pub struct RuntimeOptions {
     pub engine_limits: EngineLimits,
     /// The operator's limits for each call. Limits that are not set have their defaults.
     pub operator_limits: LimitRequest,
+    /// The ids of tools whose calls may take [`LONG_RUNNING_WALL`](toolwit_core::limits::LONG_RUNNING_WALL). The id of a method is
+    /// without an entity.
+    pub long_running: Vec<ToolId>,
     /// The cache directory for machine code.
     pub code_cache: CodeCacheLocation,
     /// Path to the operator's grants file. `None` grants nothing.
@@ -42,6 +46,7 @@ pub struct RuntimeOptions {
 pub struct Runtime {
     pub(crate) engines: Arc<Engines>,
     pub(crate) operator_limits: LimitRequest,
+    long_running: HashSet<ToolId>,
     pub(crate) sessions: SessionRegistry,
     pub(crate) authorities: Arc<AuthorityProvider>,
     pub(crate) network: Arc<Network>,
@@ -68,10 +73,16 @@ impl Runtime {
         Ok(Arc::new(Self {
             engines: Arc::new(Engines::new(options.engine_limits, code_cache)?),
             operator_limits: options.operator_limits,
+            long_running: options.long_running.into_iter().collect(),
             sessions,
             authorities: Arc::new(authorities),
             network: Arc::new(network),
         }))
+    }
+
+    /// Returns whether the operator declares a tool as long-running.
+    pub(super) fn is_long_running(&self, tool: &ToolId) -> bool {
+        !self.long_running.is_empty() && self.long_running.contains(&tool.unbound())
     }
 
     /// Returns the cache of machine code, or `None` if it is disabled.

@@ -70,6 +70,8 @@ pub(crate) struct GatheredEntities {
     pub(crate) values: Vec<Value>,
     /// The providers of the entities' tools.
     pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
+    /// The trap of the `id` of an entity. The result is valid, and its instance is lost with all entities.
+    pub(crate) trap: Option<Error>,
 }
 
 /// Calls a function of a session's instance. Creates the instance if it does not exist.
@@ -83,6 +85,8 @@ pub(crate) struct SessionCall<'a> {
     own: Option<EntityKey>,
     /// The entities that the call takes ownership of.
     given: Vec<EntityKey>,
+    /// The trap that ended the instance after it had returned its result.
+    trap: Option<Error>,
     // Declared before `state`, so that it is dropped before the lock is released.
     alive: Option<AliveGuard<'a>>,
     state: Option<MutexGuard<'a, SessionState>>,
@@ -103,6 +107,7 @@ impl<'a> SessionCall<'a> {
             params: Vec::new(),
             own: None,
             given: Vec::new(),
+            trap: None,
             alive: None,
             state: None,
         }
@@ -224,10 +229,16 @@ impl GuestWork for SessionCall<'_> {
         let gathered = gatherer.gather(self.session, call, instance, entities, found).await?;
         let mut result = tool_result(function, value, &mut gathered.values.into_iter(), call.clock.limits)?;
         result.providers = gathered.providers;
+        self.trap = gathered.trap;
         Ok(result)
     }
 
     fn keep(&mut self, instance: Instance) {
+        if let Some(trap) = self.trap.take() {
+            drop(instance);
+            self.lose(&trap);
+            return;
+        }
         if let (Some(state), Some(alive)) = (self.state.as_mut(), self.alive.take()) {
             state.instance = Some(instance);
             alive.keep();

@@ -91,6 +91,7 @@ impl PluginTool {
             conversation: self.policy.conversation(),
             context,
             deadline: None,
+            is_long_running: self.plugin.runtime().is_long_running(&self.definition.id),
         };
         let result = match &self.session {
             _ if function.kind == FunctionKind::Command => {

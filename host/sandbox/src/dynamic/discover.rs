@@ -77,6 +77,7 @@ impl Plugin {
             conversation: Scope::new().policy().conversation(),
             context: &ToolContext::new(),
             deadline: Some(deadline),
+            is_long_running: false,
         };
         let listed = Box::pin(call.run(&mut query)).await;
         let listed = listed.map_err(|error| {

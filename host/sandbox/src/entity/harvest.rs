@@ -16,9 +16,9 @@ use crate::call::session::Session;
 use crate::call::session_call::{GatheredEntities, ResourceGatherer, ResultHandles};
 use crate::values::encode::{FoundHandle, encode};
 use crate::values::types::{Resource, ResourceIndex, Shape};
-use toolwit_core::Error;
 use toolwit_core::limits::{ENTITIES_PER_RESULT_MAX, ENTITY_ID_BYTES_MAX};
 use toolwit_core::text::printable;
+use toolwit_core::{Error, ErrorKind};
 use toolwit_core::{Rebinding, ToolProvider};
 
 /// The maximum number of entities of one result whose descriptions are queried.
@@ -59,6 +59,8 @@ struct Harvest<'a> {
 impl Harvest<'_> {
     /// Registers every handle. For an entity that is already registered, one of the two handles is dropped.
     ///
+    /// If the `id` of a resource traps, the instance is lost, and no resource of the result becomes an entity.
+    ///
     /// # Errors
     /// An error of the guest. The caller must then drop its instance.
     async fn gather(
@@ -75,27 +77,29 @@ impl Harvest<'_> {
         let mut listed = HashSet::new();
         let mut gathered = GatheredEntities {
             values: Vec::with_capacity(found.len()),
-            providers: Vec::new(),
+            ..GatheredEntities::default()
         };
         for (at, handle) in found.iter().enumerate() {
             let resource = &shape.resources[handle.resource.0];
             let count = counts.get(&handle.resource).copied().unwrap_or_default();
-            let is_shared = (resource.id.is_none() && !resource.chained) || count > ENTITIES_PER_RESULT_MAX;
-            let id = match self.identify(instance, entities, resource, handle).await? {
-                Ok(id) => id,
-                Err(reason) => {
+            let is_one_of_many = (resource.id.is_none() && !resource.chained) || count > ENTITIES_PER_RESULT_MAX;
+            let id = match self.identify(instance, entities, resource, handle).await {
+                Err(trap) if trap.kind == ErrorKind::Trap => return Ok(without_entities(shape, found, at, trap)),
+                Err(error) => return Err(error),
+                Ok(Ok(id)) => id,
+                Ok(Err(reason)) => {
                     instance.drop_handle(handle.handle, &self.call.clock).await?;
                     gathered.values.push(invalid_json(resource, &reason));
                     continue;
                 }
             };
-            let entity = self.register(instance, entities, handle, &id).await?;
+            let entity = self.register(instance, entities, handle, &id, is_one_of_many).await?;
             let description = if at < DESCRIBED_MAX {
                 self.describe(instance, shape, resource, entity).await?
             } else {
                 None
             };
-            let tools = if !is_shared {
+            let tools = if !entity.shares_tools {
                 bound_tool_names(self.session, resource, &id)
             } else if listed.insert(handle.resource) {
                 shared_tool_names(self.session, resource)
@@ -108,7 +112,7 @@ impl Harvest<'_> {
                 &mut gathered,
                 self.session,
                 handle.resource,
-                (!is_shared).then_some(id),
+                (!entity.shares_tools).then_some(id),
                 entity.depth,
             );
         }
@@ -148,9 +152,12 @@ impl Harvest<'_> {
         entities: &mut EntityTable,
         handle: &FoundHandle,
         id: &str,
+        is_one_of_many: bool,
     ) -> Result<LiveEntity, Error> {
+        let mut shares_tools = is_one_of_many;
         let key = (handle.resource, id.to_owned());
         if let Some(live) = entities.get(&key) {
+            shares_tools = live.shares_tools;
             let rebinding = self.session.plugin().inspection().shape.resources[handle.resource.0].rebinding;
             let old = if rebinding == Rebinding::Keep {
                 handle.handle
@@ -165,6 +172,7 @@ impl Harvest<'_> {
         let entity = LiveEntity {
             handle: handle.handle,
             depth: self.depth,
+            shares_tools,
         };
         entities.insert(key, entity);
         Ok(entity)
@@ -192,6 +200,23 @@ impl Harvest<'_> {
         Ok(ty
             .zip(answer)
             .and_then(|(ty, value)| encode(ty, value, &mut std::iter::empty()).ok()))
+    }
+}
+
+/// Returns the JSON of a result's resources after the `id` of one of them trapped.
+fn without_entities(shape: &Shape, found: &[FoundHandle], trapped: usize, trap: Error) -> GatheredEntities {
+    let values = found.iter().enumerate().map(|(at, handle)| {
+        let reason = if at == trapped {
+            format!("its `id` failed: {}", trap.message)
+        } else {
+            "it is gone, because the `id` of another entity failed".to_owned()
+        };
+        invalid_json(&shape.resources[handle.resource.0], &reason)
+    });
+    GatheredEntities {
+        values: values.collect(),
+        providers: Vec::new(),
+        trap: Some(trap),
     }
 }
 

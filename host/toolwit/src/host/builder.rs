@@ -1,17 +1,24 @@
 //! The builder of a host.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::discovery::discover;
+use super::plugin_source::PluginSource;
 use super::{Exposure, Toolwit};
-use toolwit_core::Error;
-use toolwit_core::limits::{EngineLimits, LimitRequest, TOOLS_VISIBLE_MAX};
+use toolwit_agent::{GroupsConfig, ToolGroups, ToolSource};
+use toolwit_core::limits::{ByteCount, EngineLimits, LimitRequest, TOOLS_VISIBLE_MAX};
+use toolwit_core::{Error, ErrorKind, Phase, ToolId};
 #[cfg(feature = "sqlite")]
 use toolwit_registry::store::SqliteStore;
 use toolwit_registry::store::{MemoryStore, Store};
 use toolwit_registry::{DynamicDiscovery, LiveRegistry, MissingPath, WatchOptions};
-use toolwit_sandbox::{CodeCacheLocation, KeyValueStore, Resolve, Runtime, RuntimeOptions};
+use toolwit_sandbox::{CodeCacheLocation, KeyValueStore, Resolve, Runtime, RuntimeOptions, Scope};
+
+/// Maximum size of a file with tool groups, in bytes.
+const GROUPS_BYTES_MAX: u64 = 1 << 20;
 
 /// Configures a host. Every default is safe: without further calls, plugins can only compute.
 #[derive(Clone, Default)]
@@ -25,6 +32,10 @@ pub struct ToolwitBuilder {
     tools_visible_max: Option<usize>,
     watch: Option<WatchOptions>,
     dynamic_discovery: DynamicDiscovery,
+    /// The sources and groups of the application.
+    tool_groups: ToolGroups,
+    groups: Vec<GroupsConfig>,
+    groups_files: Vec<PathBuf>,
 }
 
 /// The file of the metadata database.
@@ -48,6 +59,16 @@ impl ToolwitBuilder {
     #[must_use]
     pub fn limits(mut self, limits: LimitRequest) -> Self {
         self.runtime.operator_limits = limits;
+        self
+    }
+
+    /// Adds tools whose calls may take five minutes ([`LONG_RUNNING_WALL`](toolwit_core::limits::LONG_RUNNING_WALL)) instead of the time
+    /// limit of other calls. They are named by id, `render#frames`; the id of a method is without an entity.
+    #[must_use]
+    pub fn long_running<'i>(mut self, tools: impl IntoIterator<Item = &'i str>) -> Self {
+        self.runtime
+            .long_running
+            .extend(tools.into_iter().map(ToolId::from_text));
         self
     }
 
@@ -171,6 +192,28 @@ impl ToolwitBuilder {
         self
     }
 
+    /// Adds tool groups: roles such as `web`, and the tools of each. The provider of the plugins is `plugins`. A later group
+    /// replaces one with the same role.
+    #[must_use]
+    pub fn groups(mut self, groups: GroupsConfig) -> Self {
+        self.groups.push(groups);
+        self
+    }
+
+    /// Adds the tool groups of a `toolwit.toml`, in its tables `[groups.ROLE]`. Other tables are ignored.
+    #[must_use]
+    pub fn groups_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.groups_files.push(path.into());
+        self
+    }
+
+    /// Adds a source of tools for tool groups, such as a server. It is not contacted before a conversation needs it.
+    #[must_use]
+    pub fn tool_source(mut self, source: impl ToolSource + 'static) -> Self {
+        self.tool_groups = self.tool_groups.with_source(source);
+        self
+    }
+
     #[cfg(feature = "sqlite")]
     async fn with_store_file(mut self) -> Result<Self, Error> {
         let Some(file) = self.store_file.take() else {
@@ -192,7 +235,7 @@ impl ToolwitBuilder {
     /// # Errors
     /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) when a directory cannot be read,
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits of zero, for grants that cannot be read or
-    /// enforced, for a store that cannot be used, and for certificates that cannot be used.
+    /// enforced, for a store that cannot be used, for certificates that cannot be used, and for tool groups that are invalid.
     pub async fn build(self) -> Result<Toolwit, Error> {
         #[cfg(feature = "sqlite")]
         let builder = self.with_store_file().await?;
@@ -210,6 +253,14 @@ impl ToolwitBuilder {
             MissingPath::Error
         };
         let registry = LiveRegistry::open(&runtime, &self.paths, missing, store).await?;
+        let plugins = PluginSource::new(registry.clone(), Scope::new(), Arc::new(|_: &str| true));
+        let mut groups = self.tool_groups.with_source(plugins);
+        for path in &self.groups_files {
+            groups = groups.with_config(read_groups(path)?)?;
+        }
+        for config in self.groups {
+            groups = groups.with_config(config)?;
+        }
         let snapshot = registry.current();
         let names = snapshot.packages().iter().map(|package| package.name.as_str());
         runtime.warn_about_unknown_grants(names);
@@ -229,8 +280,29 @@ impl ToolwitBuilder {
             registry,
             exposure: self.exposure,
             tools_visible_max: self.tools_visible_max.unwrap_or(TOOLS_VISIBLE_MAX),
+            groups,
             _watch: watch,
             _discovery: discovery.map(Arc::new),
         })
     }
+}
+
+/// Reads the tool groups of a file.
+fn read_groups(path: &Path) -> Result<GroupsConfig, Error> {
+    let text = read_limited(path).map_err(|error| {
+        let message = format!("the tool groups `{}` cannot be read: {error}", path.display());
+        Error::new(ErrorKind::Io, Phase::Registry, message)
+    })?;
+    GroupsConfig::parse(&text)
+}
+
+/// Reads a file of at most [`GROUPS_BYTES_MAX`].
+fn read_limited(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let read = File::open(path)?.take(GROUPS_BYTES_MAX + 1).read_to_string(&mut text)?;
+    if read as u64 > GROUPS_BYTES_MAX {
+        let message = format!("it is larger than {}", ByteCount(GROUPS_BYTES_MAX));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
+    Ok(text)
 }

@@ -10,16 +10,18 @@ use super::entity::{DiscoveredEntity, EntityBinding, EntityIdentity, method_tool
 use super::reidentified::ReidentifiedTool;
 use super::strategy::{CallGate, Injection, InjectionStrategy};
 use super::view::{ConversationView, InjectionContext};
-use toolwit_core::{EntityMethods, NamedTool, Tool, ToolDefinition, ToolProvider};
+use toolwit_core::{Artifact, EntityMethods, NamedTool, Tool, ToolDefinition, ToolProvider, ToolResult};
 
 type Matches = dyn Fn(&dyn ToolProvider) -> bool + Send + Sync;
+type OfArtifact = dyn Fn(&Artifact) -> Option<Arc<dyn ToolProvider>> + Send + Sync;
 type Accepts = dyn Fn(&dyn ToolProvider, &ConversationView<'_>) -> bool + Send + Sync;
 
 /// Offers the methods of a type as one set of tools that act on the current object: the one that a result returned last.
 ///
 /// It is the alternative to [`EntityTools`](super::EntityTools), which adds tools for each object. Objects of a chained type
 /// do not get tools of their own. The tools are declared from the start and are locked until a result holds exactly one
-/// object of the type. Each such result replaces the current object; a result with several objects does not change it.
+/// object of the type: an entity, or an [`Artifact`] with a live object. Each such result replaces the current object; a result with
+/// several objects does not change it.
 /// Objects without methods are ignored.
 ///
 /// The strategy is stateless: the current object is the one to which the conversation's tools are bound.
@@ -37,6 +39,8 @@ struct ChainedType {
     matches: Arc<Matches>,
     /// Whether an object of the type becomes the current object.
     accepts: Arc<Accepts>,
+    /// Binds the methods to the live object of an artifact, if it is of the type.
+    of_artifact: Arc<OfArtifact>,
     methods: Vec<ToolDefinition>,
 }
 
@@ -60,8 +64,13 @@ impl Chaining {
         methods: &EntityMethods<T>,
         accept: impl Fn(&T, &ConversationView<'_>) -> bool + Send + Sync + 'static,
     ) -> Self {
+        let of_type = methods.clone();
         self.types.push(ChainedType {
             prefix: methods.prefix().to_owned(),
+            of_artifact: Arc::new(move |artifact| {
+                let entity = of_type.of_artifact(artifact)?;
+                Some(Arc::new(entity) as Arc<dyn ToolProvider>)
+            }),
             matches: Arc::new(|provider| object::<T>(provider).is_some()),
             accepts: Arc::new(move |provider, view| object(provider).is_some_and(|object| accept(object, view))),
             methods: methods.definitions(),
@@ -82,6 +91,7 @@ impl Chaining {
             prefix: prefix.clone(),
             matches: Arc::new(move |provider| provider.namespace() == namespace && provider.prefix() == prefix),
             accepts: Arc::new(|_, _| true),
+            of_artifact: Arc::new(|_| None),
             methods,
         });
         self
@@ -126,11 +136,10 @@ impl InjectionStrategy for Chaining {
         let providers = &context.call().result.providers;
         let mut matched = Vec::new();
         for chained in &self.types {
-            let mut objects = providers.iter().filter(|provider| (chained.matches)(provider.as_ref()));
-            let (Some(provider), None) = (objects.next(), objects.next()) else {
+            let Some(provider) = chained.single_object(&context.call().result) else {
                 continue;
             };
-            matched.push(provider);
+            matched.push(provider.clone());
             if (chained.accepts)(provider.as_ref(), context) {
                 bind(&mut injection, provider.as_ref(), context);
             }
@@ -159,6 +168,22 @@ impl InjectionStrategy for Chaining {
         } else {
             CallGate::Locked(UnboundMethod::guidance(tool.name.as_str()))
         }
+    }
+}
+
+impl ChainedType {
+    /// Returns the only object of the type in a result: the only entity, or without entities the only artifact with a live object.
+    fn single_object(&self, result: &ToolResult) -> Option<Arc<dyn ToolProvider>> {
+        let entities = result
+            .providers
+            .iter()
+            .filter(|provider| (self.matches)(provider.as_ref()));
+        let mut objects: Vec<_> = entities.cloned().collect();
+        if objects.is_empty() {
+            let artifacts = result.artifacts.iter();
+            objects.extend(artifacts.filter_map(|artifact| (self.of_artifact)(artifact)));
+        }
+        if objects.len() == 1 { objects.pop() } else { None }
     }
 }
 

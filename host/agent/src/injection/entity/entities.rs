@@ -37,7 +37,10 @@ impl Entities {
         if let Some(shared) = &discovery.shared {
             let of = (discovery.namespace.clone(), discovery.prefix.clone());
             self.shared.insert(of, shared.add_members());
-            return;
+            let has_own_tools = |key: &EntityIdentity| self.by_identity.contains_key(key);
+            if !discovery.key.as_ref().is_some_and(has_own_tools) {
+                return;
+            }
         }
         let Some(key) = &discovery.key else {
             self.unnamed += usize::from(discovery.binding == EntityBinding::New);
@@ -97,8 +100,17 @@ impl Entities {
     /// Returns the number of entities.
     #[must_use]
     pub fn len(&self) -> usize {
+        if self.shared.is_empty() {
+            return self.by_identity.len() + self.unnamed;
+        }
+        let own = self.by_identity.keys();
+        let own = own.filter(|key| {
+            !self
+                .shared(&key.namespace, &key.prefix)
+                .is_some_and(|group| group.contains(&key.id))
+        });
         let shared: usize = self.shared.values().map(SharedEntities::len).sum();
-        self.by_identity.len() + self.unnamed + shared
+        own.count() + self.unnamed + shared
     }
 
     /// Returns whether the conversation has no entities.

@@ -12,3 +12,4 @@ pub use shared::{SharedDiscovery, SharedEntities};
 pub use tool_names::write_entity_tool_names;
 
 pub(super) use method_name::method_tool_name;
+pub(super) use shared::MemberWithTools;

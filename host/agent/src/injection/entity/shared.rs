@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::method_name::method_tool_name;
 use toolwit_core::{
     Arguments, Rebinding, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolProvider, ToolResult,
+    new_serial_group,
 };
 
 /// The entities of one type that share one set of tools, by id.
@@ -17,12 +18,30 @@ use toolwit_core::{
 /// The conversation's [`Entities`](super::Entities) own the group; clones refer to the same group. Its tools look entities
 /// up in it when they are called, so a later result can add members without replacing the tools. A strategy never changes
 /// it: a [`SharedDiscovery`] names the members to add, and [`Entities::record`](super::Entities::record) adds them.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct SharedEntities {
     by_id: Arc<RwLock<HashMap<String, Arc<dyn ToolProvider>>>>,
+    /// The group in which the calls of methods run sequentially that do so on each entity.
+    serial_group: u64,
+}
+
+impl Default for SharedEntities {
+    fn default() -> Self {
+        Self {
+            by_id: Arc::default(),
+            serial_group: new_serial_group(),
+        }
+    }
 }
 
 impl SharedEntities {
+    pub(in crate::injection) fn contains(&self, id: &str) -> bool {
+        self.by_id
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains_key(id)
+    }
+
     fn add(&self, members: &[Arc<dyn ToolProvider>]) {
         let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
         for entity in members {
@@ -46,7 +65,7 @@ impl SharedEntities {
     /// Creates the tools that take an entity's id, from the methods of one member.
     pub(in crate::injection) fn tools(&self, member: &dyn ToolProvider) -> Vec<Arc<dyn Tool>> {
         let method = |tool: Arc<dyn Tool>| {
-            let shared = SharedMethod::new(self.clone(), member.prefix(), tool.definition());
+            let shared = SharedMethod::new(self.clone(), member.prefix(), &*tool);
             Arc::new(shared) as Arc<dyn Tool>
         };
         member.tools().into_iter().map(method).collect()
@@ -66,6 +85,40 @@ impl PartialEq for SharedEntities {
 }
 
 impl Eq for SharedEntities {}
+
+/// A member of a group that has tools of its own, through which the group calls it.
+pub(in crate::injection) struct MemberWithTools {
+    entity: Arc<dyn ToolProvider>,
+    tools: Vec<Arc<dyn Tool>>,
+}
+
+impl MemberWithTools {
+    pub(in crate::injection) fn new(entity: Arc<dyn ToolProvider>, tools: Vec<Arc<dyn Tool>>) -> Self {
+        Self { entity, tools }
+    }
+}
+
+impl ToolProvider for MemberWithTools {
+    fn prefix(&self) -> &str {
+        self.entity.prefix()
+    }
+
+    fn instance_id(&self) -> Option<String> {
+        self.entity.instance_id()
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.tools.clone()
+    }
+
+    fn namespace(&self) -> &str {
+        self.entity.namespace()
+    }
+
+    fn depth(&self) -> u32 {
+        self.entity.depth()
+    }
+}
 
 /// The members that a result adds to a group of entities.
 #[derive(Clone)]
@@ -110,10 +163,13 @@ struct SharedMethod {
     parameter: String,
     /// Id of the method, not bound to an entity.
     method: ToolId,
+    serial_group: Option<u64>,
 }
 
 impl SharedMethod {
-    fn new(entities: SharedEntities, prefix: &str, bound: &ToolDefinition) -> Self {
+    fn new(entities: SharedEntities, prefix: &str, bound: &dyn Tool) -> Self {
+        let serial_group = bound.serial_group().map(|_| entities.serial_group);
+        let bound = bound.definition();
         let method = bound.id.unbound();
         let mut parameter = format!("{prefix}_id");
         let mut schema = Value::clone(&bound.input_schema);
@@ -144,6 +200,7 @@ impl SharedMethod {
             prefix: prefix.to_owned(),
             parameter,
             method,
+            serial_group,
         }
     }
 }
@@ -152,6 +209,10 @@ impl SharedMethod {
 impl Tool for SharedMethod {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
+    }
+
+    fn serial_group(&self) -> Option<u64> {
+        self.serial_group
     }
 
     async fn call(&self, mut arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {

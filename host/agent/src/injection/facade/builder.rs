@@ -18,12 +18,14 @@ const CATEGORY_PARAMETER: &str = "category";
 const ALL: &str = "all";
 
 /// Builds a [`Facade`].
+#[derive(Clone)]
 #[must_use = "call `build` to create the facade"]
 pub struct FacadeBuilder {
     id: ToolId,
     name: String,
     other_names: Vec<String>,
     description: String,
+    own_category: Option<String>,
     /// Each tool with its categories.
     tools: Vec<(Arc<dyn Tool>, Vec<String>)>,
     category_parameter: String,
@@ -33,9 +35,10 @@ pub struct FacadeBuilder {
 }
 
 /// A function that creates inner tools when the facade is called.
+#[derive(Clone)]
 enum Selection {
-    Select(Value, Box<Select>),
-    Fetch(Box<Fetch>),
+    Select(Value, Arc<Select>),
+    Fetch(Arc<Fetch>),
 }
 
 impl Facade {
@@ -81,6 +84,7 @@ impl FacadeBuilder {
             name,
             other_names: Vec::new(),
             description,
+            own_category: None,
             tools: Vec::new(),
             category_parameter: CATEGORY_PARAMETER.to_owned(),
             selection: None,
@@ -92,6 +96,12 @@ impl FacadeBuilder {
     /// Sets the id of the facade, for example that of a plugin's interface. By default it is that of a native tool.
     pub fn id(mut self, id: ToolId) -> Self {
         self.id = id;
+        self
+    }
+
+    /// Sets the category under which an outer facade lists this one.
+    pub fn own_category(mut self, category: impl Into<String>) -> Self {
+        self.own_category = Some(category.into());
         self
     }
 
@@ -146,7 +156,7 @@ impl FacadeBuilder {
     where
         F: Fn(&Arguments, &ToolContext) -> Result<Vec<Arc<dyn Tool>>, ToolError> + Send + Sync + 'static,
     {
-        self.selection = Some(Selection::Select(schema, Box::new(select)));
+        self.selection = Some(Selection::Select(schema, Arc::new(select)));
         self
     }
 
@@ -167,7 +177,7 @@ impl FacadeBuilder {
         F: Fn(ToolContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Vec<Arc<dyn Tool>>, ToolError>> + Send + 'static,
     {
-        self.selection = Some(Selection::Fetch(Box::new(move |_, context| Box::pin(fetch(context)))));
+        self.selection = Some(Selection::Fetch(Arc::new(move |_, context| Box::pin(fetch(context)))));
         self
     }
 
@@ -177,18 +187,24 @@ impl FacadeBuilder {
         self
     }
 
-    /// Makes the facade exclusive: after it is called, only its inner tools can be called until the turn ends.
+    /// Makes the facade exclusive: after it is called, only its inner tools can be called until the turn ends. The other tools stay
+    /// declared and are locked, since hiding them would invalidate the provider's prompt cache. The result of the facade, and the
+    /// answer to a call of a locked tool, tell the model that it leaves the facade by answering.
     pub fn exclusive(mut self) -> Self {
         self.exclusive = true;
         self
     }
 
-    /// Creates the facade. A facade without tools is valid and reveals nothing.
+    /// Creates the facade. A facade without tools is valid and reveals nothing; a warning in the log names it.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] if the facade has both categories and a selection, or if the schema is not an object
     /// schema.
     pub fn build(self) -> Result<Facade, Error> {
+        let builder = self.clone();
+        if self.tools.is_empty() && self.selection.is_none() {
+            tracing::warn!(facade = self.name, "the facade has no inner tools");
+        }
         let has_categories = self.tools.iter().any(|(_, categories)| !categories.is_empty());
         let folded: Tools = self.tools.iter().map(|(tool, _)| tool.clone()).collect();
         let (schema, rule) = match self.selection {
@@ -216,12 +232,17 @@ impl FacadeBuilder {
         });
         let mut definition = ToolDefinition::new(self.id, self.name, self.description, schema);
         definition.names.extend(self.other_names);
+        definition.category = self.own_category;
         let opened = contents.clone();
         let opener = NativeTool::from_definition(definition, move |arguments, context| {
             let contents = opened.clone();
             async move { contents.open(arguments, context).await }
         })?;
-        Ok(Facade { opener, contents })
+        Ok(Facade {
+            opener,
+            contents,
+            builder,
+        })
     }
 
     fn insert(&mut self, tool: Arc<dyn Tool>, category: Option<String>) {

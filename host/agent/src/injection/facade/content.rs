@@ -33,9 +33,9 @@ pub(super) enum RevealRule {
         categories: IndexMap<String, Tools>,
     },
     /// Reveals the fixed tools and those that a function creates from the arguments.
-    Selected(Box<Select>),
+    Selected(Arc<Select>),
     /// Reveals the fixed tools and those that a future returns.
-    Fetched(Box<Fetch>),
+    Fetched(Arc<Fetch>),
 }
 
 impl FacadeContents {
@@ -50,7 +50,12 @@ impl FacadeContents {
             return Ok(result);
         }
         let names: Vec<_> = revealed.tools.iter().map(|tool| tool.definition().name()).collect();
-        let note = "these tools are available now: call the one that fits";
+        let note = if self.exclusive {
+            "only these tools can be called until this turn ends: call the one that fits; to leave, answer the user, and in the next \
+             turn all tools can be called again"
+        } else {
+            "these tools are available now: call the one that fits"
+        };
         let mut result = ToolResult::value(json!({"opened": self.name, AVAILABLE_TOOLS: names, "note": note}));
         result.revealed_tools = Some(revealed);
         Ok(result)

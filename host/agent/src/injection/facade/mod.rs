@@ -3,6 +3,7 @@
 mod builder;
 mod content;
 mod context_tool;
+mod object;
 mod reference;
 mod tool_names;
 mod unfolding;
@@ -18,7 +19,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use self::content::FacadeContents;
-use toolwit_core::{Arguments, NativeTool, Tool, ToolContext, ToolDefinition, ToolError, ToolFacade, ToolResult};
+use toolwit_core::{
+    Arguments, Error, NativeTool, Tool, ToolContext, ToolDefinition, ToolError, ToolFacade, ToolResult,
+};
 
 /// A tool that reveals further tools when called.
 ///
@@ -48,9 +51,24 @@ use toolwit_core::{Arguments, NativeTool, Tool, ToolContext, ToolDefinition, Too
 pub struct Facade {
     opener: NativeTool,
     contents: Arc<FacadeContents>,
+    /// The settings of the facade, for facades with further tools.
+    builder: FacadeBuilder,
 }
 
 impl Facade {
+    /// Creates a facade with further inner tools and the same settings: name, description, categories, notes and flags. Each tool is in
+    /// the category of its definition if that has one. Without tools, the facade stays as it is, with a warning in the log.
+    ///
+    /// # Errors
+    /// As [`FacadeBuilder::build`].
+    pub fn with_tools(self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Result<Self, Error> {
+        let tools: Vec<_> = tools.into_iter().collect();
+        if tools.is_empty() {
+            tracing::warn!(facade = self.contents.name, "no tools were added to the facade");
+        }
+        self.builder.tools(tools).build()
+    }
+
     /// Returns the inner tools that do not depend on the arguments.
     #[must_use]
     pub fn tools(&self) -> &[Arc<dyn Tool>] {

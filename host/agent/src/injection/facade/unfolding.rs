@@ -80,7 +80,8 @@ impl InjectionStrategy for Unfolding {
         }
         let names: Vec<_> = inner.iter().map(|inner| format!("`{}`", inner.name)).collect();
         CallGate::Locked(format!(
-            "`{}` cannot be called now: `{}` is open, and until this turn ends only its tools can be called: {}",
+            "`{}` cannot be called now: `{}` is open, and until this turn ends only its tools can be called: {}; to leave it, \
+             answer the user, and in the next turn all tools can be called again",
             tool.name,
             facade.name,
             names.join(", ")

@@ -1,0 +1,200 @@
+//! Facades of annotated types, and facades that are extended.
+
+use super::unfolding::{facade, open, played, read};
+use super::*;
+use crate::injection::Facade;
+use toolwit_core::ErrorKind;
+use toolwit_macros::{facade, tool};
+use tracing::subscriber::with_default;
+
+struct Files;
+
+/// Reads and writes files.
+#[facade(crate = toolwit_core, category = "data", usage_notes = "List before you read.")]
+impl Files {
+    /// Lists files.
+    #[tool(category = "read")]
+    fn list(&self) -> &'static str {
+        "a.txt"
+    }
+
+    /// Writes a file.
+    #[tool(category = "write")]
+    fn write(&self) -> &'static str {
+        "written"
+    }
+}
+
+/// Works on a project.
+#[facade(crate = toolwit_core, name = "work_on_project", category_parameter = "area", exclusive)]
+struct Project {
+    files: Arc<Files>,
+    /// It is not a facade.
+    _title: String,
+}
+
+#[tool(crate = toolwit_core)]
+impl Project {
+    /// Shows the status.
+    #[tool(category = "status")]
+    fn status(&self) -> &'static str {
+        "green"
+    }
+}
+
+fn project() -> Facade {
+    let project = Project {
+        files: Arc::new(Files),
+        _title: "Toolwit".to_owned(),
+    };
+    Facade::from_instance(project).unwrap()
+}
+
+// accept: 56, accept: 58, accept: 59
+#[tokio::test]
+async fn an_annotated_type_is_a_facade_and_facades_in_its_fields_are_nested() {
+    let steps = [
+        call([("work_on_project", json!({"area": "data"}))]),
+        call([("files", json!({"category": "read"}))]),
+        call([("list", json!({}))]),
+        say("ok"),
+    ];
+    let (outcome, stage) = played([project()], steps).await;
+    let first = &stage.shown(0).serialised[0];
+    assert!(
+        first.contains("Works on a project.") && first.contains(r#""enum":["status","data"]"#),
+        "{first}"
+    );
+    let results = answers(&outcome.history);
+    assert_eq!(read(results[0])["available_tools"], json!(["files"]));
+    assert_eq!(read(results[1])["available_tools"], json!(["list"]));
+    assert_eq!(results[2], "a.txt");
+    let context = stage.shown(2).serialised.concat();
+    assert!(
+        context.contains("files_context") && context.contains("List before you read."),
+        "{context}"
+    );
+}
+
+// accept: 143
+#[test]
+fn an_annotated_type_without_tools_is_an_error_and_the_safe_form_returns_none() {
+    /// Contains nothing.
+    #[facade(crate = toolwit_core)]
+    struct Empty;
+
+    let error = Facade::from_instance(Empty).err().unwrap();
+    assert_eq!(
+        (error.kind, error.message.as_str()),
+        (ErrorKind::InvalidProvider, "the facade `empty` has no tools")
+    );
+    assert!(Facade::from_instance_if_any(Empty).is_none());
+    assert!(Facade::from_instance_if_any(Files).is_some());
+}
+
+// accept: 60
+#[tokio::test]
+async fn a_facade_with_further_tools_keeps_its_notes_its_flags_and_its_tools() {
+    let mood = Facade::builder("mood", "Sets the mood.")
+        .tools([echo("formal")])
+        .usage_notes("One mood at a time.")
+        .exclusive();
+    let mood = mood.build().unwrap().with_tools([echo("casual")]).unwrap();
+    let steps = [
+        open("mood"),
+        call([("mood_context", json!({}))]),
+        call([("look", json!({}))]),
+        open("casual"),
+        say("ok"),
+    ];
+    let (builder, _) = Stage::set(steps);
+    let outcome = builder.tool(mood).tools([echo("look")]).run("go").await.unwrap();
+    let results = answers(&outcome.history);
+    assert_eq!(read(results[0])["available_tools"], json!(["formal", "casual"]));
+    assert_eq!(read(results[1])["usage_notes"], "One mood at a time.");
+    assert!(results[2].contains("cannot be called now"), "{}", results[2]);
+    assert_eq!(results[3], "casual");
+}
+
+// accept: 60
+#[test]
+fn a_facade_without_tools_and_an_extension_without_tools_warn() {
+    let warnings = Warnings::default();
+    let names = with_default(warnings.clone(), || {
+        facade("empty", &[]);
+        let full = facade("full", &["act"]);
+        Facade::builder("later", "")
+            .depending(|_| Ok(Vec::new()))
+            .build()
+            .unwrap();
+        let same = full.with_tools([]).unwrap();
+        same.tools().len()
+    });
+    assert_eq!(names, 1, "it stays as it is");
+    assert_eq!(
+        *warnings.0.lock().unwrap(),
+        ["the facade has no inner tools", "no tools were added to the facade"]
+    );
+}
+
+// accept: 55
+#[tokio::test]
+async fn an_exclusive_facade_locks_later_calls_of_its_response_and_tells_the_model_how_to_leave() {
+    let mood = Facade::builder("mood", "Sets the mood.")
+        .tools([echo("formal")])
+        .exclusive();
+    let (builder, _) = Stage::set([
+        call([
+            ("look", json!({})),
+            ("mood", json!({})),
+            ("look", json!({})),
+            ("formal", json!({})),
+        ]),
+        say("ok"),
+    ]);
+    let outcome = builder
+        .tool(mood.build().unwrap())
+        .tools([echo("look")])
+        .run("go")
+        .await
+        .unwrap();
+    let results = answers(&outcome.history);
+    assert_eq!((results[0], results[3]), ("look", "formal"));
+    let note = read(results[1])["note"].as_str().unwrap().to_owned();
+    assert!(
+        note.contains("only these tools") && note.contains("to leave, answer the user"),
+        "{note}"
+    );
+    assert!(results[2].contains("`look` cannot be called now"), "{}", results[2]);
+    assert!(results[2].contains("to leave it, answer the user"), "{}", results[2]);
+}
+
+/// Collects the messages of warnings.
+#[derive(Clone, Default)]
+struct Warnings(Arc<Mutex<Vec<String>>>);
+
+impl tracing::Subscriber for Warnings {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() == tracing::Level::WARN
+    }
+
+    fn new_span(&self, _span: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _span: &tracing::span::Id, _values: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _span: &tracing::span::Id, _follows: &tracing::span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        event.record(&mut |field: &tracing::field::Field, value: &dyn std::fmt::Debug| {
+            if field.name() == "message" {
+                self.0.lock().unwrap().push(format!("{value:?}"));
+            }
+        });
+    }
+
+    fn enter(&self, _span: &tracing::span::Id) {}
+
+    fn exit(&self, _span: &tracing::span::Id) {}
+}

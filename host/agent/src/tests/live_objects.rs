@@ -1,0 +1,326 @@
+//! Native objects: the order of their calls, their identity, and objects on the blackboard.
+
+use super::*;
+use crate::AgenticTool;
+use crate::injection::Chaining;
+use toolwit_core::{Artifact, EntityMethods, ToolObject};
+use toolwit_macros::{Entity, tool};
+
+/// A customer whose calls yield before they write to the log, the first call longer.
+#[derive(Clone, Entity)]
+#[entity(crate = toolwit_core)]
+struct Customer {
+    id: String,
+    #[serde(skip)]
+    log: Arc<Mutex<Vec<String>>>,
+}
+
+#[tool(crate = toolwit_core)]
+impl Customer {
+    /// Writes to the log, after this number of turns of the executor.
+    #[tool]
+    async fn note(&self, text: String, #[tool(default = 0)] delay: u32) -> Vec<String> {
+        for _ in 0..delay {
+            tokio::task::yield_now().await;
+        }
+        let mut log = self.log.lock().unwrap();
+        log.push(text);
+        log.clone()
+    }
+
+    /// Finds the neighbours, who are entities too.
+    #[tool]
+    fn neighbours(&self) -> Vec<Customer> {
+        vec![
+            customer(&format!("{}-left", self.id)),
+            customer(&format!("{}-right", self.id)),
+        ]
+    }
+}
+
+fn customer(id: &str) -> Customer {
+    Customer {
+        id: id.to_owned(),
+        log: Arc::default(),
+    }
+}
+
+/// Finds customers.
+#[tool(crate = toolwit_core)]
+fn find(ids: Vec<String>) -> Vec<Customer> {
+    ids.iter().map(|id| customer(id)).collect()
+}
+
+fn many() -> Vec<String> {
+    (0..20).map(|number| format!("c{number}")).collect()
+}
+
+async fn played(builder: ConversationBuilder) -> Vec<String> {
+    let outcome = builder.tool(find_tool().unwrap()).run("go").await.unwrap();
+    assert_valid(&outcome.history);
+    answers(&outcome.history).into_iter().map(str::to_owned).collect()
+}
+
+// accept: 28, accept: 32, accept: 34, accept: 39
+#[tokio::test]
+async fn a_struct_that_a_tool_returns_has_tools_and_so_have_those_that_it_returns() {
+    let taken = echo("customer_c1left_note");
+    let (builder, stage) = Stage::set([
+        call([("find", json!({"ids": ["c1"]}))]),
+        call([("customer_c1_neighbours", json!({}))]),
+        call([("customer_c1right_note", json!({"text": "hi"}))]),
+        say("ok"),
+    ]);
+    let results = played(builder.tools([taken])).await;
+    let found: Value = serde_json::from_str(&results[0]).unwrap();
+    let names = json!(["customer_c1_note", "customer_c1_neighbours"]);
+    assert_eq!(
+        found,
+        json!([{"type": "customer", "id": "c1", "available_tools": names}])
+    );
+    let neighbours: Value = serde_json::from_str(&results[1]).unwrap();
+    assert_ne!(
+        neighbours[0]["available_tools"][0], "customer_c1left_note",
+        "another tool has that name"
+    );
+    assert_eq!(neighbours[0]["available_tools"][1], "customer_c1left_neighbours");
+    assert_eq!(results[2], r#"["hi"]"#);
+    assert_eq!(stage.events_named("entity_discovered").len(), 3);
+}
+
+// accept: 129
+#[tokio::test]
+async fn calls_on_one_object_run_in_call_order_and_calls_on_two_run_concurrently() {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let shared = log.clone();
+    let find = tool("open", move |_, _| {
+        let open = |id: &str| Customer {
+            id: id.to_owned(),
+            log: shared.clone(),
+        };
+        Ok(ToolResult::of(Arc::new([open("c1"), open("c2")])).unwrap())
+    });
+    let (builder, _) = Stage::set([
+        call([("open", json!({}))]),
+        call([
+            ("customer_c1_note", json!({"text": "first", "delay": 5})),
+            ("customer_c1_note", json!({"text": "second"})),
+            ("customer_c2_note", json!({"text": "other"})),
+        ]),
+        say("ok"),
+    ]);
+    played(builder.tools([find])).await;
+    assert_eq!(*log.lock().unwrap(), ["other", "first", "second"]);
+}
+
+// accept: 129
+#[tokio::test]
+async fn calls_on_members_of_a_group_and_on_a_tool_object_run_in_call_order() {
+    let notes = |name: &str, extra: Value| {
+        let arguments = |text: &str, delay: u32| {
+            let mut arguments = json!({"text": text, "delay": delay});
+            arguments
+                .as_object_mut()
+                .unwrap()
+                .extend(extra.as_object().unwrap().clone());
+            arguments
+        };
+        call([(name, arguments("first", 5)), (name, arguments("second", 0))])
+    };
+    let (builder, _) = Stage::set([
+        call([("find", json!({"ids": many()}))]),
+        notes("customer_note", json!({"customer_id": "c7"})),
+        notes("note", json!({})),
+        say("ok"),
+    ]);
+    let results = played(builder.tool_object(customer("own"))).await;
+    for last in [2, 4] {
+        assert_eq!(results[last], r#"["first","second"]"#, "{results:?}");
+    }
+}
+
+// accept: 29, accept: 37, accept: 38
+#[tokio::test]
+async fn an_entity_is_one_instance_whether_it_comes_alone_or_among_many() {
+    let note = |name: &str, text: &str| call([(name, json!({"text": text}))]);
+    let shared = |text: &str| call([("customer_note", json!({"text": text, "customer_id": "c3"}))]);
+    let (builder, stage) = Stage::set([
+        call([("find", json!({"ids": ["c3"]}))]),
+        note("customer_c3_note", "alone"),
+        call([("find", json!({"ids": many()}))]),
+        shared("shared"),
+        note("customer_c3_note", "alone again"),
+        say("ok"),
+    ]);
+    let results = played(builder).await;
+    assert_eq!(results[3], r#"["alone","shared"]"#);
+    assert_eq!(results[4], r#"["alone","shared","alone again"]"#);
+    let crowd: Value = serde_json::from_str(&results[2]).unwrap();
+    assert_eq!(
+        crowd[3]["available_tools"][0], "customer_c3_note",
+        "it keeps its own tools"
+    );
+    assert_eq!(
+        stage.events_named("iteration_started").last().unwrap()["providers"],
+        20,
+        "counted once"
+    );
+}
+
+// accept: 79
+#[tokio::test]
+async fn two_objects_of_one_type_stay_two_or_are_refused() {
+    #[derive(Clone)]
+    struct Counter(u32);
+
+    #[tool(crate = toolwit_core)]
+    impl Counter {
+        /// Counts.
+        #[tool]
+        fn count(&self) -> u32 {
+            self.0
+        }
+    }
+
+    struct Named(&'static str);
+
+    #[tool(crate = toolwit_core)]
+    impl Named {
+        fn id(&self) -> &str {
+            self.0
+        }
+
+        /// Returns the name.
+        #[tool]
+        fn who(&self) -> &'static str {
+            self.0
+        }
+    }
+
+    let calls = call([
+        ("who", json!({})),
+        ("named_bob_who", json!({})),
+        ("count", json!({})),
+        ("count_b", json!({})),
+    ]);
+    let (builder, _) = Stage::set([calls, say("ok")]);
+    let renamed = ToolObject::new(Counter(2)).with_names(|method| format!("{method}_b"));
+    let builder = builder.tool_object(Named("ada")).tool_object(Named("bob"));
+    let results = played(builder.tool_object(Counter(1)).tool_object(renamed)).await;
+    assert_eq!(results, ["ada", "bob", "1", "2"]);
+
+    let twice = Conversation::builder()
+        .model(Stage::default())
+        .tool_object(Counter(1))
+        .tool_object(Counter(2));
+    let error = twice.build().err().unwrap();
+    assert!(
+        error.message.contains("`count` of an object has the same id"),
+        "{error}"
+    );
+    let agent = AgenticTool::new("agent", "Counts.")
+        .with_tool_object(Counter(1))
+        .with_tool_object(Counter(2));
+    let (builder, _) = Stage::set([call([("agent", json!({"task": "count"}))]), say("ok")]);
+    let results = builder.tool(agent).run("go").await;
+    assert!(format!("{results:?}").contains("has the same id"), "{results:?}");
+}
+
+/// A cart that is not an entity by itself: an artifact carries it.
+#[derive(serde::Serialize)]
+struct Cart {
+    id: u32,
+    #[serde(skip)]
+    items: Mutex<Vec<String>>,
+}
+
+#[tool(crate = toolwit_core)]
+impl Cart {
+    /// Puts an item into the cart.
+    #[tool]
+    fn add(&self, item: String) -> Vec<String> {
+        let mut items = self.items.lock().unwrap();
+        items.push(item);
+        items.clone()
+    }
+}
+
+fn cart(id: u32) -> Arc<Cart> {
+    Arc::new(Cart {
+        id,
+        items: Mutex::default(),
+    })
+}
+
+// accept: 43, accept: 45
+#[tokio::test]
+async fn a_returned_artifact_with_a_live_object_binds_a_chain() {
+    let open = tool("open", |arguments, _| {
+        let ids = arguments["ids"].as_array().unwrap().iter();
+        let carts = ids.map(|id| Artifact::live(cart(u32::try_from(id.as_u64().unwrap()).unwrap())).unwrap());
+        Ok(carts.fold(ToolResult::text("opened"), ToolResult::with_artifact))
+    });
+    let add = |item: &str| call([("cart_add", json!({"item": item}))]);
+    let open_carts = |ids: Value| call([("open", json!({"ids": ids}))]);
+    let steps = [
+        add("none"),
+        open_carts(json!([1])),
+        add("pen"),
+        open_carts(json!([2, 3])),
+        add("ink"),
+        say("ok"),
+    ];
+    let (builder, stage) = Stage::set(steps);
+    let methods = EntityMethods::<Cart>::marked().unwrap();
+    let results = played(builder.chaining(Chaining::new().with_type(&methods)).tools([open])).await;
+    assert!(results[0].contains("not available yet"), "{}", results[0]);
+    assert_eq!(results[2], r#"["pen"]"#);
+    assert_eq!(results[4], r#"["pen","ink"]"#, "several carts bind nothing");
+    assert_eq!(stage.events_named("entity_discovered")[0]["id"], "1");
+}
+
+// accept: 140
+#[tokio::test]
+async fn a_live_object_is_put_on_the_blackboard_and_taken_from_it() {
+    let put = tool("put", |_, context| {
+        context
+            .blackboard()?
+            .put_named("cart", Artifact::live(cart(1)).unwrap())
+            .unwrap();
+        Ok(ToolResult::text("put"))
+    });
+    let take = tool("take", |_, context| {
+        let cart = context.blackboard()?.last_live::<Cart>();
+        Ok(match cart {
+            Some(cart) => ToolResult::text(cart.add("pen".to_owned()).join(", ")),
+            None => ToolResult::error("no cart"),
+        })
+    });
+    let take_it = || call([("take", json!({}))]);
+    let (builder, _) = Stage::set([take_it(), call([("put", json!({}))]), take_it(), take_it(), say("ok")]);
+    let mut conversation = builder.tools([put, take]).build().unwrap();
+    let outcome = conversation.run("go").await.unwrap();
+    let results = answers(&outcome.history);
+    assert_eq!(results, ["no cart", "put", "pen", "pen, pen"]);
+}
+
+// accept: 26
+#[tokio::test]
+async fn strategies_receive_the_typed_output() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let log = seen.clone();
+    let strategy = move |context: &crate::injection::InjectionContext<'_>| {
+        let found = context.call().result.downcast::<Vec<Customer>>();
+        log.lock()
+            .unwrap()
+            .extend(found.iter().map(|found| found[0].id.clone()));
+        crate::injection::Injection::none()
+    };
+    let (builder, _) = Stage::set([
+        call([("find", json!({"ids": ["c1"]}))]),
+        call([("look", json!({}))]),
+        say("ok"),
+    ]);
+    played(builder.strategy(strategy).tools([echo("look")])).await;
+    assert_eq!(*seen.lock().unwrap(), ["c1"], "only the typed output is of this type");
+}

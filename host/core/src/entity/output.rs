@@ -1,0 +1,117 @@
+//! Entities in the output of a Rust function, found while the output is serialised.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use serde::ser::Error as _;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value, json};
+
+use super::available_tools::AVAILABLE_TOOLS;
+use crate::text::id_text;
+use crate::{Error, ErrorKind, NativeEntity, Phase, ToolMethods, ToolProvider};
+
+thread_local! {
+    /// The entities in the output that this thread serialises, in the order of the JSON; `None` while it serialises none.
+    static FOUND: RefCell<Option<Vec<Found>>> = const { RefCell::new(None) };
+}
+
+/// An entity in an output. It is `None` while its own JSON, which may contain further entities, is made.
+type Found = Option<Arc<dyn ToolProvider>>;
+
+/// Restores the list of an outer serialisation when dropped, also after a panic.
+struct OuterList(Option<Vec<Found>>);
+
+impl Drop for OuterList {
+    fn drop(&mut self) {
+        FOUND.set(self.0.take());
+    }
+}
+
+/// Serialises the output of a tool. Returns its JSON and the entities in it.
+///
+/// # Errors
+/// [`ErrorKind::Internal`] if the output cannot be serialised as JSON.
+pub(crate) fn serialise_output<T: Serialize>(output: &T) -> Result<(Value, Vec<Arc<dyn ToolProvider>>), Error> {
+    let outer = OuterList(FOUND.replace(Some(Vec::new())));
+    let value = serde_json::to_value(output).map_err(|error| {
+        let message = format!("the output of the tool cannot be serialised as JSON: {error}");
+        Error::new(ErrorKind::Internal, Phase::Execute, message).with_source(error)
+    })?;
+    let found = FOUND.take().unwrap_or_default();
+    drop(outer);
+    Ok((value, found.into_iter().flatten().collect()))
+}
+
+/// Serialises an object whose type derives `Entity`. In the output of a tool, the object becomes an entity, and its JSON gets its
+/// type, its id and its tools. Elsewhere it is the JSON of its fields.
+///
+/// # Errors
+/// If the fields cannot be serialised, or already have a property that the entity needs.
+pub fn serialize_entity<T, S>(object: &T, fields: &impl Serialize, serializer: S) -> Result<S::Ok, S::Error>
+where
+    T: ToolMethods + Clone,
+    S: Serializer,
+{
+    let slot = FOUND.with_borrow_mut(|found| {
+        let found = found.as_mut()?;
+        found.push(None);
+        Some(found.len() - 1)
+    });
+    let Some(slot) = slot else {
+        return fields.serialize(serializer);
+    };
+    let fields = match serde_json::to_value(fields).map_err(S::Error::custom)? {
+        Value::Object(fields) => fields,
+        Value::Null => Map::new(),
+        _ => {
+            return Err(S::Error::custom(format!(
+                "the JSON of a `{}` is not an object",
+                T::prefix()
+            )));
+        }
+    };
+    let id = object.instance_id().or_else(|| id_text(fields.get("id")?));
+    let entity = NativeEntity::with_methods(Arc::new(object.clone()), id).map_err(S::Error::custom)?;
+    let value = entity_json(&entity, fields).map_err(S::Error::custom)?;
+    FOUND.with_borrow_mut(|found| {
+        if let Some(found) = found {
+            found[slot] = Some(Arc::new(entity));
+        }
+    });
+    value.serialize(serializer)
+}
+
+/// Returns the JSON of an entity: its type, its id, its fields and its tools. [`name_available_tools`](crate::name_available_tools)
+/// corrects the names of the tools.
+fn entity_json(entity: &dyn ToolProvider, fields: Map<String, Value>) -> Result<Value, String> {
+    let conflict = |property: &str| {
+        format!(
+            "a `{0}` has a field `{property}`, which is the name of a property of every entity; rename the field in JSON with \
+             `#[serde(rename = \"{0}_{property}\")]`",
+            entity.prefix()
+        )
+    };
+    let mut json = Map::new();
+    json.insert("type".to_owned(), json!(entity.prefix()));
+    if let Some(id) = entity.instance_id() {
+        json.insert("id".to_owned(), json!(id));
+    }
+    for (name, value) in fields {
+        let is_same_id = name == "id" && id_text(&value) == entity.instance_id();
+        if name == AVAILABLE_TOOLS || (json.contains_key(&name) && !is_same_id) {
+            return Err(conflict(&name));
+        }
+        json.insert(name, value);
+    }
+    let tools: Vec<_> = entity
+        .tools()
+        .iter()
+        .map(|tool| tool.definition().name().to_owned())
+        .collect();
+    json.insert(AVAILABLE_TOOLS.to_owned(), json!(tools));
+    Ok(Value::Object(json))
+}
+
+#[cfg(test)]
+mod tests;
