@@ -138,9 +138,9 @@ mod tests {
 
     #[test]
     fn a_usage_error_keeps_message_and_tip_of_the_parser() {
-        let error = CommandLine::try_parse_from(["toolwit", "lst"]).unwrap_err();
+        let error = CommandLine::try_parse_from(["toolwit", "serch"]).unwrap_err();
         let error = from_clap(&error);
-        assert_eq!(error.message, "unrecognized subcommand 'lst'");
-        assert_eq!(error.suggestion.as_deref(), Some("a similar subcommand exists: 'list'"));
+        assert_eq!(error.message, "unrecognized subcommand 'serch'");
+        assert_eq!(error.suggestion.as_deref(), Some("a similar subcommand exists: 'search'"));
     }
 }

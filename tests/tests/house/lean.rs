@@ -1,6 +1,7 @@
 //! The dependencies of services that use only a part of Toolwit, as `cargo tree` reports them.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 
 /// Returns the names of the crates that a crate depends on, without those of its tests.
@@ -70,4 +71,28 @@ fn only_the_command_parses_arguments() {
     let dependencies = dependencies("toolwit", &["--all-features"]);
     assert!(dependencies.contains("reqwest") && dependencies.contains("rusqlite"));
     assert_eq!(found(&dependencies, &["clap", "indicatif"]), [""; 0]);
+}
+
+#[test]
+fn a_macro_without_its_feature_names_the_feature() {
+    let directory = tempfile::tempdir().expect("a directory can be created");
+    let macros = Path::new(env!("CARGO_MANIFEST_DIR")).join("../host/macros");
+    let manifest = format!(
+        "[package]\nname = \"embedder\"\nedition = \"2024\"\n[workspace]\n[dependencies]\ntoolwit-macros = {{ path = '{}' }}\n",
+        macros.display()
+    );
+    std::fs::create_dir(directory.path().join("src")).expect("a directory can be created");
+    std::fs::write(directory.path().join("Cargo.toml"), manifest).expect("a file can be written");
+    let source = "#[toolwit_macros::tool]\npub fn add(a: u32, b: u32) -> u32 {\n    a + b\n}\n";
+    std::fs::write(directory.path().join("src/lib.rs"), source).expect("a file can be written");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo
+        .current_dir(directory.path())
+        .args(["check", "--offline", "--quiet", "--target-dir", "target"]);
+    let output = cargo.output().expect("cargo runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && errors.contains("needs the feature `macros`"),
+        "{errors}"
+    );
 }

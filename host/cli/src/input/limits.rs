@@ -53,20 +53,21 @@ impl LimitFlags {
     /// Returns the limits to request. Options take precedence over `toolwit.toml`; limits that neither sets have their defaults.
     pub(crate) fn request(&self, project: &Project) -> LimitRequest {
         let bytes = |size: Option<ByteCount>| size.map(|ByteCount(bytes)| bytes);
-        let mut request = LimitRequest::default();
-        request.fuel_max = self.fuel;
-        request.wall_max = self.wall.map(|Span(time)| time);
-        request.memory_bytes_max = bytes(self.memory_bytes);
-        request.result_bytes_max = bytes(self.result_bytes);
-        request.log_bytes_max = bytes(self.log_bytes).map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-        request.artifact_bytes_max = bytes(self.artifact_bytes);
-        request.host_calls_max = self.host_calls;
-        request.host_call_bytes_max = bytes(self.host_call_bytes);
-        request.resources_max = self.resources;
-        request.http_requests_max = self.http_requests;
-        request.http_bytes_max = bytes(self.http_bytes);
-        request.nested_depth_max = self.nested_depth;
-        request.nested_calls_max = self.nested_calls;
+        let request = LimitRequest {
+            fuel_max: self.fuel,
+            wall_max: self.wall.map(|Span(time)| time),
+            memory_bytes_max: bytes(self.memory_bytes),
+            result_bytes_max: bytes(self.result_bytes),
+            log_bytes_max: bytes(self.log_bytes).map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+            artifact_bytes_max: bytes(self.artifact_bytes),
+            host_calls_max: self.host_calls,
+            host_call_bytes_max: bytes(self.host_call_bytes),
+            resources_max: self.resources,
+            http_requests_max: self.http_requests,
+            http_bytes_max: bytes(self.http_bytes),
+            nested_depth_max: self.nested_depth,
+            nested_calls_max: self.nested_calls,
+        };
         request.or(&project.limits.request())
     }
 }
@@ -109,7 +110,7 @@ impl RunLimitFlags {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::panic, clippy::unwrap_used)]
 mod tests {
     use clap::{Args, Command};
     use toolwit::limits::{Amount, all_limits};

@@ -295,20 +295,20 @@ impl LimitSettings {
     #[must_use]
     pub fn request(&self) -> LimitRequest {
         let bytes = |text: &Option<String>| text.as_deref().and_then(amounts::parse_bytes);
-        let mut request = LimitRequest::default();
-        request.fuel_max = self.fuel;
-        request.wall_max = self.wall.as_deref().and_then(amounts::parse_span);
-        request.memory_bytes_max = bytes(&self.memory_bytes);
-        request.result_bytes_max = bytes(&self.result_bytes);
-        request.log_bytes_max = bytes(&self.log_bytes).and_then(|bytes| usize::try_from(bytes).ok());
-        request.artifact_bytes_max = bytes(&self.artifact_bytes);
-        request.host_calls_max = self.host_calls;
-        request.host_call_bytes_max = bytes(&self.host_call_bytes);
-        request.resources_max = self.resources;
-        request.http_requests_max = self.http_requests;
-        request.http_bytes_max = bytes(&self.http_bytes);
-        request.nested_depth_max = self.nested_depth;
-        request.nested_calls_max = self.nested_calls;
-        request
+        LimitRequest {
+            fuel_max: self.fuel,
+            wall_max: self.wall.as_deref().and_then(amounts::parse_span),
+            memory_bytes_max: bytes(&self.memory_bytes),
+            result_bytes_max: bytes(&self.result_bytes),
+            log_bytes_max: bytes(&self.log_bytes).and_then(|bytes| usize::try_from(bytes).ok()),
+            artifact_bytes_max: bytes(&self.artifact_bytes),
+            host_calls_max: self.host_calls,
+            host_call_bytes_max: bytes(&self.host_call_bytes),
+            resources_max: self.resources,
+            http_requests_max: self.http_requests,
+            http_bytes_max: bytes(&self.http_bytes),
+            nested_depth_max: self.nested_depth,
+            nested_calls_max: self.nested_calls,
+        }
     }
 }

@@ -36,7 +36,7 @@ popularity = 12000
 [limits]
 fuel = 1000
 wall = "2s"
-memory = "32MiB"
+memory_bytes = "32MiB"
 
 [[tools]]
 export = "add"
@@ -194,6 +194,13 @@ fn published_schema_matches_the_code() {
         let text = toml::to_string(&wrong).unwrap();
         assert!(Manifest::parse(&text, "m").is_err(), "{text}");
     }
+}
+
+#[test]
+fn earlier_names_of_limits_are_accepted() {
+    let earlier = Manifest::parse("[limits]\nmemory = \"1MiB\"\nresult = \"1KiB\"\n", "w.toml").unwrap();
+    let now = Manifest::parse("[limits]\nmemory_bytes = \"1MiB\"\nresult_bytes = \"1KiB\"\n", "w.toml").unwrap();
+    assert_eq!(earlier, now);
 }
 
 #[test]

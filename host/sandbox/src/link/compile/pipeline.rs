@@ -88,7 +88,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::panic, clippy::unwrap_used)]
 mod tests {
     use std::sync::mpsc;
     use std::time::Duration;
