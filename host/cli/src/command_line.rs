@@ -141,6 +141,9 @@ mod tests {
         let error = CommandLine::try_parse_from(["toolwit", "serch"]).unwrap_err();
         let error = from_clap(&error);
         assert_eq!(error.message, "unrecognized subcommand 'serch'");
-        assert_eq!(error.suggestion.as_deref(), Some("a similar subcommand exists: 'search'"));
+        assert_eq!(
+            error.suggestion.as_deref(),
+            Some("a similar subcommand exists: 'search'")
+        );
     }
 }
