@@ -6,8 +6,10 @@
 use std::borrow::Cow;
 use std::error::Error as _;
 
+use toolwit::grants::SecretSource;
 use toolwit::registry::{AddError, Package};
-use toolwit::sandbox::MissingGrant;
+use toolwit::sandbox::{SecretError, UnbuiltComponent};
+use toolwit::tool::{DeniedAccess, MissingGrant};
 use toolwit::{Error, ErrorKind};
 
 /// Returns the option that raises the limit which an error reports.
@@ -53,31 +55,67 @@ pub(crate) fn add_error(error: AddError) -> Error {
     }
 }
 
-/// Replaces the suggestion of an error by the command that fixes it, if a grant is missing.
-pub(crate) fn with_grant_command(error: &Error) -> Cow<'_, Error> {
+/// Replaces the suggestion of an error by the command that fixes it, if one does.
+pub(crate) fn with_command(error: &Error) -> Cow<'_, Error> {
+    match command(error) {
+        Some(command) => Cow::Owned(error.clone().override_suggestion(command)),
+        None => Cow::Borrowed(error),
+    }
+}
+
+fn command(error: &Error) -> Option<String> {
+    if error.kind == ErrorKind::Denied {
+        return error.denied.first().map(denied_access);
+    }
     let mut source = error.source();
     while let Some(cause) = source {
         if let Some(missing) = cause.downcast_ref::<MissingGrant>() {
-            return Cow::Owned(error.clone().override_suggestion(suggestion(error.kind, missing)));
+            return Some(missing_value(missing));
+        }
+        if let Some(unbuilt) = cause.downcast_ref::<UnbuiltComponent>() {
+            return Some(match unbuilt {
+                UnbuiltComponent::CoreModule => {
+                    "build it with `toolwit build`, or wrap it with `wasm-tools component new`".to_owned()
+                }
+                _ => "build it with `toolwit build`".to_owned(),
+            });
+        }
+        if let Some(SecretError::Missing { name, location }) = cause.downcast_ref::<SecretError>() {
+            return missing_secret(name, *location);
         }
         source = cause.source();
     }
-    Cow::Borrowed(error)
+    None
 }
 
-fn suggestion(kind: ErrorKind, missing: &MissingGrant) -> String {
-    let plugin = shell_word(&missing.plugin);
-    if kind == ErrorKind::MissingKey {
-        let value = shell_word(&missing.value);
-        return format!(
-            "ask the user for it, then run `toolwit grant {plugin} --env {value}=VALUE`, or store it as a secret"
-        );
+fn missing_value(missing: &MissingGrant) -> String {
+    let (plugin, value) = (shell_word(&missing.plugin), shell_word(&missing.value));
+    format!("ask the user for it, then run `toolwit grant {plugin} --env {value}=VALUE`, or store it as a secret")
+}
+
+/// Returns the command that stores a missing secret.
+pub(crate) fn missing_secret(name: &str, source: SecretSource) -> Option<String> {
+    match source {
+        SecretSource::Store => Some(format!("`toolwit secret set {name}` reads it from standard input")),
+        SecretSource::Environment => Some(format!("set {name} in the environment of the host")),
+        _ => None,
     }
-    let flag = match missing.key {
-        "tools" => "tool",
-        key => key,
+}
+
+/// Returns the command that allows an access that the host denied, or another suggestion.
+pub(crate) fn denied_access(denied: &DeniedAccess) -> String {
+    let plugin = shell_word(&denied.plugin);
+    let Some(MissingGrant { key, value, .. }) = &denied.missing_grant else {
+        return denied.suggestion.clone();
     };
-    format!("toolwit grant {plugin} --{flag} {}", shell_word(&missing.value))
+    let rule = match (key.as_str(), value.split_once(' ')) {
+        ("files", Some(("read", guest))) => format!("--read {}", shell_word(&format!("DIR::{guest}"))),
+        ("files", Some((_, guest))) => format!("--write {}", shell_word(&format!("DIR::{guest}"))),
+        ("config", _) => format!("--config {}", shell_word(&format!("{value}=VALUE"))),
+        ("tools", _) => format!("--tool {}", shell_word(value)),
+        (key, _) => format!("--{key} {}", shell_word(value)),
+    };
+    format!("toolwit grant {plugin} {rule}")
 }
 
 /// Quotes a word for a shell: people copy the command, and a guest chooses the value.

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::DeniedAccess;
+
 /// The kind of an error, on which programs can branch.
 ///
 /// Serialises in kebab case (`"invalid-arguments"`).
@@ -194,6 +196,10 @@ pub struct ErrorReport {
     /// The error value that the tool returned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
+    /// The accesses that the host denied before the error, for the operator. The first one is the cause of an error of the kind
+    /// [`ErrorKind::Denied`]. Not serialised, since the model reads errors.
+    #[serde(skip)]
+    pub denied: Vec<DeniedAccess>,
     #[serde(skip)]
     source: Option<Arc<dyn StdError + Send + Sync>>,
 }
@@ -211,6 +217,7 @@ impl Error {
             suggestion: None,
             limit: None,
             details: None,
+            denied: Vec::new(),
             source: None,
         }))
     }
@@ -254,6 +261,13 @@ impl Error {
     #[must_use]
     pub fn with_details(mut self, details: Value) -> Self {
         self.0.details = Some(details);
+        self
+    }
+
+    /// Sets the accesses that the host denied before the error.
+    #[must_use]
+    pub fn with_denied(mut self, denied: Vec<DeniedAccess>) -> Self {
+        self.0.denied = denied;
         self
     }
 

@@ -46,6 +46,8 @@ pub(crate) fn find_method<'a>(registry: &'a Registry, wanted: &str) -> Option<Me
 pub(crate) fn with_reason(unknown: Error, host: &Toolwit, wanted: &str) -> Error {
     let unknown = match unknown.suggestion {
         Some(_) => unknown,
+        None if host.registry().packages().is_empty() => unknown
+            .with_suggestion("the plugin directory has no `.wasm` file; `toolwit build DIR` builds one from source"),
         None => unknown.with_suggestion("`toolwit list` shows the tools that there are"),
     };
     let registry = host.registry();

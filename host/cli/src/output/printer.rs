@@ -8,9 +8,9 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::failure::Failure;
-use crate::hint::{limit_option, with_grant_command};
+use crate::hint::{denied_access, limit_option, with_command};
 use crate::output::page::{BAD, FAINT, GOOD, Page, WARN};
-use toolwit::tool::ExceededLimit;
+use toolwit::tool::{DeniedAccess, ExceededLimit};
 use toolwit::{Error, ErrorKind, Phase};
 
 /// The format of standard output.
@@ -97,10 +97,21 @@ impl Printer {
         self.message(&page);
     }
 
+    /// Prints a `denied:` line for each access that the host denied to a plugin, with what would allow it.
+    pub(crate) fn denied(self, denied: &[DeniedAccess]) {
+        let mut page = Page::new();
+        for access in denied {
+            let line = format!("{}: {}: {}", access.plugin, access.access, access.reason);
+            page.styled(WARN, "denied:").text(" ").quoted(line).end();
+            page.styled(GOOD, "hint:").text(" ").quoted(denied_access(access)).end();
+        }
+        self.message(&page);
+    }
+
     /// Reports the error that ended the command: as text on standard error, or as the JSON document.
     pub(crate) fn error(self, error: &Error) -> Result<(), Failure> {
         if self.format == Format::Json {
-            return self.document(&json!({ "ok": false, "error": with_grant_command(error).as_ref() }));
+            return self.document(&json!({ "ok": false, "error": with_command(error).as_ref() }));
         }
         self.print_error(error);
         Ok(())
@@ -108,7 +119,7 @@ impl Printer {
 
     /// Prints an error to standard error: message, limit, causes if verbose, and hint.
     pub(crate) fn print_error(self, error: &Error) {
-        let error = with_grant_command(error);
+        let error = with_command(error);
         let error = error.as_ref();
         let mut page = Page::new();
         page.styled(BAD, "error:").text(" ").quoted(error).end();

@@ -24,16 +24,21 @@ impl Source {
             Self::Bytes(bytes) => return Ok(bytes.clone()),
             Self::File(path) => path,
         };
-        let bytes = read_component(path, bytes_max)?;
+        // A model may read the error, so it does not contain the path. The source does, for the log.
+        let bytes = read_component(path, bytes_max).map_err(|error| {
+            Error::new(error.kind, Phase::Load, "the component file can no longer be read")
+                .with_suggestion("load the plugin directory again")
+                .with_source(error)
+        })?;
         let found: String = Sha256::digest(&bytes)
             .iter()
             .map(|byte| format!("{byte:02x}"))
             .collect();
         if found != digest {
-            let message = format!("the file {} changed after it was inspected", path.display());
-            return Err(
-                Error::new(ErrorKind::Io, Phase::Load, message).with_suggestion("load the plugin directory again")
-            );
+            let message = "the component file changed after it was inspected";
+            return Err(Error::new(ErrorKind::Io, Phase::Load, message)
+                .with_suggestion("load the plugin directory again")
+                .with_source(path.display().to_string()));
         }
         Ok(bytes.into())
     }

@@ -15,14 +15,6 @@ const KEY_BYTES_MAX: usize = 1 << 10;
 /// The number of keys in one page of a list.
 const KEYS_PER_PAGE: usize = 256;
 
-/// The part of the store that belongs to one plugin.
-pub(super) struct PluginValues {
-    pub(super) store: Arc<dyn KeyValueStore>,
-    pub(super) plugin: Arc<str>,
-    /// `None` if the plugin has no grant for key–value storage.
-    pub(super) quota_bytes: Option<u64>,
-}
-
 /// A bucket that a guest has opened.
 struct Bucket {
     name: String,
@@ -72,7 +64,7 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
             "[method]bucket.get",
             |context: Context<'_>, (bucket, key): (Resource<Bucket>, String)| {
                 with_key(context, &bucket, &key, |bucket| {
-                    bucket.values.store.get(&bucket.values.plugin, &bucket.name, &key)
+                    bucket.store.get(&bucket.plugin, &bucket.name, &key)
                 })
             },
         )?;
@@ -80,7 +72,7 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
             "[method]bucket.set",
             |context: Context<'_>, (bucket, key, value): (Resource<Bucket>, String, Vec<u8>)| {
                 with_key(context, &bucket, &key, |bucket| {
-                    let (store, plugin) = (&bucket.values.store, &bucket.values.plugin);
+                    let (store, plugin) = (&bucket.store, &bucket.plugin);
                     store.set(plugin, &bucket.name, &key, &value, bucket.quota_bytes)
                 })
             },
@@ -89,7 +81,7 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
             "[method]bucket.delete",
             |context: Context<'_>, (bucket, key): (Resource<Bucket>, String)| {
                 with_key(context, &bucket, &key, |bucket| {
-                    bucket.values.store.delete(&bucket.values.plugin, &bucket.name, &key)
+                    bucket.store.delete(&bucket.plugin, &bucket.name, &key)
                 })
             },
         )?;
@@ -97,7 +89,7 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
             "[method]bucket.exists",
             |context: Context<'_>, (bucket, key): (Resource<Bucket>, String)| {
                 with_key(context, &bucket, &key, |bucket| {
-                    let value = bucket.values.store.get(&bucket.values.plugin, &bucket.name, &key)?;
+                    let value = bucket.store.get(&bucket.plugin, &bucket.name, &key)?;
                     Ok(value.is_some())
                 })
             },
@@ -106,7 +98,7 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
             "[method]bucket.list-keys",
             |context: Context<'_>, (bucket, after): (Resource<Bucket>, Option<String>)| {
                 with_bucket(context, &bucket, |bucket| {
-                    let (store, plugin) = (&bucket.values.store, &bucket.values.plugin);
+                    let (store, plugin) = (&bucket.store, &bucket.plugin);
                     let keys = store.keys(plugin, &bucket.name, after.as_deref(), KEYS_PER_PAGE)?;
                     let cursor = keys.last().filter(|_| keys.len() == KEYS_PER_PAGE).cloned();
                     Ok(KeyPage { keys, cursor })
@@ -119,7 +111,7 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
 
 fn open(mut context: Context<'_>, name: String) -> Outcome<Resource<Bucket>> {
     let state = context.data_mut();
-    if state.keyvalue().quota_bytes.is_none() {
+    if state.authority()?.key_value_bytes_max().is_none() {
         return Ok((Err(BucketError::AccessDenied),));
     }
     if name.len() > KEY_BYTES_MAX {
@@ -131,7 +123,8 @@ fn open(mut context: Context<'_>, name: String) -> Outcome<Resource<Bucket>> {
 /// An open bucket of a plugin with a grant for key–value storage.
 struct GrantedBucket {
     name: String,
-    values: PluginValues,
+    store: Arc<dyn KeyValueStore>,
+    plugin: Arc<str>,
     quota_bytes: u64,
 }
 
@@ -142,14 +135,15 @@ fn with_bucket<T>(
     operation: impl FnOnce(&GrantedBucket) -> Result<T, BucketError>,
 ) -> Outcome<T> {
     let state = context.data_mut();
-    let values = state.keyvalue();
     let name = state.table().get(bucket)?.name.clone();
-    let Some(quota_bytes) = values.quota_bytes else {
+    let authority = state.authority()?;
+    let Some(quota_bytes) = authority.key_value_bytes_max() else {
         return Ok((Err(BucketError::AccessDenied),));
     };
     let bucket = GrantedBucket {
         name,
-        values,
+        store: authority.keyvalue.clone(),
+        plugin: authority.plugin.clone(),
         quota_bytes,
     };
     Ok((operation(&bucket),))

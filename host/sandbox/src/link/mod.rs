@@ -11,6 +11,7 @@ pub(crate) mod compile_status;
 mod compile_workers;
 mod config;
 pub(crate) mod engine;
+mod environment;
 mod files;
 mod frozen;
 pub(crate) mod growth_limiter;

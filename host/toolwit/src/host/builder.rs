@@ -9,7 +9,7 @@ use toolwit_core::Error;
 use toolwit_core::limits::{EngineLimits, LimitRequest};
 use toolwit_registry::store::{MemoryStore, Store};
 use toolwit_registry::{DynamicDiscovery, LiveRegistry, MissingPath, WatchOptions};
-use toolwit_sandbox::{CodeCacheLocation, KeyValueStore, Resolve, Runtime, RuntimeOptions};
+use toolwit_sandbox::{CodeCacheLocation, KeyValueStore, NewGrant, Resolve, Runtime, RuntimeOptions};
 
 /// Configures a host. Every default is safe: without further calls, plugins can only compute.
 #[derive(Clone, Default)]
@@ -119,6 +119,42 @@ impl ToolwitBuilder {
         self
     }
 
+    /// Adds a grant of the application, in addition to those of the grants file. A plugin without a grant in either can only
+    /// compute.
+    ///
+    /// ```
+    /// use toolwit::Toolwit;
+    /// use toolwit::grants::{GrantRules, GrantScope, GrantedVersion, HttpRule};
+    /// use toolwit::sandbox::NewGrant;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let builder = Toolwit::builder().plugins("./plugins").grant(NewGrant {
+    ///     plugin: "weather".to_owned(),
+    ///     version: GrantedVersion::Any,
+    ///     scope: GrantScope::Always,
+    ///     rules: GrantRules {
+    ///         http: vec![HttpRule::parse("https://api.weather.example/v1")?],
+    ///         ..GrantRules::default()
+    ///     },
+    /// });
+    /// # let _ = builder;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn grant(mut self, grant: NewGrant) -> Self {
+        self.runtime.granted.push(grant);
+        self
+    }
+
+    /// Adds a secret of the application. A grant refers to it by name, like to a secret of the secret store. A key of one end
+    /// user belongs into the context of the conversation instead.
+    #[must_use]
+    pub fn secret(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.runtime.secret_values.set(name, value);
+        self
+    }
+
     /// Replaces the system's resolver for the names of granted hosts. Its addresses are checked as well.
     #[must_use]
     pub fn resolver(mut self, resolver: Arc<dyn Resolve>) -> Self {
@@ -140,7 +176,7 @@ impl ToolwitBuilder {
     /// # Errors
     /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) when a directory cannot be read,
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits of zero, for grants that cannot be read or
-    /// enforced, and for certificates that cannot be used.
+    /// are invalid, and for secrets of the application or certificates that cannot be used.
     pub async fn build(self) -> Result<Toolwit, Error> {
         let runtime = Runtime::new(self.runtime)?;
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use super::Toolwit;
 use toolwit_core::{Error, ErrorKind, Phase, Tool, ToolLookup, ToolSet};
 
+/// The maximum number of ids in the error about an ambiguous name.
+const IDS_SHOWN_MAX: usize = 8;
+
 impl Toolwit {
     /// Finds a tool by its id, or by its name if only one tool has this name.
     ///
@@ -19,13 +22,15 @@ impl Toolwit {
             [tool] => Ok(Arc::clone(tool)),
             [] => find_by_assigned_name(tools, wanted),
             several => {
-                let ids: Vec<_> = several
-                    .iter()
-                    .map(|tool| format!("`{}`", tool.definition().id))
-                    .collect();
+                let shown = several.iter().take(IDS_SHOWN_MAX);
+                let ids: Vec<_> = shown.map(|tool| format!("`{}`", tool.definition().id)).collect();
+                let more = match several.len() - ids.len() {
+                    0 => String::new(),
+                    hidden => format!(", and {hidden} more"),
+                };
                 let message = format!("{} tools have the name `{wanted}`", several.len());
                 Err(Error::new(ErrorKind::AmbiguousTool, Phase::Validate, message)
-                    .with_suggestion(format!("call one by its id: {}", ids.join(", "))))
+                    .with_suggestion(format!("call one by its id: {}{more}", ids.join(", "))))
             }
         }
     }

@@ -5,5 +5,5 @@ mod grants_file;
 pub(crate) mod private_file;
 
 pub use format::{GRANTS_BYTES_MAX, NewGrant};
-pub(crate) use grants_file::read_grants_file;
 pub use grants_file::{GrantsFile, GrantsFileError, GrantsFileErrorReason};
+pub(crate) use grants_file::{read_grants_file, used_grants};

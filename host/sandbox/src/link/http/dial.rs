@@ -17,8 +17,7 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 use super::body::{Incoming, Outgoing};
 use super::secret_placement::insert_secrets;
 use super::{AdmittedRequest, Network, Sent};
-use crate::grants::authority::Refusal;
-use crate::grants::{RequestHost, Scheme, decide_address};
+use crate::grants::{AccessRequest, RequestHost, Scheme, decide_address};
 
 /// The maximum number of addresses of one name that are tried.
 const ADDRESSES_MAX: usize = 4;
@@ -103,11 +102,11 @@ async fn checked_addresses(admitted: &AdmittedRequest) -> Result<Vec<IpAddr>, Er
     };
     for address in &addresses {
         if let Err(denial) = decide_address(&admitted.rule, *address) {
-            admitted.authority.refuse(Refusal::new(
-                format!("send `{}`", admitted.target),
+            admitted.authority.refuse(
+                AccessRequest::Http(&admitted.target).to_string(),
                 denial.to_string(),
                 format!("add `addresses = [\"{address}\"]` to the rule if that is intended"),
-            ));
+            );
             return Err(Error::DestinationIpProhibited);
         }
     }
