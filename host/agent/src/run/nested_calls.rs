@@ -76,7 +76,7 @@ impl ToolCaller for NestedCaller {
         };
         let tools = &self.scope.tools;
         let wanted = ToolId::from_text(id);
-        let restored = if tools.was_ever(&wanted) {
+        let restored = if tools.was_added(&wanted) {
             None
         } else {
             self.scope.strategy.restore(&wanted)

@@ -101,7 +101,7 @@ impl Toolbox {
         let id = definition.id.clone();
         // A tool that exists already is now one of the initial tools of the application.
         if self.callable.adopt(name.clone(), definition, tool) && is_lost {
-            self.entities.lose(id);
+            self.entities.mark_lost(id);
         }
         self.touch(&name);
         self.declare(&name);
@@ -110,7 +110,7 @@ impl Toolbox {
 
     /// Replaces the implementation of an existing tool.
     pub(crate) fn rebind(&mut self, tool: Arc<dyn Tool>) {
-        self.entities.recover(&tool.definition().id);
+        self.entities.mark_recovered(&tool.definition().id);
         self.callable.add(tool);
     }
 
@@ -272,7 +272,7 @@ impl Toolbox {
         let tools = names.iter().filter_map(|name| self.named(name));
         let ids: Vec<_> = tools.map(|tool| tool.definition.id.clone()).collect();
         for id in &ids {
-            self.entities.recover(id);
+            self.entities.mark_recovered(id);
         }
         Some(Event::ToolsRebound {
             trigger: trigger.clone(),

@@ -90,8 +90,8 @@ impl ToolSet {
     /// Adds a tool. If a tool with this id exists, its name and definition stay, and calls run the new tool.
     pub fn add(&mut self, tool: Arc<dyn Tool>) -> AddOutcome {
         let name = self.assign(tool.definition());
-        if let Some(there) = self.tools.get_mut(&name) {
-            there.tool = tool;
+        if let Some(present) = self.tools.get_mut(&name) {
+            present.tool = tool;
             return AddOutcome::Rebound(name);
         }
         let definition = Arc::new(tool.definition().clone());
@@ -106,13 +106,13 @@ impl ToolSet {
         AddOutcome::New(name)
     }
 
-    /// Restores a tool with the name and definition that it had in an earlier process. Returns whether it was added: not if the
-    /// name or the id is taken.
+    /// Restores a tool with the name and definition that it had in an earlier process. Returns `false` and changes nothing if
+    /// the name or the id is taken.
     pub fn adopt(&mut self, name: ToolName, definition: ToolDefinition, tool: Arc<dyn Tool>) -> bool {
         let id = definition.id.clone();
-        let is_anothers = self.owners.get(&name).is_some_and(|owner| *owner != id);
-        let has_another = self.names.get(&id).is_some_and(|own| *own != name);
-        if is_anothers || has_another || self.tools.contains_key(&name) {
+        let is_name_taken = self.owners.get(&name).is_some_and(|owner| *owner != id);
+        let has_other_name = self.names.get(&id).is_some_and(|own| *own != name);
+        if is_name_taken || has_other_name || self.tools.contains_key(&name) {
             return false;
         }
         self.names.insert(id.clone(), name.clone());
@@ -146,9 +146,9 @@ impl ToolSet {
         }
     }
 
-    /// Returns whether a tool with this id is or was in the set.
+    /// Returns whether a tool with this id was added before. It may have been removed since.
     #[must_use]
-    pub fn was_ever(&self, id: &ToolId) -> bool {
+    pub fn was_added(&self, id: &ToolId) -> bool {
         self.names.contains_key(id)
     }
 
@@ -241,8 +241,12 @@ mod tests {
     use crate::{NativeTool, ToolResult};
 
     fn tool(id: &str, names: &[&str]) -> Arc<dyn Tool> {
-        let mut definition =
-            ToolDefinition::new(ToolId::native(id), names[0], "says its id", json!({"type": "object"}));
+        let mut definition = ToolDefinition::new(
+            ToolId::native(id),
+            names[0],
+            "returns its id",
+            json!({"type": "object"}),
+        );
         for name in &names[1..] {
             definition = definition.or_named(*name);
         }
@@ -258,7 +262,7 @@ mod tests {
 
     // attack: A11, attack: A12, accept: 113
     #[test]
-    fn clashing_tools_get_names_of_their_own() {
+    fn tools_with_the_same_name_get_distinct_names() {
         let mut set = ToolSet::new();
         let first = set.add(tool("a-b", &["a-b", "calc_a-b"]));
         let second = set.add(tool("other", &["a-b", "calc_a-b"]));
@@ -303,7 +307,7 @@ mod tests {
         set.add(tool("a", &["search_customer"]));
         set.add(tool("b", &["evaluate"]));
         let ToolLookup::Unknown(nearest) = set.look_up("serch_customers") else {
-            panic!("it is not there")
+            panic!("an unknown name was found")
         };
         assert_eq!(
             nearest.iter().map(ToolName::as_str).collect::<Vec<_>>(),

@@ -32,8 +32,8 @@ impl Unfolding {
         Self::default()
     }
 
-    /// Folds unused tools: at the start of each turn, revealed tools that no message of the history calls are not declared
-    /// any more. A call of such a tool still runs, and declares the tool again.
+    /// Folds unused tools: from the start of each turn, a revealed tool that was never called in the history is no longer
+    /// declared. A call of a folded tool still runs, and declares the tool again.
     #[must_use]
     pub fn with_refolding(mut self) -> Self {
         self.refolding = true;
@@ -75,7 +75,7 @@ impl InjectionStrategy for Unfolding {
     }
 
     fn gate(&self, tool: &NamedTool, view: &ConversationView<'_>) -> CallGate {
-        let Some((facade, inner)) = exclusive(view) else {
+        let Some((facade, inner)) = open_exclusive_facade(view) else {
             return CallGate::Ungated;
         };
         let id = &tool.definition.id;
@@ -93,17 +93,17 @@ impl InjectionStrategy for Unfolding {
 }
 
 /// Returns the open exclusive facade of this turn and its inner tools, or `None` if no exclusive facade is open.
-fn exclusive<'a>(view: &ConversationView<'a>) -> Option<(&'a NamedTool, Vec<&'a NamedTool>)> {
-    let of_turn = view.calls().succeeded().rev().filter(|call| call.turn == view.turn());
-    let called = of_turn.filter_map(|call| view.tools().by_id(&call.tool));
+fn open_exclusive_facade<'a>(view: &ConversationView<'a>) -> Option<(&'a NamedTool, Vec<&'a NamedTool>)> {
+    let calls_of_turn = view.calls().succeeded().rev().filter(|call| call.turn == view.turn());
+    let called = calls_of_turn.filter_map(|call| view.tools().by_id(&call.tool));
     for facade in called {
         let Some(contents) = facade.tool.facade().filter(|contents| contents.is_exclusive()) else {
             continue;
         };
         let id = &facade.definition.id;
         let is_inner = |tool: &&NamedTool| {
-            let folded = contents.folded().iter().any(|folded| is_same(&tool.tool, folded));
-            folded
+            let is_folded = contents.folded().iter().any(|folded| is_same(&tool.tool, folded));
+            is_folded
                 || view
                     .lineage()
                     .ancestors(&tool.definition.id)
@@ -132,9 +132,15 @@ impl<'a> FacadeOpening<'a> {
     fn new(context: &'a InjectionContext<'a>, revealed: &'a RevealedTools) -> Self {
         let call = context.call();
         let facade = call.tool.definition().id.clone();
-        let mut before = context.calls().succeeded().rev().filter(|past| past.tool == facade);
+        let mut earlier_calls = context
+            .calls()
+            .succeeded()
+            .rev()
+            .filter(|earlier| earlier.tool == facade);
         Self {
-            is_repeated: before.next().is_some_and(|past| past.arguments == call.arguments),
+            is_repeated: earlier_calls
+                .next()
+                .is_some_and(|earlier| earlier.arguments == call.arguments),
             context,
             revealed,
             facade,
@@ -203,8 +209,8 @@ impl<'a> FacadeOpening<'a> {
         let listed = &self.injection.listed;
         let lineage = self.context.lineage();
         let is_inner = |tool: &&NamedTool| {
-            let inner = &tool.definition.id;
-            *inner != id && (listed.contains(inner) || lineage.parent(inner) == Some(&self.facade))
+            let tool_id = &tool.definition.id;
+            *tool_id != id && (listed.contains(tool_id) || lineage.parent(tool_id) == Some(&self.facade))
         };
         let described: Vec<_> = after
             .iter()

@@ -120,7 +120,7 @@ impl Condition {
             }
             Self::Artifact(kind) => {
                 let mut kinds = view.calls().succeeded().flat_map(|call| &call.artifacts);
-                kinds.any(|of| Artifact::new(of, serde_json::Value::Null).is_a(kind))
+                kinds.any(|artifact_kind| Artifact::new(artifact_kind, serde_json::Value::Null).is_a(kind))
             }
             Self::Blackboard(kind) => view.context().blackboard().is_ok_and(|board| board.count(kind) > 0),
             Self::When { holds, .. } => holds(view),

@@ -64,7 +64,7 @@ pub(super) fn print(
         return printer.document(&serde_json::json!({
             "plugin": plugin.name(),
             "digest": digest,
-            "asks": plugin.declared(),
+            "declared": plugin.declared(),
             "needs": needs.collect::<Vec<_>>(),
             "has": unused.flat_map(|grant| &grant.rules).collect::<Vec<_>>(),
             "grants": shown,

@@ -10,7 +10,7 @@ use toml_edit::{ArrayOfTables, DocumentMut, Item};
 
 use super::format::{GRANTS_BYTES_MAX, NewGrant, now, remove_rules};
 use super::private_file::{self, sibling};
-use crate::grants::authority::OpenDirectory;
+use crate::grants::directories::OpenDirectory;
 use crate::grants::{Grant, GrantRules, GrantScope, Grants, GrantsError};
 use toolwit_core::{Error, ErrorKind, Phase};
 

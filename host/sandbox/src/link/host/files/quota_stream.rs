@@ -6,7 +6,7 @@ use bytes::Bytes;
 use wasmtime_wasi::async_trait;
 use wasmtime_wasi::p2::{DynOutputStream, OutputStream, Pollable, StreamError, StreamResult};
 
-use crate::grants::authority::{DirectoryQuota, disk_full};
+use crate::grants::directories::{DirectoryQuota, disk_full};
 
 /// Reserves bytes of a quota, and measures the directory on another thread if it seems full.
 pub(super) async fn reserve(quota: &Arc<DirectoryQuota>, bytes: u64) -> std::io::Result<()> {

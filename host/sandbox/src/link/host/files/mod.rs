@@ -20,7 +20,8 @@ use wasmtime_wasi::{FsPerms, OpenMode};
 use self::guest_path::joined;
 use self::quota_stream::{QuotaStream, reserve};
 use super::host_state::HostState;
-use crate::grants::authority::{Authority, DirectoryQuota, OpenDirectory};
+use crate::grants::authority::Authority;
+use crate::grants::directories::{DirectoryQuota, OpenDirectory};
 use crate::grants::{AccessMode, AccessRequest};
 
 /// The files of one instance.

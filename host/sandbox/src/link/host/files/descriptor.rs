@@ -7,7 +7,7 @@ use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsError, FsResult, Read
 
 use super::{EmptyRoot, FilesView, OpenDescriptor};
 use crate::grants::AccessMode;
-use crate::grants::authority::ENTRY_BYTES;
+use crate::grants::directories::ENTRY_BYTES;
 
 /// Returns a borrowed handle to the same resource, for a call of wasmtime's implementation.
 fn borrowed<T: 'static>(resource: &Resource<T>) -> Resource<T> {
