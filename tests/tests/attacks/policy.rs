@@ -18,7 +18,7 @@ const CASES: u64 = 40;
 const ACCESSES_PER_CASE: u64 = 8;
 
 /// The first 16 random bytes of a guest whose randomness is frozen with the seed 1, in hex.
-const SEED_1_BYTES: &str = "692878b4efa1c4442e8a97efe4919865";
+const SEED_1_BYTES: &str = "b444ef65ca887541981f656c850012e8";
 
 /// A deterministic generator of pseudo-random choices.
 struct Choices(u64);

@@ -7,6 +7,7 @@ pub(crate) mod environment;
 pub(crate) mod grants;
 pub(crate) mod limits;
 pub(crate) mod plugins;
+pub(crate) mod project;
 pub(crate) mod secrets;
 pub(crate) mod store;
 pub(crate) mod tool_lookup;

@@ -405,3 +405,57 @@ fn grants_are_shown_with_their_duration() {
     let text = std::fs::read_to_string(workspace.path().join("grants.toml")).unwrap();
     assert_eq!(text.matches("scope = \"once\"").count(), 1, "{text}");
 }
+
+#[test]
+fn project_grants_apply_only_after_they_are_accepted() {
+    let proposed = |value: &str| {
+        format!(
+            "version = 1\n[[grant]]\nplugin = \"settings\"\nany-version = true\nconfig = {{ greeting = \"{value}\" }}\n"
+        )
+    };
+    let workspace = Workspace::with("settings", SETTINGS)
+        .file("toolwit.toml", "[grants]\nfile = \"project.toml\"\n")
+        .file("project.toml", proposed("hello"));
+    let greet = || workspace.run(&["call", "greet"]);
+    let called = greet();
+    assert_eq!(
+        called.stdout.trim(),
+        "nothing",
+        "a cloned project grants nothing: {called}"
+    );
+    assert!(called.stderr.contains("`toolwit trust`"), "{called}");
+    let shown = workspace.run(&["trust"]);
+    assert!(
+        shown.stdout.contains("settings  any version") && shown.stdout.contains("config greeting"),
+        "{shown}"
+    );
+    assert_eq!(greet().stdout.trim(), "nothing", "showing accepts nothing");
+    assert_eq!(workspace.run(&["trust", "--accept"]).code, Some(0));
+    let called = greet();
+    assert_eq!(
+        (called.stdout.trim(), called.stderr.as_str()),
+        ("hello", ""),
+        "{called}"
+    );
+
+    // A change of the project, as by `git pull`, has no effect.
+    std::fs::write(workspace.path().join("project.toml"), proposed("changed")).unwrap();
+    let called = greet();
+    assert_eq!(called.stdout.trim(), "hello", "{called}");
+    assert!(
+        called.stderr.contains("have changed since they were accepted"),
+        "{called}"
+    );
+    workspace.run(&["trust", "--accept"]);
+    assert_eq!(greet().stdout.trim(), "changed");
+    workspace.run(&["revoke", "settings"]);
+    assert_eq!(
+        greet().stdout.trim(),
+        "nothing",
+        "the operator's change applies to the copy"
+    );
+    let unchanged = std::fs::read_to_string(workspace.path().join("project.toml")).unwrap();
+    assert_eq!(unchanged, proposed("changed"));
+    let elsewhere = Workspace::new().run(&["trust"]);
+    assert_eq!(elsewhere.code, Some(2), "{elsewhere}");
+}

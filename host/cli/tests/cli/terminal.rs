@@ -6,9 +6,9 @@ use std::process::Stdio;
 use crate::guests::PLAIN;
 use crate::support::Workspace;
 
-const COMMANDS: [&str; 18] = [
-    "demo", "run", "list", "search", "show", "call", "inspect", "build", "grant", "revoke", "explain", "secret", "add",
-    "remove", "refresh", "pack", "cache", "doctor",
+const COMMANDS: [&str; 19] = [
+    "demo", "run", "list", "search", "show", "call", "inspect", "build", "grant", "revoke", "trust", "explain",
+    "secret", "add", "remove", "refresh", "pack", "cache", "doctor",
 ];
 
 const ESCAPE: char = '\x1b';

@@ -130,6 +130,16 @@ impl Plugin {
         self.linked.start(|| self.link());
     }
 
+    /// Reads the component into memory until it is compiled, so that the plugin keeps working if its file changes before. Reads at
+    /// most 128 MiB for all plugins of the process; beyond that, a changed file is an error of the call.
+    pub fn retain_component(&self) {
+        if self.linked.get().is_none() {
+            let bytes_max = self.runtime.engines.limits.component_bytes_max;
+            self.source
+                .retain(self.digest(), self.inspection().size_bytes, bytes_max);
+        }
+    }
+
     /// Returns the compilation status of the component in this process.
     #[must_use]
     pub fn compile_status(&self) -> CompileStatus {

@@ -219,7 +219,7 @@ impl CurrentGrants {
                     position: grant.position,
                     reason: not_grantable(rule, &error),
                 };
-                tracing::error!(plugin = grant.plugin, %unenforceable, "no call of the plugin runs");
+                tracing::warn!(plugin = grant.plugin, %unenforceable, "no call of the plugin runs");
                 unenforceable
             })
         });
