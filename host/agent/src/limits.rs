@@ -91,7 +91,6 @@ impl LoopLimits {
 /// The policy for a run that reaches its iteration limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum IterationPolicy {
     /// The run fails. The error contains the history.
     #[default]
@@ -105,7 +104,6 @@ pub enum IterationPolicy {
 /// The policy for calls of tools that do not exist. Each such call is answered with the most similar names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum UnknownToolPolicy {
     /// The run stops after this many consecutive responses with an unknown name. 1 stops it at the first such response.
     StopAfter(u32),

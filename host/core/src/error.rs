@@ -174,7 +174,7 @@ impl ExceededLimit {
 #[serde(transparent)]
 pub struct Error(Box<ErrorReport>);
 
-/// The fields of an [`Error`]: `{"kind", "phase", "plugin", "tool", "message", "suggestion", …}`.
+/// The fields of an [`Error`]: `{"kind", "phase", "plugin", "tool", "agent"?, "message", "suggestion", …}`.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ErrorReport {
@@ -186,6 +186,9 @@ pub struct ErrorReport {
     pub plugin: Option<String>,
     /// The tool, if one is involved.
     pub tool: Option<String>,
+    /// The innermost agent in which the error occurred, if it occurred in an agent that a tool runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// One sentence, lowercase, without full stop.
     pub message: String,
     /// A suggestion for the operator.
@@ -213,6 +216,7 @@ impl Error {
             phase,
             plugin: None,
             tool: None,
+            agent: None,
             message: message.into(),
             suggestion: None,
             limit: None,
@@ -233,6 +237,13 @@ impl Error {
     #[must_use]
     pub fn with_tool(mut self, tool: impl Into<String>) -> Self {
         self.0.tool.get_or_insert_with(|| tool.into());
+        self
+    }
+
+    /// Sets the agent in which the error occurred, unless it is already set.
+    #[must_use]
+    pub fn with_agent(mut self, agent: impl Into<String>) -> Self {
+        self.0.agent.get_or_insert_with(|| agent.into());
         self
     }
 
@@ -303,6 +314,9 @@ impl Deref for Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(agent) = &self.agent {
+            write!(f, "agent `{agent}`: ")?;
+        }
         match (&self.plugin, &self.tool) {
             (_, Some(tool)) => write!(f, "{tool}: {}", self.message),
             (Some(plugin), None) => write!(f, "plugin `{plugin}`: {}", self.message),

@@ -40,8 +40,8 @@ pub use artifact::{
 };
 pub use context::{
     BACKGROUND_TASKS_MAX, BackgroundTask, BackgroundTasks, Blackboard, BlackboardEntry, BlackboardLimits,
-    BlackboardSharing, CHANNEL, CHAT_ID, LOOP_ID, LateResult, MemoryBlackboard, MetaFilter, NoOutput, OutputSink,
-    ToolCaller, ToolContext,
+    BlackboardSharing, CHANNEL, CHAT_ID, LOOP_ID, LateResult, MemoryBlackboard, MetaFilter, NoOutput, Origin,
+    OutputSink, ToolCaller, ToolContext,
 };
 pub use decorator::{Approval, ApprovalRequest, Approver, DecoratedTool, Decorator, LoopMemory, ToolExt};
 pub use definition::{

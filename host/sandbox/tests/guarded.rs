@@ -142,7 +142,7 @@ impl Guest {
         let grant = format!("version = 1\n[[grant]]\nplugin = \"guest\"\nany-version = true\n{rules}");
         let mut options = RuntimeOptions {
             code_cache: CodeCacheLocation::Off,
-            operator_limits: LimitRequest::none().fuel(1_000_000),
+            operator_limits: LimitRequest::default().with_fuel_max(1_000_000),
             granted: vec![NewGrant {
                 plugin: "guest".to_owned(),
                 version: GrantedVersion::Any,

@@ -60,7 +60,7 @@ fn accounts() -> Result<Facade, toolwit::Error> {
 }
 
 /// Prints the events that concern tools.
-fn print_event(event: &Event) {
+fn print_event(event: &Event, _: &toolwit::tool::Origin) {
     match event {
         Event::IterationStarted { iteration, tools, .. } => println!("\n{iteration}: the model is shown {tools} tools"),
         Event::ToolFinished { name, content, .. } => println!("  {name}: {content:.90}"),

@@ -165,6 +165,13 @@ async fn a_guest_calls_the_tools_that_are_granted_and_no_others() {
     );
     let denied = host.denial("relay", relay(ENVIRONMENT, &json!({}), 1)).await;
     assert!(denied.message.contains("allows"), "{denied}");
+    let nested = conversation(Setup::new().grant(&may_call(&[ENVIRONMENT]))).await;
+    let relayed = nested.call("relay", relay(ENVIRONMENT, &json!({}), 1)).await.unwrap();
+    assert_eq!(
+        (&*relayed.denied[0].plugin, &*relayed.denied[0].access),
+        ("probe", "read environment variables"),
+        "the call lists what was denied to a call inside it"
+    );
     let ungranted = conversation(Setup::new()).await;
     let denied = ungranted.denial("relay", relay(BURN, &json!({"rounds": 3}), 1)).await;
     assert!(
@@ -196,7 +203,7 @@ async fn nested_calls_use_the_fuel_of_the_outer_call() {
     host.context = host
         .context
         .clone()
-        .with_extension(LimitRequest::none().fuel(alone * 3));
+        .with_extension(LimitRequest::default().with_fuel_max(alone * 3));
     let spent = host
         .call("relay", relay(BURN, &json!({"rounds": 100_000}), 10))
         .await

@@ -12,6 +12,7 @@ mod files;
 mod lean;
 mod lists;
 mod rooms;
+mod setters;
 mod source;
 mod texts;
 mod words;

@@ -8,7 +8,7 @@ use super::builder::ConversationBuilder;
 use super::user_turn::{TypedOutcome, UserTurn};
 use crate::injection::Entities;
 use crate::outcome::{RunError, RunOutcome};
-use crate::process::Process;
+use crate::process::{Budget, Process};
 use crate::run::ToolLoop;
 use crate::state::ConversationState;
 use toolwit_core::{Blackboard, Message, Tool, ToolId, ToolName, ToolSet};
@@ -90,6 +90,12 @@ impl Conversation {
     #[must_use]
     pub fn process(&self) -> &Arc<Process> {
         &self.state.process
+    }
+
+    /// Changes the budget, which counts the usage of all runs so far. A conversation whose budget was exhausted can continue
+    /// with a higher one.
+    pub fn set_budget(&mut self, budget: Budget) {
+        self.state.process.account().set_budget(budget);
     }
 
     /// Prepares a turn with its own context, cancellation token or output.

@@ -3,10 +3,12 @@
 mod build;
 mod builder;
 mod conversation_handle;
+mod loop_config;
 mod replay;
 mod unavailable_tool;
 mod user_turn;
 
 pub use builder::{ConversationBuilder, RESERVED_TOOL_NAMES};
 pub use conversation_handle::Conversation;
+pub use loop_config::LoopConfig;
 pub use user_turn::{TypedOutcome, UserTurn};

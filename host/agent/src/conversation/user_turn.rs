@@ -76,6 +76,12 @@ impl<'c> UserTurn<'c> {
         ToolLoop::new(self.state, &self.context).run(Some(&self.prompt)).await
     }
 
+    /// Runs the turn until no background call is open, within the limits of one run.
+    pub(crate) async fn run_with_background(self) -> Result<RunOutcome, RunError> {
+        let run = ToolLoop::new(self.state, &self.context).awaiting_background();
+        run.run(Some(&self.prompt)).await
+    }
+
     /// Runs the turn and parses its answer as a `T`. The prompt contains the schema of `T`, and the answer is parsed as
     /// JSON, with or without a code fence.
     ///

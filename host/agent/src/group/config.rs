@@ -11,7 +11,6 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// A permission that a group declares for its tools. It is informational and grants nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum GroupPermission {
     /// Internet access.
     InternetAccess,
@@ -52,7 +51,6 @@ pub struct GroupsConfig {
 /// The configuration of one group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[non_exhaustive]
 pub struct GroupConfig {
     /// Purpose of the tools.
     pub description: String,
@@ -82,7 +80,7 @@ impl GroupsConfig {
 
     /// Adds a group, replacing the group with the same role.
     #[must_use]
-    pub fn with(mut self, role: impl Into<String>, group: GroupConfig) -> Self {
+    pub fn with_group(mut self, role: impl Into<String>, group: GroupConfig) -> Self {
         self.groups.insert(role.into(), group);
         self
     }

@@ -19,7 +19,6 @@ use toolwit_core::Tool;
 
 /// The tools of a role.
 #[derive(Clone)]
-#[non_exhaustive]
 pub struct ToolGroup {
     /// Role, such as `web`.
     pub role: String,
@@ -65,7 +64,7 @@ impl ToolGroup {
 
     /// Removes the tools that `keep` does not accept.
     #[must_use]
-    pub fn filter_tools(mut self, keep: impl Fn(&dyn Tool) -> bool) -> Self {
+    pub fn with_filter(mut self, keep: impl Fn(&dyn Tool) -> bool) -> Self {
         self.tools.retain(|tool| keep(tool.as_ref()));
         self
     }

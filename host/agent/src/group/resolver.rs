@@ -33,7 +33,7 @@ impl ToolGroups {
 
     /// Adds a group, replacing the group with the same role.
     #[must_use]
-    pub fn with(mut self, group: ToolGroup) -> Self {
+    pub fn with_group(mut self, group: ToolGroup) -> Self {
         self.groups.insert(group.role.clone(), group);
         self
     }

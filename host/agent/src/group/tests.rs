@@ -152,10 +152,10 @@ async fn a_source_is_queried_only_on_use_and_with_the_callers_token() {
 #[tokio::test]
 async fn a_group_built_in_code_replaces_the_configured_one() {
     let group = ToolGroup::new("web", "Mine.", vec![tool("a"), tool("b")])
-        .filter_tools(|tool| tool.definition().name() != "b")
+        .with_filter(|tool| tool.definition().name() != "b")
         .with_permission(GroupPermission::InternetAccess)
         .with_metadata("owner", "me");
-    let groups = groups(&Arc::default()).with(group);
+    let groups = groups(&Arc::default()).with_group(group);
     let web = groups.resolve("web", &ToolContext::new()).await.unwrap();
     assert_eq!(names(&web.tools), ["a"], "it replaces the configured group");
     assert_eq!(web.metadata["owner"], "me");

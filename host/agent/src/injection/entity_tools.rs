@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::entity::{DiscoveredEntity, ENTITIES_PER_RESULT_MAX, EntityBinding, EntityIdentity, SharedDiscovery};
+use super::entity::{DiscoveredEntity, EntityBinding, EntityIdentity, SharedDiscovery};
 use super::reidentified::ReidentifiedTool;
 use super::strategy::{Injection, InjectionStrategy, RejectedProvider};
 use super::view::InjectionContext;
+use toolwit_core::limits::ENTITIES_PER_RESULT_MAX;
 use toolwit_core::{Rebinding, Tool, ToolId, ToolProvider};
 
 /// Maximum nesting depth of entities. An entity that an initial tool returns has depth 1.

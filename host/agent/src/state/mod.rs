@@ -1,5 +1,6 @@
 //! The state of a conversation between its runs.
 
+mod call_ids;
 mod history;
 mod late_results;
 mod long_results;
@@ -14,8 +15,9 @@ use crate::process::Process;
 use crate::toolbox::Toolbox;
 use toolwit_core::{Blackboard, Tool, ToolContext};
 
+pub(crate) use call_ids::CallIds;
 pub(crate) use history::{History, error_text, interrupted_call};
-pub(crate) use late_results::LateResults;
+pub(crate) use late_results::{BackgroundCall, LateResults};
 pub(crate) use long_results::{LongResults, READ_RESULT, TruncatedResult, read_result_tool};
 
 /// All data of a conversation: its history, its tools and its configuration.

@@ -21,7 +21,7 @@ use toolwit::Exposure;
 use toolwit::agent::{Event, LoopLimits, RunError, RunFailure, RunOutcome, Trace};
 use toolwit::model::ChatModel;
 use toolwit::models::{ModelSpec, connect};
-use toolwit::tool::OutputSink;
+use toolwit::tool::{Origin, OutputSink};
 use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
@@ -114,7 +114,7 @@ impl Run {
         let observer = progress.clone();
         let builder = builder
             .output(progress)
-            .observer(move |event: &Event| observer.print(event));
+            .observer(move |event: &Event, _: &Origin| observer.print(event));
         let mut conversation = builder.build()?;
         let ended = conversation.turn(prompt).cancel(cancel.clone()).run().await;
         // Removes the spinner before the answer is printed.
@@ -177,7 +177,7 @@ pub(crate) fn print_failure(ended: &RunError, printer: Printer) -> Result<Exit, 
     if printer.format() == Format::Human && ended.outcome.answer.is_some() {
         print_answer(&ended.outcome, printer)?;
     }
-    let exit = print_error_with_outcome(&ended.failure.report(), &ended.outcome, printer)?;
+    let exit = print_error_with_outcome(&ended.report(), &ended.outcome, printer)?;
     Ok(match ended.failure {
         // The model called an unknown tool, not the user.
         RunFailure::UnknownTools { .. } => Exit::Failed,

@@ -35,7 +35,7 @@ pub(crate) struct LimitFlags {
 impl LimitFlags {
     /// Returns the limits to request. Options that are not given keep their defaults.
     pub(crate) fn request(&self) -> LimitRequest {
-        let mut request = LimitRequest::none();
+        let mut request = LimitRequest::default();
         request.fuel_max = self.fuel;
         request.wall_max = self.timeout.map(|Span(time)| time);
         request.memory_bytes_max = self.memory.map(|ByteCount(bytes)| bytes);

@@ -168,7 +168,7 @@ fn doctor_reports_problems_and_working_fixes() {
         );
     workspace.run(&["call", "crash"]);
     let run = workspace.run(&["doctor"]);
-    assert_snapshot!(shown(&run, &workspace), @"
+    assert_snapshot!(shown(&run, &workspace), @r#"
     exit: 3
 
     --- stdout
@@ -188,7 +188,7 @@ fn doctor_reports_problems_and_working_fixes() {
 
     --- stderr
      WARN a grant names a plugin that does not exist plugin="absent"
-    ");
+    "#);
     let (code, document) = workspace.json(&["doctor", "--json"]);
     assert_eq!((code, &document["ok"]), (Some(3), &json!(false)), "{document}");
     assert_eq!(findings(&document, "health")[0]["state"], "warning");

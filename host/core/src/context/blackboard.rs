@@ -157,7 +157,6 @@ pub struct MemoryBlackboard {
 
 /// The limits of a [`MemoryBlackboard`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct BlackboardLimits {
     /// Maximum number of objects. No model can choose among more than a thousand.
     pub entries_max: usize,
@@ -250,7 +249,6 @@ impl fmt::Debug for MemoryBlackboard {
 
 /// The objects of a nested process that are added to the outer process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum BlackboardSharing {
     /// All objects that the nested process added.
     #[default]

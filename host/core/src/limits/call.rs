@@ -93,64 +93,58 @@ pub struct LimitRequest {
 }
 
 impl LimitRequest {
-    /// Creates a request without limits.
-    #[must_use]
-    pub fn none() -> Self {
-        Self::default()
-    }
-
     /// Requests a fuel limit.
     #[must_use]
-    pub fn fuel(mut self, fuel_max: u64) -> Self {
+    pub fn with_fuel_max(mut self, fuel_max: u64) -> Self {
         self.fuel_max = Some(fuel_max);
         self
     }
 
     /// Requests a limit of wall-clock time.
     #[must_use]
-    pub fn wall(mut self, wall_max: Duration) -> Self {
+    pub fn with_wall_max(mut self, wall_max: Duration) -> Self {
         self.wall_max = Some(wall_max);
         self
     }
 
     /// Requests a memory limit, in bytes.
     #[must_use]
-    pub fn memory_bytes(mut self, memory_bytes_max: u64) -> Self {
+    pub fn with_memory_bytes_max(mut self, memory_bytes_max: u64) -> Self {
         self.memory_bytes_max = Some(memory_bytes_max);
         self
     }
 
     /// Requests a limit of the result, in bytes.
     #[must_use]
-    pub fn result_bytes(mut self, result_bytes_max: u64) -> Self {
+    pub fn with_result_bytes_max(mut self, result_bytes_max: u64) -> Self {
         self.result_bytes_max = Some(result_bytes_max);
         self
     }
 
     /// Requests a limit of HTTP requests.
     #[must_use]
-    pub fn http_requests(mut self, http_requests_max: u32) -> Self {
+    pub fn with_http_requests_max(mut self, http_requests_max: u32) -> Self {
         self.http_requests_max = Some(http_requests_max);
         self
     }
 
     /// Requests a limit of HTTP traffic, in bytes.
     #[must_use]
-    pub fn http_bytes(mut self, http_bytes_max: u64) -> Self {
+    pub fn with_http_bytes_max(mut self, http_bytes_max: u64) -> Self {
         self.http_bytes_max = Some(http_bytes_max);
         self
     }
 
     /// Requests a limit of the depth of nested calls, the outermost included.
     #[must_use]
-    pub fn nested_depth(mut self, nested_depth_max: u32) -> Self {
+    pub fn with_nested_depth_max(mut self, nested_depth_max: u32) -> Self {
         self.nested_depth_max = Some(nested_depth_max);
         self
     }
 
     /// Requests a limit of nested calls.
     #[must_use]
-    pub fn nested_calls(mut self, nested_calls_max: u32) -> Self {
+    pub fn with_nested_calls_max(mut self, nested_calls_max: u32) -> Self {
         self.nested_calls_max = Some(nested_calls_max);
         self
     }
@@ -257,20 +251,30 @@ mod tests {
     #[test]
     fn request_lowers_a_limit_but_never_raises_it() {
         let engine = EngineLimits::default();
-        let operator = LimitRequest::none().fuel(1_000).wall(Duration::from_secs(60));
+        let operator = LimitRequest::default()
+            .with_fuel_max(1_000)
+            .with_wall_max(Duration::from_secs(60));
         let lower = effective(
             &engine,
             &operator,
-            &LimitRequest::none().fuel(10).wall(Duration::from_secs(1)),
+            &LimitRequest::default()
+                .with_fuel_max(10)
+                .with_wall_max(Duration::from_secs(1)),
         );
         assert_eq!((lower.fuel_max, lower.wall_max), (10, Duration::from_secs(1)));
         let higher = effective(
             &engine,
             &operator,
-            &LimitRequest::none().fuel(u64::MAX).wall(Duration::MAX),
+            &LimitRequest::default()
+                .with_fuel_max(u64::MAX)
+                .with_wall_max(Duration::MAX),
         );
         assert_eq!((higher.fuel_max, higher.wall_max), (1_000, Duration::from_secs(60)));
-        let unset = effective(&engine, &LimitRequest::none(), &LimitRequest::none().fuel(u64::MAX));
+        let unset = effective(
+            &engine,
+            &LimitRequest::default(),
+            &LimitRequest::default().with_fuel_max(u64::MAX),
+        );
         assert_eq!(
             unset,
             CallLimits::default(),
@@ -281,11 +285,11 @@ mod tests {
     #[test]
     fn operator_cannot_exceed_the_limits_of_the_process() {
         let engine = EngineLimits::default();
-        let operator = LimitRequest::none()
-            .memory_bytes(u64::MAX)
-            .wall(Duration::MAX)
-            .nested_depth(u32::MAX);
-        let limits = effective(&engine, &operator, &LimitRequest::none());
+        let operator = LimitRequest::default()
+            .with_memory_bytes_max(u64::MAX)
+            .with_wall_max(Duration::MAX)
+            .with_nested_depth_max(u32::MAX);
+        let limits = effective(&engine, &operator, &LimitRequest::default());
         assert_eq!(limits.memory_bytes_max, engine.memory_bytes_max);
         assert_eq!(limits.wall_max, engine.call_wall_max);
         assert_eq!(limits.nested_depth_max, engine.nested_depth_max);
@@ -295,18 +299,18 @@ mod tests {
     #[test]
     fn a_limit_of_zero_is_refused() {
         for zero in [
-            LimitRequest::none().fuel(0),
-            LimitRequest::none().wall(Duration::ZERO),
-            LimitRequest::none().memory_bytes(0),
-            LimitRequest::none().http_bytes(0),
-            LimitRequest::none().nested_depth(0),
+            LimitRequest::default().with_fuel_max(0),
+            LimitRequest::default().with_wall_max(Duration::ZERO),
+            LimitRequest::default().with_memory_bytes_max(0),
+            LimitRequest::default().with_http_bytes_max(0),
+            LimitRequest::default().with_nested_depth_max(0),
         ] {
             assert!(zero.check().is_err(), "{zero:?}");
         }
         for valid in [
-            LimitRequest::none().fuel(u64::MAX),
-            LimitRequest::none().http_requests(0),
-            LimitRequest::none().nested_calls(0),
+            LimitRequest::default().with_fuel_max(u64::MAX),
+            LimitRequest::default().with_http_requests_max(0),
+            LimitRequest::default().with_nested_calls_max(0),
         ] {
             assert!(valid.check().is_ok(), "{valid:?}");
         }

@@ -248,7 +248,7 @@ mod tests {
             json!({"type": "object"}),
         );
         for name in &names[1..] {
-            definition = definition.or_named(*name);
+            definition = definition.with_fallback_name(*name);
         }
         let answer = id.to_owned();
         Arc::new(

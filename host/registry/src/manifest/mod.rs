@@ -258,7 +258,7 @@ impl Hints {
 impl LimitSettings {
     /// Returns the limits. Their format has been checked by the parser.
     fn request(&self) -> LimitRequest {
-        let mut request = LimitRequest::none();
+        let mut request = LimitRequest::default();
         request.fuel_max = self.fuel;
         request.wall_max = self.wall.as_deref().and_then(amounts::parse_span);
         request.memory_bytes_max = self.memory.as_deref().and_then(amounts::parse_bytes);

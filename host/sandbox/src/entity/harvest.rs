@@ -19,11 +19,9 @@ use crate::call::session_call::{GatheredEntities, ResourceGatherer, ResultHandle
 use crate::values::encode::{FoundHandle, encode};
 use crate::values::types::{Resource, ResourceIndex, Shape};
 use toolwit_core::Error;
+use toolwit_core::limits::ENTITIES_PER_RESULT_MAX;
 use toolwit_core::text::printable;
 use toolwit_core::{Rebinding, ToolProvider};
-
-/// The maximum number of entities of one type in one result that have their own tools. More entities share one set of tools.
-const ENTITIES_PER_RESULT_MAX: usize = 16;
 
 /// The maximum number of entities of one result whose descriptions are queried.
 const DESCRIBED_MAX: usize = 16;

@@ -254,9 +254,9 @@ pub(crate) fn define(shape: &Shape, function: &Function, plugin: &str) -> ToolDe
     let plugin = snake_case(plugin);
     match function.interface_name().map(snake_case) {
         Some(interface) => definition
-            .or_named(format!("{interface}_{name}"))
-            .or_named(format!("{plugin}_{interface}_{name}")),
-        None => definition.or_named(format!("{plugin}_{name}")),
+            .with_fallback_name(format!("{interface}_{name}"))
+            .with_fallback_name(format!("{plugin}_{interface}_{name}")),
+        None => definition.with_fallback_name(format!("{plugin}_{name}")),
     }
 }
 
@@ -289,7 +289,7 @@ pub(crate) fn define_shared_method(method: &Function, resource: &Resource, plugi
     }
     let mut definition = ToolDefinition::new(id, name.clone(), description, schema);
     definition.output_schema = method.output_schema.clone();
-    definition.or_named(format!("{}_{name}", snake_case(plugin)))
+    definition.with_fallback_name(format!("{}_{name}", snake_case(plugin)))
 }
 
 /// Returns the name of the parameter for the entity's id: `customer_id`, or `the_customer_id` if the method has a parameter of

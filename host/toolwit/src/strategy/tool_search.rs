@@ -99,7 +99,7 @@ impl SharedSearch {
     }
 
     fn search(&self, query: Query) -> Vec<Hit> {
-        let query = query.hits_max(self.hits_max);
+        let query = query.with_hits_max(self.hits_max);
         self.registry().search(&query, |id| self.follower.may_use(id))
     }
 

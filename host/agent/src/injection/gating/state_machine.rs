@@ -40,12 +40,14 @@ impl<S: Clone + PartialEq + Debug + Send + Sync + 'static> MachineState for S {}
 ///     .tool(tool("ship")?)
 ///     .global_tool(tool("status")?)
 ///     .build()?;
-/// let resumed = order.clone().starting_in(Order::Confirmed);
+/// let resumed = order.clone().with_initial_state(Order::Confirmed);
 /// # Ok::<(), toolwit_core::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct StateMachine<S> {
     initial: S,
+    /// Whether the application chose the initial state of this conversation.
+    is_state_chosen: bool,
     tools: Vec<StateTool<S>>,
     global: Vec<Arc<dyn Tool>>,
 }
@@ -70,10 +72,12 @@ impl<S: MachineState> StateMachine<S> {
         }
     }
 
-    /// Returns the machine with another initial state.
+    /// Returns the machine with another initial state. A conversation that continues a history without its events needs it:
+    /// building fails rather than starting in the first state again.
     #[must_use]
-    pub fn starting_in(mut self, state: S) -> Self {
+    pub fn with_initial_state(mut self, state: S) -> Self {
         self.initial = state;
+        self.is_state_chosen = true;
         self
     }
 
@@ -142,6 +146,10 @@ impl<S: MachineState> StateMachine<S> {
 impl<S: MachineState> InjectionStrategy for StateMachine<S> {
     fn evaluate(&self, _context: &InjectionContext<'_>) -> Injection {
         Injection::none()
+    }
+
+    fn requires_events(&self) -> bool {
+        !self.is_state_chosen
     }
 
     fn gate(&self, tool: &NamedTool, view: &ConversationView<'_>) -> CallGate {
@@ -231,6 +239,7 @@ impl<S: MachineState> StateMachineBuilder<S> {
         };
         Ok(StateMachine {
             initial,
+            is_state_chosen: false,
             tools: self.tools,
             global: self.global,
         })

@@ -14,7 +14,6 @@ use toolwit_core::{Arguments, Message, Tool, ToolName, ToolResult, ToolSet, deco
 
 /// The conversation right after a call: a [`ConversationView`] and the call with its result.
 #[derive(Clone, Copy)]
-#[non_exhaustive]
 pub struct InjectionContext<'a> {
     view: ConversationView<'a>,
     call: &'a CompletedCall,
@@ -34,7 +33,7 @@ impl<'a> InjectionContext<'a> {
             call,
             ConversationView::new(history, tools)
                 .with_entities(entities)
-                .at(1, iteration),
+                .with_position(1, iteration),
         )
     }
 

@@ -19,6 +19,7 @@ use toolwit::Error;
 use toolwit::Toolwit;
 use toolwit::agent::{Event, RunOutcome};
 use toolwit::model::{ChatModel, ScriptedModel};
+use toolwit::tool::Origin;
 
 /// The turns of the scripted model.
 const SCENARIO: &str = include_str!("scenario.toml");
@@ -42,7 +43,7 @@ impl Demo {
         let host = load(&shipped, printer, cancel).await?;
         let events = Events::default();
         let recorded = events.clone();
-        let observer = move |event: &Event| {
+        let observer = move |event: &Event, _: &Origin| {
             recorded
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)

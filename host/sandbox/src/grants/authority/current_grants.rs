@@ -201,8 +201,9 @@ impl CurrentGrants {
 
     /// Opens the directories of the application's grants and of those of the file.
     fn opened(&self, of_file: Vec<Grant>, quotas: &mut HashMap<PathBuf, Arc<DirectoryQuota>>) -> LoadedGrants {
-        let mut grants = Grants::default();
-        grants.grants = self.fixed.iter().cloned().chain(of_file).collect();
+        let grants = Grants {
+            grants: self.fixed.iter().cloned().chain(of_file).collect(),
+        };
         let opened = grants.grants.iter().map(|grant| self.open_all(grant, quotas)).collect();
         LoadedGrants {
             opened,

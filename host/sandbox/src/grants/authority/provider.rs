@@ -206,7 +206,7 @@ fn require_call(plugin: &str, effective: &EffectiveRights) -> Result<(), Error> 
         Err(denial) => {
             // A model reads the message, and the reason of the denial can contain paths of the host.
             let rule = effective.unenforceable.as_ref();
-            let place = rule.map_or_else(|| "its grant".to_owned(), UnenforceableRule::place);
+            let grant = rule.map_or_else(|| "its grant".to_owned(), UnenforceableRule::grant);
             let denied = DeniedAccess {
                 plugin: plugin.to_owned(),
                 access: "be called".to_owned(),
@@ -214,7 +214,7 @@ fn require_call(plugin: &str, effective: &EffectiveRights) -> Result<(), Error> 
                 suggestion: format!("change or revoke the rule in the grants of `{plugin}`"),
                 missing_grant: None,
             };
-            let message = format!("nothing is granted to the plugin, because {place} cannot be enforced");
+            let message = format!("nothing is granted to the plugin, because {grant} cannot be enforced");
             Err(Error::new(ErrorKind::Denied, Phase::Execute, message)
                 .with_suggestion("the operator must change the grant")
                 .with_denied(vec![denied]))

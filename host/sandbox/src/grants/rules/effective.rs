@@ -52,9 +52,9 @@ pub struct UnenforceableRule {
 }
 
 impl UnenforceableRule {
-    /// Returns the place of the grant, without paths of the host.
+    /// Describes the grant of the rule, without paths of the host.
     #[must_use]
-    pub fn place(&self) -> String {
+    pub fn grant(&self) -> String {
         match self.position {
             Some(position) => format!("the grant at {position}"),
             None => "a grant of the application".to_owned(),
@@ -64,7 +64,7 @@ impl UnenforceableRule {
 
 impl fmt::Display for UnenforceableRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} cannot be enforced: {}", self.place(), self.reason)
+        write!(f, "{} cannot be enforced: {}", self.grant(), self.reason)
     }
 }
 
