@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde_json::json;
 use toolwit::agent::communicate_tool;
 use toolwit::model::{Cost, Price, PricedModel};
+use toolwit::tool::Origin;
 use toolwit::{
     AgenticTool, Artifact, Budget, Conversation, Parameter, ScriptedModel, StateMachine, Subagent, Tool, ToolContext,
     ToolError, ToolExt, ToolObject, ToolResult, tool,

@@ -31,7 +31,7 @@ extern crate self as toolwit;
 mod host;
 pub mod strategy;
 
-pub use host::{DiscoveryTask, Exposure, TOOLS_VISIBLE_MAX, Toolwit, ToolwitBuilder};
+pub use host::{DiscoveryTask, Exposure, PLUGIN_SOURCE, TOOLS_VISIBLE_MAX, Toolwit, ToolwitBuilder};
 
 #[doc(inline)]
 pub use toolwit_agent::{

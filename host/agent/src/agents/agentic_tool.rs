@@ -161,6 +161,12 @@ impl AgenticTool {
         self.configured(|config| config.with_tools(tools))
     }
 
+    /// Adds the tools of a role of the calling conversation's tool groups.
+    #[must_use]
+    pub fn with_role(self, role: impl Into<String>) -> Self {
+        self.configured(|config| config.with_role(role))
+    }
+
     /// Adds a strategy to the inner loop, after the default ones, with its initial tools and its guidance.
     #[must_use]
     pub fn with_strategy(self, strategy: impl InjectionStrategy + 'static) -> Self {

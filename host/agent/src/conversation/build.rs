@@ -6,12 +6,13 @@ use super::builder::{ConversationBuilder, RESERVED_TOOL_NAMES};
 use super::conversation_handle::Conversation;
 use super::loop_config::LoopConfig;
 use super::replay::replay;
-use crate::event::{Observers, OuterObservers};
-use crate::injection::InjectionStrategy;
+use crate::event::{Event, Observers, OuterObservers};
+use crate::group::{SourceCache, ToolGroups};
+use crate::injection::{InjectionStrategy, StrategyChain};
 use crate::model::{ChatModel, Delivery, ModelChoice, ModelTask, Models};
 use crate::outcome::RunOutcome;
 use crate::process::Process;
-use crate::state::{CallIds, ConversationState, History, LateResults, LongResults, read_result_tool};
+use crate::state::{CallIds, ConversationState, History, LateResults, LongResults, Roles, read_result_tool};
 use crate::toolbox::{Toolbox, call_tool};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{MemoryBlackboard, Tool, ToolContext, ToolId, ToolName, ToolSet};
@@ -36,18 +37,15 @@ impl ConversationBuilder {
         let (models, model) = chosen_model(&config, goal.as_deref(), &context)?;
         check_delivery(config.delivery, &*model)?;
         config = with_workflows(config);
+        let groups = chosen_groups(&config, &context);
         let call_ids = CallIds::of(&context);
         let mut history = History::resume(history, call_ids.clone())?;
-        if log.is_empty() && history.has_calls() && config.strategies.requires_events() {
-            return Err(events_missing());
-        }
+        check_events(&log, &history, &config.strategies)?;
         if let Some(instructions) = instructions(&mut config) {
             history.set_system(instructions);
         }
-        let blackboard = match context.blackboard() {
-            Ok(blackboard) => blackboard.clone(),
-            Err(_) => Arc::new(MemoryBlackboard::new()),
-        };
+        let blackboard = context.blackboard().cloned();
+        let blackboard = blackboard.unwrap_or_else(|_| Arc::new(MemoryBlackboard::new()));
         let long_results = Arc::new(LongResults::new(config.limits.result_bytes_max));
         let read_result: Arc<dyn Tool> = Arc::new(read_result_tool(long_results.clone())?);
         if config.delivery == Delivery::Gateway {
@@ -66,10 +64,14 @@ impl ConversationBuilder {
             strategy: config.strategies,
             process,
             late_results: LateResults::new(context.cancel()),
+            roles: Roles::new(groups.clone(), config.roles)?,
             drops_nested_artifacts: config.has_nested_artifacts == Some(false),
             context: context
+                .clone()
                 .with_blackboard(blackboard.clone())
                 .with_extension(call_ids)
+                .with_extension(SourceCache::of(&context))
+                .with_extension(groups)
                 .with_extension(models)
                 .with_extension(CallerModel(model.clone())),
             model,
@@ -125,6 +127,12 @@ fn instructions(config: &mut LoopConfig) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("\n\n"))
 }
 
+/// Returns the tool groups of this conversation, or else those of the outer conversation.
+fn chosen_groups(config: &LoopConfig, context: &ToolContext) -> Arc<ToolGroups> {
+    let outer_groups = || context.extension::<Arc<ToolGroups>>().cloned().unwrap_or_default();
+    config.groups.clone().unwrap_or_else(outer_groups)
+}
+
 /// Chooses a model from the models of this conversation, or else from those of the outer conversation.
 fn chosen_model(
     config: &LoopConfig,
@@ -149,11 +157,14 @@ fn chosen_model(
 /// The model of the conversation that calls a tool. Agents without a model of their own use it.
 struct CallerModel(Arc<dyn ChatModel>);
 
-/// The error of a history without the events from which a strategy could restore its state.
-fn events_missing() -> Error {
+/// Rejects a history with calls but without the events from which a strategy restores its state.
+fn check_events(log: &[Event], history: &History, strategies: &StrategyChain) -> Result<(), Error> {
+    if !log.is_empty() || !history.has_calls() || !strategies.requires_events() {
+        return Ok(());
+    }
     let message = "the state machine of the conversation cannot be restored from the history alone";
-    Error::new(ErrorKind::Configuration, Phase::Registry, message)
-        .with_suggestion("pass the events to `resume`, or set the state with `StateMachine::with_initial_state`")
+    Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
+        .with_suggestion("pass the events to `resume`, or set the state with `StateMachine::with_initial_state`"))
 }
 
 /// Rejects a delivery that the model does not support.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::loop_config::LoopConfig;
 use crate::event::{Event, Observer};
-use crate::group::ToolGroup;
+use crate::group::{ToolGroup, ToolGroups};
 use crate::injection::{
     Chaining, InjectionStrategy, MachineState, Playbook, Reference, SEARCH_TOOLS, StateMachine, StrategyChain,
 };
@@ -143,6 +143,19 @@ impl ConversationBuilder {
     #[must_use]
     pub fn tools(self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         self.configured(|config| config.with_tools(tools))
+    }
+
+    /// Sets the tool groups among which the conversation, its turns and its agents choose by role.
+    #[must_use]
+    pub fn groups(self, groups: ToolGroups) -> Self {
+        self.configured(|config| config.with_groups(groups))
+    }
+
+    /// Adds the tools of a role of the [`groups`](Self::groups). They are resolved at the first turn, with its context;
+    /// [`build`](Self::build) only checks that the role exists.
+    #[must_use]
+    pub fn role(self, role: impl Into<String>) -> Self {
+        self.configured(|config| config.with_role(role))
     }
 
     /// Adds the tools of a group.

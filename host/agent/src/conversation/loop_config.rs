@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::event::Observer;
+use crate::group::ToolGroups;
 use crate::injection::{
     Chaining, EntityTools, InjectionStrategy, MachineState, Playbook, Reference, StateMachine, StrategyChain,
 };
@@ -45,6 +46,8 @@ pub struct LoopConfig {
     /// Texts of references, after `guidance`.
     pub(super) references: Vec<String>,
     pub(super) tools: Vec<Arc<dyn Tool>>,
+    pub(super) groups: Option<Arc<ToolGroups>>,
+    pub(super) roles: Vec<String>,
     pub(super) strategies: StrategyChain,
     pub(super) playbook: Option<Workflow>,
     pub(super) state_machine: Option<Workflow>,
@@ -77,6 +80,8 @@ impl Default for LoopConfig {
             guidance: None,
             references: Vec::new(),
             tools: Vec::new(),
+            groups: None,
+            roles: Vec::new(),
             strategies: StrategyChain::with_unfolding().then(EntityTools),
             playbook: None,
             state_machine: None,
@@ -170,6 +175,21 @@ impl LoopConfig {
                 self
             }
         }
+    }
+
+    /// Sets the tool groups among which the loop and its agents choose by role. By default they are those of the calling
+    /// conversation.
+    #[must_use]
+    pub fn with_groups(mut self, groups: ToolGroups) -> Self {
+        self.groups = Some(Arc::new(groups));
+        self
+    }
+
+    /// Adds the tools of a role. They are resolved at the first turn; building only checks that the role exists.
+    #[must_use]
+    pub fn with_role(mut self, role: impl Into<String>) -> Self {
+        self.roles.push(role.into());
+        self
     }
 
     /// Adds a strategy after the others, with its initial tools and its guidance.

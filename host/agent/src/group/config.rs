@@ -28,13 +28,13 @@ pub enum GroupPermission {
 ///
 /// let groups = GroupsConfig::parse(
 ///     r#"
-///     [web]
+///     [groups.web]
 ///     description = "Looks things up on the web."
 ///     provider = "plugins"
 ///     tools = ["fetch", "search"]
 ///     permissions = ["internet_access"]
 ///
-///     [crm]
+///     [groups.crm]
 ///     description = "Works with customers."
 ///     include = ["^customer_"]
 ///     "#,
@@ -46,6 +46,13 @@ pub enum GroupPermission {
 #[serde(transparent)]
 pub struct GroupsConfig {
     pub(super) groups: BTreeMap<String, GroupConfig>,
+}
+
+/// The part of a `toolwit.toml` that contains groups.
+#[derive(Deserialize)]
+struct GroupsFile {
+    #[serde(default)]
+    groups: GroupsConfig,
 }
 
 /// The configuration of one group.
@@ -67,15 +74,16 @@ pub struct GroupConfig {
 }
 
 impl GroupsConfig {
-    /// Parses groups from TOML.
+    /// Parses the tables `[groups.ROLE]` of a `toolwit.toml`. Other tables are ignored.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] with line and column.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        toml::from_str(text).map_err(|error| {
+        let file: GroupsFile = toml::from_str(text).map_err(|error| {
             let message = format!("the tool groups cannot be parsed: {error}");
             Error::new(ErrorKind::Configuration, Phase::Registry, message)
-        })
+        })?;
+        Ok(file.groups)
     }
 
     /// Adds a group, replacing the group with the same role.

@@ -1,13 +1,16 @@
 //! Tool groups: tools by role, such as `web`, `maps` or `crm`. Configuration maps each role to tools.
 
 mod config;
+mod configured;
 mod resolver;
 mod source;
+mod source_cache;
 mod source_tools;
 
 pub use config::{GroupConfig, GroupPermission, GroupsConfig};
 pub use resolver::ToolGroups;
 pub use source::{FixedTools, ToolSource};
+pub(crate) use source_cache::SourceCache;
 pub use source_tools::SourceTools;
 
 use std::collections::{BTreeMap, BTreeSet};

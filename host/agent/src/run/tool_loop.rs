@@ -25,6 +25,8 @@ pub(crate) struct ToolLoop<'c> {
     started: Instant,
     /// Whether the run ends only when no background call is open.
     awaits_background: bool,
+    /// The roles whose tools the turn has.
+    roles: Vec<String>,
     is_finished: bool,
 }
 
@@ -34,8 +36,15 @@ impl<'c> ToolLoop<'c> {
             run: RunState::new(conversation, context),
             started: Instant::now(),
             awaits_background: false,
+            roles: Vec::new(),
             is_finished: false,
         }
+    }
+
+    /// Adds the tools of roles for this turn.
+    pub(crate) fn with_roles(mut self, roles: Vec<String>) -> Self {
+        self.roles = roles;
+        self
     }
 
     /// Makes background calls part of the run: an answer of the model is final only when no background call is open.
@@ -49,7 +58,9 @@ impl<'c> ToolLoop<'c> {
     /// A run with a message that is refused at once, because a budget is exhausted or it was cancelled before, changes
     /// nothing: the message does not enter the history, and no turn begins.
     pub(crate) async fn run(mut self, prompt: Option<&str>) -> Result<RunOutcome, RunError> {
-        if let Some(failure) = prompt.and_then(|_| self.refusal()) {
+        if prompt.is_some()
+            && let Err(failure) = self.prepare().await
+        {
             self.is_finished = true;
             self.run.conversation.process.end_run(failure.stop());
             let outcome = self.outcome(Ending::new(None, failure.stop()));
@@ -66,6 +77,22 @@ impl<'c> ToolLoop<'c> {
                 Err(RunError::new(failure, outcome).with_agent(agent))
             }
         }
+    }
+
+    /// Checks that the run can begin, and adds the tools of its roles.
+    async fn prepare(&mut self) -> Result<(), RunFailure> {
+        if let Some(failure) = self.refusal() {
+            return Err(failure);
+        }
+        let run = &mut self.run;
+        let roles = &mut run.conversation.roles;
+        let resolved = tokio::select! {
+            biased;
+            failure = run.stop.wait() => return Err(failure),
+            resolved = roles.resolve(&self.roles, &run.context) => resolved.map_err(RunFailure::Tool)?,
+        };
+        roles.apply(resolved, &mut run.conversation.toolbox);
+        Ok(())
     }
 
     /// Returns the reason why the run cannot begin.

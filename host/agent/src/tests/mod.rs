@@ -24,6 +24,7 @@ mod ordered_agents;
 mod processes;
 mod property;
 mod resume;
+mod roles;
 mod runs;
 mod signals;
 mod stopping;

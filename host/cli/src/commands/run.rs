@@ -17,12 +17,12 @@ use crate::output::conversation;
 use crate::output::page::{FAINT, Page};
 use crate::output::printer::{Format, Printer};
 use crate::output::progress::Spinner;
-use toolwit::Exposure;
 use toolwit::agent::{Event, LoopLimits, RunError, RunFailure, RunOutcome, Trace};
 use toolwit::model::ChatModel;
 use toolwit::models::{ModelSpec, connect};
 use toolwit::tool::{Origin, OutputSink};
 use toolwit::{Error, ErrorKind, Phase};
+use toolwit::{Exposure, ToolwitBuilder};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,6 +32,9 @@ Examples:
   toolwit run \"Hello\" --model scripted:scenario.toml -q
 
 openai: models read their key from OPENAI_API_KEY.";
+
+/// The file in the current directory that can have tool groups.
+const GROUPS_FILE: &str = "toolwit.toml";
 
 /// Maximum size of a prompt from standard input.
 const PROMPT_BYTES_MAX: u64 = 4 << 20;
@@ -62,6 +65,12 @@ pub(crate) struct Run {
     /// Tools that the model sees at the start [default: all if there are few, else search]
     #[arg(long, value_name = "MODE")]
     exposure: Option<ExposureFlag>,
+    /// Role whose tools the model has, instead of all; can be repeated
+    #[arg(long = "role", value_name = "ROLE")]
+    roles: Vec<String>,
+    /// Path to the file with the tool groups of roles [default: toolwit.toml]
+    #[arg(long, value_name = "FILE")]
+    groups: Option<PathBuf>,
     #[command(flatten)]
     plugins: PluginFlags,
     #[command(flatten)]
@@ -100,10 +109,17 @@ impl Run {
         };
         let exposure = self.exposure.map(Exposure::from).unwrap_or_default();
         let host = self.plugins.granted(&self.limits, &self.authority).await?;
+        let groups = groups_file(self.groups, &self.roles)?;
+        let host = groups.into_iter().fold(host, ToolwitBuilder::groups_file);
         let host = host.exposure(exposure).build().await?;
         let mut limits = LoopLimits::default();
         limits.iterations_max = self.max_iterations.unwrap_or(limits.iterations_max);
-        let mut builder = host.conversation().model(model.clone()).limits(limits);
+        let conversation = if self.roles.is_empty() {
+            host.conversation()
+        } else {
+            host.conversation_for(self.roles)
+        };
+        let mut builder = conversation.model(model.clone()).limits(limits);
         if let Some(system) = self.system {
             builder = builder.system(system);
         }
@@ -154,6 +170,23 @@ struct FailedRun<'a> {
     error: &'a Error,
     #[serde(flatten)]
     outcome: &'a RunOutcome,
+}
+
+/// Returns the file with the tool groups: the given one or, if there are roles, that of the current directory.
+fn groups_file(given: Option<PathBuf>, roles: &[String]) -> Result<Option<PathBuf>, Error> {
+    if given.is_some() || roles.is_empty() {
+        return Ok(given);
+    }
+    let default = PathBuf::from(GROUPS_FILE);
+    if default.is_file() {
+        return Ok(Some(default));
+    }
+    let message = format!("`--role` needs tool groups, and `{GROUPS_FILE}` does not exist in the current directory");
+    Err(
+        Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(format!(
+            "add a table `[groups.ROLE]` to `{GROUPS_FILE}`, or pass another file with `--groups FILE`"
+        )),
+    )
 }
 
 /// Prints the answer, or the outcome as JSON. Fails if a scripted model has turns left.

@@ -13,6 +13,7 @@ mod interrupt;
 mod json;
 mod list;
 mod operator;
+mod roles;
 mod run;
 mod script;
 mod show;

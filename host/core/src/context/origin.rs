@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 /// Call ids are unique in a run, including its nested agents, so that the parent call identifies the outer process too.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Origin {
-    /// The id of the process.
+    /// The id of the process; empty in traces that were written without origins.
+    #[serde(default)]
     pub process: String,
     /// The id of the call in which the process runs; `None` for the outermost process.
     #[serde(default, skip_serializing_if = "Option::is_none")]

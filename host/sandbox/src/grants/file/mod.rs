@@ -2,6 +2,8 @@
 
 mod format;
 mod grants_file;
+#[cfg(test)]
+mod grants_file_tests;
 pub(crate) mod private_file;
 
 pub use format::{GRANTS_BYTES_MAX, NewGrant};
