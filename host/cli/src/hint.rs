@@ -7,11 +7,12 @@ use std::borrow::Cow;
 use std::error::Error as _;
 
 use toolwit::find::FindError;
-use toolwit::grants::{Capability, DeclaredCapabilities};
+use toolwit::grants::{Capability, DeclaredCapabilities, SecretSource};
 use toolwit::limits::{Limit, LimitSetting, all_limits};
 use toolwit::registry::{AddError, Package, Registry};
-use toolwit::sandbox::MissingGrant;
+use toolwit::sandbox::{SecretError, UnbuiltComponent};
 use toolwit::store::StoreError;
+use toolwit::tool::{DeniedAccess, MissingGrant};
 use toolwit::{Error, ErrorKind};
 
 /// Returns the entry of the table of limits for the limit that an error reports.
@@ -41,6 +42,9 @@ pub(crate) fn discovery_error(package: &Package) -> Option<Error> {
 /// Adds the command that leads to a tool that was not found.
 pub(crate) fn find_error(error: FindError, registry: &Registry) -> Error {
     let suggestion = match &error {
+        FindError::Unknown { .. } if registry.packages().is_empty() => {
+            Some("the plugin directory has no `.wasm` file; `toolwit build DIR` builds one from source".to_owned())
+        }
         FindError::Unknown { nearest, .. } if nearest.is_empty() => Some("`toolwit list` lists the tools".to_owned()),
         FindError::NeedsEntity { entity, .. } => Some(format!(
             "call a tool that returns a `{entity}` first; `--script FILE` makes several calls in one conversation"
@@ -76,19 +80,40 @@ pub(crate) fn add_error(error: AddError) -> Error {
     }
 }
 
-/// Replaces the suggestion of an error by the command or option that fixes it, if a grant is missing or the store is unusable.
+/// Replaces the suggestion of an error by the command that fixes it, if one does.
 pub(crate) fn with_command(error: &Error) -> Cow<'_, Error> {
+    match command(error) {
+        Some(command) => Cow::Owned(error.clone().override_suggestion(command)),
+        None => Cow::Borrowed(error),
+    }
+}
+
+fn command(error: &Error) -> Option<String> {
+    if error.kind == ErrorKind::Denied {
+        return error.denied.first().map(denied_access);
+    }
     let mut source = error.source();
     while let Some(cause) = source {
         if let Some(missing) = cause.downcast_ref::<MissingGrant>() {
-            return Cow::Owned(error.clone().override_suggestion(suggestion(error.kind, missing)));
+            return Some(missing_key(missing));
+        }
+        if let Some(unbuilt) = cause.downcast_ref::<UnbuiltComponent>() {
+            return Some(match unbuilt {
+                UnbuiltComponent::CoreModule => {
+                    "build it with `toolwit build`, or wrap it with `wasm-tools component new`".to_owned()
+                }
+                _ => "build it with `toolwit build`".to_owned(),
+            });
+        }
+        if let Some(SecretError::Missing { name, location }) = cause.downcast_ref::<SecretError>() {
+            return missing_secret(name, *location);
         }
         if let Some(unusable) = cause.downcast_ref::<StoreError>() {
-            return Cow::Owned(error.clone().override_suggestion(store_suggestion(unusable)));
+            return Some(store_suggestion(unusable).to_owned());
         }
         source = cause.source();
     }
-    Cow::Borrowed(error)
+    None
 }
 
 fn store_suggestion(error: &StoreError) -> &'static str {
@@ -120,20 +145,34 @@ fn value_command(plugin: &str, key: &str, value: &str) -> String {
     )
 }
 
-fn suggestion(kind: ErrorKind, missing: &MissingGrant) -> String {
-    if kind == ErrorKind::MissingKey {
-        let command = value_command(&missing.plugin, missing.key, &missing.value);
-        return format!("ask the user for it, then run `{command}`; `toolwit doctor` checks it");
+fn missing_key(missing: &MissingGrant) -> String {
+    let command = value_command(&missing.plugin, &missing.key, &missing.value);
+    format!("ask the user for it, then run `{command}`; `toolwit doctor` checks it")
+}
+
+/// Returns the command that stores a missing secret.
+pub(crate) fn missing_secret(name: &str, source: SecretSource) -> Option<String> {
+    match source {
+        SecretSource::Store => Some(format!("`toolwit secret set {name}` reads it from standard input")),
+        SecretSource::Environment => Some(format!("set {name} in the environment of the host")),
+        _ => None,
     }
-    let flag = match missing.key {
-        "tools" => "tool",
-        key => key,
+}
+
+/// Returns the command that allows an access that the host denied, or another suggestion.
+pub(crate) fn denied_access(denied: &DeniedAccess) -> String {
+    let plugin = shell_word(&denied.plugin);
+    let Some(MissingGrant { key, value, .. }) = &denied.missing_grant else {
+        return denied.suggestion.clone();
     };
-    format!(
-        "toolwit grant {} --{flag} {}",
-        shell_word(&missing.plugin),
-        shell_word(&missing.value)
-    )
+    let rule = match (key.as_str(), value.split_once(' ')) {
+        ("files", Some(("read", guest))) => format!("--read {}", shell_word(&format!("DIR::{guest}"))),
+        ("files", Some((_, guest))) => format!("--write {}", shell_word(&format!("DIR::{guest}"))),
+        ("config", _) => format!("--config {}", shell_word(&format!("{value}=VALUE"))),
+        ("tools", _) => format!("--tool {}", shell_word(value)),
+        (key, _) => format!("--{key} {}", shell_word(value)),
+    };
+    format!("toolwit grant {plugin} {rule}")
 }
 
 /// Quotes a word for a shell: people copy the command, and a guest chooses the value.

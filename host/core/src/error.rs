@@ -8,6 +8,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::DeniedAccess;
+
 /// The kind of an error, on which programs can branch.
 ///
 /// Serialises in kebab case (`"invalid-arguments"`).
@@ -200,6 +202,10 @@ pub struct ErrorReport {
     /// Standard output, standard error and log of the guest until it failed. It is for operators and never serialised.
     #[serde(skip)]
     pub log: Option<Arc<str>>,
+    /// The accesses that the host denied before the error, for the operator. The first one is the cause of an error of the kind
+    /// [`ErrorKind::Denied`]. Not serialised, since the model reads errors.
+    #[serde(skip)]
+    pub denied: Vec<DeniedAccess>,
     #[serde(skip)]
     source: Option<Arc<dyn StdError + Send + Sync>>,
 }
@@ -219,6 +225,7 @@ impl Error {
             limit: None,
             details: None,
             log: None,
+            denied: Vec::new(),
             source: None,
         }))
     }
@@ -276,6 +283,13 @@ impl Error {
     #[must_use]
     pub fn with_log(mut self, log: Option<Arc<str>>) -> Self {
         self.0.log = log;
+        self
+    }
+
+    /// Sets the accesses that the host denied before the error.
+    #[must_use]
+    pub fn with_denied(mut self, denied: Vec<DeniedAccess>) -> Self {
+        self.0.denied = denied;
         self
     }
 

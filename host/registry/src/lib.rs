@@ -51,7 +51,7 @@ pub use manifest::{
     Tier, ToolSettings,
 };
 pub use package::{Package, PackageStatus};
-pub use project::{Project, RunSettings};
+pub use project::{Project, ProposedGrants, RunSettings};
 pub use registry::Registry;
 pub use scan::{MissingPath, inspect_package, lint_package};
 pub use watch::{WatchEvents, WatchGuard, WatchOptions};

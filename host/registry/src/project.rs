@@ -1,6 +1,6 @@
 //! The operator's settings of a project: `toolwit.toml`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -29,8 +29,17 @@ pub struct Project {
     build: IgnoredAny,
     /// Read by the conversations that use tool groups.
     groups: IgnoredAny,
-    /// Read by `toolwit trust`.
-    grants: IgnoredAny,
+    /// Grants that the project proposes. They apply only after the user has accepted them.
+    pub grants: ProposedGrants,
+}
+
+/// Where a project keeps the grants that it proposes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct ProposedGrants {
+    /// Path to the grants file, relative to `toolwit.toml`.
+    pub file: Option<PathBuf>,
 }
 
 /// Limits of a run of the agent loop, with units.

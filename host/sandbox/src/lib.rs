@@ -31,11 +31,12 @@ pub use call::runtime::{Runtime, RuntimeOptions};
 pub use call::scope::Scope;
 pub use entity::plugin_entity::ChainedResource;
 pub use grants::authority::{
-    KeyValueError, KeyValueStore, MemoryKeyValueStore, MissingGrant, SecretError, SecretStore,
+    KeyValueError, KeyValueStore, MemoryKeyValueStore, SecretError, SecretStore, SecretValues,
 };
 pub use grants::file::{GrantsFile, GrantsFileError, GrantsFileErrorReason, NewGrant};
 pub use inspect::annotations::{Annotations, EntityOptions, Requirement, ToolText};
 pub use inspect::cache::{CachedInspection, INSPECTION_CACHE_VERSION};
+pub use inspect::check::UnbuiltComponent;
 pub use inspect::dynamic_tools::DynamicTools;
 pub use inspect::imports::{Import, ImportSupport};
 pub use inspect::inspection::{AdjacentWit, EntityType, Inspection, Origin, component_wit};

@@ -12,7 +12,7 @@ use crate::inspect::annotations::Annotations;
 use crate::inspect::cache::CachedInspection;
 use crate::inspect::inspection::{Inspection, Origin};
 use crate::inspect::lazy::LazyInspection;
-use crate::inspect::source::{self, Source};
+use crate::inspect::source::{self, ComponentFile, Source};
 use crate::link::compile::pipeline::blocking;
 use toolwit_core::limits::{LimitRequest, effective};
 use toolwit_core::{Error, Tool};
@@ -62,7 +62,13 @@ impl Plugin {
             )
         };
         let inspection = blocking(inspect).await.map_err(|error| error.with_plugin(name))?;
-        Self::from_loadable(runtime, name, inspection, Source::File(path), &Annotations::default())
+        Self::from_loadable(
+            runtime,
+            name,
+            inspection,
+            Source::File(ComponentFile::new(path)),
+            &Annotations::default(),
+        )
     }
 
     /// Creates a plugin from a component file that has been inspected, with the annotations of its package. The first call
@@ -78,7 +84,13 @@ impl Plugin {
         annotations: &Annotations,
     ) -> Result<Arc<Self>, Error> {
         annotations.limits.check().map_err(|error| error.with_plugin(name))?;
-        Self::from_loadable(runtime, name, inspection, Source::File(path), annotations)
+        Self::from_loadable(
+            runtime,
+            name,
+            inspection,
+            Source::File(ComponentFile::new(path)),
+            annotations,
+        )
     }
 
     fn from_loadable(
@@ -118,7 +130,7 @@ impl Plugin {
             runtime,
             name,
             LazyInspection::cached(cached),
-            Source::File(path),
+            Source::File(ComponentFile::new(path)),
             annotations,
         )
     }

@@ -1,4 +1,4 @@
-//! Every entry point of a call has the same limits, accounting and treatment of stores.
+//! Every entry point of a call has the same limits, authority, redaction, accounting and treatment of stores.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -10,7 +10,8 @@ use wit_parser::Resolve;
 
 use toolwit_core::limits::LimitRequest;
 use toolwit_core::{Arguments, Error, ErrorKind, ToolContext, ToolError, ToolId, ToolResult};
-use toolwit_sandbox::{CodeCacheLocation, Plugin, Runtime, RuntimeOptions, Scope};
+use toolwit_sandbox::grants::{GrantScope, GrantedVersion, Grants};
+use toolwit_sandbox::{CodeCacheLocation, NewGrant, Plugin, Runtime, RuntimeOptions, Scope};
 
 /// The text that the guest returns, 21 bytes long.
 const TEXT: &str = "correct_horse_battery";
@@ -46,11 +47,37 @@ impl EntryPoint {
 const WORLDS: &str = r#"
 package test:guarded;
 interface things { resource thing { constructor(); } }
-world function { export run: func() -> string; }
-world session { export things; export run: func() -> string; export crash: func() -> string; }
-world command { export wasi:cli/run@0.2.0; }
-world discovery { export toolwit:plugin/dynamic@0.1.0; }
+world imports { import wasi:cli/environment@0.2.0; import wasi:cli/stdout@0.2.0; }
+world function { include imports; export run: func() -> string; }
+world session { include imports; export things; export run: func() -> string; export crash: func() -> string; }
+world command { include imports; export wasi:cli/run@0.2.0; }
+world discovery { include imports; export toolwit:plugin/dynamic@0.1.0; }
 "#;
+
+const CLI: &str = "
+package wasi:cli@0.2.0;
+interface run { run: func() -> result; }
+interface environment { get-environment: func() -> list<tuple<string, string>>; }
+interface stdout { use wasi:io/streams@0.2.0.{output-stream}; get-stdout: func() -> output-stream; }
+";
+
+const IO: &str = "
+package wasi:io@0.2.0;
+interface error { resource error; }
+interface streams {
+    use error.{error};
+    variant stream-error { last-operation-failed(error), closed }
+    resource output-stream {
+        blocking-write-and-flush: func(contents: list<u8>) -> result<_, stream-error>;
+    }
+}
+";
+
+/// Writes the text to standard output.
+const WRITE: &str = "(call $write (call $stdout) (i32.const 64) (i32.const 21) (i32.const 256))";
+
+/// Reads the environment.
+const READ_ENVIRONMENT: &str = "(call $environment (i32.const 248))";
 
 /// Encodes a component whose entry point has this body.
 fn component(entry: EntryPoint, body: &str) -> Vec<u8> {
@@ -61,15 +88,24 @@ fn component(entry: EntryPoint, body: &str) -> Vec<u8> {
                (func (export "crash") (result i32) unreachable)"#
         }
         EntryPoint::Discovery => {
-            r#"(func (export "toolwit:plugin/dynamic@0.1.0#call") (param i32 i32 i32 i32) (result i32) unreachable)
-               (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) i32.const 1024)"#
+            r#"(func (export "toolwit:plugin/dynamic@0.1.0#call") (param i32 i32 i32 i32) (result i32) unreachable)"#
         }
         EntryPoint::Function | EntryPoint::Command => "",
     };
     // At 16: the result of a function that returns the text. At 64: the text. At 112: the counter as a result. At 128: the counter.
+    // At 144: the result of a discovery, with the tool at 160, its name at 208 and its schema at 224. The text is its description.
     let text = format!(
         r#"(module
+            (import "wasi:cli/environment@0.2.0" "get-environment" (func $environment (param i32)))
+            (import "wasi:cli/stdout@0.2.0" "get-stdout" (func $stdout (result i32)))
+            (import "wasi:io/streams@0.2.0" "[method]output-stream.blocking-write-and-flush"
+                (func $write (param i32 i32 i32 i32)))
             (memory (export "memory") 1)
+            (data (i32.const 144) "\00\00\00\00\a0\00\00\00\01\00\00\00")
+            (data (i32.const 160) "\d0\00\00\00\04\00\00\00\40\00\00\00\15\00\00\00\e0\00\00\00\11\00\00\00")
+            (data (i32.const 208) "look")
+            (data (i32.const 224) "{{\22type\22:\22object\22}}")
+            (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) i32.const 1024)
             (data (i32.const 16) "\40\00\00\00\15\00\00\00")
             (data (i32.const 64) "{TEXT}")
             (data (i32.const 112) "\80\00\00\00\01\00\00\00")
@@ -79,12 +115,8 @@ fn component(entry: EntryPoint, body: &str) -> Vec<u8> {
     );
     let mut module = wat::parse_str(text).unwrap();
     let mut resolve = Resolve::default();
-    resolve
-        .push_str(
-            "cli.wit",
-            "package wasi:cli@0.2.0; interface run { run: func() -> result; }",
-        )
-        .unwrap();
+    resolve.push_str("io.wit", IO).unwrap();
+    resolve.push_str("cli.wit", CLI).unwrap();
     resolve
         .push_str("plugin.wit", include_str!("../../../wit/plugin.wit"))
         .unwrap();
@@ -103,10 +135,23 @@ struct Guest {
 
 impl Guest {
     async fn new(entry: EntryPoint, body: &str) -> Self {
-        let options = RuntimeOptions {
+        Self::with(entry, body, "").await
+    }
+
+    /// Creates a guest with a grant. The value of the secret `key` is the text of the guest.
+    async fn with(entry: EntryPoint, body: &str, rules: &str) -> Self {
+        let grant = format!("version = 1\n[[grant]]\nplugin = \"guest\"\nany-version = true\n{rules}");
+        let mut options = RuntimeOptions {
             operator_limits: LimitRequest::default().with_fuel_max(1_000_000),
+            granted: vec![NewGrant {
+                plugin: "guest".to_owned(),
+                version: GrantedVersion::Any,
+                scope: GrantScope::Always,
+                rules: Grants::parse(grant.as_bytes()).unwrap().grants.remove(0).rules,
+            }],
             ..RuntimeOptions::default()
         };
+        options.secret_values.set("key", TEXT);
         Self::under(options, entry, body).await
     }
 
@@ -132,7 +177,10 @@ impl Guest {
 
     async fn call_tool(&self, function: &str) -> Result<ToolResult, Error> {
         if self.entry == EntryPoint::Discovery {
-            return self.plugin.discover_tools().await.map(|_| ToolResult::text(""));
+            let discovered = self.plugin.discover_tools().await?;
+            let tools = &discovered.inspection().tools;
+            let descriptions: Vec<_> = tools.iter().map(|tool| tool.description.clone()).collect();
+            return Ok(ToolResult::text(descriptions.join("\n")));
         }
         let tools = self.plugin.tools(&self.scope);
         let tool = tools
@@ -202,5 +250,94 @@ async fn a_tool_that_the_operator_declares_as_long_running_has_more_time() {
             let error = Guest::under(options, entry, spinning).await.call().await.unwrap_err();
             assert_eq!(error.kind, kind, "{entry:?} {id}: {error}");
         }
+    }
+}
+/// The grant under which the text of the guest is a secret.
+const EXPOSED: &str = "secrets = [{ name = \"key\", expose = true, variable = \"KEY\" }]";
+
+impl EntryPoint {
+    /// A body that returns the text: as result, as standard output, or as the description of a tool.
+    fn returns_text(self) -> String {
+        match self {
+            Self::Function | Self::Session => format!("{WRITE} i32.const 16"),
+            Self::Command => format!("{WRITE} i32.const 0"),
+            Self::Discovery => format!("{WRITE} i32.const 144"),
+        }
+    }
+}
+
+// attack: C19
+#[tokio::test]
+async fn a_secret_is_redacted_from_result_and_log_of_every_entry_point() {
+    for entry in ENTRY_POINTS {
+        let body = entry.returns_text();
+        let open = Guest::new(entry, &body).await.call().await.unwrap();
+        assert!(
+            open.for_llm.contains(TEXT),
+            "{entry:?}: without a grant it is not a secret: {open:?}"
+        );
+        let result = Guest::with(entry, &body, EXPOSED).await.call().await.unwrap();
+        assert!(!result.for_llm.contains(TEXT), "{entry:?}: {}", result.for_llm);
+        assert!(result.for_llm.contains("[redacted]"), "{entry:?}: {}", result.for_llm);
+        assert!(
+            !result.value.unwrap_or_default().to_string().contains(TEXT),
+            "{entry:?}"
+        );
+        // The output of a command is its result. A discovery returns tools only.
+        let has_log = matches!(entry, EntryPoint::Function | EntryPoint::Session);
+        assert_eq!(open.log.as_deref(), has_log.then_some(TEXT), "{entry:?}");
+        assert_eq!(result.log.as_deref(), has_log.then_some("[redacted]"), "{entry:?}");
+    }
+}
+
+// attack: C19
+#[tokio::test]
+async fn a_secret_is_redacted_from_the_error_of_every_entry_point() {
+    let body = format!("{WRITE} unreachable");
+    for entry in ENTRY_POINTS {
+        let open = Guest::new(entry, &body).await.call().await.unwrap_err();
+        let error = Guest::with(entry, &body, EXPOSED).await.call().await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Trap, "{entry:?}: {error:?}");
+        // The output of a command is not part of its error.
+        let has_output = entry != EntryPoint::Command;
+        assert_eq!(open.message.contains(TEXT), has_output, "{entry:?}: {open}");
+        assert_eq!(error.message.contains("[redacted]"), has_output, "{entry:?}: {error}");
+        assert!(!format!("{error:?}").contains(TEXT), "{entry:?}: {error:?}");
+    }
+}
+
+// accept: 137
+#[tokio::test]
+async fn no_entry_point_runs_a_guest_whose_granted_secret_is_missing() {
+    let missing = "secrets = [{ name = \"gone\", expose = true, variable = \"KEY\" }]";
+    for entry in ENTRY_POINTS {
+        let error = Guest::with(entry, "unreachable", missing)
+            .await
+            .call()
+            .await
+            .unwrap_err();
+        assert_eq!(error.kind, ErrorKind::MissingKey, "{entry:?}: {error:?}");
+        let error = Guest::with(entry, "unreachable", EXPOSED)
+            .await
+            .call()
+            .await
+            .unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Trap, "{entry:?}: the guest runs: {error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_denied_access_is_part_of_every_result() {
+    for (entry, rest) in [
+        (EntryPoint::Function, "i32.const 16"),
+        (EntryPoint::Session, "i32.const 16"),
+        (EntryPoint::Command, "i32.const 0"),
+    ] {
+        let body = format!("{READ_ENVIRONMENT} {rest}");
+        let denied = Guest::new(entry, &body).await.call().await.unwrap().denied;
+        assert_eq!(denied.len(), 1, "{entry:?}: {denied:?}");
+        assert_eq!(denied[0].reason, "no rule grants environment variables", "{entry:?}");
+        let granted = Guest::with(entry, &body, EXPOSED).await.call().await.unwrap().denied;
+        assert!(granted.is_empty(), "{entry:?}: {granted:?}");
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
+use toolwit::grants::{AccessMode, AccessRequest, Decision, Denial, DirectoryRule, GrantRules};
 
 use crate::host::Setup;
 
@@ -210,41 +211,36 @@ async fn a_neighbour_of_a_granted_directory_is_not_granted() {
 // attack: C7
 #[cfg(unix)]
 #[tokio::test]
-async fn a_directory_that_cannot_be_granted_is_refused_at_load() {
+async fn directory_that_cannot_be_granted_stops_the_calls_of_its_plugin() {
     let refused = |rule: &str| {
         let rule = format!("files = [{{ host = \"{rule}\", guest = \"/data\" }}]");
         async move {
-            Setup::new()
-                .grant(&rule)
-                .try_start()
-                .await
-                .err()
-                .map(|error| error.message.clone())
+            let host = Setup::new().grant(&rule).start().await;
+            let error = host.denial("read", json!({"path": "/data/a"})).await;
+            let directory = host.directory.path().to_str().unwrap().to_owned();
+            assert!(!error.to_string().contains(&directory), "the model reads it: {error}");
+            error.denied[0].reason.clone()
         }
     };
-    let missing = refused("{dir}/nowhere").await.unwrap();
+    let missing = refused("{dir}/nowhere").await;
+    assert!(missing.contains("line ") && missing.contains("nowhere"), "{missing}");
+    assert!(refused("{dir}/own/grants.toml").await.contains("not a directory"));
     assert!(
-        missing.contains("line 2, column 1") && missing.contains("nowhere"),
-        "{missing}"
+        refused("{dir}/own").await.contains("belongs to the host"),
+        "the grants are in it"
     );
-    assert!(
-        refused("{dir}/own/grants.toml")
-            .await
-            .unwrap()
-            .contains("not a directory")
-    );
-    assert!(
-        refused("{dir}/own").await.unwrap().contains("belongs to the host"),
-        "the directory contains the grants file"
-    );
-    assert!(refused("{dir}").await.unwrap().contains("belongs to the host"));
-    assert!(refused("/").await.is_some() && refused("data").await.is_some() && refused("/srv/..").await.is_some());
+    assert!(refused("{dir}").await.contains("belongs to the host"));
     let code = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("code");
     fs::create_dir_all(&code).unwrap();
     assert!(
-        refused(code.to_str().unwrap()).await.is_some(),
-        "the directory contains compiled code"
+        refused(code.to_str().unwrap()).await.contains("belongs to the host"),
+        "machine code is in it"
     );
+    for invalid in ["/", "data", "/srv/.."] {
+        let rule = format!("files = [{{ host = \"{invalid}\", guest = \"/data\" }}]");
+        let error = Setup::new().grant(&rule).try_start().await.err().unwrap();
+        assert!(error.message.contains("line 5, column "), "{error}");
+    }
     // A link is resolved once, when the grants are read. A later change of its target has no effect.
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir(directory.path().join("data")).unwrap();
@@ -256,6 +252,76 @@ async fn a_directory_that_cannot_be_granted_is_refused_at_load() {
     std::os::unix::fs::symlink("/etc", host.directory.path().join("link")).unwrap();
     assert_eq!(host.value("read", json!({"path": "/data/a"})).await, "inside");
     host.failure("read", json!({"path": "/data/passwd"})).await;
+}
+
+// attack: C7
+#[tokio::test]
+async fn rule_that_cannot_be_enforced_affects_only_its_plugin() {
+    let good = format!("version = 1\n[[grant]]\nplugin = \"probe\"\nany-version = true\n{READ}\n");
+    let bad = READ.replace("{dir}/data", "{dir}").replace("/data\" }]", "/all\" }]");
+    let host = Setup::new().file(&good).grant_to(&["keeper"], &bad).start().await;
+    fs::write(host.data().join("a"), "inside").unwrap();
+    assert_eq!(host.value("read", json!({"path": "/data/a"})).await, "inside");
+    let error = host.denial("settings", json!({})).await;
+    assert!(error.message.contains("cannot be enforced"), "{error}");
+    let registry = host.host.registry();
+    let plugin = |name: &str| registry.plugins().find(|plugin| plugin.name() == name).unwrap().clone();
+    let explained = plugin("keeper").explain(&AccessRequest::Setting("a")).await.unwrap();
+    assert!(
+        matches!(explained.decision, Decision::Denied(Denial::Unenforceable(_))),
+        "{explained}"
+    );
+    let request = AccessRequest::File("/data/a", AccessMode::Read);
+    assert!(plugin("probe").explain(&request).await.unwrap().decision.is_allowed());
+
+    let rules = |directory: &std::path::Path| GrantRules {
+        files: vec![DirectoryRule::new(directory.to_str().unwrap(), "/x", AccessMode::Read, None).unwrap()],
+        ..GrantRules::default()
+    };
+    let probe = plugin("probe");
+    assert!(probe.check_grant(&rules(&host.data())).await.is_ok());
+    let refused = probe.check_grant(&rules(host.directory.path())).await.unwrap_err();
+    assert!(refused.message.contains("belongs to the host"), "{refused}");
+}
+
+// attack: C1
+#[tokio::test]
+async fn denied_files_are_listed_for_the_operator_and_look_missing_to_the_guest() {
+    let host = Setup::new().grant(READ).start().await;
+    fs::write(host.data().join("a"), "inside").unwrap();
+    let read = |path: &'static str| host.call("read", json!({"path": path}));
+    let allowed = read("/data/a").await.unwrap();
+    assert!(allowed.denied.is_empty(), "{:?}", allowed.denied);
+    let missing = read("/data/b").await.unwrap();
+    assert!(
+        missing.is_error() && missing.denied.is_empty(),
+        "a missing file is not denied"
+    );
+    let denied = read("/etc/passwd").await.unwrap();
+    assert!(denied.is_error());
+    assert_eq!(denied.for_llm, missing.for_llm, "both look the same");
+    assert!(!denied.for_llm.contains("grant"));
+    let [access] = denied.denied.as_slice() else {
+        panic!("{:?}", denied.denied)
+    };
+    assert_eq!(
+        (access.plugin.as_str(), access.access.as_str()),
+        ("probe", "read `/etc/passwd`")
+    );
+    assert_eq!(access.reason, "rule 1 allows paths below /data only");
+    let grant = access.missing_grant.as_ref().unwrap();
+    assert_eq!((grant.key.as_str(), grant.value.as_str()), ("files", "read /etc"));
+    let written = host
+        .call("write", json!({"path": "/data/new", "text": "x"}))
+        .await
+        .unwrap();
+    let access = &written.denied[0];
+    assert_eq!(
+        (access.access.as_str(), access.reason.as_str()),
+        ("write to `/data/new`", "rule 1 allows reading only")
+    );
+    let climbed = read("/data/../etc/passwd").await.unwrap();
+    assert_eq!(climbed.denied[0].access, "read `/etc/passwd`");
 }
 
 // attack: B18

@@ -76,7 +76,8 @@ async fn an_invalid_grants_file_denies_everything_until_it_is_fixed() {
         assert!(may_read(&host).await);
         fs::write(&file, broken).unwrap();
         let error = host.denial("read", json!({"path": "/data/a"})).await;
-        assert!(error.message.contains("grants.toml"), "{error}");
+        assert!(error.denied[0].reason.contains("grants.toml"), "{error:?}");
+        assert!(!error.message.contains('/'), "no path of the host: {error}");
         fs::write(&file, &good).unwrap();
     }
     assert!(may_read(&host).await);
@@ -215,4 +216,56 @@ async fn stored_values_belong_to_one_plugin_and_are_limited_by_its_quota() {
         .await
         .unwrap();
     assert_eq!(recalled.value.unwrap(), "w");
+}
+
+#[tokio::test]
+async fn denied_values_are_listed_for_the_operator() {
+    let host = Setup::new().grant("env = [{ name = \"TOOLWIT_UNSET\" }]").start().await;
+    let environment = || host.call("environment", json!({}));
+    let result = environment().await.unwrap();
+    assert!(!result.is_error(), "the guest gets an empty list");
+    assert_eq!(
+        result.denied[0].reason,
+        "the host process has no environment variable `TOOLWIT_UNSET`"
+    );
+    host.regrant("");
+    let result = environment().await.unwrap();
+    let access = &result.denied[0];
+    assert_eq!(access.access, "read environment variables");
+    assert_eq!(access.missing_grant.as_ref().unwrap().key, "env");
+    host.regrant("env = [{ name = \"A\", value = \"1\" }]");
+    assert!(environment().await.unwrap().denied.is_empty());
+    let stored = host
+        .call("remember", json!({"bucket": "b", "key": "k", "value": "v"}))
+        .await
+        .unwrap();
+    assert_eq!(stored.denied[0].access, "use a key–value store");
+    host.regrant("keyvalue = { quota = \"1KiB\" }");
+    let stored = host
+        .call("remember", json!({"bucket": "b", "key": "k", "value": "v"}))
+        .await
+        .unwrap();
+    assert!(stored.denied.is_empty());
+}
+
+// attack: H6
+#[tokio::test]
+async fn changed_component_announces_the_grants_that_it_lost_once() {
+    let other = "1".repeat(64);
+    let stale = format!("version = 1\n[[grant]]\nplugin = \"probe\"\ndigest = \"sha256:{other}\"\n{READ}\n");
+    let host = Setup::new().file(&stale).start().await;
+    let first = host.call("arguments", json!({})).await.unwrap();
+    let [lost] = first.denied.as_slice() else {
+        panic!("{:?}", first.denied)
+    };
+    assert!(
+        lost.access.starts_with("use its grant `files read /") && lost.reason.contains("another version"),
+        "{lost:?}"
+    );
+    let second = host.call("arguments", json!({})).await.unwrap();
+    assert!(second.denied.is_empty(), "it is announced once");
+    let kept = format!("{stale}[[grant]]\nplugin = \"probe\"\nany-version = true\n{READ}\n");
+    let host = Setup::new().file(&kept).start().await;
+    let first = host.call("arguments", json!({})).await.unwrap();
+    assert!(first.denied.is_empty(), "it lost nothing: {:?}", first.denied);
 }

@@ -17,6 +17,9 @@ const CASES: u64 = 40;
 /// Number of accesses that are attempted with each grants file.
 const ACCESSES_PER_CASE: u64 = 8;
 
+/// The first 16 random bytes of a guest whose randomness is frozen with the seed 1, in hex.
+const SEED_1_BYTES: &str = "b444ef65ca887541981f656c850012e8";
+
 /// A deterministic generator of pseudo-random choices.
 struct Choices(u64);
 
@@ -123,7 +126,7 @@ fn has_name(pairs: &Value, name: &str) -> bool {
 
 fn random_attempt(choices: &mut Choices) -> Attempt {
     let directory = choices.one(&["/data", "/data/in", "/out", "/other"]);
-    match choices.below(12) {
+    match choices.below(13) {
         0 => {
             let path = leak(format!("{directory}/a"));
             let request = AccessRequest::File(path, AccessMode::Read);
@@ -189,6 +192,7 @@ fn random_attempt(choices: &mut Choices) -> Attempt {
             }
         }
         9 => attempt("probe", AccessRequest::Clock, "time", json!({}), |_| true),
+        11 => attempt("probe", AccessRequest::Random, "random", json!({}), |_| true),
         10 => attempt(
             "probe",
             AccessRequest::Secret("key"),
@@ -229,10 +233,22 @@ async fn explain(host: &TestHost, attempt: &Attempt) -> Explanation {
 }
 
 /// Attempts an access in a new conversation. Returns whether it was granted.
-async fn try_access(host: &TestHost, attempt: &Attempt) -> bool {
+async fn try_access(host: &TestHost, attempt: &Attempt, explanation: &Explanation) -> bool {
     let tools = host.another_conversation();
     match host.call_in(&tools, attempt.tool, attempt.arguments.clone()).await {
-        Ok(result) => (attempt.has_access)(&result),
+        Ok(result) => {
+            let value = result.value.clone().unwrap_or_default();
+            match (&attempt.request, &explanation.rule) {
+                (AccessRequest::Clock, rule) => assert_eq!(value[0] == 1, rule.is_some(), "{explanation}: {value}"),
+                (AccessRequest::Random, Some(_)) => assert_eq!(value, SEED_1_BYTES, "{explanation}"),
+                (AccessRequest::Random, None) => {
+                    let again = host.call_in(&tools, attempt.tool, json!({})).await.unwrap();
+                    assert_ne!(again.value, result.value, "{explanation}");
+                }
+                _ => {}
+            }
+            (attempt.has_access)(&result)
+        }
         Err(error) => {
             let is_refusal = matches!(error.kind, ErrorKind::Denied | ErrorKind::MissingKey);
             assert!(is_refusal, "{:?}: {error:?}", attempt.request);
@@ -266,7 +282,7 @@ async fn explain_matches_enforcement() {
         for _ in 0..ACCESSES_PER_CASE {
             let attempt = random_attempt(&mut choices);
             let explanation = explain(&host, &attempt).await;
-            let has_access = try_access(&host, &attempt).await;
+            let has_access = try_access(&host, &attempt, &explanation).await;
             assert_eq!(
                 explanation.decision.is_allowed(),
                 has_access,

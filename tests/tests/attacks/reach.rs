@@ -165,6 +165,13 @@ async fn a_guest_calls_the_tools_that_are_granted_and_no_others() {
     );
     let denied = host.denial("relay", relay(ENVIRONMENT, &json!({}), 1)).await;
     assert!(denied.message.contains("allows"), "{denied}");
+    let nested = conversation(Setup::new().grant(&may_call(&[ENVIRONMENT]))).await;
+    let relayed = nested.call("relay", relay(ENVIRONMENT, &json!({}), 1)).await.unwrap();
+    assert_eq!(
+        (&*relayed.denied[0].plugin, &*relayed.denied[0].access),
+        ("probe", "read environment variables"),
+        "the call lists what was denied to a call inside it"
+    );
     let ungranted = conversation(Setup::new()).await;
     let denied = ungranted.denial("relay", relay(BURN, &json!({"rounds": 3}), 1)).await;
     assert!(

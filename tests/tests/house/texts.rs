@@ -1,6 +1,7 @@
-//! Public files must not contain paths of the machine on which they were written.
+//! Texts of the repository: no paths of the machine on which they were written, and no commands in errors of the library.
 
 use crate::files::{TextFile, read_below};
+use crate::source::without_comments;
 
 /// The parents of home directories. Each is split in two, so that this file does not contain it.
 const HOMES: [&str; 3] = [concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/Us", "ers/")];
@@ -35,4 +36,42 @@ fn a_home_directory_is_found_and_other_paths_are_not() {
     let complaints = home_paths(&TextFile::made_up("README.md", &text));
     assert_eq!(complaints.len(), 2, "{complaints:?}");
     assert!(complaints[1].starts_with("README.md:2: "), "{complaints:?}");
+}
+
+/// The crates whose errors an embedder or a model reads. The command line adds commands to them.
+const LIBRARIES: [&str; 6] = ["core", "sandbox", "registry", "agent", "models", "toolwit"];
+
+/// Returns a complaint for each line of code that names a command.
+fn commands(file: &TextFile) -> Vec<String> {
+    let code = without_comments(&file.text);
+    let lines = code
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| line.contains(concat!("`", "toolwit ")));
+    lines
+        .map(|(index, line)| format!("{}: {}", file.at(index + 1), line.trim()))
+        .collect()
+}
+
+#[test]
+fn no_error_of_the_library_names_a_command() {
+    let complaints: Vec<String> = LIBRARIES
+        .iter()
+        .flat_map(|library| read_below(&format!("host/{library}/src")))
+        .flat_map(|file| commands(&file))
+        .collect();
+    assert!(
+        complaints.is_empty(),
+        "name the setting; the command line adds the command\n{}",
+        complaints.join("\n")
+    );
+    let text = format!(
+        "// runs {0}list`\nlet hint = \"{0}build`\";\n",
+        concat!("`", "toolwit ")
+    );
+    assert_eq!(
+        commands(&TextFile::made_up("a.rs", &text)).len(),
+        1,
+        "a comment may name one"
+    );
 }

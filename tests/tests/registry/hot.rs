@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use toolwit::limits::LimitRequest;
 use toolwit::model::ScriptedModel;
 use toolwit::sandbox::Scope;
-use toolwit::{Arguments, ErrorKind, ToolContext};
+use toolwit::{Arguments, ErrorKind, NativeTool, ToolContext, ToolResult};
+use toolwit_tests::component_of;
 
 use crate::place::{Place, adder};
 
@@ -142,4 +143,37 @@ async fn conversation_uses_the_new_version_from_its_next_turn_on() {
         ["one_add", "one_version", "new_add", "new_version"],
         "an assigned name stays, and is not assigned to another tool"
     );
+}
+
+// attack: H2
+#[tokio::test]
+async fn held_tool_works_for_the_turn_when_its_file_changes_before_it_is_compiled() {
+    let place = Place::new();
+    place.put("one", &adder(1));
+    let host = place.host().build().await.unwrap();
+    let path = place.path().join("one.wasm");
+    let (changed, watched) = (component_of(&adder(2)), path.clone());
+    let change = move |_: Arguments, _: ToolContext| {
+        // In place, so that an open file would change, too.
+        fs::write(&watched, &changed).unwrap();
+        async { Ok(ToolResult::text("changed")) }
+    };
+    let schema = json!({"type": "object", "properties": {}});
+    let change_file = NativeTool::new("change_file", "Changes the file.", schema, change).unwrap();
+    let model = ScriptedModel::new()
+        .call("change_file", json!({}))
+        .call("version", json!({}))
+        .answer("{{result}}");
+    let mut conversation = host.conversation().model(model).tool(change_file).build().unwrap();
+    assert_eq!(conversation.run("Which version?").await.unwrap().text(), "1");
+
+    // A tool that no conversation holds has nothing but its file. Its error names no path of the host.
+    fs::write(&path, component_of(&adder(1))).unwrap();
+    let host = place.host().build().await.unwrap();
+    let unheld = host.registry().tool("one#version", &Scope::new()).unwrap();
+    fs::write(&path, component_of(&adder(3))).unwrap();
+    let error = unheld.call(Arguments::new(), &ToolContext::new()).await.unwrap_err();
+    let text = serde_json::to_string(error.report()).unwrap();
+    assert!(text.contains("changed after it was inspected"), "{text}");
+    assert!(!text.contains(place.path().to_str().unwrap()), "{text}");
 }

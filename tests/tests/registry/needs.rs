@@ -3,10 +3,11 @@
 use std::fs;
 
 use serde_json::json;
+use toolwit::grants::{GrantRules, GrantScope, GrantedVersion, SecretPlacement, SecretRule};
 use toolwit::model::ScriptedModel;
-use toolwit::sandbox::Scope;
+use toolwit::sandbox::{NewGrant, Scope};
 use toolwit::store::HealthState;
-use toolwit::{Arguments, ErrorKind, Phase, ToolContext};
+use toolwit::{Arguments, ErrorKind, Phase, ToolContext, ToolError, ToolResult, ToolwitBuilder};
 
 use crate::place::{Place, adder};
 
@@ -117,4 +118,44 @@ async fn model_is_informed_of_a_missing_key_and_can_request_it() {
     for part in ["missing-key", "weather-key", "ask the user"] {
         assert!(result.contains(part), "{result}");
     }
+}
+
+#[tokio::test]
+async fn application_grants_and_provides_a_key_in_code() {
+    let place = Place::new();
+    place.put_bytes("weather.toml", MANIFEST.as_bytes());
+    place.put("weather", &weather());
+    let grant = || NewGrant {
+        plugin: "weather".to_owned(),
+        version: GrantedVersion::Any,
+        scope: GrantScope::Always,
+        rules: GrantRules {
+            secrets: vec![SecretRule::sent_to("weather-key", "api.weather.example", SecretPlacement::Bearer).unwrap()],
+            ..GrantRules::default()
+        },
+    };
+    let call = async |builder: ToolwitBuilder| {
+        let host = builder.build().await.unwrap();
+        let tool = host.registry().tool("weather#version", &Scope::new()).unwrap();
+        tool.call(Arguments::new(), &ToolContext::new()).await
+    };
+    let kind = |outcome: Result<ToolResult, ToolError>| outcome.unwrap_err().report().kind;
+    assert_eq!(kind(call(place.host()).await), ErrorKind::MissingKey);
+    assert_eq!(
+        kind(call(place.host().grant(grant())).await),
+        ErrorKind::MissingKey,
+        "a grant without the key"
+    );
+    assert_eq!(
+        kind(call(place.host().secret("weather-key", "the-key-of-the-application")).await),
+        ErrorKind::MissingKey,
+        "a key without the grant"
+    );
+    let both = place
+        .host()
+        .grant(grant())
+        .secret("weather-key", "the-key-of-the-application");
+    assert_eq!(call(both).await.unwrap().for_llm, "1");
+    let short = place.host().secret("weather-key", "short").build().await;
+    assert_eq!(short.err().unwrap().kind, ErrorKind::Configuration);
 }

@@ -11,7 +11,7 @@ use crate::injection::EntityBinding;
 use crate::model::{FinishReason, TokenUsage};
 use crate::outcome::{RunUsage, StopReason};
 use toolwit_core::ErrorKind;
-use toolwit_core::{ToolCall, ToolDefinition, ToolId, ToolName};
+use toolwit_core::{DeniedAccess, ToolCall, ToolDefinition, ToolId, ToolName};
 
 pub use observer::Observer;
 pub(crate) use observer::{Observers, OuterObservers};
@@ -97,6 +97,13 @@ pub enum Event {
         /// Whether the call continues in the background and will deliver a late result.
         #[serde(default, rename = "goes_on")]
         is_background: bool,
+    },
+    /// The host denied accesses to a plugin during a call. Neither the plugin nor the model is informed.
+    AccessDenied {
+        /// The id of the model's call.
+        id: String,
+        /// The accesses, with the grants that would allow them.
+        denied: Vec<DeniedAccess>,
     },
     /// A running tool reports its progress to the user.
     Progress {

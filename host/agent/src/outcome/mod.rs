@@ -5,7 +5,7 @@ mod failure;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Cost, TokenUsage};
-use toolwit_core::{Artifact, Message, Signal, ToolId, ToolName};
+use toolwit_core::{Artifact, DeniedAccess, Message, Signal, ToolId, ToolName};
 
 pub use failure::{RunError, RunFailure};
 
@@ -31,6 +31,9 @@ pub struct RunOutcome {
     /// The artifacts of the tool results, in the order of the answers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<Artifact>,
+    /// The accesses that the host denied to plugins, for the operator.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<DeniedAccess>,
     /// The injected tools, in order.
     pub injected: Vec<ToolName>,
     /// The removed tools, in order.

@@ -129,6 +129,12 @@ impl ArrivedResult {
         }
         let artifacts = result.artifacts.iter().map(|artifact| artifact.kind.clone()).collect();
         run.emit(&event(content, artifacts));
+        if !result.denied.is_empty() {
+            run.emit(&Event::AccessDenied {
+                id: id.clone(),
+                denied: result.denied.clone(),
+            });
+        }
         show_user(run, &result);
         run.emit_all(&changes);
         if let Some(truncated) = truncated {
@@ -196,8 +202,10 @@ struct ToolAnswer {
 
 impl ToolAnswer {
     fn error(error: &Error) -> Self {
+        let mut result = ToolResult::error(error_text(error));
+        result.denied = error.denied.clone();
         Self {
-            result: ToolResult::error(error_text(error)),
+            result,
             kind: Some(error.kind),
         }
     }
@@ -219,6 +227,7 @@ fn answer_of(tool: &NamedTool, outcome: CallOutcome, requests: &mut EndRequests)
             Err(ToolError::Operator(error)) => {
                 tracing::error!(tool = %name, error = %error, "the tool failed; the run stops");
                 let shown = not_run(error.kind, "the tool's operator must look into it first");
+                let shown = shown.with_denied(error.denied.clone());
                 requests.add_operator_error(error.with_tool(name.as_str()));
                 return ToolAnswer::error(&shown);
             }

@@ -89,7 +89,26 @@ impl ToolCaller for NestedCaller {
             Ok(result) => result.is_error().then_some(ErrorKind::Tool),
             Err(error) => Some(error.report().kind),
         };
+        // A plugin's own denials include those of its nested calls.
+        if self.caller.is_native() {
+            self.announce_denied(&returned);
+        }
         returned
+    }
+}
+
+impl NestedCaller {
+    fn announce_denied(&self, returned: &Result<ToolResult, ToolError>) {
+        let denied = match returned {
+            Ok(result) => &result.denied,
+            Err(error) => &error.report().denied,
+        };
+        if !denied.is_empty() {
+            self.scope.observers.emit(&Event::AccessDenied {
+                id: self.scope.call.clone(),
+                denied: denied.clone(),
+            });
+        }
     }
 }
 

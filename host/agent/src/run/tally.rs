@@ -2,7 +2,7 @@
 
 use crate::event::Event;
 use crate::outcome::{CallRecord, RunUsage};
-use toolwit_core::{Artifact, ToolName};
+use toolwit_core::{Artifact, DeniedAccess, ToolName};
 
 /// The counters and products of a run so far.
 #[derive(Default)]
@@ -14,6 +14,8 @@ pub(super) struct RunTally {
     pub(super) calls_requested: u32,
     /// The artifacts of tool results.
     pub(super) artifacts: Vec<Artifact>,
+    /// The accesses that the host denied to plugins.
+    pub(super) denied: Vec<DeniedAccess>,
     pub(super) injected: Vec<ToolName>,
     pub(super) removed: Vec<ToolName>,
     pub(super) usage: RunUsage,
@@ -24,7 +26,7 @@ pub(super) struct RunTally {
 }
 
 impl RunTally {
-    /// Counts tools that an event adds or removes.
+    /// Counts the tools that an event adds or removes, and denied accesses.
     pub(super) fn count(&mut self, event: &Event) {
         match event {
             Event::ToolsInjected {
@@ -33,6 +35,7 @@ impl RunTally {
                 self.injected.extend(names.iter().cloned());
                 self.usage.injected_bytes = self.usage.injected_bytes.saturating_add(*prompt_bytes);
             }
+            Event::AccessDenied { denied, .. } => self.denied.extend(denied.iter().cloned()),
             Event::ToolsRemoved { names, .. } => self.removed.extend(names.iter().cloned()),
             _ => {}
         }

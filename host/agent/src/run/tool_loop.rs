@@ -251,6 +251,7 @@ impl<'c> ToolLoop<'c> {
             iterations: tally.iterations,
             tool_calls: tally.calls,
             artifacts: tally.artifacts,
+            denied: tally.denied,
             injected: tally.injected,
             removed: tally.removed,
             usage,

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::injection::Injection;
-use toolwit_core::ToolId;
+use toolwit_core::{DeniedAccess, Error, ErrorKind, Phase, ToolError, ToolId};
 
 fn kinds(stage: &Stage) -> Vec<String> {
     let events = stage.events();
@@ -107,4 +107,34 @@ async fn a_trace_contains_the_events() {
     let entries: Vec<TraceEntry> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let traced: Vec<_> = entries.iter().map(|entry| entry.event.clone()).collect();
     assert_eq!(traced, stage.events());
+}
+
+#[tokio::test]
+async fn denied_accesses_reach_the_operator_and_not_the_model() {
+    let denied = |access: &str| DeniedAccess {
+        plugin: "notes".to_owned(),
+        access: access.to_owned(),
+        reason: "no grant names the plugin".to_owned(),
+        suggestion: "grant it".to_owned(),
+        missing_grant: None,
+    };
+    let (of_result, of_error) = (denied("read `/secret-plan`"), denied("read `/secret-key`"));
+    let (result, error) = (of_result.clone(), of_error.clone());
+    let read = tool("read", move |_, _| {
+        let mut read = ToolResult::text("missing");
+        read.denied = vec![result.clone()];
+        Ok(read)
+    });
+    let fail = tool("fail", move |_, _| {
+        let failed = Error::new(ErrorKind::Trap, Phase::Execute, "the guest trapped");
+        Err(ToolError::Model(failed.with_denied(vec![error.clone()])))
+    });
+    let (builder, stage) = Stage::set([call([("read", json!({})), ("fail", json!({}))]), say("ok")]);
+    let outcome = builder.tools([read, fail]).run("go").await.unwrap();
+    assert_eq!(outcome.denied, [of_result, of_error]);
+    let events = stage.events_named("access_denied");
+    assert_eq!(events.len(), 2, "{events:?}");
+    assert_eq!(events[0]["denied"][0]["access"], "read `/secret-plan`");
+    let history = serde_json::to_string(&outcome.history).unwrap();
+    assert!(!history.contains("secret-") && !history.contains("grant"), "{history}");
 }

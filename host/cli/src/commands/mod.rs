@@ -20,6 +20,7 @@ pub(crate) mod run;
 pub(crate) mod search;
 pub(crate) mod secret;
 pub(crate) mod show;
+pub(crate) mod trust;
 
 use clap::Subcommand;
 use tokio_util::sync::CancellationToken;
@@ -43,6 +44,7 @@ pub(crate) enum Command {
     Build(build::Build),
     Grant(Box<grant::Grant>),
     Revoke(grant::Revoke),
+    Trust(trust::TrustProject),
     Explain(explain::Explain),
     Secret(secret::Secret),
     Add(add::Add),
@@ -76,6 +78,7 @@ impl Command {
             Self::Build(build) => build.run(printer, cancel).await,
             Self::Grant(grant) => grant.run(printer).await,
             Self::Revoke(revoke) => revoke.run(printer),
+            Self::Trust(trust) => trust.run(printer),
             Self::Explain(explain) => explain.run(printer).await,
             Self::Secret(secret) => secret.run(printer, cancel).await,
             Self::Add(add) => add.run(printer).await,

@@ -266,6 +266,7 @@ impl RunProgress {
                 conversation::nested(&mut page, event);
                 self.spinner.suspend(|| self.printer.detail(&page));
             }
+            Event::AccessDenied { denied, .. } => self.spinner.suspend(|| self.printer.denied(denied)),
             Event::Finished {
                 iterations,
                 tool_calls,

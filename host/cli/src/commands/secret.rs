@@ -54,10 +54,10 @@ impl Secret {
         match self.action {
             Action::Set { name } => {
                 let value = Zeroizing::new(read_text("-".to_owned(), SECRET_BYTES_MAX, cancel).await?);
-                store
+                let is_replaced = store
                     .set(&name, value.trim_end_matches(['\r', '\n']))
                     .map_err(to_error)?;
-                report(printer, "set", &name)?;
+                report(printer, if is_replaced { "replaced" } else { "set" }, &name)?;
             }
             Action::List => {
                 let names = store.names().map_err(to_error)?;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::configuration::configuration_file;
 use super::environment::variable;
+use super::project_grants::ProjectGrants;
 use toolwit::grants::Grants;
 use toolwit::sandbox::GrantsFile;
 use toolwit::{Error, ErrorKind, Phase};
@@ -14,7 +15,8 @@ const VARIABLE: &str = "TOOLWIT_GRANTS";
 /// Options for the grants file.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct GrantFlags {
-    /// Path to the grants file [env: TOOLWIT_GRANTS] [default: toolwit/grants.toml in the configuration directory]
+    /// Path to the grants file [env: TOOLWIT_GRANTS] [default: the accepted grants of the project, or toolwit/grants.toml in the
+    /// configuration directory]
     #[arg(long = "grants", value_name = "FILE")]
     grants_file: Option<PathBuf>,
 }
@@ -27,7 +29,7 @@ impl GrantFlags {
 
     /// Returns the path of the file.
     pub(crate) fn path(&self) -> Result<PathBuf, Error> {
-        match self.explicit_path() {
+        match self.explicit_path().or_else(ProjectGrants::find_accepted) {
             Some(path) => Ok(path),
             None => configuration_file("grants.toml"),
         }
@@ -37,6 +39,7 @@ impl GrantFlags {
     /// exist, the default path only if it does.
     pub(crate) fn existing(&self) -> Option<PathBuf> {
         self.explicit_path()
+            .or_else(ProjectGrants::find_accepted)
             .or_else(|| configuration_file("grants.toml").ok().filter(|file| file.exists()))
     }
 

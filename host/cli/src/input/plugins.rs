@@ -50,6 +50,21 @@ impl PluginFlags {
         builder.dynamic_discovery(DynamicDiscovery::Never).build().await
     }
 
+    /// Builds a host that checks rules before they are granted. The grants file need not exist.
+    pub(crate) async fn load_for_grants(&self, authority: &AuthorityFlags) -> Result<Toolwit, Error> {
+        let mut builder = self.builder(&LimitFlags::default())?;
+        let grants = authority.grants.path()?;
+        builder = if grants.exists() {
+            builder.grants(grants)
+        } else {
+            builder.protect(grants)
+        };
+        if let Ok(secrets) = authority.secrets.path() {
+            builder = builder.secrets(secrets);
+        }
+        builder.dynamic_discovery(DynamicDiscovery::Never).build().await
+    }
+
     /// Returns the builder of a host for calls with grants.
     pub(crate) fn granted(&self, limits: &LimitFlags, authority: &AuthorityFlags) -> Result<ToolwitBuilder, Error> {
         let mut builder = self.builder(limits)?;

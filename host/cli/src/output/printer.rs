@@ -10,11 +10,11 @@ use serde_json::json;
 use terminal_size::{Height, Width, terminal_size_of};
 
 use crate::failure::Failure;
-use crate::hint::{exceeded_limit, with_command};
+use crate::hint::{denied_access, exceeded_limit, with_command};
 use crate::output::page::{BAD, FAINT, GOOD, Page, WARN};
 use crate::output::wrap::wrapped;
 use toolwit::limits::{Amount, Limit};
-use toolwit::tool::ExceededLimit;
+use toolwit::tool::{DeniedAccess, ExceededLimit};
 use toolwit::{Error, ErrorKind, Phase};
 
 /// The format of standard output.
@@ -103,6 +103,17 @@ impl Printer {
     pub(crate) fn hint(self, hint: impl Display) {
         let mut page = Page::new();
         page.styled(GOOD, "hint:").text(" ").text(hint).end();
+        self.message(&page);
+    }
+
+    /// Prints a `denied:` line for each access that the host denied to a plugin, with what would allow it.
+    pub(crate) fn denied(self, denied: &[DeniedAccess]) {
+        let mut page = Page::new();
+        for access in denied {
+            let line = format!("{}: {}: {}", access.plugin, access.access, access.reason);
+            page.styled(WARN, "denied:").text(" ").quoted(line).end();
+            page.styled(GOOD, "hint:").text(" ").quoted(denied_access(access)).end();
+        }
         self.message(&page);
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::guests::SETTINGS;
+use crate::guests::{FILES, PLAIN, SETTINGS};
 use crate::support::Workspace;
 
 fn workspace() -> Workspace {
@@ -192,4 +192,270 @@ fn concurrent_changes_are_not_lost() {
     });
     let (_, shown) = workspace.json(&["grant", "settings", "--json"]);
     assert_eq!(shown["has"].as_array().unwrap().len(), CHANGES, "{shown}");
+}
+
+#[test]
+fn denied_access_is_printed_with_the_grant_that_allows_it() {
+    let workspace = workspace();
+    let denied = workspace.run(&["call", "greet"]);
+    assert_eq!((denied.code, denied.stdout.trim()), (Some(0), "nothing"), "{denied}");
+    assert!(
+        denied
+            .stderr
+            .contains("denied: settings: read the setting `greeting`: no grant names the plugin\n"),
+        "{denied}"
+    );
+    assert!(
+        denied
+            .stderr
+            .contains("hint: toolwit grant settings --config greeting=VALUE\n"),
+        "{denied}"
+    );
+    let (code, document) = workspace.json(&["call", "greet", "--json"]);
+    assert_eq!((code, &document["denied"][0]["plugin"]), (Some(0), &json!("settings")));
+    assert_eq!(
+        document["denied"][0]["missing_grant"],
+        json!({"plugin": "settings", "key": "config", "value": "greeting"})
+    );
+    workspace.run(&["grant", "settings", "--config", "greeting=hello"]);
+    let allowed = workspace.run(&["call", "greet"]);
+    assert_eq!(
+        (allowed.stdout.trim(), allowed.stderr.as_str()),
+        ("hello", ""),
+        "{allowed}"
+    );
+    let (_, document) = workspace.json(&["call", "greet", "--json"]);
+    assert_eq!(document.get("denied"), None, "{document}");
+}
+
+#[test]
+fn replaced_component_announces_the_grants_that_it_lost() {
+    let workspace = workspace();
+    workspace.run(&["grant", "settings", "--config", "greeting=hello"]);
+    let workspace = workspace.and("settings", &SETTINGS.replace("\"nothing\"", "\"no more\""));
+    let called = workspace.run(&["call", "greet"]);
+    assert!(
+        called
+            .stderr
+            .contains("denied: settings: use its grant `config greeting`: the plugin has changed"),
+        "{called}"
+    );
+    workspace.run(&["grant", "settings", "--config", "greeting=hello again"]);
+    let called = workspace.run(&["call", "greet"]);
+    assert_eq!(
+        (called.stdout.trim(), called.stderr.as_str()),
+        ("hello again", ""),
+        "{called}"
+    );
+}
+
+#[test]
+fn grant_that_cannot_be_enforced_is_refused_and_found() {
+    let workspace = Workspace::with("files", FILES)
+        .and("plain", PLAIN)
+        .variable("TOOLWIT_GRANTS", "own/grants.toml")
+        .file("own/grants.toml", "version = 1\n");
+    std::fs::create_dir(workspace.path().join("data")).unwrap();
+    let look = || workspace.run(&["call", "look"]);
+    assert_eq!(look().stdout.trim(), "7");
+    let home = format!("{}::/home", workspace.path().display());
+    let refused = workspace.run(&["grant", "files", "--read", &home]);
+    assert_eq!(
+        refused.code,
+        Some(2),
+        "the directory contains the metadata database: {refused}"
+    );
+    assert!(refused.stderr.contains("belongs to the host"), "{refused}");
+    let text = std::fs::read_to_string(workspace.path().join("own/grants.toml")).unwrap();
+    assert_eq!(text, "version = 1\n", "nothing is written");
+    let granted = workspace.run(&["grant", "files", "--read", "data::/data"]);
+    assert_eq!((granted.code, look().code), (Some(0), Some(0)), "{granted}");
+
+    // The directory disappears after it was granted.
+    std::fs::remove_dir(workspace.path().join("data")).unwrap();
+    let stopped = look();
+    assert_eq!(stopped.code, Some(4), "{stopped}");
+    assert!(
+        stopped.stderr.contains("denied: files: be called: the grant at line "),
+        "{stopped}"
+    );
+    let sum = workspace.run(&["call", "add", r#"{"a": 1, "b": 2}"#]);
+    assert_eq!(
+        (sum.code, sum.stdout.trim()),
+        (Some(0), "3"),
+        "another plugin works: {sum}"
+    );
+    let doctor = workspace.run(&["doctor"]);
+    assert_eq!(doctor.code, Some(2), "{doctor}");
+    assert!(
+        doctor.stdout.contains("files cannot be called: the grant at line "),
+        "{doctor}"
+    );
+    let explained = workspace.run(&["explain", "files", "read /data/a"]);
+    assert_eq!(explained.code, Some(4), "{explained}");
+    assert!(explained.stdout.contains("cannot be enforced"), "{explained}");
+    let revoked = workspace.run(&["revoke", "files", "files", "read"]);
+    assert_eq!((revoked.code, look().code), (Some(0), Some(0)), "{revoked}");
+}
+
+#[test]
+fn secret_that_is_not_set_is_not_granted() {
+    let workspace = workspace();
+    let secrets = ["--secrets", "own/secrets.toml"];
+    let grant = [
+        "grant",
+        "settings",
+        "--secret",
+        "key",
+        "--to",
+        "a.example",
+        "--as",
+        "bearer",
+    ];
+    let grant: Vec<_> = grant.iter().chain(&secrets).copied().collect();
+    let refused = workspace.run(&grant);
+    assert_eq!(refused.code, Some(2), "{refused}");
+    assert!(refused.stderr.contains("hint: `toolwit secret set key`"), "{refused}");
+    let set = || {
+        workspace.run_with_input(
+            &["secret", "set", "key", "--secrets", "own/secrets.toml"],
+            "correct horse\n",
+        )
+    };
+    assert_eq!(set().stderr, "key: set\n");
+    assert_eq!(set().stderr, "key: replaced\n");
+    assert_eq!(workspace.run(&grant).code, Some(0));
+    let doctor = workspace.run(&["doctor", "--secrets", "own/secrets.toml"]);
+    assert!(!doctor.stdout.contains("does not exist"), "{doctor}");
+    let doctor = workspace.run(&["doctor", "--secrets", "own/other.toml"]);
+    assert!(doctor.stdout.contains("secret `key`, which does not exist"), "{doctor}");
+}
+
+#[test]
+fn revoke_removes_one_rule_or_all_and_refuses_a_name_without_grants() {
+    let workspace = workspace();
+    let unknown = workspace.run(&["revoke", "settings"]);
+    assert_eq!(unknown.code, Some(2), "{unknown}");
+    assert!(unknown.stderr.contains("has no grant for `settings`"), "{unknown}");
+    workspace.run(&[
+        "grant",
+        "settings",
+        "--config",
+        "greeting=hello",
+        "--http",
+        "a.example",
+        "--http",
+        "b.example",
+    ]);
+    let unknown = workspace.run(&["revoke", "setings"]);
+    assert!(unknown.stderr.contains("it has grants for `settings`"), "{unknown}");
+    let none = workspace.run(&["revoke", "settings", "config", "farewell"]);
+    assert_eq!(none.code, Some(2), "{none}");
+    assert!(none.stderr.contains("has no rule for `config farewell`"), "{none}");
+    let several = workspace.run(&["revoke", "settings", "http"]);
+    assert!(several.stderr.contains("has several rules for `http`"), "{several}");
+    let one = workspace.run(&["revoke", "settings", "http GET,HEAD https://a.example:443/"]);
+    assert_eq!(one.code, Some(0), "{one}");
+    let has = |workspace: &Workspace| workspace.json(&["grant", "settings", "--json"]).1["has"].clone();
+    assert_eq!(
+        has(&workspace),
+        json!(["http GET,HEAD https://b.example:443/", "config greeting"])
+    );
+    assert_eq!(workspace.run(&["revoke", "settings"]).code, Some(0));
+    assert_eq!(has(&workspace), json!([]));
+}
+
+#[test]
+fn repeated_grants_do_not_accumulate() {
+    let workspace = workspace();
+    let grant = |config: &str| workspace.run(&["grant", "settings", "--config", config, "--http", "a.example"]);
+    grant("greeting=hello");
+    let text = || std::fs::read_to_string(workspace.path().join("grants.toml")).unwrap();
+    let before = text();
+    let again = grant("greeting=hello");
+    assert!(
+        again.stderr.contains("already granted to settings: config greeting"),
+        "{again}"
+    );
+    assert_eq!(text(), before);
+    grant("greeting=good day");
+    assert_eq!(text().matches("[[grant]]").count(), 1, "{}", text());
+    assert_eq!(workspace.run(&["call", "greet"]).stdout.trim(), "good day");
+}
+
+#[test]
+fn grants_are_shown_with_their_duration() {
+    let workspace = workspace();
+    workspace.run(&["grant", "settings", "--config", "greeting=hello", "--once"]);
+    workspace.run(&["grant", "settings", "--http", "a.example", "--session"]);
+    let shown = || workspace.run(&["grant", "settings"]).stdout;
+    assert!(
+        shown().contains("has: config greeting (once)\n") && shown().contains("a.example:443/ (session)\n"),
+        "{}",
+        shown()
+    );
+    assert_eq!(workspace.run(&["call", "greet"]).stdout.trim(), "hello");
+    assert!(shown().contains("has: config greeting (once, used)\n"), "{}", shown());
+    assert_eq!(workspace.run(&["call", "greet"]).stdout.trim(), "nothing");
+    let (_, document) = workspace.json(&["grant", "settings", "--json"]);
+    assert_eq!(document["has"], json!([]), "{document}");
+    assert_eq!(document["grants"][0]["used"], true, "{document}");
+    // A used grant does not become unused when one of its rules is revoked, and a new one replaces it.
+    workspace.run(&["grant", "settings", "--config", "greeting=hello", "--once"]);
+    let text = std::fs::read_to_string(workspace.path().join("grants.toml")).unwrap();
+    assert_eq!(text.matches("scope = \"once\"").count(), 1, "{text}");
+}
+
+#[test]
+fn project_grants_apply_only_after_they_are_accepted() {
+    let proposed = |value: &str| {
+        format!(
+            "version = 1\n[[grant]]\nplugin = \"settings\"\nany-version = true\nconfig = {{ greeting = \"{value}\" }}\n"
+        )
+    };
+    let workspace = Workspace::with("settings", SETTINGS)
+        .file("toolwit.toml", "[grants]\nfile = \"project.toml\"\n")
+        .file("project.toml", proposed("hello"));
+    let greet = || workspace.run(&["call", "greet"]);
+    let called = greet();
+    assert_eq!(
+        called.stdout.trim(),
+        "nothing",
+        "a cloned project grants nothing: {called}"
+    );
+    assert!(called.stderr.contains("`toolwit trust`"), "{called}");
+    let shown = workspace.run(&["trust"]);
+    assert!(
+        shown.stdout.contains("settings  any version") && shown.stdout.contains("config greeting"),
+        "{shown}"
+    );
+    assert_eq!(greet().stdout.trim(), "nothing", "showing accepts nothing");
+    assert_eq!(workspace.run(&["trust", "--accept"]).code, Some(0));
+    let called = greet();
+    assert_eq!(
+        (called.stdout.trim(), called.stderr.as_str()),
+        ("hello", ""),
+        "{called}"
+    );
+
+    // A change of the project, as by `git pull`, has no effect.
+    std::fs::write(workspace.path().join("project.toml"), proposed("changed")).unwrap();
+    let called = greet();
+    assert_eq!(called.stdout.trim(), "hello", "{called}");
+    assert!(
+        called.stderr.contains("have changed since they were accepted"),
+        "{called}"
+    );
+    workspace.run(&["trust", "--accept"]);
+    assert_eq!(greet().stdout.trim(), "changed");
+    workspace.run(&["revoke", "settings"]);
+    assert_eq!(
+        greet().stdout.trim(),
+        "nothing",
+        "the operator's change applies to the copy"
+    );
+    let unchanged = std::fs::read_to_string(workspace.path().join("project.toml")).unwrap();
+    assert_eq!(unchanged, proposed("changed"));
+    let elsewhere = Workspace::new().run(&["trust"]);
+    assert_eq!(elsewhere.code, Some(2), "{elsewhere}");
 }

@@ -137,3 +137,12 @@ pub(crate) const SETTINGS: &str = r#"
   (alias core export $i "greet" (core func $greet))
   (func (export "greet") (result string) (canon lift (core func $greet) (memory $memory))))
 "#;
+
+/// A function without a result, in a component that imports files.
+pub(crate) const FILES: &str = r#"
+(component
+  (import "wasi:filesystem/preopens@0.2.0" (instance))
+  (core module $m (func (export "look") (result i32) (i32.const 7)))
+  (core instance $i (instantiate $m))
+  (func (export "look") (result u32) (canon lift (core func $i "look"))))
+"#;

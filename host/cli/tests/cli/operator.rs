@@ -168,7 +168,7 @@ fn doctor_reports_problems_and_working_fixes() {
         );
     workspace.run(&["call", "crash"]);
     let run = workspace.run(&["doctor"]);
-    assert_snapshot!(shown(&run, &workspace), @"
+    assert_snapshot!(shown(&run, &workspace), @r#"
     exit: 3
 
     --- stdout
@@ -185,7 +185,10 @@ fn doctor_reports_problems_and_working_fixes() {
     ok       the metadata database is …/.data/toolwit/store.db
     warning  cargo is not on PATH, so that Rust plugins cannot be built
              hint: install a toolchain from https://rustup.rs; it is not needed to run plugins
-    ");
+
+    --- stderr
+     WARN a grant names a plugin that does not exist plugin="absent"
+    "#);
     let (code, document) = workspace.json(&["doctor", "--json"]);
     assert_eq!((code, &document["ok"]), (Some(3), &json!(false)), "{document}");
     assert_eq!(findings(&document, "health")[0]["state"], "warning");

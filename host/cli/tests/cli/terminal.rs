@@ -6,7 +6,7 @@ use std::process::Stdio;
 use crate::guests::PLAIN;
 use crate::support::Workspace;
 
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 22] = [
     "demo",
     "run",
     "list",
@@ -17,6 +17,7 @@ const COMMANDS: [&str; 21] = [
     "build",
     "grant",
     "revoke",
+    "trust",
     "explain",
     "secret",
     "add",

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::entity::serialise_output;
-use crate::{Artifact, CallUsage, Error, RevealedTools, Signal, ToolProvider};
+use crate::{Artifact, CallUsage, DeniedAccess, Error, RevealedTools, Signal, ToolProvider};
 
 use crate::text::parse_json;
 
@@ -80,6 +80,8 @@ pub struct ToolResult {
     pub usage: Option<CallUsage>,
     /// Standard output, standard error and log of the guest, up to the limit `log_bytes_max`.
     pub log: Option<Arc<str>>,
+    /// The accesses that the host denied during the call, for the operator.
+    pub denied: Vec<DeniedAccess>,
     /// The cause of a failure, for the log.
     pub source: Option<Arc<dyn StdError + Send + Sync>>,
 }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::call_permits::{CallPermit, CallPermits};
 use super::runtime::Runtime;
 use crate::grants::authority::{Authority, AuthorityRequest, ConversationNumber, OpenedRights};
-use crate::grants::{AccessRequest, DeclaredCapabilities, EffectiveRights, Explanation, NoGrantReason};
+use crate::grants::{AccessRequest, DeclaredCapabilities, EffectiveRights, Explanation, GrantRules, NoGrantReason};
 use crate::inspect::annotations::{Annotations, Requirement};
 use crate::inspect::dynamic_tools::DynamicTools;
 use crate::inspect::inspection::Inspection;
@@ -130,6 +130,16 @@ impl Plugin {
         self.linked.start(|| self.link());
     }
 
+    /// Reads the component into memory until it is compiled, so that the plugin keeps working if its file changes before. Reads at
+    /// most 128 MiB for all plugins of the process; beyond that, a changed file is an error of the call.
+    pub fn retain_component(&self) {
+        if self.linked.get().is_none() {
+            let bytes_max = self.runtime.engines.limits.component_bytes_max;
+            self.source
+                .retain(self.digest(), self.inspection().size_bytes, bytes_max);
+        }
+    }
+
     /// Returns the compilation status of the component in this process.
     #[must_use]
     pub fn compile_status(&self) -> CompileStatus {
@@ -167,9 +177,26 @@ impl Plugin {
     /// # Errors
     /// [`ErrorKind::Denied`](toolwit_core::ErrorKind::Denied) if the grants file is unreadable or invalid now; [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if the secret store is.
     pub async fn explain(&self, request: &AccessRequest<'_>) -> Result<Explanation, Error> {
+        Ok(Explanation::new(&self.rights().await?, request))
+    }
+
+    /// Returns the rights that the next call in a new conversation has. Uses up no grant.
+    ///
+    /// # Errors
+    /// Those of [`Plugin::explain`].
+    pub async fn rights(&self) -> Result<EffectiveRights, Error> {
         let authority = self.authority_request(ConversationNumber::default(), None);
-        let rights = self.runtime.authorities.preview(authority).await?;
-        Ok(Explanation::new(&rights, request))
+        self.runtime.authorities.preview(authority).await
+    }
+
+    /// Checks that this host could enforce rules for the plugin: their directories exist and do not contain files of the host,
+    /// and their secrets exist, except those of a conversation.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for a directory that cannot be granted,
+    /// [`ErrorKind::MissingKey`](toolwit_core::ErrorKind::MissingKey) for a secret that does not exist.
+    pub async fn check_grant(&self, rules: &GrantRules) -> Result<(), Error> {
+        self.runtime.authorities.check(rules.clone()).await
     }
 
     fn authority_request<'a>(

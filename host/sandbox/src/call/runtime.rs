@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::session_registry::SessionRegistry;
-use crate::grants::authority::{AuthorityProvider, KeyValueStore};
+use crate::grants::authority::{AuthorityProvider, AuthoritySources, KeyValueStore, SecretValues};
+use crate::grants::file::NewGrant;
 use crate::link::compile::cache::CodeCache;
 use crate::link::compile::cache_location::CodeCacheLocation;
 use crate::link::compile::engine::Engines;
@@ -27,10 +28,14 @@ pub struct RuntimeOptions {
     pub long_running: Vec<ToolId>,
     /// The cache directory for machine code.
     pub code_cache: CodeCacheLocation,
-    /// Path to the operator's grants file. `None` grants nothing.
+    /// Path to the operator's grants file.
     pub grants: Option<PathBuf>,
+    /// The grants of the application, in addition to those of the file.
+    pub granted: Vec<NewGrant>,
     /// Path to the file with the values of secrets, as [`SecretStore`](crate::SecretStore) writes it.
     pub secrets: Option<PathBuf>,
+    /// The secrets of the application. They take precedence over those of the file.
+    pub secret_values: SecretValues,
     /// Further files and directories that cannot be granted, in addition to the paths in these options.
     pub protected: Vec<PathBuf>,
     /// The key–value store of plugins; by default in memory.
@@ -59,13 +64,21 @@ impl Runtime {
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits of zero, for grants that cannot be
-    /// read or enforced, and for certificates that cannot be used.
+    /// read or are invalid, for secrets of the application that cannot be used, and for such certificates. A granted rule that
+    /// cannot be enforced is not an error: it affects only the calls of its plugin.
     pub fn new(options: RuntimeOptions) -> Result<Arc<Self>, Error> {
         options.operator_limits.check()?;
         let code_cache = options.code_cache.open();
         let code_directory = options.code_cache.directory();
         let protected = options.protected.into_iter().chain(code_directory).collect();
-        let authorities = AuthorityProvider::new(options.grants, options.secrets, options.keyvalue, protected)?;
+        let authorities = AuthorityProvider::new(AuthoritySources {
+            grants_file: options.grants,
+            granted: options.granted,
+            secrets_file: options.secrets,
+            secret_values: options.secret_values,
+            keyvalue: options.keyvalue,
+            protected,
+        })?;
         let network = Network::new(options.resolver);
         #[cfg(feature = "network")]
         let network = network.with_extra_roots(ExtraRoots::read(&options.extra_root_certificates)?);

@@ -17,6 +17,6 @@ pub use rules::{
     AccessMode, AccessRequest, AddressClass, AddressRange, ClockRule, Decision, Denial, DirectoryRule, EffectiveRights,
     EnvRule, Explanation, FilePosition, Grant, GrantRules, GrantScope, GrantedVersion, Grants, GrantsError,
     HostPattern, HttpRule, KeyValueRule, MissingResources, NoGrantReason, RandomRule, RequestHost, RequestMismatch,
-    RequestTarget, RuleError, Scheme, SecretPlacement, SecretRule, SecretSource, SecretTarget, canonical, check_name,
-    decide, decide_address, stale_grants,
+    RequestTarget, RuleError, Scheme, SecretPlacement, SecretRule, SecretSource, SecretTarget, UnenforceableRule,
+    canonical, check_name, decide, decide_address, decide_call, stale_grants,
 };

@@ -56,6 +56,18 @@ pub(crate) fn check(bytes: &[u8]) -> Result<CheckedComponent<'_>, Error> {
     }
 }
 
+/// A file that is not a component yet. It is the source of an error, from which a program can build its own hint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UnbuiltComponent {
+    /// WebAssembly in the text format.
+    #[error("it is WebAssembly text, not a binary component")]
+    Text,
+    /// A core module.
+    #[error("it is a core module, not a component")]
+    CoreModule,
+}
+
 fn malformed(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::MalformedComponent, Phase::Load, message)
 }
@@ -77,15 +89,22 @@ fn check_header(bytes: &[u8]) -> Result<(), Error> {
     if !bytes.starts_with(MAGIC) {
         let is_text = bytes.trim_ascii_start().starts_with(b"(");
         return Err(if is_text {
-            malformed("it is WebAssembly text, not a binary component").with_suggestion("build it with `toolwit build`")
+            let unbuilt = UnbuiltComponent::Text;
+            malformed(unbuilt.to_string())
+                .with_suggestion("assemble the text, and encode it as a component")
+                .with_source(unbuilt)
         } else {
             malformed("it is not WebAssembly: the magic number `\\0asm` is missing")
         });
     }
     match &bytes[4..8] {
         COMPONENT => Ok(()),
-        CORE_MODULE => Err(malformed("it is a core module, not a component")
-            .with_suggestion("build it with `toolwit build`, or wrap it with `wasm-tools component new`")),
+        CORE_MODULE => {
+            let unbuilt = UnbuiltComponent::CoreModule;
+            Err(malformed(unbuilt.to_string())
+                .with_suggestion("encode it as a component, for example with `wasm-tools component new`")
+                .with_source(unbuilt))
+        }
         other => Err(malformed(format!(
             "it has the unknown WebAssembly version {:02x?}",
             other

@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sha2::{Digest, Sha256};
 
@@ -11,33 +12,111 @@ use super::inspection::AdjacentWit;
 use toolwit_core::limits::{ByteCount, WIT_BYTES_MAX};
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
-/// The source of a component's bytes. A file is read again when it is compiled, so its bytes are not kept in memory.
+/// The maximum size of all retained components of the process, in bytes. A component beyond it is read when it is compiled.
+const RETAINED_BYTES_MAX: u64 = 128 << 20;
+
+/// The size of all retained components of the process, in bytes.
+static RETAINED_BYTES: AtomicU64 = AtomicU64::new(0);
+
+/// The source of a component's bytes. A file is read again when it is compiled, so its bytes are in memory only while a
+/// conversation retains them.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
-    File(PathBuf),
+    File(ComponentFile),
     Bytes(Arc<[u8]>),
 }
 
-impl Source {
-    /// Reads the bytes again. Refuses a file whose digest has changed since the inspection.
-    pub(crate) fn read(&self, digest: &str, bytes_max: u64) -> Result<Arc<[u8]>, Error> {
-        let path = match self {
-            Self::Bytes(bytes) => return Ok(bytes.clone()),
-            Self::File(path) => path,
-        };
-        let bytes = read_component(path, bytes_max)?;
-        let found: String = Sha256::digest(&bytes)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        if found != digest {
-            let message = format!("the file {} changed after it was inspected", path.display());
-            return Err(
-                Error::new(ErrorKind::Io, Phase::Load, message).with_suggestion("load the plugin directory again")
-            );
+/// A component file, with its bytes as long as they are retained. Clones share them.
+#[derive(Clone, Debug)]
+pub(crate) struct ComponentFile {
+    path: PathBuf,
+    retained: Arc<Mutex<Option<RetainedBytes>>>,
+}
+
+impl ComponentFile {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            retained: Arc::default(),
         }
-        Ok(bytes.into())
     }
+
+    fn retained(&self) -> MutexGuard<'_, Option<RetainedBytes>> {
+        self.retained.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Bytes that count against the limit of the process.
+#[derive(Debug)]
+struct RetainedBytes(Arc<[u8]>);
+
+impl RetainedBytes {
+    /// Returns `None` if the limit is reached.
+    fn new(bytes: Arc<[u8]>) -> Option<Self> {
+        let size = bytes.len() as u64;
+        // Created before the check, so that dropping it corrects the count.
+        let retained = Self(bytes);
+        let total = RETAINED_BYTES.fetch_add(size, Ordering::Relaxed).saturating_add(size);
+        (total <= RETAINED_BYTES_MAX).then_some(retained)
+    }
+}
+
+impl Drop for RetainedBytes {
+    fn drop(&mut self) {
+        RETAINED_BYTES.fetch_sub(self.0.len() as u64, Ordering::Relaxed);
+    }
+}
+
+impl Source {
+    /// Reads a file into memory, so that a later change of the file does not matter. Does nothing for a file that has changed
+    /// already, and at the limit of the process.
+    pub(crate) fn retain(&self, digest: &str, size: u64, bytes_max: u64) {
+        let Self::File(file) = self else { return };
+        let mut retained = file.retained();
+        if retained.is_none() && RETAINED_BYTES.load(Ordering::Relaxed).saturating_add(size) <= RETAINED_BYTES_MAX {
+            *retained = read_unchanged(&file.path, digest, bytes_max)
+                .ok()
+                .and_then(RetainedBytes::new);
+        }
+    }
+
+    /// Releases retained bytes, because the component has been compiled.
+    pub(crate) fn release(&self) {
+        if let Self::File(file) = self {
+            *file.retained() = None;
+        }
+    }
+
+    /// Returns the bytes. Refuses a file whose digest has changed since the inspection, unless its bytes are retained.
+    pub(crate) fn read(&self, digest: &str, bytes_max: u64) -> Result<Arc<[u8]>, Error> {
+        let file = match self {
+            Self::Bytes(bytes) => return Ok(bytes.clone()),
+            Self::File(file) => file,
+        };
+        let retained = file.retained().as_ref().map(|retained| retained.0.clone());
+        retained.map_or_else(|| read_unchanged(&file.path, digest, bytes_max), Ok)
+    }
+}
+
+/// Reads a component file. Refuses one with another digest.
+fn read_unchanged(path: &Path, digest: &str, bytes_max: u64) -> Result<Arc<[u8]>, Error> {
+    // A model may read the error, so it does not contain the path. The source does, for the log.
+    let bytes = read_component(path, bytes_max).map_err(|error| {
+        Error::new(error.kind, Phase::Load, "the component file can no longer be read")
+            .with_suggestion("load the plugin directory again")
+            .with_source(error)
+    })?;
+    let found: String = Sha256::digest(&bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    if found != digest {
+        let message = "the component file changed after it was inspected";
+        return Err(Error::new(ErrorKind::Io, Phase::Load, message)
+            .with_suggestion("load the plugin directory again")
+            .with_source(path.display().to_string()));
+    }
+    Ok(bytes.into())
 }
 
 /// Reads the WIT file next to a component. `None` if it does not exist.

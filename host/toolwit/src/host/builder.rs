@@ -15,7 +15,7 @@ use toolwit_core::{Error, ErrorKind, Phase, Tool, ToolId};
 use toolwit_registry::store::SqliteStore;
 use toolwit_registry::store::{MemoryStore, Store};
 use toolwit_registry::{DynamicDiscovery, LiveRegistry, MissingPath, WatchOptions};
-use toolwit_sandbox::{CodeCacheLocation, KeyValueStore, Resolve, Runtime, RuntimeOptions, Scope};
+use toolwit_sandbox::{CodeCacheLocation, KeyValueStore, NewGrant, Resolve, Runtime, RuntimeOptions, Scope};
 
 /// Maximum size of a file with tool groups, in bytes.
 const GROUPS_BYTES_MAX: u64 = 1 << 20;
@@ -192,6 +192,42 @@ impl ToolwitBuilder {
         self
     }
 
+    /// Adds a grant of the application, in addition to those of the grants file. A plugin without a grant in either can only
+    /// compute.
+    ///
+    /// ```
+    /// use toolwit::Toolwit;
+    /// use toolwit::grants::{GrantRules, GrantScope, GrantedVersion, HttpRule};
+    /// use toolwit::sandbox::NewGrant;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let builder = Toolwit::builder().plugins("./plugins").grant(NewGrant {
+    ///     plugin: "weather".to_owned(),
+    ///     version: GrantedVersion::Any,
+    ///     scope: GrantScope::Always,
+    ///     rules: GrantRules {
+    ///         http: vec![HttpRule::parse("https://api.weather.example/v1")?],
+    ///         ..GrantRules::default()
+    ///     },
+    /// });
+    /// # let _ = builder;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn grant(mut self, grant: NewGrant) -> Self {
+        self.runtime.granted.push(grant);
+        self
+    }
+
+    /// Adds a secret of the application. A grant refers to it by name, like to a secret of the secret store. A key of one end
+    /// user belongs into the context of the conversation instead.
+    #[must_use]
+    pub fn secret(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.runtime.secret_values.set(name, value);
+        self
+    }
+
     /// Replaces the system's resolver for the names of granted hosts. Its addresses are checked as well.
     #[must_use]
     pub fn resolver(mut self, resolver: Arc<dyn Resolve>) -> Self {
@@ -250,7 +286,7 @@ impl ToolwitBuilder {
     /// # Errors
     /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) when a directory cannot be read,
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits of zero, for grants that cannot be read or
-    /// enforced, for a store that cannot be used, for certificates that cannot be used, and for tool groups that are invalid.
+    /// are invalid, for secrets of the application, a store or certificates that cannot be used, and for tool groups that are invalid.
     pub async fn build(self) -> Result<Toolwit, Error> {
         #[cfg(feature = "sqlite")]
         let builder = self.with_store_file().await?;

@@ -7,6 +7,9 @@ use toolwit_core::{Error, ErrorKind, Phase, Tool, ToolDefinition, ToolLookup, To
 use toolwit_registry::{Package, Registry};
 use toolwit_sandbox::{EntityType, Plugin};
 
+/// The maximum number of ids in the error about an ambiguous name.
+const IDS_SHOWN_MAX: usize = 8;
+
 /// The reason why a name or an id does not lead to a tool.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -55,7 +58,7 @@ impl From<FindError> for Error {
         match error {
             FindError::Unavailable { error, .. } => error,
             FindError::Ambiguous { ids, .. } => Self::new(ErrorKind::AmbiguousTool, Phase::Validate, message)
-                .with_suggestion(format!("call one by its id: {}", quoted(&ids, ", "))),
+                .with_suggestion(format!("call one by its id: {}", some_of(&ids))),
             FindError::NeedsEntity { plugin, entity, method } => {
                 Self::new(ErrorKind::ToolUnavailable, Phase::Validate, message)
                     .with_plugin(plugin)
@@ -91,6 +94,15 @@ impl From<FindError> for Error {
 fn quoted(names: &[String], separator: &str) -> String {
     let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
     names.join(separator)
+}
+
+/// Lists the first ids, and the number of the others.
+fn some_of(ids: &[String]) -> String {
+    let shown = quoted(&ids[..ids.len().min(IDS_SHOWN_MAX)], ", ");
+    match ids.len().saturating_sub(IDS_SHOWN_MAX) {
+        0 => shown,
+        hidden => format!("{shown}, and {hidden} more"),
+    }
 }
 
 impl Toolwit {

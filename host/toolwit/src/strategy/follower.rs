@@ -41,15 +41,23 @@ impl Follower {
         (self.may_use)(id)
     }
 
-    /// Returns a tool that the conversation may use.
+    /// Returns a tool that the conversation may use. It keeps working when its file changes.
     pub(super) fn tool(&self, id: &str) -> Option<Arc<dyn Tool>> {
-        self.registry().tool(id, &self.scope).filter(|_| self.may_use(id))
+        let registry = self.registry();
+        let tool = registry.tool(id, &self.scope).filter(|_| self.may_use(id))?;
+        if let Some(plugin) = registry.plugin_of(id) {
+            plugin.retain_component();
+        }
+        Some(tool)
     }
 
-    /// Returns the tools of a plugin that the conversation may use.
+    /// Returns the tools of a plugin that the conversation may use. They keep working when its file changes.
     pub(super) fn tools_of(&self, registry: &Registry, plugin: &Arc<Plugin>) -> Vec<Arc<dyn Tool>> {
         let mut tools = registry.tools_of(plugin, &self.scope);
         tools.retain(|tool| self.may_use(tool.definition().id.as_str()));
+        if !tools.is_empty() {
+            plugin.retain_component();
+        }
         tools
     }
 
@@ -80,7 +88,12 @@ impl Follower {
                 continue;
             }
             match now.tool(id.as_str(), &self.scope) {
-                Some(tool) => injection.add.push(tool),
+                Some(tool) => {
+                    if let Some(plugin) = now.plugin_of(id.as_str()) {
+                        plugin.retain_component();
+                    }
+                    injection.add.push(tool);
+                }
                 None => injection.remove.push(id.clone()),
             }
         }

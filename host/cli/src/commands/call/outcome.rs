@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::hint::with_command;
 use crate::output::page::{FAINT, Page, size};
 use crate::output::printer::{Format, Printer};
-use toolwit::tool::{CallUsage, ToolError, ToolId, ToolResult};
+use toolwit::tool::{CallUsage, DeniedAccess, ToolError, ToolId, ToolResult};
 use toolwit::{Error, ErrorKind, Phase};
 
 /// Maximum length of the message of a tool's error, in characters. The details contain the full value.
@@ -65,27 +66,40 @@ impl CallOutcome {
         }
     }
 
-    /// `{"ok": true, "result", "artifacts", "usage"}` or `{"ok": false, "error"}`.
+    /// The accesses that the host denied during the call.
+    fn denied(&self) -> &[DeniedAccess] {
+        match self {
+            Self::Result(result) | Self::Error(_, Some(result)) => &result.denied,
+            Self::Error(error, None) => &error.denied,
+        }
+    }
+
+    /// `{"ok": true, "result", "artifacts", "usage"}` or `{"ok": false, "error"}`, with `denied` if the host denied an access.
     pub(super) fn document(&self) -> Value {
         let usage = self
             .tool_result()
             .and_then(|result| result.usage)
             .map(UsageDocument::from);
-        match self {
+        let mut document = match self {
             Self::Result(result) => json!({
                 "ok": true,
                 "result": value(result),
                 "artifacts": result.artifacts,
                 "usage": usage,
             }),
-            Self::Error(error, None) => json!({ "ok": false, "error": error }),
+            Self::Error(error, None) => json!({ "ok": false, "error": with_command(error).as_ref() }),
             Self::Error(error, Some(_)) => json!({ "ok": false, "error": error, "usage": usage }),
+        };
+        if !self.denied().is_empty() {
+            document["denied"] = json!(self.denied());
         }
+        document
     }
 
     /// Prints the result to standard output; guest output and resource usage are diagnostics.
     pub(super) fn print(&self, printer: Printer) -> Result<(), Failure> {
         self.print_diagnostics(printer);
+        printer.denied(self.denied());
         if printer.format() == Format::Json {
             return printer.document(&self.document());
         }

@@ -5,29 +5,25 @@ use std::collections::BTreeSet;
 use super::finding::Findings;
 use crate::commands::grant::is_met;
 use crate::exit::Exit;
-use crate::hint::missing_value;
-use crate::input::environment::variable;
+use crate::hint::{missing_secret, missing_value};
 use crate::input::plugins::AuthorityFlags;
 use crate::output::page::counted;
-use toolwit::grants::{EffectiveRights, Grants, SecretSource, stale_grants};
+use toolwit::grants::{EffectiveRights, Grants, stale_grants};
 use toolwit::registry::{EnvironmentNeed, Registry};
 use toolwit::sandbox::{Plugin, SecretStore};
 
-pub(super) fn check(registry: &Registry, authority: &AuthorityFlags, findings: &mut Findings) {
-    let grants = match authority.grants.read() {
-        Ok(grants) => grants,
-        Err(error) => {
-            findings.error("grants", &error);
-            return;
-        }
-    };
-    let secrets = secrets(authority, findings);
+pub(super) async fn check(registry: &Registry, grants: &Grants, authority: &AuthorityFlags, findings: &mut Findings) {
+    let can_read_secrets = check_secrets(authority, findings);
     for package in registry.packages() {
         let Some(plugin) = package.plugin() else { continue };
         let digest = &plugin.inspection().digest;
-        let effective = EffectiveRights::new(plugin.declared(), &grants, plugin.name(), digest);
-        stale(plugin, &grants, findings);
-        granted_secrets(plugin, &effective, &secrets, findings);
+        let effective = EffectiveRights::new(plugin.declared(), grants, plugin.name(), digest);
+        stale(plugin, grants, findings);
+        match plugin.rights().await {
+            Ok(rights) => refused_calls(plugin, &rights, findings),
+            Err(error) if can_read_secrets => findings.error("secrets", &error),
+            Err(_) => {}
+        }
         let needs = package.manifest.iter().flat_map(|manifest| &manifest.environment);
         for need in needs.filter(|need| need.required) {
             if !is_met(need, &effective) {
@@ -35,22 +31,53 @@ pub(super) fn check(registry: &Registry, authority: &AuthorityFlags, findings: &
             }
         }
     }
-    unknown_plugins(registry, &grants, findings);
+    unknown_plugins(registry, grants, findings);
     let count = counted(grants.grants.len(), "grant");
     findings.ok("grants", format!("{count} can be read"));
 }
 
-/// Lists the names of the secret store.
-fn secrets(authority: &AuthorityFlags, findings: &mut Findings) -> BTreeSet<String> {
-    let names = authority.secrets.path().map(|path| SecretStore::new(path).names());
-    match names {
-        Ok(Ok(names)) => names.into_iter().collect(),
+/// Checks that the secret store can be read. Returns whether it can.
+fn check_secrets(authority: &AuthorityFlags, findings: &mut Findings) -> bool {
+    match authority.secrets.path().map(|path| SecretStore::new(path).names()) {
         Ok(Err(error)) => {
             let hint = Some("run `chmod 600` on the file, or name another one with `--secrets FILE`".to_owned());
             findings.problem("secrets", "secrets", error.to_string(), hint, Exit::Usage);
-            BTreeSet::new()
+            false
         }
-        Err(_no_home) => BTreeSet::new(),
+        Ok(Ok(_)) | Err(_) => true,
+    }
+}
+
+/// Reports why no call of a plugin runs: a rule that cannot be enforced, or a secret that does not exist. Warns about granted
+/// variables without a value.
+fn refused_calls(plugin: &Plugin, rights: &EffectiveRights, findings: &mut Findings) {
+    let name = plugin.name();
+    if let Some(rule) = &rights.unenforceable {
+        let message = format!("{name} cannot be called: {rule}");
+        let hint = format!("`toolwit grant {name}` shows its rules, `toolwit revoke {name} RULE` removes one");
+        findings.problem("grants", name, message, Some(hint), Exit::Usage);
+    }
+    for rule in &rights.missing.secrets {
+        let message = format!(
+            "{name} has a grant for the secret `{}`, which does not exist",
+            rule.name
+        );
+        findings.problem(
+            "secrets",
+            name,
+            message,
+            missing_secret(&rule.name, rule.source),
+            Exit::Usage,
+        );
+    }
+    for variable in &rights.missing.variables {
+        let message = format!("{name} has a grant for the environment variable `{variable}`, which is not set");
+        findings.warning(
+            "grants",
+            name,
+            message,
+            format!("set {variable} in the environment of the host"),
+        );
     }
 }
 
@@ -69,27 +96,6 @@ fn stale(plugin: &Plugin, grants: &Grants, findings: &mut Findings) {
         message,
         format!("`toolwit grant {name}` shows the grants of that version"),
     );
-}
-
-fn granted_secrets(plugin: &Plugin, effective: &EffectiveRights, stored: &BTreeSet<String>, findings: &mut Findings) {
-    let missing = effective.rules.secrets.iter().filter(|rule| match rule.source {
-        SecretSource::Store => !stored.contains(&rule.name),
-        SecretSource::Environment => variable(&rule.name).is_none(),
-        // The conversation provides it.
-        SecretSource::Conversation => false,
-    });
-    for rule in missing {
-        let message = format!(
-            "{} has a grant for the secret `{}`, which does not exist",
-            plugin.name(),
-            rule.name
-        );
-        let hint = match rule.source {
-            SecretSource::Environment => format!("set {} in the environment of the host", rule.name),
-            _ => format!("`toolwit secret set {}` reads it from standard input", rule.name),
-        };
-        findings.problem("secrets", plugin.name(), message, Some(hint), Exit::Usage);
-    }
 }
 
 fn lacks(plugin: &Plugin, need: &EnvironmentNeed, findings: &mut Findings) {

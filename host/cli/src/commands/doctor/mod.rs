@@ -31,11 +31,19 @@ pub(crate) struct Doctor {
 impl Doctor {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let mut findings = Findings::default();
-        match self.plugins.load(&LimitFlags::default()).await {
+        let grants = self.authority.grants.read();
+        let loaded = match &grants {
+            Ok(_) => self.plugins.load_granted(&LimitFlags::default(), &self.authority).await,
+            Err(_) => self.plugins.load(&LimitFlags::default()).await,
+        };
+        match loaded {
             Ok(host) => {
                 let registry = host.registry();
                 packages::check(&registry, &mut findings);
-                grants::check(&registry, &self.authority, &mut findings);
+                match &grants {
+                    Ok(grants) => grants::check(&registry, grants, &self.authority, &mut findings).await,
+                    Err(error) => findings.error("grants", error),
+                }
             }
             Err(error) => findings.error("plugins", &error),
         }

@@ -1,21 +1,20 @@
-//! `toolwit grant` and `toolwit revoke`: the grants of a plugin.
+//! `toolwit grant`: the grants of a plugin.
 
 mod flags;
 mod needs;
+mod revoke;
 mod show;
 
 pub(crate) use needs::is_met;
+pub(crate) use revoke::Revoke;
 
 use std::sync::Arc;
 
 use self::flags::RuleFlags;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::input::grants::GrantFlags;
-use crate::input::limits::LimitFlags;
-use crate::output::page::{Page, TITLE, WARN, counted};
-
-use crate::input::plugins::PluginFlags;
+use crate::input::plugins::{AuthorityFlags, PluginFlags};
+use crate::output::page::{Page, TITLE, WARN};
 use crate::output::printer::{Format, Printer};
 use toolwit::Toolwit;
 use toolwit::grants::{Capability, GrantRules, GrantScope, GrantedVersion};
@@ -52,14 +51,14 @@ pub(crate) struct Grant {
     #[command(flatten)]
     plugins: PluginFlags,
     #[command(flatten)]
-    grants: GrantFlags,
+    authority: AuthorityFlags,
 }
 
 impl Grant {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
-        let host = self.plugins.load(&LimitFlags::default()).await?;
+        let host = self.plugins.load_for_grants(&self.authority).await?;
         let plugin = find(&host, &self.plugin)?;
-        let file = self.grants.file()?;
+        let file = self.authority.grants.file()?;
         let rules = self
             .rules
             .rules()
@@ -67,8 +66,7 @@ impl Grant {
         if rules == GrantRules::default() {
             let package = host.registry().package(plugin.name()).cloned();
             let manifest = package.and_then(|package| package.manifest);
-            let grants = file.read().map_err(Error::from)?;
-            show::print(printer, &plugin, manifest.as_deref(), &grants)?;
+            show::print(printer, &plugin, manifest.as_deref(), &file)?;
             return Ok(Exit::Success);
         }
         let grant = NewGrant {
@@ -85,14 +83,15 @@ impl Grant {
             },
             rules,
         };
-        file.grant(&grant).map_err(Error::from)?;
-        print_granted(printer, &plugin, &grant.rules)?;
+        plugin.check_grant(&grant.rules).await?;
+        let is_new = file.grant(&grant).map_err(Error::from)?;
+        print_granted(printer, &plugin, &grant.rules, is_new)?;
         Ok(Exit::Success)
     }
 }
 
 /// Prints the granted rules, with a warning for each kind that the component does not import.
-fn print_granted(printer: Printer, plugin: &Plugin, rules: &GrantRules) -> Result<(), Failure> {
+fn print_granted(printer: Printer, plugin: &Plugin, rules: &GrantRules, is_new: bool) -> Result<(), Failure> {
     let is_imported = |capabilities: &[Capability]| capabilities.iter().any(|one| plugin.declared().has(*one));
     let without_effect: Vec<_> = flags::kinds(rules)
         .into_iter()
@@ -101,9 +100,9 @@ fn print_granted(printer: Printer, plugin: &Plugin, rules: &GrantRules) -> Resul
         .collect();
     let granted = rules.describe();
     if printer.format() == Format::Json {
-        return printer.document(
-            &serde_json::json!({"plugin": plugin.name(), "granted": granted, "without_effect": without_effect}),
-        );
+        return printer.document(&serde_json::json!({
+            "plugin": plugin.name(), "granted": granted, "is_new": is_new, "without_effect": without_effect,
+        }));
     }
     let mut page = Page::new();
     for kind in &without_effect {
@@ -115,7 +114,7 @@ fn print_granted(printer: Printer, plugin: &Plugin, rules: &GrantRules) -> Resul
             .end();
     }
     for line in &granted {
-        page.text("granted to ")
+        page.text(if is_new { "granted to " } else { "already granted to " })
             .styled(TITLE, plugin.name())
             .text(": ")
             .text(line)
@@ -139,38 +138,10 @@ pub(crate) fn find(host: &Toolwit, name: &str) -> Result<Arc<Plugin>, Error> {
             Phase::Registry,
             format!("the plugin `{name}` does not exist or cannot be used"),
         )
-        .with_suggestion(format!("available plugins: {}", names.join(", ")))
+        .with_suggestion(if names.is_empty() {
+            "the plugin directory has no plugin that can be used".to_owned()
+        } else {
+            format!("available plugins: {}", names.join(", "))
+        })
     })
-}
-
-const REVOKE_EXAMPLES: &str = "\
-Examples:
-  toolwit revoke fetch";
-
-/// Revoke all grants of a plugin
-///
-/// It applies from the next call, also in a running host and in a running conversation.
-#[derive(Debug, clap::Args)]
-#[command(after_help = REVOKE_EXAMPLES)]
-pub(crate) struct Revoke {
-    /// Name of the plugin in the grants file; the plugin itself need not exist
-    plugin: String,
-    #[command(flatten)]
-    grants: GrantFlags,
-}
-
-impl Revoke {
-    pub(crate) fn run(self, printer: Printer) -> Result<Exit, Failure> {
-        let removed = self.grants.file()?.revoke(&self.plugin).map_err(Error::from)?;
-        match printer.format() {
-            Format::Json => printer.document(&serde_json::json!({"plugin": self.plugin, "revoked": removed}))?,
-            Format::Human => {
-                let mut page = Page::new();
-                let grants = counted(removed, "grant");
-                page.text(format_args!("revoked from {}: {grants}", self.plugin)).end();
-                printer.message(&page);
-            }
-        }
-        Ok(Exit::Success)
-    }
 }

@@ -1,26 +1,57 @@
 //! The imports and grants of a plugin, and the grants of its other versions.
 
+use serde::Serialize;
+
 use super::needs::is_met;
 use crate::failure::Failure;
 use crate::output::page::{FAINT, Page, TITLE};
 use crate::output::printer::{Format, Printer};
-use toolwit::grants::{EffectiveRights, Grants, stale_grants};
+use toolwit::Error;
+use toolwit::grants::{EffectiveRights, GrantScope, stale_grants};
 use toolwit::registry::{EnvironmentNeed, Manifest};
-use toolwit::sandbox::Plugin;
+use toolwit::sandbox::{GrantsFile, Plugin};
+
+/// A grant that applies to the plugin, with the rules that its component imports.
+#[derive(Serialize)]
+struct ShownGrant {
+    scope: GrantScope,
+    /// Whether a grant for one call or one conversation has been used.
+    used: bool,
+    rules: Vec<String>,
+}
+
+impl ShownGrant {
+    /// Describes each rule, with the duration of the grant if it is limited.
+    fn lines(&self) -> impl Iterator<Item = String> {
+        let note = match (self.scope, self.used) {
+            (GrantScope::Always, _) => String::new(),
+            (scope, false) => format!(" ({scope})"),
+            (scope, true) => format!(" ({scope}, used)"),
+        };
+        self.rules.iter().map(move |rule| format!("{rule}{note}"))
+    }
+}
 
 pub(super) fn print(
     printer: Printer,
     plugin: &Plugin,
     manifest: Option<&Manifest>,
-    grants: &Grants,
+    file: &GrantsFile,
 ) -> Result<(), Failure> {
+    let grants = file.read().map_err(Error::from)?;
     let digest = &plugin.inspection().digest;
-    let effective = EffectiveRights::new(plugin.declared(), grants, plugin.name(), digest);
-    let has = effective.rules.describe();
-    let had: Vec<String> = stale_grants(grants, plugin.name(), digest)
-        .into_iter()
-        .flat_map(|grant| EffectiveRights::of_grants(plugin.declared(), [grant]).rules.describe())
-        .collect();
+    let rules_of = |grant| EffectiveRights::of_grants(plugin.declared(), [grant]).rules.describe();
+    let mut shown = Vec::new();
+    for grant in grants.grants.iter().filter(|grant| grant.is_for(plugin.name(), digest)) {
+        shown.push(ShownGrant {
+            scope: grant.scope,
+            used: grant.scope != GrantScope::Always && file.is_used(grant).map_err(Error::from)?,
+            rules: rules_of(grant),
+        });
+    }
+    let effective = EffectiveRights::new(plugin.declared(), &grants, plugin.name(), digest);
+    let stale = stale_grants(&grants, plugin.name(), digest);
+    let had: Vec<String> = stale.into_iter().flat_map(rules_of).collect();
     let needs = manifest.map_or(&[][..], |manifest| &manifest.environment);
     if printer.format() == Format::Json {
         let needs = needs.iter().map(|need| {
@@ -29,12 +60,14 @@ pub(super) fn print(
                 "met": is_met(need, &effective),
             })
         });
+        let unused = shown.iter().filter(|grant| !grant.used);
         return printer.document(&serde_json::json!({
             "plugin": plugin.name(),
             "digest": digest,
             "declared": plugin.declared(),
             "needs": needs.collect::<Vec<_>>(),
-            "has": has,
+            "has": unused.flat_map(|grant| &grant.rules).collect::<Vec<_>>(),
+            "grants": shown,
             "other_versions_had": had,
         }));
     }
@@ -44,6 +77,7 @@ pub(super) fn print(
     for need in needs {
         page.indent(2).text("needs: ").text(describe(need, &effective)).end();
     }
+    let has: Vec<_> = shown.iter().flat_map(ShownGrant::lines).collect();
     for (title, lines) in [("has", &has), ("another version had", &had)] {
         for line in lines {
             page.indent(2).text(title).text(": ").text(line).end();

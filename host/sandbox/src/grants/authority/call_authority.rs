@@ -1,21 +1,18 @@
 //! The authority of one call.
 
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use zeroize::Zeroizing;
 
+use super::denial_log::{DenialLog, DenialNotice, denied_access, denied_environment, lost_grant, missing_grant};
 use super::key_value_store::KeyValueStore;
 use super::redact::Redactor;
-use super::refusal::{MissingGrant, Refusal};
 use super::rights::OpenedRights;
 use super::secret::Secret;
-use crate::grants::Denial;
+use crate::grants::{AccessRequest, Denial};
 use crate::inspect::annotations::Requirement;
-use toolwit_core::{Error, ErrorKind, Phase, ToolResult};
-
-/// The maximum number of recorded refusals per call. The number of attempts of a guest is not limited.
-const REFUSALS_MAX: usize = 8;
+use toolwit_core::{DeniedAccess, Error, ErrorKind, Phase, ToolResult};
 
 /// The authority of one call, shared by the gates of its instance.
 #[derive(Clone)]
@@ -35,7 +32,7 @@ impl Deref for Authority {
     }
 }
 
-/// The rights, secrets and variables of one call, and its refused accesses.
+/// The rights, secrets and variables of one call, and its denied accesses.
 pub(crate) struct CallAuthority {
     pub(crate) plugin: Arc<str>,
     pub(crate) rights: Arc<OpenedRights>,
@@ -44,7 +41,7 @@ pub(crate) struct CallAuthority {
     pub(crate) variables: Vec<(String, Zeroizing<String>)>,
     pub(crate) redactor: Redactor,
     pub(crate) keyvalue: Arc<dyn KeyValueStore>,
-    refusals: Mutex<Vec<Refusal>>,
+    denials: Mutex<DenialLog>,
     /// Whether another plugin makes the call and has fewer rights than this one.
     is_narrowed: bool,
 }
@@ -65,9 +62,17 @@ impl CallAuthority {
             secrets,
             variables,
             keyvalue,
-            refusals: Mutex::default(),
+            denials: Mutex::default(),
             is_narrowed,
         }
+    }
+
+    /// Records the rules that the plugin lost because its component changed.
+    pub(super) fn with_lost_grants(self, lost: &[String]) -> Self {
+        for rule in lost {
+            self.record(lost_grant(&self.plugin, rule), DenialNotice::Silent);
+        }
+        self
     }
 
     /// Refuses a call by another plugin that has fewer rights than the session instance was created with.
@@ -86,38 +91,75 @@ impl CallAuthority {
             .with_suggestion("grant the same to the calling plugin, or let the model make the call"))
     }
 
-    /// Records a refusal for the result of the call.
-    pub(crate) fn refuse(&self, mut refusal: Refusal) {
-        let Refusal {
+    /// Decides on an access. A denial is recorded for the operator.
+    ///
+    /// # Errors
+    /// The denial.
+    pub(crate) fn require_access(&self, request: &AccessRequest<'_>) -> Result<Option<usize>, Denial> {
+        let decision = self.rights.effective.require(request);
+        if let Err(denial) = &decision {
+            self.record_denial(request, denial);
+        }
+        decision
+    }
+
+    /// Returns the value of a setting; `None` if the plugin may not read it, which is recorded.
+    pub(crate) fn setting(&self, key: &str) -> Option<String> {
+        self.require_access(&AccessRequest::Setting(key)).ok()?;
+        self.rights.effective.rules.config.get(key).cloned()
+    }
+
+    /// Returns the quota of the plugin's key–value store in bytes; `None` if it may not use one, which is recorded.
+    pub(crate) fn key_value_bytes_max(&self) -> Option<u64> {
+        self.require_access(&AccessRequest::KeyValue).ok()?;
+        let rule = self.rights.effective.rules.keyvalue.as_ref()?;
+        Some(rule.quota_bytes)
+    }
+
+    /// Records a denied access for the operator.
+    pub(crate) fn record_denial(&self, request: &AccessRequest<'_>, denial: &Denial) {
+        self.record(denied_access(&self.plugin, request, denial), DenialNotice::of(request));
+    }
+
+    /// Records an access that no grant allows, such as one beyond a limit. The guest was informed of it.
+    pub(crate) fn refuse(&self, access: String, reason: String, suggestion: String) {
+        let denied = DeniedAccess {
+            plugin: self.plugin.to_string(),
             access,
             reason,
             suggestion,
-            missing_grant,
-        } = &mut refusal;
-        let value = missing_grant.as_mut().map(|missing| &mut missing.value);
-        for text in [access, reason, suggestion].into_iter().chain(value) {
-            *text = self.redactor.text(text).into_owned();
+            missing_grant: None,
+        };
+        self.record(denied, DenialNotice::Reported);
+    }
+
+    /// Records that the guest reads its environment, if it finds no variable there.
+    pub(crate) fn record_environment_read(&self) {
+        if !self.variables.is_empty() {
+            return;
         }
-        tracing::info!(plugin = %self.plugin, access = refusal.access, reason = refusal.reason, "an access was refused");
-        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
-        if refusals.len() < REFUSALS_MAX {
-            refusals.push(refusal);
+        let effective = &self.rights.effective;
+        for name in &effective.missing.variables {
+            let _ = self.require_access(&AccessRequest::Variable(name));
+        }
+        if effective.missing.variables.is_empty()
+            && let Err(denial) = effective.require(&AccessRequest::Variable(""))
+        {
+            self.record(denied_environment(&self.plugin, &denial), DenialNotice::Silent);
         }
     }
 
-    /// Records a denied access. `key` and `value` describe the grant that would allow it.
-    pub(crate) fn deny(&self, access: String, denial: &Denial, key: &'static str, value: &str) {
-        let missing_grant = self.missing_grant(key, value);
-        self.refuse(Refusal::for_missing_grant(access, denial.to_string(), missing_grant));
+    /// Adds accesses that were denied to a call inside this one.
+    pub(crate) fn record_nested(&self, denied: Vec<DeniedAccess>) {
+        self.denials().extend(denied);
     }
 
-    fn missing_grant(&self, key: &'static str, value: &str) -> MissingGrant {
-        MissingGrant {
-            plugin: self.plugin.to_string(),
-            key,
-            value: value.to_owned(),
-            cause: None,
-        }
+    fn record(&self, denied: DeniedAccess, notice: DenialNotice) {
+        self.denials().record(denied, notice, &self.redactor);
+    }
+
+    fn denials(&self) -> MutexGuard<'_, DenialLog> {
+        self.denials.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Checks that every value that the plugin requires exists as a variable, a setting or a secret. A secret need not be
@@ -158,30 +200,17 @@ impl CallAuthority {
                 "ask the user for it; the operator grants it to `{}` as a value or a secret",
                 self.plugin
             ))
-            .with_source(self.missing_grant(self.rights.effective.declared.value_key(), name))
+            .with_source(missing_grant(
+                &self.plugin,
+                self.rights.effective.declared.value_key(),
+                name,
+            ))
     }
 
-    /// Finishes the outcome of a call: redacts secrets, and reports the first refusal if the call failed.
+    /// Finishes the outcome of a call: redacts secrets, and adds the denied accesses.
     pub(crate) fn conclude(&self, called: Result<ToolResult, Error>) -> Result<ToolResult, Error> {
         let called = self.redact(called);
-        let refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(refusal) = refusals.first() else {
-            return called;
-        };
-        match called {
-            Ok(result) if result.is_error() => {
-                let error = refusal.clone().into_error(None).with_log(result.log);
-                Err(match result.value {
-                    Some(value) => error.with_details(value),
-                    None => error,
-                })
-            }
-            Err(error) if error.kind == ErrorKind::Trap => {
-                let log = error.log.clone();
-                Err(refusal.clone().into_error(Some(error)).with_log(log))
-            }
-            called => called,
-        }
+        std::mem::take(&mut *self.denials()).conclude(called)
     }
 
     fn redact(&self, called: Result<ToolResult, Error>) -> Result<ToolResult, Error> {

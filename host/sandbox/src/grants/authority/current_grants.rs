@@ -1,6 +1,6 @@
 //! The current grants: the content of the grants file, which is read again after every change.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,15 +13,19 @@ use crate::grants::directories::OpenDirectory;
 use crate::grants::file::private_file::sibling;
 use crate::grants::file::read_grants_file;
 use crate::grants::{
-    AccessMode, DirectoryRule, EffectiveRights, Grant, GrantScope, Grants, GrantsError, NoGrantReason,
+    AccessMode, Capability, DirectoryRule, EffectiveRights, Grant, GrantRules, GrantScope, GrantedVersion, Grants,
+    GrantsError, NoGrantReason, UnenforceableRule, stale_grants,
 };
-use toolwit_core::{Error, ErrorKind, Phase};
+use toolwit_core::{DeniedAccess, Error, ErrorKind, Phase};
 
-/// The current grants.
+/// The current grants: those of the application, and those of the file.
 ///
-/// A file that cannot be read or is invalid grants nothing: from the next call on, earlier grants no longer apply.
+/// A file that cannot be read or is invalid grants nothing: from the next call on, earlier grants no longer apply. A rule that
+/// cannot be enforced affects only its plugin.
 pub(crate) struct CurrentGrants {
     file: Option<PathBuf>,
+    /// The grants of the application.
+    fixed: Vec<Grant>,
     /// Files of the host to which no plugin may have access.
     protected: Vec<PathBuf>,
     state: Mutex<GrantsState>,
@@ -33,25 +37,29 @@ struct GrantsState {
     loaded: Option<LoadedGrants>,
     /// The reason why the file currently grants nothing.
     broken: Option<Error>,
-    ledger: Option<Ledger>,
+    ledger: Ledger,
+    /// The plugins and digests for which lost grants have been announced.
+    announced: HashSet<(String, String)>,
     quotas: HashMap<PathBuf, Arc<DirectoryQuota>>,
 }
 
-/// A valid grants file, with its directories opened.
+/// The directories of a grant, in the order of its rules, or the first rule that cannot be enforced.
+type OpenedGrant = Result<Vec<Arc<OpenDirectory>>, UnenforceableRule>;
+
+/// Valid grants, with their directories opened.
 struct LoadedGrants {
     grants: Grants,
-    /// The directories of each grant, in the order of its rules.
-    directories: Vec<Vec<Arc<OpenDirectory>>>,
+    opened: Vec<OpenedGrant>,
     /// The cached rights of each plugin and digest, discarded when the file changes.
     rights: HashMap<(String, String), Arc<OpenedRights>>,
 }
 
 impl CurrentGrants {
-    /// Reads the grants file. Without a file nothing is granted.
+    /// Reads the grants file. Without a file, only the grants of the application apply.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if the file cannot be read, is invalid, or grants a directory that cannot be opened.
-    pub(crate) fn open(file: Option<PathBuf>, mut protected: Vec<PathBuf>) -> Result<Self, Error> {
+    /// [`ErrorKind::Configuration`] if the file cannot be read or is invalid.
+    pub(crate) fn open(file: Option<PathBuf>, fixed: Vec<Grant>, mut protected: Vec<PathBuf>) -> Result<Self, Error> {
         protected.extend(file.iter().cloned());
         let protected = protected
             .iter()
@@ -63,18 +71,21 @@ impl CurrentGrants {
             .collect();
         let current = Self {
             file,
+            fixed,
             protected,
             state: Mutex::default(),
         };
+        let mut state = current.lock();
         if let Some(file) = &current.file {
-            let mut state = current.lock();
-            let ledger = Ledger::open(sibling(file, ".used")).map_err(|error| unreadable(file, &error))?;
-            state.ledger = Some(ledger);
+            state.ledger = Ledger::open(sibling(file, ".used")).map_err(|error| unreadable(file, &error))?;
             current.refresh(&mut state, file);
             if let Some(error) = state.broken.take() {
                 return Err(error);
             }
+        } else if !current.fixed.is_empty() {
+            state.loaded = Some(current.opened(Vec::new(), &mut HashMap::new()));
         }
+        drop(state);
         Ok(current)
     }
 
@@ -99,18 +110,32 @@ impl CurrentGrants {
         }
     }
 
+    /// Checks that the host can enforce rules.
+    ///
+    /// # Errors
+    /// For the first directory that cannot be granted. The message contains its path.
+    pub(crate) fn check(&self, rules: &GrantRules) -> Result<(), Error> {
+        for rule in &rules.files {
+            OpenDirectory::check(rule, &self.protected).map_err(|error| {
+                Error::new(ErrorKind::Configuration, Phase::Registry, not_grantable(rule, &error))
+                    .with_suggestion("grant another directory, such as one inside it")
+            })?;
+        }
+        Ok(())
+    }
+
     /// Computes the rights of a plugin. [`GrantUse::Call`] uses up a grant for one call, so pass it exactly once per call.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] for a plugin that had a grant, while the file is unreadable or invalid.
-    pub(crate) fn rights(
-        &self,
-        request: AuthorityRequest<'_>,
-        grant_use: GrantUse,
-    ) -> Result<Arc<OpenedRights>, Error> {
+    pub(crate) fn rights(&self, request: AuthorityRequest<'_>, grant_use: GrantUse) -> Result<GrantedRights, Error> {
         let mut state = self.lock();
         let GrantsState {
-            loaded, broken, ledger, ..
+            loaded,
+            broken,
+            ledger,
+            announced,
+            ..
         } = &mut *state;
         if let Some(error) = broken {
             let names_plugin = |loaded: &LoadedGrants| {
@@ -118,16 +143,32 @@ impl CurrentGrants {
                 grants.iter().any(|grant| grant.plugin == **request.plugin)
             };
             return if loaded.as_ref().is_some_and(names_plugin) {
-                let message = format!("nothing is granted: {}", error.message);
-                Err(Error::new(ErrorKind::Denied, Phase::Execute, message).with_suggestion("fix the grants file"))
+                // A model reads the message, so it does not contain the path of the file.
+                let message = "nothing is granted to the plugin, because the grants file cannot be used";
+                let denied = DeniedAccess {
+                    plugin: request.plugin.to_string(),
+                    access: "be called".to_owned(),
+                    reason: error.message.clone(),
+                    suggestion: "fix the grants file".to_owned(),
+                    missing_grant: None,
+                };
+                Err(Error::new(ErrorKind::Denied, Phase::Execute, message)
+                    .with_suggestion("the operator must fix the grants file")
+                    .with_denied(vec![denied])
+                    .with_source(error.clone()))
             } else {
-                Ok(OpenedRights::none(request.declared, NoGrantReason::Unreadable))
+                Ok(OpenedRights::none(request.declared, NoGrantReason::Unreadable).into())
             };
         }
-        match (loaded, ledger) {
-            (Some(loaded), Some(ledger)) => Ok(loaded.rights(request, ledger, grant_use)),
-            _ => Ok(request.no_rights.clone()),
-        }
+        let Some(loaded) = loaded else {
+            return Ok(request.no_rights.clone().into());
+        };
+        let rights = loaded.rights(request, ledger, grant_use);
+        let lost = match grant_use {
+            GrantUse::Call => loaded.newly_lost(request, &rights, announced),
+            GrantUse::Preview => Vec::new(),
+        };
+        Ok(GrantedRights { rights, lost })
     }
 
     fn lock(&self) -> MutexGuard<'_, GrantsState> {
@@ -155,23 +196,35 @@ impl CurrentGrants {
     fn load(&self, file: &Path, quotas: &mut HashMap<PathBuf, Arc<DirectoryQuota>>) -> Result<LoadedGrants, Error> {
         let bytes = read_grants_file(file).map_err(|error| unreadable(file, &error))?;
         let grants = Grants::parse(&bytes).map_err(|error| invalid(file, &error))?;
-        let open_all = |grant: &Grant| -> Result<Vec<_>, Error> {
-            let rules = grant.rules.files.iter();
-            let opened = rules.map(|rule| {
-                self.open_directory(rule, quotas).map_err(|error| {
-                    let message = format!("the directory `{}` cannot be granted: {error}", rule.host.display());
-                    let position = grant.position;
-                    invalid(file, &GrantsError::Rule { position, message })
-                })
-            });
-            opened.collect()
+        Ok(self.opened(grants.grants, quotas))
+    }
+
+    /// Opens the directories of the application's grants and of those of the file.
+    fn opened(&self, of_file: Vec<Grant>, quotas: &mut HashMap<PathBuf, Arc<DirectoryQuota>>) -> LoadedGrants {
+        let grants = Grants {
+            grants: self.fixed.iter().cloned().chain(of_file).collect(),
         };
-        let directories: Result<_, Error> = grants.grants.iter().map(open_all).collect();
-        Ok(LoadedGrants {
-            directories: directories?,
+        let opened = grants.grants.iter().map(|grant| self.open_all(grant, quotas)).collect();
+        LoadedGrants {
+            opened,
             grants,
             rights: HashMap::new(),
-        })
+        }
+    }
+
+    fn open_all(&self, grant: &Grant, quotas: &mut HashMap<PathBuf, Arc<DirectoryQuota>>) -> OpenedGrant {
+        let rules = grant.rules.files.iter();
+        let opened = rules.map(|rule| {
+            self.open_directory(rule, quotas).map_err(|error| {
+                let unenforceable = UnenforceableRule {
+                    position: grant.position,
+                    reason: not_grantable(rule, &error),
+                };
+                tracing::warn!(plugin = grant.plugin, %unenforceable, "no call of the plugin runs");
+                unenforceable
+            })
+        });
+        opened.collect()
     }
 
     /// Opens a directory. Writable rules for one directory with the same quota share its count.
@@ -215,8 +268,13 @@ impl LoadedGrants {
         } else if unused.is_empty() {
             OpenedRights::none(request.declared, NoGrantReason::UsedUp)
         } else {
-            let effective = EffectiveRights::of_grants(request.declared, unused.iter().map(|index| &grants[*index]));
-            OpenedRights::new(effective, unused.iter().flat_map(|index| &self.directories[*index]))
+            let mut effective =
+                EffectiveRights::of_grants(request.declared, unused.iter().map(|index| &grants[*index]));
+            let opened = unused.iter().map(|index| &self.opened[*index]);
+            if request.declared.has(Capability::Files) {
+                effective.unenforceable = opened.clone().find_map(|opened| opened.as_ref().err().cloned());
+            }
+            OpenedRights::new(effective, opened.flatten().flatten())
         };
         if applicable
             .iter()
@@ -226,6 +284,48 @@ impl LoadedGrants {
         }
         rights
     }
+
+    /// Lists the rules that a plugin had and lost because its component changed, once for each component. A component for which
+    /// the operator has written a grant since then has lost nothing.
+    fn newly_lost(
+        &self,
+        request: AuthorityRequest<'_>,
+        rights: &OpenedRights,
+        announced: &mut HashSet<(String, String)>,
+    ) -> Vec<String> {
+        let stale = stale_grants(&self.grants, request.plugin, request.digest);
+        let has_own =
+            |grant: &Grant| grant.version != GrantedVersion::Any && grant.is_for(request.plugin, request.digest);
+        if stale.is_empty() || self.grants.grants.iter().any(has_own) {
+            return Vec::new();
+        }
+        if !announced.insert((request.plugin.to_string(), request.digest.to_owned())) {
+            return Vec::new();
+        }
+        let before = EffectiveRights::of_grants(request.declared, stale).rules.describe();
+        let now = rights.effective.rules.describe();
+        before.into_iter().filter(|rule| !now.contains(rule)).collect()
+    }
+}
+
+/// The rights of a plugin, and what it has lost.
+pub(crate) struct GrantedRights {
+    pub(crate) rights: Arc<OpenedRights>,
+    /// The rules that the plugin lost because its component changed, if this call is the first one since then.
+    pub(crate) lost: Vec<String>,
+}
+
+impl From<Arc<OpenedRights>> for GrantedRights {
+    fn from(rights: Arc<OpenedRights>) -> Self {
+        Self {
+            rights,
+            lost: Vec::new(),
+        }
+    }
+}
+
+fn not_grantable(rule: &DirectoryRule, error: &io::Error) -> String {
+    format!("the directory `{}` cannot be granted: {error}", rule.host.display())
 }
 
 fn unreadable(file: &Path, error: &io::Error) -> Error {

@@ -5,13 +5,14 @@ use std::io;
 use std::path::PathBuf;
 
 use super::conversation::ConversationNumber;
-use crate::grants::file::private_file;
+use crate::grants::file::{private_file, used_grants};
 use crate::grants::{Grant, GrantScope};
 
 /// The record of used grants: a file next to the grants file, with one grant identity per line. It persists across processes. The
-/// grants file itself is never written.
+/// grants file itself is never written. Without a grants file, the record is in memory.
+#[derive(Default)]
 pub(crate) struct Ledger {
-    file: PathBuf,
+    file: Option<PathBuf>,
     used: HashSet<String>,
     sessions: HashMap<String, ConversationNumber>,
 }
@@ -31,14 +32,9 @@ impl Ledger {
     /// # Errors
     /// If the file exists but cannot be read, because the used grants are then unknown.
     pub(crate) fn open(file: PathBuf) -> io::Result<Self> {
-        let used = match std::fs::read_to_string(&file) {
-            Ok(text) => text.lines().map(str::to_owned).collect(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => HashSet::new(),
-            Err(error) => return Err(error),
-        };
         Ok(Self {
-            file,
-            used,
+            used: used_grants(&file)?,
+            file: Some(file),
             sessions: HashMap::new(),
         })
     }
@@ -61,8 +57,10 @@ impl Ledger {
         if grant_use == GrantUse::Preview || !is_unused {
             return is_unused;
         }
-        if let Err(error) = private_file::append_line(&self.file, &identity) {
-            tracing::error!(%error, file = %self.file.display(), "the use of a grant could not be recorded, so that it does not apply");
+        if let Some(file) = &self.file
+            && let Err(error) = private_file::append_line(file, &identity)
+        {
+            tracing::error!(%error, file = %file.display(), "the use of a grant could not be recorded, so that it does not apply");
             return false;
         }
         self.used.insert(identity.clone());

@@ -7,34 +7,76 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 use super::call_authority::{Authority, CallAuthority};
-use super::current_grants::CurrentGrants;
+use super::current_grants::{CurrentGrants, GrantedRights};
 use super::key_value_store::{KeyValueStore, MemoryKeyValueStore};
 use super::ledger::GrantUse;
 use super::rights::{AuthorityRequest, OpenedRights};
-use super::secret::{FoundSecrets, Secret, SecretStore, host_variable, look_up};
-use crate::grants::EffectiveRights;
-use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
+use super::secret::{FoundSecrets, Secret, SecretError, SecretLookup, SecretStore, SecretValues, host_variable};
+use crate::grants::file::NewGrant;
+use crate::grants::{Denial, EffectiveRights, GrantRules, UnenforceableRule, decide_call};
+use toolwit_core::{DeniedAccess, Error, ErrorKind, Phase, ToolContext};
 
 /// Provides the authority of each call.
 pub(crate) struct AuthorityProvider {
     grants: CurrentGrants,
-    secrets: Option<SecretStore>,
+    secrets: SecretLookup,
     keyvalue: Arc<dyn KeyValueStore>,
 }
 
+/// The sources from which a provider creates the authority of calls.
+#[derive(Default)]
+pub(crate) struct AuthoritySources {
+    /// The operator's grants file.
+    pub(crate) grants_file: Option<PathBuf>,
+    /// The grants of the application.
+    pub(crate) granted: Vec<NewGrant>,
+    /// The operator's secret store.
+    pub(crate) secrets_file: Option<PathBuf>,
+    /// The secrets of the application.
+    pub(crate) secret_values: SecretValues,
+    pub(crate) keyvalue: Option<Arc<dyn KeyValueStore>>,
+    /// Files and directories that cannot be granted, in addition to those of the grants and secrets.
+    pub(crate) protected: Vec<PathBuf>,
+}
+
 impl AuthorityProvider {
-    pub(crate) fn new(
-        grants: Option<PathBuf>,
-        secrets: Option<PathBuf>,
-        keyvalue: Option<Arc<dyn KeyValueStore>>,
-        mut protected: Vec<PathBuf>,
-    ) -> Result<Self, Error> {
-        protected.extend(secrets.iter().cloned());
+    /// Reads the grants.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] for a grants file that cannot be read or is invalid, and for grants and secrets of the
+    /// application that are.
+    pub(crate) fn new(sources: AuthoritySources) -> Result<Self, Error> {
+        let mut protected = sources.protected;
+        protected.extend(sources.secrets_file.iter().cloned());
+        let fixed: Result<Vec<_>, _> = sources.granted.into_iter().map(NewGrant::into_grant).collect();
+        let fixed = fixed.map_err(|error| {
+            let message = format!("a grant of the application is invalid: {error}");
+            Error::new(ErrorKind::Configuration, Phase::Registry, message)
+        })?;
+        sources.secret_values.check()?;
         Ok(Self {
-            grants: CurrentGrants::open(grants, protected)?,
-            secrets: secrets.map(SecretStore::new),
-            keyvalue: keyvalue.unwrap_or_else(|| Arc::new(MemoryKeyValueStore::new())),
+            grants: CurrentGrants::open(sources.grants_file, fixed, protected)?,
+            secrets: SecretLookup {
+                values: sources.secret_values,
+                store: sources.secrets_file.map(SecretStore::new),
+            },
+            keyvalue: sources.keyvalue.unwrap_or_else(|| Arc::new(MemoryKeyValueStore::new())),
         })
+    }
+
+    /// Checks that the host can enforce rules: their directories can be granted, and their secrets exist, except those of a
+    /// conversation.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] and [`ErrorKind::MissingKey`].
+    pub(crate) async fn check(self: &Arc<Self>, rules: GrantRules) -> Result<(), Error> {
+        let own = self.clone();
+        let checking = tokio::task::spawn_blocking(move || {
+            own.grants.check(&rules)?;
+            own.secrets.look_up(&rules.secrets, None)?.require_all()?;
+            Ok(())
+        });
+        checking.await.map_err(unexpected)?
     }
 
     /// Logs a warning for each grant whose plugin is not in `plugins`: a mistyped name grants nothing.
@@ -57,27 +99,37 @@ impl AuthorityProvider {
         context: &ToolContext,
     ) -> Result<Authority, Error> {
         self.reread_if_stale().await?;
-        let own = self.grants.rights(request, GrantUse::Call)?;
+        let GrantedRights { rights: own, lost } = self.grants.rights(request, GrantUse::Call)?;
         let mut rights = match request.caller {
             Some(caller) => own.narrowed_to(caller),
             None => own.clone(),
         };
         let is_narrowed = !Arc::ptr_eq(&rights, &own) && rights.effective != own.effective;
-        let secrets = self.look_up(&rights, Some(context)).await?.require_all()?;
+        require_call(request.plugin, &rights.effective)?;
+        let found = self.look_up(&rights, Some(context)).await?;
+        if !found.missing.is_empty() {
+            let mut effective = rights.effective.clone();
+            effective.missing.secrets = found.missing;
+            rights = rights.with_effective(effective);
+            require_call(request.plugin, &rights.effective)?;
+        }
+        let secrets = found.secrets;
         let (variables, missing) = variables(&rights.effective, &secrets);
         if !missing.is_empty() {
             let mut effective = rights.effective.clone();
             effective.missing.variables = missing;
             rights = rights.with_effective(effective);
         }
-        Ok(Authority::new(CallAuthority::new(
+        let keyvalue = self.keyvalue.clone();
+        let authority = CallAuthority::new(
             request.plugin.clone(),
             rights,
             secrets,
             variables,
-            self.keyvalue.clone(),
+            keyvalue,
             is_narrowed,
-        )))
+        );
+        Ok(Authority::new(authority.with_lost_grants(&lost)))
     }
 
     /// Computes the rights that the next call in a new conversation would have. Does not use up grants.
@@ -86,7 +138,7 @@ impl AuthorityProvider {
     /// Those of [`AuthorityProvider::authorize`], except for missing secrets, which the rights list instead.
     pub(crate) async fn preview(self: &Arc<Self>, request: AuthorityRequest<'_>) -> Result<EffectiveRights, Error> {
         self.reread_if_stale().await?;
-        let rights = self.grants.rights(request, GrantUse::Preview)?;
+        let rights = self.grants.rights(request, GrantUse::Preview)?.rights;
         let found = self.look_up(&rights, None).await?;
         let mut effective = rights.effective.clone();
         (_, effective.missing.variables) = variables(&effective, &found.secrets);
@@ -108,12 +160,17 @@ impl AuthorityProvider {
         rights: &OpenedRights,
         context: Option<&ToolContext>,
     ) -> Result<FoundSecrets, Error> {
-        let rules = &rights.effective.rules.secrets;
+        let effective = &rights.effective;
+        let usable = effective.rules.secrets.iter();
+        let rules: Vec<_> = usable
+            .filter(|rule| effective.has_secret(&rule.name))
+            .cloned()
+            .collect();
         if rules.is_empty() {
             return Ok(FoundSecrets::default());
         }
-        let (own, rules, context) = (self.clone(), rules.clone(), context.cloned());
-        let looking = tokio::task::spawn_blocking(move || look_up(&rules, own.secrets.as_ref(), context.as_ref()));
+        let (own, context) = (self.clone(), context.cloned());
+        let looking = tokio::task::spawn_blocking(move || own.secrets.look_up(&rules, context.as_ref()));
         Ok(looking.await.map_err(unexpected)??)
     }
 }
@@ -139,6 +196,30 @@ fn variables(effective: &EffectiveRights, secrets: &[Secret]) -> (Vec<(String, Z
         .cloned()
         .collect();
     (variables, missing)
+}
+
+/// Refuses a call of a plugin that must not be called at all; see [`decide_call`].
+fn require_call(plugin: &str, effective: &EffectiveRights) -> Result<(), Error> {
+    match decide_call(effective) {
+        Ok(()) => Ok(()),
+        Err(Denial::MissingSecret { name, source }) => Err(SecretError::Missing { name, location: source }.into()),
+        Err(denial) => {
+            // A model reads the message, and the reason of the denial can contain paths of the host.
+            let rule = effective.unenforceable.as_ref();
+            let grant = rule.map_or_else(|| "its grant".to_owned(), UnenforceableRule::grant);
+            let denied = DeniedAccess {
+                plugin: plugin.to_owned(),
+                access: "be called".to_owned(),
+                reason: denial.to_string(),
+                suggestion: format!("change or revoke the rule in the grants of `{plugin}`"),
+                missing_grant: None,
+            };
+            let message = format!("nothing is granted to the plugin, because {grant} cannot be enforced");
+            Err(Error::new(ErrorKind::Denied, Phase::Execute, message)
+                .with_suggestion("the operator must change the grant")
+                .with_denied(vec![denied]))
+        }
+    }
 }
 
 fn unexpected(error: tokio::task::JoinError) -> Error {

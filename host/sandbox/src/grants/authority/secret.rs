@@ -45,8 +45,41 @@ pub enum SecretError {
     },
 }
 
-/// The values of a store, by name.
-type SecretValues = BTreeMap<String, Zeroizing<String>>;
+/// Values by name.
+type ValuesByName = BTreeMap<String, Zeroizing<String>>;
+
+/// Secrets that the application provides, by name. A grant refers to them like to those of the secret store, and they take
+/// precedence. They are wiped from memory when they are dropped.
+///
+/// ```
+/// use toolwit_sandbox::SecretValues;
+///
+/// let mut secrets = SecretValues::default();
+/// secrets.set("weather-key", "correct horse battery");
+/// assert!(!format!("{secrets:?}").contains("horse"));
+/// ```
+#[derive(Clone, Default)]
+pub struct SecretValues(ValuesByName);
+
+impl SecretValues {
+    /// Sets a value. Invalid names and values are refused when the runtime is created.
+    pub fn set(&mut self, name: impl Into<String>, value: impl Into<String>) {
+        self.0.insert(name.into(), Zeroizing::new(value.into()));
+    }
+
+    /// # Errors
+    /// [`SecretError::Unusable`] for a name that no grant can refer to, and for a value that is too short to be redacted, or
+    /// cannot be sent.
+    pub(super) fn check(&self) -> Result<(), SecretError> {
+        self.0.iter().try_for_each(|(name, value)| check_secret(name, value))
+    }
+}
+
+impl fmt::Debug for SecretValues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
 
 /// A secret of a call. Its value is wiped from memory when it is dropped.
 #[derive(Clone)]
@@ -105,20 +138,18 @@ impl SecretStore {
         Ok(self.read()?.keys().cloned().collect())
     }
 
-    /// Stores a value under a name.
+    /// Stores a value under a name. Returns whether it replaced an earlier value.
     ///
     /// # Errors
     /// [`SecretError::Unusable`] for a value that is too short to be redacted, or cannot be sent;
     /// [`SecretError::Store`].
-    pub fn set(&self, name: &str, value: &str) -> Result<(), SecretError> {
-        if crate::grants::check_name(name).is_err() {
-            return Err(self.failed("allows only letters, digits, `-`, `_` and `.` in names"));
-        }
-        check_value(name, value)?;
+    pub fn set(&self, name: &str, value: &str) -> Result<bool, SecretError> {
+        check_secret(name, value)?;
         let _lock = self.lock()?;
         let mut secrets = self.read()?;
-        secrets.insert(name.to_owned(), Zeroizing::new(value.to_owned()));
-        self.write(&secrets)
+        let earlier = secrets.insert(name.to_owned(), Zeroizing::new(value.to_owned()));
+        self.write(&secrets)?;
+        Ok(earlier.is_some())
     }
 
     /// Removes a secret. Returns whether it existed.
@@ -135,10 +166,10 @@ impl SecretStore {
         Ok(existed)
     }
 
-    fn read(&self) -> Result<SecretValues, SecretError> {
+    fn read(&self) -> Result<ValuesByName, SecretError> {
         let metadata = match std::fs::metadata(&self.path) {
             Ok(metadata) => metadata,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(SecretValues::new()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(ValuesByName::new()),
             Err(error) => return Err(self.failed(format!("could not be read: {error}"))),
         };
         if !metadata.is_file() || metadata.len() > SECRETS_BYTES_MAX {
@@ -171,7 +202,7 @@ impl SecretStore {
             .map_err(|error| self.failed(format!("could not be locked: {error}")))
     }
 
-    fn write(&self, secrets: &SecretValues) -> Result<(), SecretError> {
+    fn write(&self, secrets: &ValuesByName) -> Result<(), SecretError> {
         let failed = |error: std::io::Error| self.failed(format!("could not be written: {error}"));
         let lines: BTreeMap<&str, &str> = secrets
             .iter()
@@ -187,6 +218,16 @@ impl SecretStore {
             why: why.into(),
         }
     }
+}
+
+fn check_secret(name: &str, value: &str) -> Result<(), SecretError> {
+    if crate::grants::check_name(name).is_err() {
+        return Err(SecretError::Unusable {
+            name: name.escape_debug().to_string(),
+            why: "has a name with other characters than letters, digits, `-`, `_` and `.`",
+        });
+    }
+    check_value(name, value)
 }
 
 fn check_value(name: &str, value: &str) -> Result<(), SecretError> {
@@ -227,42 +268,57 @@ impl FoundSecrets {
     }
 }
 
-/// Looks up granted secrets. Reads the store if a rule names it. Without a context, secrets of the conversation are skipped.
-///
-/// # Errors
-/// [`SecretError::Store`] and [`SecretError::Unusable`].
-pub(crate) fn look_up(
-    rules: &[SecretRule],
-    store: Option<&SecretStore>,
-    context: Option<&ToolContext>,
-) -> Result<FoundSecrets, SecretError> {
-    let needs_store = rules.iter().any(|rule| rule.source == SecretSource::Store);
-    let stored = match store.filter(|_| needs_store) {
-        Some(store) => store.read()?,
-        None => SecretValues::new(),
-    };
-    let mut found = FoundSecrets::default();
-    for rule in rules {
-        let value = match (rule.source, context) {
-            (SecretSource::Environment, _) => host_variable(&rule.name).map(Zeroizing::new),
-            (SecretSource::Conversation, None) => continue,
-            (SecretSource::Conversation, Some(context)) => {
-                context.text(&rule.name).map(|value| Zeroizing::new(value.to_owned()))
-            }
-            (SecretSource::Store, _) => stored.get(&rule.name).cloned(),
+/// The sources of secrets apart from a conversation.
+pub(super) struct SecretLookup {
+    pub(super) values: SecretValues,
+    pub(super) store: Option<SecretStore>,
+}
+
+impl SecretLookup {
+    /// Looks up granted secrets. Reads the store if a rule names a secret that the application does not provide. Without a
+    /// context, secrets of the conversation are skipped.
+    ///
+    /// # Errors
+    /// [`SecretError::Store`] and [`SecretError::Unusable`].
+    pub(super) fn look_up(
+        &self,
+        rules: &[SecretRule],
+        context: Option<&ToolContext>,
+    ) -> Result<FoundSecrets, SecretError> {
+        let is_stored =
+            |rule: &SecretRule| rule.source == SecretSource::Store && !self.values.0.contains_key(&rule.name);
+        let stored = match self.store.as_ref().filter(|_| rules.iter().any(is_stored)) {
+            Some(store) => store.read()?,
+            None => ValuesByName::new(),
         };
-        match value {
-            None => found.missing.push(rule.clone()),
-            Some(value) => {
-                check_value(&rule.name, &value)?;
-                found.secrets.push(Secret {
-                    rule: rule.clone(),
-                    value,
-                });
+        let mut found = FoundSecrets::default();
+        for rule in rules {
+            let value = match (rule.source, context) {
+                (SecretSource::Environment, _) => host_variable(&rule.name).map(Zeroizing::new),
+                (SecretSource::Conversation, None) => continue,
+                (SecretSource::Conversation, Some(context)) => {
+                    context.text(&rule.name).map(|value| Zeroizing::new(value.to_owned()))
+                }
+                (SecretSource::Store, _) => self
+                    .values
+                    .0
+                    .get(&rule.name)
+                    .or_else(|| stored.get(&rule.name))
+                    .cloned(),
+            };
+            match value {
+                None => found.missing.push(rule.clone()),
+                Some(value) => {
+                    check_value(&rule.name, &value)?;
+                    found.secrets.push(Secret {
+                        rule: rule.clone(),
+                        value,
+                    });
+                }
             }
         }
+        Ok(found)
     }
-    Ok(found)
 }
 
 /// Reads an environment variable of the host process.

@@ -1,10 +1,11 @@
 //! The TOML format of the grants file: parsing a file, and writing one grant.
 
 use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
 use toml::Spanned;
-use toml_edit::{DocumentMut, Table};
+use toml_edit::{DocumentMut, Item, Table};
 
 use crate::grants::{
     AccessMode, ClockRule, DirectoryRule, EnvRule, FilePosition, Grant, GrantRules, GrantScope, GrantedVersion, Grants,
@@ -126,7 +127,6 @@ fn plain_text(bytes: &[u8]) -> Result<&str, GrantsError> {
 
 impl GrantFormat {
     fn check(self, position: FilePosition) -> Result<Grant, RuleError> {
-        check_name(&self.plugin)?;
         let version = match (self.digest, self.any_version) {
             (Some(digest), None | Some(false)) => GrantedVersion::Digest(parse_digest(&digest)?),
             (None, Some(true)) => GrantedVersion::Any,
@@ -137,19 +137,8 @@ impl GrantFormat {
                 return Err(RuleError::new("a grant needs a `digest` or `any-version = true`"));
             }
         };
-        let mut guests: Vec<_> = self.files.iter().map(|rule| &rule.guest).collect();
-        guests.sort();
-        if let Some(pair) = guests.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(RuleError::new(format!("two directories are granted as `{}`", pair[0])));
-        }
-        #[cfg(not(feature = "network"))]
-        if !self.http.is_empty() {
-            return Err(RuleError::new(
-                "`http` needs the `network` feature, without which this host was built",
-            ));
-        }
-        Ok(Grant {
-            position,
+        let grant = Grant {
+            position: Some(position),
             plugin: self.plugin,
             version,
             scope: self.scope,
@@ -167,8 +156,27 @@ impl GrantFormat {
                 clock: self.clock,
                 random: self.random,
             },
-        })
+        };
+        check_grant(&grant)?;
+        Ok(grant)
     }
+}
+
+/// Checks what the types of a grant's rules cannot express.
+fn check_grant(grant: &Grant) -> Result<(), RuleError> {
+    check_name(&grant.plugin)?;
+    let mut guests: Vec<_> = grant.rules.files.iter().map(|rule| &rule.guest).collect();
+    guests.sort();
+    if let Some(pair) = guests.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(RuleError::new(format!("two directories are granted as `{}`", pair[0])));
+    }
+    #[cfg(not(feature = "network"))]
+    if !grant.rules.http.is_empty() {
+        return Err(RuleError::new(
+            "`http` needs the `network` feature, without which this host was built",
+        ));
+    }
+    Ok(())
 }
 
 fn parse_digest(text: &str) -> Result<String, RuleError> {
@@ -180,7 +188,7 @@ fn parse_digest(text: &str) -> Result<String, RuleError> {
     }
 }
 
-/// A grant that is about to be added to a file.
+/// A grant that an operator adds to a file, or an application to its host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewGrant {
     /// The name of the plugin.
@@ -194,6 +202,41 @@ pub struct NewGrant {
 }
 
 impl NewGrant {
+    /// Returns whether permanent grants of the same version already contain each rule.
+    pub(super) fn is_covered_by(&self, grants: &[Grant]) -> bool {
+        let mut rest = self.rules.clone();
+        for grant in grants.iter().filter(|grant| self.replaces(grant)) {
+            rest.remove_equal(&grant.rules);
+        }
+        rest == GrantRules::default()
+    }
+
+    /// Returns whether this permanent grant replaces rules of an earlier one.
+    pub(super) fn replaces(&self, earlier: &Grant) -> bool {
+        let is_permanent = self.scope == GrantScope::Always && earlier.scope == GrantScope::Always;
+        is_permanent && earlier.plugin == self.plugin && earlier.version == self.version
+    }
+
+    /// Converts the grant of an application.
+    ///
+    /// # Errors
+    /// For a name that no plugin can have, and for rules that exclude each other.
+    pub(crate) fn into_grant(self) -> Result<Grant, RuleError> {
+        let grant = Grant {
+            position: None,
+            plugin: self.plugin,
+            version: match self.version {
+                GrantedVersion::Digest(digest) => GrantedVersion::Digest(parse_digest(&digest)?),
+                GrantedVersion::Any => GrantedVersion::Any,
+            },
+            scope: self.scope,
+            issued: Some(now()),
+            rules: self.rules,
+        };
+        check_grant(&grant)?;
+        Ok(grant)
+    }
+
     /// Writes the grant as a table of the file. `now` is in seconds since 1970.
     pub(super) fn to_table(&self, now: u64) -> Result<Table, String> {
         let mut table = Table::new();
@@ -206,17 +249,46 @@ impl NewGrant {
             table["scope"] = toml_edit::value(self.scope.to_string());
             table["issued"] = toml_edit::value(i64::try_from(now).unwrap_or(i64::MAX));
         }
-        let rules = toml::to_string(&self.rules).map_err(|error| error.to_string())?;
-        let rules: DocumentMut = rules.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
-        for (key, item) in rules.iter() {
-            let mut item = item.clone();
-            // Converts tables to inline values, so that each key is one line of the grant.
-            item.make_value();
-            if let Some(value) = item.as_value_mut() {
-                value.decor_mut().clear();
-            }
-            table[key] = item;
+        for (key, item) in rules_items(&self.rules)? {
+            table[&key] = item;
         }
         Ok(table)
     }
+}
+
+/// Removes rules from a table of the file. Other rules keep their text.
+pub(super) fn remove_rules(table: &mut Table, before: &GrantRules, after: &GrantRules) -> Result<(), String> {
+    let after = rules_items(after)?;
+    for (key, item) in rules_items(before)? {
+        match after.iter().find(|(kept, _)| *kept == key) {
+            None => {
+                table.remove(&key);
+            }
+            Some((_, rest)) if rest.to_string() != item.to_string() => table[&key] = rest.clone(),
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Writes rules as items of a table, one for each kind.
+fn rules_items(rules: &GrantRules) -> Result<Vec<(String, Item)>, String> {
+    let text = toml::to_string(rules).map_err(|error| error.to_string())?;
+    let document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
+    let inline = |(key, item): (&str, &Item)| {
+        let mut item = item.clone();
+        // Converts tables to inline values, so that each key is one line of the grant.
+        item.make_value();
+        if let Some(value) = item.as_value_mut() {
+            value.decor_mut().clear();
+        }
+        (key.to_owned(), item)
+    };
+    Ok(document.iter().map(inline).collect())
+}
+
+/// Returns the seconds since 1970.
+pub(super) fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |time| time.as_secs())
 }

@@ -1,17 +1,17 @@
 //! The grants file on disk: reading it, and adding and revoking grants.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value as Json, json};
 use toml_edit::{ArrayOfTables, DocumentMut, Item};
 
-use super::format::NewGrant;
-use super::private_file;
+use super::format::{NewGrant, now, remove_rules};
+use super::private_file::{self, sibling};
 use crate::grants::directories::OpenDirectory;
-use crate::grants::{Grants, GrantsError};
+use crate::grants::{Grant, GrantRules, GrantScope, Grants, GrantsError};
 use toolwit_core::limits::GRANTS_BYTES_MAX;
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -79,6 +79,21 @@ pub enum GrantsFileErrorReason {
     /// The file would be invalid with the new grant.
     #[error("cannot have this grant: {0}")]
     NotGrantable(String),
+    /// The file has no grant for the plugin.
+    #[error("has no grant for `{0}`")]
+    NotGranted(String),
+    /// The file has no such rule for the plugin, or several.
+    #[error("has {} for `{rule}`; its rules for `{plugin}` are: {}", if *.is_ambiguous { "several rules" } else { "no rule" }, .rules.join("; "))]
+    NotOneRule {
+        /// The plugin.
+        plugin: String,
+        /// The text of the rule.
+        rule: String,
+        /// Whether several rules have this text.
+        is_ambiguous: bool,
+        /// The rules of the plugin.
+        rules: Vec<String>,
+    },
 }
 
 impl From<GrantsFileError> for Error {
@@ -108,50 +123,114 @@ impl GrantsFile {
         Ok(self.read_text()?.1)
     }
 
-    /// Adds a grant at the end of the file, which is created if it does not exist.
+    /// Adds a grant at the end of the file, which is created if it does not exist. Returns whether the file changed.
+    ///
+    /// A permanent grant replaces earlier permanent rules for the same things, so that repeated grants do not accumulate. Grants
+    /// of the plugin for one call that are used up are removed.
     ///
     /// # Errors
-    /// If the file cannot be read or changed, and [`GrantsFileErrorReason::NotGrantable`] for a rule that the host could not
-    /// enforce, such as a directory that does not exist.
-    pub fn grant(&self, grant: &NewGrant) -> Result<(), GrantsFileError> {
-        let not_grantable = |why: String| self.error(GrantsFileErrorReason::NotGrantable(why));
+    /// If the file cannot be read or changed, and [`GrantsFileErrorReason::NotGrantable`] for a rule that no host could enforce,
+    /// such as a directory that does not exist. [`Plugin::check_grant`](crate::Plugin::check_grant) also checks what this host
+    /// cannot enforce.
+    pub fn grant(&self, grant: &NewGrant) -> Result<bool, GrantsFileError> {
+        let not_grantable = GrantsFileErrorReason::NotGrantable;
         for rule in &grant.rules.files {
-            // A directory that cannot be opened would make the file invalid for every plugin.
-            OpenDirectory::check(rule, &[])
-                .map_err(|error| not_grantable(format!("the directory `{}`: {error}", rule.host.display())))?;
+            OpenDirectory::check(rule, &[]).map_err(|error| {
+                let why = format!("the directory `{}`: {error}", rule.host.display());
+                self.error(not_grantable(why))
+            })?;
         }
-        let table = grant.to_table(now()).map_err(not_grantable)?;
-        self.change("grant", &grant.plugin, &grant.rules.describe(), |grants| {
-            grants.push(table)
+        let table = grant.to_table(now()).map_err(|why| self.error(not_grantable(why)))?;
+        self.change("grant", &grant.plugin, |tables, grants| {
+            let used = used_grants(&sibling(&self.path, ".used")).map_err(GrantsFileErrorReason::Read)?;
+            let is_used_up = |old: &Grant| old.scope == GrantScope::Once && used.contains(&old.identity());
+            if grant.scope == GrantScope::Always && grant.is_covered_by(grants) {
+                return Ok(Vec::new());
+            }
+            for (index, old) in grants
+                .iter()
+                .enumerate()
+                .rev()
+                .filter(|(_, old)| old.plugin == grant.plugin)
+            {
+                let mut rules = old.rules.clone();
+                if is_used_up(old) {
+                    rules = GrantRules::default();
+                } else if grant.replaces(old) {
+                    rules.remove_replaced_by(&grant.rules);
+                }
+                write_rules(tables, index, &old.rules, &rules)?;
+            }
+            tables.push(table);
+            Ok(grant.rules.describe())
         })
+        .map(|granted| !granted.is_empty())
     }
 
     /// Removes all grants of a plugin. Returns the number of removed grants.
     ///
     /// # Errors
-    /// If the file cannot be read or changed.
+    /// If the file cannot be read or changed, and [`GrantsFileErrorReason::NotGranted`] if there is none.
     pub fn revoke(&self, plugin: &str) -> Result<usize, GrantsFileError> {
         let mut removed = 0;
-        self.change("revoke", plugin, &[], |grants| {
-            let before = grants.len();
-            grants.retain(|grant| grant.get("plugin").and_then(Item::as_str) != Some(plugin));
-            removed = before - grants.len();
+        self.change("revoke", plugin, |tables, grants| {
+            let named: Vec<_> = grants.iter().filter(|grant| grant.plugin == plugin).collect();
+            removed = named.len();
+            if named.is_empty() {
+                return Err(GrantsFileErrorReason::NotGranted(plugin.to_owned()));
+            }
+            tables.retain(|table| table.get("plugin").and_then(Item::as_str) != Some(plugin));
+            Ok(named.iter().flat_map(|grant| grant.rules.describe()).collect())
         })?;
         Ok(removed)
     }
 
-    /// Changes the grants under the lock. Writes nothing if the change leaves the content unchanged.
+    /// Removes one rule of a plugin, in the words of [`GrantRules::describe`] or the first of them. Returns the full text.
+    ///
+    /// A grant for one call or one conversation that has been used is removed with all its rules.
+    ///
+    /// # Errors
+    /// If the file cannot be read or changed, [`GrantsFileErrorReason::NotGranted`] if the plugin has no grant, and
+    /// [`GrantsFileErrorReason::NotOneRule`] unless exactly one rule has this text.
+    pub fn revoke_rule(&self, plugin: &str, rule: &str) -> Result<String, GrantsFileError> {
+        let removed = self.change("revoke", plugin, |tables, grants| {
+            let used = used_grants(&sibling(&self.path, ".used")).map_err(GrantsFileErrorReason::Read)?;
+            let found = one_rule(grants, plugin, rule)?;
+            for (index, old) in grants.iter().enumerate().rev().filter(|(_, old)| old.plugin == plugin) {
+                let mut rules = old.rules.clone();
+                rules.retain(|line| line != found);
+                // The identity of a used grant depends on its rules: with fewer of them, it would be unused.
+                if rules != old.rules && used.contains(&old.identity()) {
+                    rules = GrantRules::default();
+                }
+                write_rules(tables, index, &old.rules, &rules)?;
+            }
+            Ok(vec![found])
+        })?;
+        Ok(removed.concat())
+    }
+
+    /// Returns whether a grant for one call, or for one conversation, has been used.
+    ///
+    /// # Errors
+    /// [`GrantsFileErrorReason::Read`].
+    pub fn is_used(&self, grant: &Grant) -> Result<bool, GrantsFileError> {
+        let used = used_grants(&sibling(&self.path, ".used"));
+        let used = used.map_err(|error| self.error(GrantsFileErrorReason::Read(error)))?;
+        Ok(used.contains(&grant.identity()))
+    }
+
+    /// Changes the grants under the lock. `edit` returns the changed rules, for the log. If there are none, nothing is written.
     fn change(
         &self,
         action: &str,
         plugin: &str,
-        rules: &[String],
-        edit: impl FnOnce(&mut ArrayOfTables),
-    ) -> Result<(), GrantsFileError> {
+        edit: impl FnOnce(&mut ArrayOfTables, &[Grant]) -> Result<Vec<String>, GrantsFileErrorReason>,
+    ) -> Result<Vec<String>, GrantsFileError> {
         let write_error = |error: io::Error| self.error(GrantsFileErrorReason::Write(error));
         create_directory_of(&self.path).map_err(write_error)?;
-        let _lock = private_file::lock(&private_file::sibling(&self.path, ".lock")).map_err(write_error)?;
-        let (text, _) = self.read_text()?;
+        let _lock = private_file::lock(&sibling(&self.path, ".lock")).map_err(write_error)?;
+        let (text, grants) = self.read_text()?;
         let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
             self.error(GrantsFileErrorReason::NotGrantable(error.to_string()))
         })?;
@@ -160,19 +239,19 @@ impl GrantsFile {
             .or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()))
             .as_array_of_tables_mut()
             .ok_or_else(|| self.error(GrantsFileErrorReason::InlineGrants))?;
-        let before = tables.len();
-        edit(tables);
-        if tables.len() == before {
-            return Ok(());
+        let rules = edit(tables, &grants.grants).map_err(|reason| self.error(reason))?;
+        if rules.is_empty() {
+            return Ok(rules);
         }
         let changed = document.to_string();
         Grants::parse(changed.as_bytes())
             .map_err(|error| self.error(GrantsFileErrorReason::NotGrantable(error.to_string())))?;
         let line: Json = json!({"time": now(), "action": action, "plugin": plugin, "what": rules});
         // Logged first, so that a failure to log prevents the change.
-        private_file::append_line(&private_file::sibling(&self.path, ".log"), &line.to_string())
+        private_file::append_line(&sibling(&self.path, ".log"), &line.to_string())
             .and_then(|()| private_file::replace(&self.path, changed.as_bytes()))
-            .map_err(write_error)
+            .map_err(write_error)?;
+        Ok(rules)
     }
 
     fn read_text(&self) -> Result<(String, Grants), GrantsFileError> {
@@ -212,96 +291,59 @@ fn create_directory_of(path: &Path) -> io::Result<()> {
     directory.map_or(Ok(()), fs::create_dir_all)
 }
 
-/// Returns the seconds since 1970.
-fn now() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |time| time.as_secs())
+/// Reads the record of used grants, which may not exist: the identity of each.
+///
+/// # Errors
+/// If the record exists but cannot be read, because the used grants are then unknown.
+pub(crate) fn used_grants(file: &Path) -> io::Result<HashSet<String>> {
+    match fs::read_to_string(file) {
+        Ok(text) => Ok(text.lines().map(str::to_owned).collect()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(HashSet::new()),
+        Err(error) => Err(error),
+    }
 }
 
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-    use crate::grants::{GrantRules, GrantScope, GrantedVersion};
-
-    fn new_grant(rules: &str) -> NewGrant {
-        let text = format!("version = 1\n[[grant]]\nplugin = \"p\"\nany-version = true\n{rules}");
-        let mut grants = Grants::parse(text.as_bytes()).unwrap().grants;
-        let rules: GrantRules = grants.remove(0).rules;
-        NewGrant {
-            plugin: "p".to_owned(),
-            version: GrantedVersion::Any,
-            scope: GrantScope::Always,
+/// Finds the one rule of a plugin that has a text, or starts with its words.
+fn one_rule(grants: &[Grant], plugin: &str, rule: &str) -> Result<String, GrantsFileErrorReason> {
+    let named: Vec<_> = grants.iter().filter(|grant| grant.plugin == plugin).collect();
+    if named.is_empty() {
+        return Err(GrantsFileErrorReason::NotGranted(plugin.to_owned()));
+    }
+    let mut rules: Vec<String> = named.iter().flat_map(|grant| grant.rules.describe()).collect();
+    rules.sort();
+    rules.dedup();
+    if let Some(same) = rules.iter().find(|line| *line == rule) {
+        return Ok(same.clone());
+    }
+    let starts_so = |line: &&String| line.strip_prefix(rule).is_some_and(|rest| rest.starts_with([' ', ',']));
+    let found: Vec<_> = rules.iter().filter(starts_so).collect();
+    match found.as_slice() {
+        [one] => Ok((*one).clone()),
+        several => Err(GrantsFileErrorReason::NotOneRule {
+            plugin: plugin.to_owned(),
+            rule: rule.to_owned(),
+            is_ambiguous: !several.is_empty(),
             rules,
-        }
+        }),
     }
+}
 
-    #[test]
-    fn rules_are_the_same_after_writing_and_reading() {
-        let directory = tempfile::tempdir().unwrap();
-        let host = directory.path().to_str().unwrap();
-        let rules = format!(
-            r#"
-http = [
-    {{ host = "a.example" }},
-    {{ host = "*", any-host = true, scheme = "http", ports = [80, 8080], methods = ["GET", "POST"], path = "/v1" }},
-    {{ host = "[::1]", port = 8443, addresses = ["10.0.0.0/8", "::1"] }},
-]
-files = [
-    {{ host = '{host}', guest = "/in" }},
-    {{ host = '{host}', guest = "/out", access = "read-write", quota = "10MB" }},
-    {{ host = '{host}', guest = "/tmp", access = "read-write" }},
-]
-env = [{{ name = "LANG" }}, {{ name = "TZ", value = "UTC \"x\"" }}]
-secrets = [
-    {{ name = "a", host = "a.example", header = "X-Key", port = 8443, path = "/v1" }},
-    {{ name = "b", from = "conversation", host = "a.example", bearer = true, expose = true, variable = "B" }},
-    {{ name = "c", from = "environment", host = "a.example", query = "key" }},
-]
-config = {{ "a.b" = "c", "d e" = "f\ng" }}
-keyvalue = {{ quota = "1KiB" }}
-tools = ["calc/add"]
-context = ["tenant"]
-blackboard = "read-write"
-clock = {{ frozen = 1 }}
-random = "real"
-"#
-        );
-        let grant = new_grant(&rules);
-        let file = GrantsFile::new(directory.path().join("own/grants.toml"));
-        file.grant(&grant).unwrap();
-        let read = file.read().unwrap();
-        assert_eq!(read.grants[0].rules, grant.rules);
-        assert_eq!(read.grants[0].version, GrantedVersion::Any);
+/// Reduces the rules of a table. A table without rules is removed.
+fn write_rules(
+    tables: &mut ArrayOfTables,
+    index: usize,
+    before: &GrantRules,
+    after: &GrantRules,
+) -> Result<(), GrantsFileErrorReason> {
+    if before == after {
+        return Ok(());
     }
-
-    #[test]
-    fn a_change_keeps_comments_and_other_grants() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("grants.toml");
-        let other = "version = 1 # mine\n\n# why\n[[grant]]\nplugin = \"other\"\nany-version = true\n";
-        fs::write(&path, other).unwrap();
-        let file = GrantsFile::new(&path);
-        file.grant(&new_grant("tools = [\"a\"]")).unwrap();
-        assert_eq!(file.read().unwrap().grants.len(), 2);
-        assert_eq!(file.revoke("p").unwrap(), 1);
-        assert_eq!(fs::read_to_string(&path).unwrap(), other);
-        assert_eq!(file.revoke("p").unwrap(), 0, "it is revoked already");
-        let log = fs::read_to_string(directory.path().join("grants.toml.log")).unwrap();
-        assert_eq!(log.lines().count(), 2, "{log}");
+    if *after == GrantRules::default() {
+        tables.remove(index);
+        return Ok(());
     }
-
-    #[test]
-    fn a_directory_that_does_not_exist_is_not_granted() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("grants.toml");
-        let host = directory.path().join("missing");
-        let rules = format!("files = [{{ host = '{}', guest = \"/in\" }}]", host.display());
-        let error = GrantsFile::new(&path).grant(&new_grant(&rules)).unwrap_err();
-        assert!(
-            matches!(error.reason, GrantsFileErrorReason::NotGrantable(_)),
-            "{error}"
-        );
-        assert!(!path.exists(), "nothing is written");
+    match tables.get_mut(index) {
+        Some(table) => remove_rules(table, before, after).map_err(GrantsFileErrorReason::NotGrantable),
+        None => Ok(()),
     }
 }

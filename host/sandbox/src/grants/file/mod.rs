@@ -2,8 +2,10 @@
 
 mod format;
 mod grants_file;
+#[cfg(test)]
+mod grants_file_tests;
 pub(crate) mod private_file;
 
 pub use format::NewGrant;
-pub(crate) use grants_file::read_grants_file;
 pub use grants_file::{GrantsFile, GrantsFileError, GrantsFileErrorReason};
+pub(crate) use grants_file::{read_grants_file, used_grants};

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use super::address::AddressClass;
 use super::decide::decide;
 use super::directory_rule::AccessMode;
-use super::effective::{EffectiveRights, NoGrantReason};
+use super::effective::{EffectiveRights, NoGrantReason, UnenforceableRule};
 use super::request_target::RequestTarget;
 use super::secret_rule::SecretSource;
 use crate::inspect::declared::Capability;
@@ -54,6 +54,51 @@ impl AccessRequest<'_> {
             Self::ContextKey(_) => &[Capability::Context],
             Self::Blackboard(_) => &[Capability::Blackboard],
         }
+    }
+
+    /// Returns the key of the grants file under which a rule for the access belongs, and the value of such a rule. `None` if no
+    /// single rule allows it.
+    pub(crate) fn needed_rule(&self) -> Option<(&'static str, String)> {
+        Some(match self {
+            Self::Http(target) => ("http", target.to_string()),
+            Self::File(path, mode) => ("files", format!("{mode} {}", directory_of(path))),
+            Self::Variable(name) => ("env", (*name).to_owned()),
+            Self::Setting(key) => ("config", (*key).to_owned()),
+            Self::KeyValue => ("keyvalue", "1MiB".to_owned()),
+            Self::Tool(id) => ("tools", (*id).to_owned()),
+            Self::ContextKey(key) => ("context", (*key).to_owned()),
+            Self::Blackboard(mode) => ("blackboard", mode.to_string()),
+            Self::Secret(_) | Self::Clock | Self::Random => return None,
+        })
+    }
+}
+
+/// Describes the access as a verb with its object.
+impl fmt::Display for AccessRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Http(target) => write!(f, "send `{target}`"),
+            Self::File(path, AccessMode::Read) => write!(f, "read `{path}`"),
+            Self::File(path, AccessMode::ReadWrite) => write!(f, "write to `{path}`"),
+            Self::Secret(name) => write!(f, "use the secret `{name}`"),
+            Self::Variable(name) => write!(f, "read the environment variable `{name}`"),
+            Self::Setting(key) => write!(f, "read the setting `{key}`"),
+            Self::KeyValue => f.write_str("use a key–value store"),
+            Self::Clock => f.write_str("read a clock"),
+            Self::Random => f.write_str("read random bytes"),
+            Self::Tool(id) => write!(f, "call `{id}`"),
+            Self::ContextKey(key) => write!(f, "read the key `{key}` of the context"),
+            Self::Blackboard(AccessMode::Read) => f.write_str("read the blackboard"),
+            Self::Blackboard(AccessMode::ReadWrite) => f.write_str("write to the blackboard"),
+        }
+    }
+}
+
+/// Returns the directory of a guest path, for a rule that includes the path.
+fn directory_of(path: &str) -> &str {
+    match path.rsplit_once('/') {
+        Some((directory, _)) if !directory.is_empty() => directory,
+        _ => path,
     }
 }
 
@@ -117,6 +162,8 @@ impl fmt::Display for Explanation {
 pub enum Denial {
     /// The component does not import the interface that the access needs.
     NotDeclared(Capability),
+    /// A rule that is granted to the plugin cannot be enforced. No call of the plugin runs until it is changed or revoked.
+    Unenforceable(UnenforceableRule),
     /// No grant applies to the plugin.
     NoGrant(NoGrantReason),
     /// Grants apply, but do not contain a rule of this kind.
@@ -152,6 +199,7 @@ impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotDeclared(capability) => write!(f, "the component does not import {}", noun(*capability)),
+            Self::Unenforceable(rule) => rule.fmt(f),
             Self::NoGrant(reason) => reason.fmt(f),
             Self::NoRule(capability) => write!(f, "no rule grants {}", noun(*capability)),
             Self::NearestRule { rule, allows } => write!(f, "rule {rule} allows {allows} only"),

@@ -12,6 +12,9 @@ use super::http_rule::{HttpRule, RequestMismatch};
 use super::request_target::RequestTarget;
 use crate::inspect::declared::Capability;
 
+/// The number of the rule of a kind of access that has at most one rule.
+const ONLY_RULE: usize = 1;
+
 /// Decides whether an access is allowed, and by which rule. Has no side effects: every gate of the host calls it, and so does
 /// `explain`.
 ///
@@ -39,23 +42,36 @@ pub fn decide_address(rule: &HttpRule, address: IpAddr) -> Result<(), Denial> {
     })
 }
 
+/// Decides whether any call of a plugin may run: each of its granted rules must be enforceable, and each of its granted secrets
+/// must exist. Otherwise a call would run under other rights than the operator has written down.
+///
+/// # Errors
+/// [`Denial::Unenforceable`] and [`Denial::MissingSecret`].
+pub fn decide_call(rights: &EffectiveRights) -> Result<(), Denial> {
+    if let Some(rule) = &rights.unenforceable {
+        return Err(Denial::Unenforceable(rule.clone()));
+    }
+    match rights.missing.secrets.first() {
+        Some(secret) => Err(Denial::MissingSecret {
+            name: secret.name.clone(),
+            source: secret.source,
+        }),
+        None => Ok(()),
+    }
+}
+
 /// Finds the number of the rule that allows an access; `None` if it needs no grant.
 fn rule_for(rights: &EffectiveRights, request: &AccessRequest<'_>) -> Result<Option<usize>, Denial> {
     let capabilities = request.capabilities();
     let Some(capability) = capabilities.iter().copied().find(|one| rights.declared.has(*one)) else {
         return Err(Denial::NotDeclared(capabilities[0]));
     };
-    if let Some(secret) = rights.missing.secrets.first() {
-        return Err(Denial::MissingSecret {
-            name: secret.name.clone(),
-            source: secret.source,
-        });
-    }
+    decide_call(rights)?;
     let rules = &rights.rules;
     // Clocks and randomness need no grant; a rule can only freeze them.
     match request {
-        AccessRequest::Clock => return Ok(rules.clock.map(|_| 1)),
-        AccessRequest::Random => return Ok(rules.random.map(|_| 1)),
+        AccessRequest::Clock => return Ok(rules.clock.map(|_| ONLY_RULE)),
+        AccessRequest::Random => return Ok(rules.random.map(|_| ONLY_RULE)),
         _ => {}
     }
     if let Some(reason) = rights.no_grant {
@@ -63,7 +79,7 @@ fn rule_for(rights: &EffectiveRights, request: &AccessRequest<'_>) -> Result<Opt
     }
     let only_rule = |is_granted: bool| {
         if is_granted {
-            Ok(1)
+            Ok(ONLY_RULE)
         } else {
             Err(Denial::NoRule(capability))
         }
@@ -88,7 +104,7 @@ fn rule_for(rights: &EffectiveRights, request: &AccessRequest<'_>) -> Result<Opt
             Some(AccessMode::Read) if *mode == AccessMode::ReadWrite => Err(reading_only(0)),
             granted => only_rule(granted.is_some()),
         },
-        AccessRequest::Clock | AccessRequest::Random => Ok(1),
+        AccessRequest::Clock | AccessRequest::Random => Ok(ONLY_RULE),
     }
     .map(Some)
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::access::{AccessRequest, Decision, Denial};
 use super::decide::decide;
 use super::directory_rule::{AccessMode, DirectoryRule};
+use super::error::FilePosition;
 use super::grant::{Grant, GrantRules, GrantedVersion, Grants};
 use super::http_rule::HttpRule;
 use super::request_target::RequestTarget;
@@ -23,6 +24,8 @@ pub struct EffectiveRights {
     pub rules: GrantRules,
     /// The reason why no rule applies; `None` if a grant applies.
     pub no_grant: Option<NoGrantReason>,
+    /// A granted rule that the host cannot enforce, because of which no call of the plugin runs.
+    pub unenforceable: Option<UnenforceableRule>,
     /// Granted resources that do not exist at the time of the call.
     pub missing: MissingResources,
     /// The real path of each granted directory that has been opened, by its guest path.
@@ -36,6 +39,33 @@ pub struct MissingResources {
     pub variables: Vec<String>,
     /// Granted secrets without a value.
     pub secrets: Vec<SecretRule>,
+}
+
+/// A granted rule that the host cannot enforce, such as a directory that does not exist. It affects only its plugin, of which no
+/// call runs: without the rule, the plugin would have other rights than the operator has written down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnenforceableRule {
+    /// The position of the grant in its file; `None` for a grant of the application.
+    pub position: Option<FilePosition>,
+    /// The reason. It can contain paths of the host.
+    pub reason: String,
+}
+
+impl UnenforceableRule {
+    /// Describes the grant of the rule, without paths of the host.
+    #[must_use]
+    pub fn grant(&self) -> String {
+        match self.position {
+            Some(position) => format!("the grant at {position}"),
+            None => "a grant of the application".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for UnenforceableRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} cannot be enforced: {}", self.grant(), self.reason)
+    }
 }
 
 /// The reason why no grant applies to a plugin.
@@ -187,13 +217,6 @@ impl EffectiveRights {
         keys.filter_map(|key| Some((key.as_str(), self.setting(key)?)))
     }
 
-    /// Returns the quota of the plugin's key–value store in bytes; `None` if it may not use one.
-    #[must_use]
-    pub fn key_value_bytes_max(&self) -> Option<u64> {
-        let rule = self.rules.keyvalue.as_ref()?;
-        self.allows(&AccessRequest::KeyValue).then_some(rule.quota_bytes)
-    }
-
     /// Returns the mode in which a directory is opened for the plugin; `None` if it is not granted.
     #[must_use]
     pub fn directory_mode(&self, guest: &str) -> Option<AccessMode> {
@@ -210,22 +233,24 @@ impl EffectiveRights {
         self.allows(&AccessRequest::Variable(name))
     }
 
-    /// Returns the time at which the plugin's clocks are frozen, in seconds since 1970; `None` if they are not frozen.
+    /// Returns whether the plugin may use a secret.
     #[must_use]
-    pub fn frozen_clock(&self) -> Option<u64> {
-        match self.rules.clock {
-            Some(ClockRule::Frozen(second)) => Some(second),
-            _ => None,
-        }
+    pub fn has_secret(&self, name: &str) -> bool {
+        self.allows(&AccessRequest::Secret(name))
     }
 
-    /// Returns the seed of the plugin's random bytes; `None` if they come from the operating system.
+    /// Returns the time that the plugin's clocks show; `None` if it may not read a clock.
     #[must_use]
-    pub fn random_seed(&self) -> Option<u64> {
-        match self.rules.random {
-            Some(RandomRule::Frozen(seed)) => Some(seed),
-            _ => None,
-        }
+    pub fn clock(&self) -> Option<ClockRule> {
+        let rule = self.require(&AccessRequest::Clock).ok()?;
+        Some(rule.and(self.rules.clock).unwrap_or(ClockRule::Real))
+    }
+
+    /// Returns the source of the plugin's random bytes; `None` if it may not read any.
+    #[must_use]
+    pub fn random(&self) -> Option<RandomRule> {
+        let rule = self.require(&AccessRequest::Random).ok()?;
+        Some(rule.and(self.rules.random).unwrap_or(RandomRule::Real))
     }
 
     /// Returns the host directory of a rule in `files`, by the rule's index.

@@ -24,8 +24,8 @@ pub struct Grants {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Grant {
-    /// The position of the grant in its file.
-    pub position: FilePosition,
+    /// The position of the grant in its file; `None` for a grant of the application.
+    pub position: Option<FilePosition>,
     /// The name of the plugin.
     pub plugin: String,
     /// The version of the plugin to which the grant applies.
@@ -80,23 +80,57 @@ impl GrantRules {
     /// Describes each rule in one line, without the values of variables and settings.
     #[must_use]
     pub fn describe(&self) -> Vec<String> {
-        let mut lines: Vec<String> = self.http.iter().map(|rule| format!("http {rule}")).collect();
-        lines.extend(self.files.iter().map(|rule| format!("files {rule}")));
-        lines.extend(self.env.iter().map(|rule| format!("env {}", rule.name)));
-        lines.extend(self.secrets.iter().map(|rule| format!("secret {rule}")));
-        lines.extend(self.config.keys().map(|key| format!("config {key}")));
-        let quota = |rule: &KeyValueRule| format!("keyvalue {}", ByteCount(rule.quota_bytes));
-        lines.extend(self.keyvalue.iter().map(quota));
-        lines.extend(self.tools.iter().map(|tool| format!("tool {tool}")));
-        lines.extend(self.context.iter().map(|key| format!("context {key}")));
-        lines.extend(self.blackboard.iter().map(|mode| format!("blackboard {mode}")));
-        if let Some(ClockRule::Frozen(second)) = self.clock {
-            lines.push(format!("clock frozen at {second} s after 1970"));
-        }
-        if let Some(RandomRule::Frozen(seed)) = self.random {
-            lines.push(format!("random bytes from the seed {seed}"));
-        }
+        let mut lines = Vec::new();
+        self.clone().retain(|line| {
+            lines.push(line.to_owned());
+            true
+        });
         lines
+    }
+
+    /// Keeps the rules for whose description `keep` returns `true`.
+    pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) {
+        self.http.retain(|rule| keep(&format!("http {rule}")));
+        self.files.retain(|rule| keep(&format!("files {rule}")));
+        self.env.retain(|rule| keep(&format!("env {}", rule.name)));
+        self.secrets.retain(|rule| keep(&format!("secret {rule}")));
+        self.config.retain(|key, _| keep(&format!("config {key}")));
+        self.keyvalue
+            .take_if(|rule| !keep(&format!("keyvalue {}", ByteCount(rule.quota_bytes))));
+        self.tools.retain(|tool| keep(&format!("tool {tool}")));
+        self.context.retain(|key| keep(&format!("context {key}")));
+        self.blackboard.take_if(|mode| !keep(&format!("blackboard {mode}")));
+        self.clock.take_if(|rule| !keep(&format!("clock {rule}")));
+        self.random.take_if(|rule| !keep(&format!("random {rule}")));
+    }
+
+    /// Removes the rules that are equal to one of `others`.
+    pub(crate) fn remove_equal(&mut self, others: &Self) {
+        self.http.retain(|rule| !others.http.contains(rule));
+        self.files.retain(|rule| !others.files.contains(rule));
+        self.env.retain(|rule| !others.env.contains(rule));
+        self.secrets.retain(|rule| !others.secrets.contains(rule));
+        self.config.retain(|key, value| others.config.get(key) != Some(value));
+        self.keyvalue.take_if(|rule| others.keyvalue.as_ref() == Some(rule));
+        self.tools.retain(|tool| !others.tools.contains(tool));
+        self.context.retain(|key| !others.context.contains(key));
+        self.blackboard.take_if(|mode| others.blackboard == Some(*mode));
+        self.clock.take_if(|rule| others.clock == Some(*rule));
+        self.random.take_if(|rule| others.random == Some(*rule));
+    }
+
+    /// Removes the rules that rules of `newer` replace: those for the same request, directory of the guest, name or key.
+    pub(crate) fn remove_replaced_by(&mut self, newer: &Self) {
+        self.remove_equal(newer);
+        let is_new_file = |rule: &DirectoryRule| newer.files.iter().any(|new| new.guest == rule.guest);
+        self.files.retain(|rule| !is_new_file(rule));
+        let is_new_variable = |rule: &EnvRule| newer.env.iter().any(|new| new.name == rule.name);
+        self.env.retain(|rule| !is_new_variable(rule));
+        self.config.retain(|key, _| !newer.config.contains_key(key));
+        self.keyvalue.take_if(|_| newer.keyvalue.is_some());
+        self.blackboard.take_if(|_| newer.blackboard.is_some());
+        self.clock.take_if(|_| newer.clock.is_some());
+        self.random.take_if(|_| newer.random.is_some());
     }
 }
 

@@ -16,9 +16,9 @@ mod value_rules;
 
 pub use access::{AccessRequest, Decision, Denial, Explanation};
 pub use address::{AddressClass, AddressRange, canonical};
-pub use decide::{decide, decide_address};
+pub use decide::{decide, decide_address, decide_call};
 pub use directory_rule::{AccessMode, DirectoryRule};
-pub use effective::{EffectiveRights, MissingResources, NoGrantReason, stale_grants};
+pub use effective::{EffectiveRights, MissingResources, NoGrantReason, UnenforceableRule, stale_grants};
 pub use error::{FilePosition, GrantsError, RuleError};
 pub use grant::{Grant, GrantRules, GrantScope, GrantedVersion, Grants};
 pub use http_rule::{HostPattern, HttpRule, RequestMismatch};

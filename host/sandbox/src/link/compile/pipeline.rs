@@ -27,7 +27,7 @@ pub(crate) async fn link(
         None => {
             let workers = engines.compiling.acquire(inspection.size_bytes).await;
             progress.started();
-            let (engine, digest) = (engine.clone(), inspection.digest.clone());
+            let (engine, digest, source) = (engine.clone(), inspection.digest.clone(), source.clone());
             detached(move || {
                 // Moved into the thread, which continues when its caller stops waiting.
                 let _workers = workers;
@@ -36,6 +36,7 @@ pub(crate) async fn link(
             .await?
         }
     };
+    source.release();
     LinkedComponent::new(engine, &component, inspection.shape.clone()).map(Arc::new)
 }
 

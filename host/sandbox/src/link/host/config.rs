@@ -25,12 +25,11 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
     for name in CONFIG_STORES {
         let mut store = linker.instance(name)?;
         store.func_wrap("get", |mut context: Context<'_>, (key,): (String,)| {
-            let outcome: Outcome<Option<String>> =
-                Ok((Ok(context.data_mut().settings().setting(&key).map(str::to_owned)),));
+            let outcome: Outcome<Option<String>> = Ok((Ok(context.data_mut().authority()?.setting(&key)),));
             outcome
         })?;
         store.func_wrap("get-all", |mut context: Context<'_>, (): ()| {
-            let settings = context.data_mut().settings().settings();
+            let settings = context.data_mut().authority()?.rights.effective.settings();
             let owned = settings.map(|(key, value)| (key.to_owned(), value.to_owned()));
             let outcome: Outcome<Vec<(String, String)>> = Ok((Ok(owned.collect()),));
             outcome

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use wasmtime::Store;
 use wasmtime::component::ResourceTable;
+use wasmtime_wasi::cli::WasiCliView;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
+use super::environment::EnvironmentView;
 use super::files::{Files, FilesView};
 use super::host_api::{CallStack, ConversationAccess};
 use super::http::{HttpBudget, HttpGate, HttpLimits, Network};
-use super::keyvalue::PluginValues;
 use super::log_buffer::LogBuffer;
 use super::wasi::{self, Stdio};
-use crate::grants::EffectiveRights;
-use crate::grants::authority::{Authority, KeyValueStore, OpenedRights};
+use crate::grants::authority::Authority;
 use crate::link::limits::call_clock::CallClock;
 use crate::link::limits::growth_limiter::GrowthLimiter;
 use crate::link::limits::host_meter::HostMeter;
@@ -38,9 +38,8 @@ pub(crate) struct HostState {
     http: WasiHttpCtx,
     gate: HttpGate,
     files: Files,
-    rights: Arc<OpenedRights>,
-    plugin: Arc<str>,
-    keyvalue: Arc<dyn KeyValueStore>,
+    /// The authority of the current call; `None` between calls.
+    authority: Option<Authority>,
     resources: ResourceTable,
     /// The conversation of the current call; `None` between calls, and for guests that import nothing of `toolwit:plugin`.
     conversation: Option<Box<ConversationAccess>>,
@@ -63,9 +62,7 @@ impl HostState {
             wasi: wasi::context(stdio, &log, authority),
             http: wasi::http_context(),
             gate: HttpGate::new(setup.network.clone()),
-            rights: authority.rights.clone(),
-            plugin: authority.plugin.clone(),
-            keyvalue: authority.keyvalue.clone(),
+            authority: None,
             files: Files::new(authority.rights.directories()),
             resources,
             conversation: None,
@@ -82,6 +79,7 @@ impl HostState {
         let outer = CallStack::of(clock.context).and_then(CallStack::http);
         self.gate
             .start_call(authority, HttpLimits::of(clock.limits), outer, clock.deadline());
+        self.authority = Some(authority.clone());
         self.conversation = self
             .imports_plugin_api
             .then(|| Box::new(ConversationAccess::new(authority, clock)));
@@ -112,6 +110,7 @@ impl HostState {
     /// Drops the conversation and closes the HTTP gate, so that a reused instance has no data of an earlier call.
     pub(crate) fn end_call(&mut self) {
         self.conversation = None;
+        self.authority = None;
         self.gate.end_call();
     }
 
@@ -122,19 +121,19 @@ impl HostState {
             .unwrap_or_default()
     }
 
-    /// Returns the rights that decide which settings the guest may read, for the host functions of `wasi:config`.
-    pub(super) fn settings(&mut self) -> &EffectiveRights {
+    /// Returns the authority of the current call, for the host functions of `wasi:config` and `wasi:keyvalue`.
+    pub(super) fn authority(&mut self) -> wasmtime::Result<&Authority> {
         self.meter.count_host_call();
-        &self.rights.effective
+        self.authority
+            .as_ref()
+            .ok_or_else(|| wasmtime::Error::msg("the instance is not in a call"))
     }
 
-    /// Returns the plugin's part of the key–value store, for the host functions of `wasi:keyvalue`.
-    pub(super) fn keyvalue(&mut self) -> PluginValues {
-        self.meter.count_host_call();
-        PluginValues {
-            store: self.keyvalue.clone(),
-            plugin: self.plugin.clone(),
-            quota_bytes: self.rights.effective.key_value_bytes_max(),
+    /// Returns the environment, for the host functions of `wasi:cli/environment`.
+    pub(super) fn environment(&mut self) -> EnvironmentView<'_> {
+        EnvironmentView {
+            authority: self.authority.clone(),
+            wasi: self.cli(),
         }
     }
 
@@ -146,7 +145,7 @@ impl HostState {
     /// Returns the files, for the host functions of `wasi:filesystem`.
     pub(super) fn files(&mut self) -> FilesView<'_> {
         self.meter.count_host_call();
-        self.files.view(&mut self.resources)
+        self.files.view(&mut self.resources, self.authority.as_ref())
     }
 
     /// Creates a store with every limit set, fuel and epoch included.

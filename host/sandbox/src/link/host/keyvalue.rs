@@ -13,14 +13,6 @@ use toolwit_core::limits::KEY_BYTES_MAX;
 /// The number of keys in one page of a list.
 const KEYS_PER_PAGE: usize = 256;
 
-/// The part of the store that belongs to one plugin.
-pub(super) struct PluginValues {
-    pub(super) store: Arc<dyn KeyValueStore>,
-    pub(super) plugin: Arc<str>,
-    /// `None` if the plugin has no grant for key–value storage.
-    pub(super) quota_bytes: Option<u64>,
-}
-
 /// A bucket that a guest has opened.
 struct Bucket {
     name: String,
@@ -70,7 +62,7 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
             "[method]bucket.get",
             |context: Context<'_>, (bucket, key): (Resource<Bucket>, String)| {
                 with_key(context, &bucket, &key, |bucket| {
-                    bucket.values.store.get(&bucket.values.plugin, &bucket.name, &key)
+                    bucket.store.get(&bucket.plugin, &bucket.name, &key)
                 })
             },
         )?;
@@ -78,7 +70,7 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
             "[method]bucket.set",
             |context: Context<'_>, (bucket, key, value): (Resource<Bucket>, String, Vec<u8>)| {
                 with_key(context, &bucket, &key, |bucket| {
-                    let (store, plugin) = (&bucket.values.store, &bucket.values.plugin);
+                    let (store, plugin) = (&bucket.store, &bucket.plugin);
                     store.set(plugin, &bucket.name, &key, &value, bucket.quota_bytes)
                 })
             },
@@ -87,7 +79,7 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
             "[method]bucket.delete",
             |context: Context<'_>, (bucket, key): (Resource<Bucket>, String)| {
                 with_key(context, &bucket, &key, |bucket| {
-                    bucket.values.store.delete(&bucket.values.plugin, &bucket.name, &key)
+                    bucket.store.delete(&bucket.plugin, &bucket.name, &key)
                 })
             },
         )?;
@@ -95,7 +87,7 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
             "[method]bucket.exists",
             |context: Context<'_>, (bucket, key): (Resource<Bucket>, String)| {
                 with_key(context, &bucket, &key, |bucket| {
-                    let value = bucket.values.store.get(&bucket.values.plugin, &bucket.name, &key)?;
+                    let value = bucket.store.get(&bucket.plugin, &bucket.name, &key)?;
                     Ok(value.is_some())
                 })
             },
@@ -104,7 +96,7 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
             "[method]bucket.list-keys",
             |context: Context<'_>, (bucket, after): (Resource<Bucket>, Option<String>)| {
                 with_bucket(context, &bucket, |bucket| {
-                    let (store, plugin) = (&bucket.values.store, &bucket.values.plugin);
+                    let (store, plugin) = (&bucket.store, &bucket.plugin);
                     let keys = store.keys(plugin, &bucket.name, after.as_deref(), KEYS_PER_PAGE)?;
                     let cursor = keys.last().filter(|_| keys.len() == KEYS_PER_PAGE).cloned();
                     Ok(KeyPage { keys, cursor })
@@ -117,7 +109,7 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
 
 fn open(mut context: Context<'_>, name: String) -> Outcome<Resource<Bucket>> {
     let state = context.data_mut();
-    if state.keyvalue().quota_bytes.is_none() {
+    if state.authority()?.key_value_bytes_max().is_none() {
         return Ok((Err(BucketError::AccessDenied),));
     }
     if name.len() > KEY_BYTES_MAX {
@@ -129,7 +121,8 @@ fn open(mut context: Context<'_>, name: String) -> Outcome<Resource<Bucket>> {
 /// An open bucket of a plugin with a grant for key–value storage.
 struct GrantedBucket {
     name: String,
-    values: PluginValues,
+    store: Arc<dyn KeyValueStore>,
+    plugin: Arc<str>,
     quota_bytes: u64,
 }
 
@@ -140,14 +133,15 @@ fn with_bucket<T>(
     operation: impl FnOnce(&GrantedBucket) -> Result<T, BucketError>,
 ) -> Outcome<T> {
     let state = context.data_mut();
-    let values = state.keyvalue();
     let name = state.table().get(bucket)?.name.clone();
-    let Some(quota_bytes) = values.quota_bytes else {
+    let authority = state.authority()?;
+    let Some(quota_bytes) = authority.key_value_bytes_max() else {
         return Ok((Err(BucketError::AccessDenied),));
     };
     let bucket = GrantedBucket {
         name,
-        values,
+        store: authority.keyvalue.clone(),
+        plugin: authority.plugin.clone(),
         quota_bytes,
     };
     Ok((operation(&bucket),))

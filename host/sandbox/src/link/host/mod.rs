@@ -1,6 +1,7 @@
 //! The host interfaces that a component can import, and the state of one instance behind them.
 
 mod config;
+mod environment;
 mod files;
 mod frozen;
 pub(crate) mod host_api;

@@ -6,6 +6,7 @@ use wasmtime_wasi::{Deterministic, WasiCtx, WasiCtxBuilder};
 use wasmtime_wasi_http::WasiHttpCtx;
 
 use super::config;
+use super::environment;
 use super::files;
 use super::frozen::{FrozenClock, frozen_bytes};
 use super::host_api;
@@ -13,6 +14,7 @@ use super::host_state::HostState;
 use super::keyvalue;
 use super::log_buffer::LogBuffer;
 use crate::grants::authority::Authority;
+use crate::grants::{ClockRule, RandomRule};
 use toolwit_core::limits::{HEADER_BYTES_MAX, RANDOM_BYTES_MAX};
 
 /// Standard input, output and arguments of an instance.
@@ -36,6 +38,7 @@ pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<HostS
     // The following interfaces replace or extend those of wasmtime, to enforce grants and quotas.
     linker.allow_shadowing(true);
     files::add_to_linker(&mut linker)?;
+    environment::add_to_linker(&mut linker)?;
     config::add_to_linker(&mut linker)?;
     keyvalue::add_to_linker(&mut linker)?;
     host_api::add_to_linker(&mut linker)?;
@@ -53,14 +56,28 @@ pub(crate) fn context(stdio: Stdio, log: &LogBuffer, authority: &Authority) -> W
         wasi.env(name, value.as_str());
     }
     let rights = &authority.rights.effective;
-    if let Some(seconds) = rights.frozen_clock() {
-        wasi.wall_clock(FrozenClock(seconds))
-            .monotonic_clock(FrozenClock(seconds));
+    let frozen_second = match rights.clock() {
+        Some(ClockRule::Real) => None,
+        Some(ClockRule::Frozen(second)) => Some(second),
+        None => Some(0),
+    };
+    if let Some(second) = frozen_second {
+        wasi.wall_clock(FrozenClock(second))
+            .monotonic_clock(FrozenClock(second));
     }
-    if let Some(seed) = rights.random_seed() {
-        wasi.secure_random(Deterministic::new(frozen_bytes(seed, "secure")))
-            .insecure_random(Deterministic::new(frozen_bytes(seed, "insecure")))
-            .insecure_random_seed(u128::from(seed));
+    match rights.random() {
+        Some(RandomRule::Real) => {}
+        Some(RandomRule::Frozen(seed)) => {
+            wasi.secure_random(Deterministic::new(frozen_bytes(seed, "secure")))
+                .insecure_random(Deterministic::new(frozen_bytes(seed, "insecure")))
+                .insecure_random_seed(u128::from(seed));
+        }
+        // Zeros are cheaper than seeded bytes. Most components do not import randomness.
+        None => {
+            wasi.secure_random(Deterministic::new(vec![0]))
+                .insecure_random(Deterministic::new(vec![0]))
+                .insecure_random_seed(0);
+        }
     }
     match stdio {
         Stdio::Log => wasi.stdout(log.clone()).stderr(log.clone()),

@@ -1,10 +1,12 @@
 //! Tests of the grants file: its format, and the components to which its grants apply.
 
+use proptest::prelude::*;
+
 use super::*;
 
 // attack: H6
 #[test]
-fn a_grant_is_for_one_content_unless_it_says_otherwise() {
+fn grant_applies_to_one_digest_unless_it_is_for_any_version() {
     let text =
         format!("version = 1\n[[grant]]\nplugin = \"p\"\ndigest = \"sha256:{DIGEST}\"\nhttp = [{{ host = \"x\" }}]");
     let granted = grants(&text).unwrap();
@@ -24,7 +26,7 @@ fn a_grant_is_for_one_content_unless_it_says_otherwise() {
 
 // attack: D1
 #[test]
-fn a_file_that_is_no_plain_text_is_refused() {
+fn file_that_is_not_plain_text_is_refused() {
     assert!(grants("").is_err());
     assert!(grants("\u{feff}version = 1").is_err());
     assert!(grants("version = 1\0").is_err());
@@ -36,7 +38,7 @@ fn a_file_that_is_no_plain_text_is_refused() {
 
 // attack: D2
 #[test]
-fn what_is_not_known_is_an_error_with_its_place() {
+fn unknown_key_or_value_is_an_error_with_its_position() {
     for (text, expected) in [
         (
             "version = 1\npermisions = 1",
@@ -100,7 +102,7 @@ fn amounts_and_ports_are_checked() {
 
 // attack: D6
 #[test]
-fn a_plugin_is_named_by_a_name() {
+fn plugin_name_is_not_a_path() {
     for name in ["../etc", "a/b", "", "a b", "a\\b", "\u{430}"] {
         let text = format!("version = 1\n[[grant]]\nplugin = '{name}'\nany-version = true");
         assert!(grants(&text).is_err(), "{name}");
@@ -108,7 +110,7 @@ fn a_plugin_is_named_by_a_name() {
 }
 
 #[test]
-fn a_secret_goes_to_one_https_place() {
+fn secret_is_sent_to_one_https_host_and_path() {
     for lines in [
         r#"secrets = [{ name = "k" }]"#,
         r#"secrets = [{ name = "k", host = "*.example.com", bearer = true }]"#,
@@ -128,15 +130,23 @@ fn a_secret_goes_to_one_https_place() {
         .secrets[0];
     let target = rule.target.as_ref().unwrap();
     assert_eq!(target.placement, SecretPlacement::Header("x-key".to_owned()));
-    let goes_to = |url: &str| target.matches(&RequestTarget::parse(url).unwrap());
-    assert!(goes_to("https://example.com/v1/a") && goes_to("POST https://EXAMPLE.com:443/v1"));
-    for elsewhere in [
+    let is_sent_to = |url: &str| target.matches(&RequestTarget::parse(url).unwrap());
+    assert!(is_sent_to("https://example.com/v1/a") && is_sent_to("POST https://EXAMPLE.com:443/v1"));
+    for other in [
         "http://example.com/v1",
         "https://example.com:8443/v1",
         "https://a.example.com/v1",
         "https://example.com/v1/../v2",
         "https://example.com/v10",
     ] {
-        assert!(!goes_to(elsewhere), "{elsewhere}");
+        assert!(!is_sent_to(other), "{other}");
+    }
+}
+
+proptest! {
+    /// The parser of the grants file does not panic on any input.
+    #[test]
+    fn parser_does_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        let _ = Grants::parse(&bytes);
     }
 }

@@ -55,15 +55,9 @@ impl ConversationAccess {
 
     /// Returns the value of a granted context key as JSON.
     pub(super) fn context_value(&self, key: &str) -> Option<String> {
-        let effective = &self.authority.rights.effective;
-        match effective.require(&AccessRequest::ContextKey(key)) {
-            Ok(_) => self.context.get(key).map(ToString::to_string),
-            Err(denial) => {
-                // The guest cannot distinguish a key without a grant from a key that does not exist.
-                tracing::debug!(plugin = %self.authority.plugin, key, %denial, "read of a context key denied");
-                None
-            }
-        }
+        // The guest cannot distinguish a key without a grant from a key that does not exist.
+        self.authority.require_access(&AccessRequest::ContextKey(key)).ok()?;
+        self.context.get(key).map(ToString::to_string)
     }
 
     pub(super) fn report_progress(&mut self, text: &str) {
@@ -143,22 +137,10 @@ impl ConversationAccess {
 
     /// Checks the grant of the blackboard. A denial becomes part of the call's error.
     fn require_blackboard(&self, wanted: AccessMode) -> Result<(), String> {
-        match self
-            .authority
-            .rights
-            .effective
-            .require(&AccessRequest::Blackboard(wanted))
-        {
+        let request = AccessRequest::Blackboard(wanted);
+        match self.authority.require_access(&request) {
             Ok(_) => Ok(()),
-            Err(denial) => {
-                let operation = match wanted {
-                    AccessMode::Read => "read the blackboard",
-                    _ => "write to the blackboard",
-                };
-                self.authority
-                    .deny(operation.to_owned(), &denial, "blackboard", &wanted.to_string());
-                Err(format!("it may not {operation}: {denial}"))
-            }
+            Err(denial) => Err(format!("it may not {request}: {denial}")),
         }
     }
 }

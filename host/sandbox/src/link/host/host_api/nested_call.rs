@@ -107,11 +107,7 @@ pub(super) async fn call(
     let session = store.data().session();
     let (fuel, http) = (store.get_fuel()?, store.data().http_budget());
     let conversation = store.data_mut().conversation()?;
-    let effective = &conversation.authority.rights.effective;
-    if let Err(denial) = effective.require(&AccessRequest::Tool(tool)) {
-        conversation
-            .authority
-            .deny(format!("call `{tool}`"), &denial, "tools", tool);
+    if let Err(denial) = conversation.authority.require_access(&AccessRequest::Tool(tool)) {
         let message = format!("it may not call `{tool}`: {denial}");
         return Ok(Err(ToolError::Model(Error::new(
             ErrorKind::Denied,
@@ -146,7 +142,12 @@ pub(super) async fn call(
         .with_extension(remaining_limits(conversation, fuel))
         .with_extension(stack)
         .with_extension(meter.clone());
-    let called = tools.call_tool(tool, arguments, &context).await;
+    let authority = conversation.authority.clone();
+    let mut called = tools.call_tool(tool, arguments, &context).await;
+    authority.record_nested(match &mut called {
+        Ok(result) => std::mem::take(&mut result.denied),
+        Err(error) => error.report().denied.clone(),
+    });
     store.set_fuel(fuel.saturating_sub(meter.total()))?;
     if let Err(ToolError::Operator(error)) = &called {
         // Only the operator receives the error; the guest receives only that the call failed.

@@ -17,8 +17,7 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 use super::body::{IncomingBody, OutgoingBody};
 use super::secret_placement::insert_secrets;
 use super::{AdmittedRequest, Network, SendFuture};
-use crate::grants::authority::Refusal;
-use crate::grants::{RequestHost, Scheme, decide_address};
+use crate::grants::{AccessRequest, RequestHost, Scheme, decide_address};
 use toolwit_core::limits::CONNECT_WALL_MAX;
 
 /// The maximum number of addresses of one name that are tried.
@@ -101,11 +100,11 @@ async fn checked_addresses(admitted: &AdmittedRequest) -> Result<Vec<IpAddr>, Er
     };
     for address in &addresses {
         if let Err(denial) = decide_address(&admitted.rule, *address) {
-            admitted.authority.refuse(Refusal::new(
-                format!("send `{}`", admitted.target),
+            admitted.authority.refuse(
+                AccessRequest::Http(&admitted.target).to_string(),
                 denial.to_string(),
                 format!("add `addresses = [\"{address}\"]` to the rule if that is intended"),
-            ));
+            );
             return Err(Error::DestinationIpProhibited);
         }
     }

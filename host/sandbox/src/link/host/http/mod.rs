@@ -25,8 +25,8 @@ pub use resolve::{Resolve, ResolveFuture};
 #[cfg(feature = "network")]
 pub(crate) use trust::ExtraRoots;
 
-use crate::grants::authority::{Authority, Refusal};
-use crate::grants::{HttpRule, RequestTarget};
+use crate::grants::authority::Authority;
+use crate::grants::{AccessRequest, HttpRule, RequestTarget};
 
 type SendFuture<T> = Box<dyn Future<Output = Result<T, Error>> + Send>;
 
@@ -134,7 +134,7 @@ impl HttpGate {
     fn admit(&self, request: &http::Request<WasiBody>) -> Result<AdmittedRequest, Error> {
         let call = self.call.as_ref().ok_or(Error::HttpRequestDenied)?;
         let refuse = |access: String, reason: String, suggestion: String| {
-            call.authority.refuse(Refusal::new(access, reason, suggestion));
+            call.authority.refuse(access, reason, suggestion);
             Error::HttpRequestDenied
         };
         let uri = request.uri();
@@ -152,8 +152,7 @@ impl HttpGate {
             )
         })?;
         let rule = call.authority.rights.effective.http_rule(&target).map_err(|denial| {
-            let access = format!("send `{target}`");
-            call.authority.deny(access, &denial, "http", &target.to_string());
+            call.authority.record_denial(&AccessRequest::Http(&target), &denial);
             Error::HttpRequestDenied
         })?;
         let rule = rule.clone();
@@ -164,7 +163,7 @@ impl HttpGate {
                 exceeded.max
             );
             return Err(refuse(
-                format!("send `{target}`"),
+                AccessRequest::Http(&target).to_string(),
                 reason,
                 "send fewer requests in one call; an operator can raise `http_requests_max`".to_owned(),
             ));

@@ -1,0 +1,43 @@
+//! Accesses that the host denied to a plugin.
+
+use serde::{Deserialize, Serialize};
+
+/// An access that the host denied to a plugin during a call, and the rule that decided.
+///
+/// It is for operators, in results, errors and events. Neither the plugin nor the model receives it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeniedAccess {
+    /// The name of the plugin.
+    pub plugin: String,
+    /// The access, such as `read /data/a`. The plugin chose its object.
+    pub access: String,
+    /// The reason: the closest rule, or that no rule exists.
+    pub reason: String,
+    /// What the operator can change.
+    pub suggestion: String,
+    /// The grant that would allow it, if a grant would.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_grant: Option<MissingGrant>,
+}
+
+/// The grant that would allow a denied access, or provide a missing value. It is also the source of an error, from which a program
+/// can build its own hint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("the plugin `{plugin}` has no grant under `{key}` for `{value}`")]
+pub struct MissingGrant {
+    /// The name of the plugin.
+    pub plugin: String,
+    /// The key of the grants file, such as `http` or `files`.
+    pub key: String,
+    /// The value of the rule, such as `GET https://example.com/a`. For `files`, it is the access and the directory of the guest.
+    pub value: String,
+}
+
+impl MissingGrant {
+    /// Returns a suggestion for the operator, in terms of the grants file.
+    #[must_use]
+    pub fn suggestion(&self) -> String {
+        let Self { plugin, key, value } = self;
+        format!("grant `{value}` to `{plugin}` under `{key}` in the grants file")
+    }
+}

@@ -1,0 +1,171 @@
+//! The record of the accesses that the host denied during one call.
+
+use toolwit_core::text::printable;
+use toolwit_core::{DeniedAccess, Error, ErrorKind, MissingGrant, Phase, ToolResult};
+
+use super::redact::Redactor;
+use crate::grants::{AccessRequest, Denial};
+
+/// The maximum number of recorded accesses per call. The number of attempts of a guest is not limited.
+const ACCESSES_MAX: usize = 16;
+
+/// The maximum length of a recorded text, in characters. A guest chooses paths and keys.
+const TEXT_CHARS_MAX: usize = 300;
+
+/// The access of a guest that reads its environment and finds no variable. The host does not learn which one it looked for.
+const ENVIRONMENT_READ: &str = "read environment variables";
+
+/// The accesses that the host denied during one call, without duplicates.
+#[derive(Debug, Default)]
+pub(super) struct DenialLog {
+    accesses: Vec<DeniedAccess>,
+    /// The first access of whose denial the guest was informed. It becomes the error of a call that fails.
+    reported: Option<DeniedAccess>,
+}
+
+/// Whether the guest was informed that the host denied its access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DenialNotice {
+    /// The guest received a denial.
+    Reported,
+    /// The guest received the same as for a resource that does not exist.
+    Silent,
+}
+
+impl DenialNotice {
+    pub(super) fn of(request: &AccessRequest<'_>) -> Self {
+        match request {
+            AccessRequest::Http(_) | AccessRequest::Tool(_) | AccessRequest::Blackboard(_) => Self::Reported,
+            _ => Self::Silent,
+        }
+    }
+}
+
+impl DenialLog {
+    /// Records an access. Secrets and control characters are removed from its texts.
+    pub(super) fn record(&mut self, mut denied: DeniedAccess, notice: DenialNotice, redactor: &Redactor) {
+        let DeniedAccess {
+            access,
+            reason,
+            suggestion,
+            missing_grant,
+            plugin: _,
+        } = &mut denied;
+        let value = missing_grant.as_mut().map(|missing| &mut missing.value);
+        for text in [access, reason, suggestion].into_iter().chain(value) {
+            let clean = printable(&redactor.text(text));
+            *text = match clean.char_indices().nth(TEXT_CHARS_MAX) {
+                Some((end, _)) => format!("{}…", &clean[..end]),
+                None => clean,
+            };
+        }
+        if self.accesses.iter().any(|earlier| earlier.access == denied.access) {
+            return;
+        }
+        tracing::info!(
+            plugin = denied.plugin,
+            access = denied.access,
+            reason = denied.reason,
+            "an access was denied"
+        );
+        if notice == DenialNotice::Reported && self.reported.is_none() {
+            self.reported = Some(denied.clone());
+        }
+        if self.accesses.len() < ACCESSES_MAX {
+            self.accesses.push(denied);
+        }
+    }
+
+    /// Adds accesses that were denied to a call inside this one.
+    pub(super) fn extend(&mut self, nested: Vec<DeniedAccess>) {
+        let room = ACCESSES_MAX.saturating_sub(self.accesses.len());
+        self.accesses.extend(nested.into_iter().take(room));
+    }
+
+    /// Adds the accesses to the outcome of the call. A failed call gets the first reported one as its error.
+    pub(super) fn conclude(mut self, called: Result<ToolResult, Error>) -> Result<ToolResult, Error> {
+        match (called, self.reported.take()) {
+            (Ok(result), Some(reported)) if result.is_error() => {
+                let error = self.into_error(reported, None).with_log(result.log);
+                Err(match result.value {
+                    Some(value) => error.with_details(value),
+                    None => error,
+                })
+            }
+            (Ok(mut result), _) => {
+                result.denied = self.accesses;
+                Ok(result)
+            }
+            (Err(error), reported) if error.kind == ErrorKind::Trap => {
+                // The panic handler of a guest reads its environment.
+                self.accesses.retain(|denied| denied.access != ENVIRONMENT_READ);
+                let log = error.log.clone();
+                Err(match reported {
+                    Some(reported) => self.into_error(reported, Some(error)).with_log(log),
+                    None => error.with_denied(self.accesses),
+                })
+            }
+            (Err(error), _) => Err(error.with_denied(self.accesses)),
+        }
+    }
+
+    /// Converts a reported access to the error of the call, in which it is the first one. `cause` is the error of the guest.
+    fn into_error(mut self, reported: DeniedAccess, cause: Option<Error>) -> Error {
+        let message = format!("it may not {}: {}", reported.access, reported.reason);
+        let error = Error::new(ErrorKind::Denied, Phase::Execute, message).with_suggestion(&*reported.suggestion);
+        self.accesses.retain(|denied| *denied != reported);
+        self.accesses.insert(0, reported);
+        let error = error.with_denied(self.accesses);
+        match cause {
+            Some(cause) => error.with_source(cause),
+            None => error,
+        }
+    }
+}
+
+/// Describes a denied access, with the grant that would allow it.
+pub(super) fn denied_access(plugin: &str, request: &AccessRequest<'_>, denial: &Denial) -> DeniedAccess {
+    let suggestion = match denial {
+        Denial::MissingVariable(name) => Some(format!("set `{name}` in the environment of the host")),
+        _ => None,
+    };
+    let needed = request.needed_rule().filter(|_| suggestion.is_none());
+    let missing_grant = needed.map(|(key, value)| missing_grant(plugin, key, &value));
+    DeniedAccess {
+        plugin: plugin.to_owned(),
+        access: request.to_string(),
+        reason: denial.to_string(),
+        suggestion: suggestion
+            .or_else(|| missing_grant.as_ref().map(MissingGrant::suggestion))
+            .unwrap_or_default(),
+        missing_grant,
+    }
+}
+
+/// Describes the read of an environment in which the guest finds no variable.
+pub(super) fn denied_environment(plugin: &str, denial: &Denial) -> DeniedAccess {
+    DeniedAccess {
+        access: ENVIRONMENT_READ.to_owned(),
+        missing_grant: Some(missing_grant(plugin, "env", "NAME")),
+        ..denied_access(plugin, &AccessRequest::Variable("NAME"), denial)
+    }
+}
+
+/// Describes a rule that a plugin lost because its component changed.
+pub(super) fn lost_grant(plugin: &str, rule: &str) -> DeniedAccess {
+    DeniedAccess {
+        plugin: plugin.to_owned(),
+        access: format!("use its grant `{rule}`"),
+        reason: "the plugin has changed, and the grant is for another version of it".to_owned(),
+        suggestion: format!("grant `{rule}` to `{plugin}` again"),
+        missing_grant: None,
+    }
+}
+
+pub(super) fn missing_grant(plugin: &str, key: &str, value: &str) -> MissingGrant {
+    MissingGrant {
+        plugin: plugin.to_owned(),
+        key: key.to_owned(),
+        value: value.to_owned(),
+    }
+}

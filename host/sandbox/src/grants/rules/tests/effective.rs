@@ -1,0 +1,54 @@
+//! The effective rights: declared ∩ granted.
+
+use super::*;
+
+// attack: C8
+#[test]
+fn variable_is_granted_by_its_name() {
+    let effective = effective(r#"env = [{ name = "LANG" }, { name = "TZ", value = "UTC" }]"#);
+    let may = |name| allows(&effective, &AccessRequest::Variable(name));
+    assert!(may("LANG") && may("TZ"));
+    for other in ["PATH", "HOME", "lang", "LANG2", ""] {
+        assert!(!may(other), "{other}");
+    }
+}
+
+#[test]
+fn granted_rule_without_declared_capability_has_no_effect() {
+    let lines = r#"
+http = [{ host = "example.com" }]
+files = [{ host = "/srv", guest = "/data" }]
+env = [{ name = "LANG" }]
+config = { a = "b" }
+keyvalue = { quota = "1MiB" }
+tools = ["calc/add"]
+secrets = [{ name = "key", host = "example.com", bearer = true }]"#;
+    let granted = one_grant(lines).unwrap();
+    let declared = DeclaredCapabilities::from_imports(["wasi:clocks/wall-clock@0.2.0"]);
+    let nothing = EffectiveRights::new(&declared, &granted, "p", DIGEST);
+    assert_eq!(
+        nothing,
+        EffectiveRights {
+            declared,
+            ..EffectiveRights::default()
+        }
+    );
+    let all = effective(lines);
+    assert!(
+        all.rules.http.len() == 1
+            && all.rules.files.len() == 1
+            && all.rules.env.len() == 1
+            && all.rules.secrets.len() == 1
+    );
+    assert!(all.rules.config.len() == 1 && all.rules.keyvalue.is_some() && all.rules.tools.len() == 1);
+}
+
+#[test]
+fn instance_is_kept_only_if_no_right_was_revoked() {
+    let a = effective(r#"http = [{ host = "a" }]"#);
+    let both = effective(r#"http = [{ host = "a" }, { host = "b" }]"#);
+    assert!(both.can_keep_instance_of(&a), "more than before");
+    assert!(!a.can_keep_instance_of(&both), "less than before");
+    let env = effective(r#"env = [{ name = "A" }]"#);
+    assert!(!env.can_keep_instance_of(&a), "variables are fixed at instantiation");
+}

@@ -1,0 +1,250 @@
+//! The operations on descriptors. Each checks that the descriptor is granted, draws on the quota, and records a denied access.
+
+use wasmtime::component::Resource;
+use wasmtime_wasi::filesystem::Descriptor;
+use wasmtime_wasi::p2::bindings::filesystem::types;
+use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsError, FsResult, ReaddirIterator};
+
+use super::{EmptyRoot, FilesView, OpenDescriptor};
+use crate::grants::AccessMode;
+use crate::grants::directories::ENTRY_BYTES;
+
+/// Returns a borrowed handle to the same resource, for a call of wasmtime's implementation.
+fn borrowed<T: 'static>(resource: &Resource<T>) -> Resource<T> {
+    Resource::new_borrow(resource.rep())
+}
+
+/// Forwards calls on a descriptor to wasmtime's implementation.
+macro_rules! forward {
+    ($($name:ident($fd:ident: Fd $(, $arg:ident: $ty:ty)*) -> $result:ty;)*) => {
+        $(async fn $name(&mut self, $fd: Fd $(, $arg: $ty)*) -> $result {
+            self.require_granted(&$fd)?;
+            types::HostDescriptor::$name(&mut self.wasi, $fd $(, $arg)*).await
+        })*
+    };
+}
+
+/// Forwards calls on a path to wasmtime's implementation. Records a denied access.
+macro_rules! forward_path {
+    ($($mode:ident $name:ident([$($flags:ident: $flags_ty:ty)?] path $(, $arg:ident: $ty:ty)*) -> $result:ty;)*) => {
+        $(async fn $name(&mut self, fd: Fd, $($flags: $flags_ty,)? path: String $(, $arg: $ty)*) -> $result {
+            let name = self.path(&fd, &path);
+            let done = match self.require_granted(&fd) {
+                Ok(()) => types::HostDescriptor::$name(&mut self.wasi, fd, $($flags,)? path $(, $arg)*).await,
+                Err(error) => Err(error),
+            };
+            self.checked(&name, AccessMode::$mode, done)
+        })*
+    };
+}
+
+type Fd = Resource<Descriptor>;
+
+impl types::HostDescriptor for FilesView<'_> {
+    forward! {
+        advise(fd: Fd, offset: u64, len: u64, advice: types::Advice) -> FsResult<()>;
+        sync_data(fd: Fd) -> FsResult<()>;
+        sync(fd: Fd) -> FsResult<()>;
+        set_times(fd: Fd, accessed: types::NewTimestamp, modified: types::NewTimestamp) -> FsResult<()>;
+        read(fd: Fd, len: u64, offset: u64) -> FsResult<(Vec<u8>, bool)>;
+        read_directory(fd: Fd) -> FsResult<Resource<ReaddirIterator>>;
+        stat(fd: Fd) -> FsResult<types::DescriptorStat>;
+        metadata_hash(fd: Fd) -> FsResult<types::MetadataHashValue>;
+    }
+
+    forward_path! {
+        ReadWrite set_times_at([flags: types::PathFlags] path, accessed: types::NewTimestamp,
+            modified: types::NewTimestamp) -> FsResult<()>;
+        Read stat_at([flags: types::PathFlags] path) -> FsResult<types::DescriptorStat>;
+        Read readlink_at([] path) -> FsResult<String>;
+        ReadWrite remove_directory_at([] path) -> FsResult<()>;
+        ReadWrite unlink_file_at([] path) -> FsResult<()>;
+        Read metadata_hash_at([flags: types::PathFlags] path) -> FsResult<types::MetadataHashValue>;
+    }
+
+    async fn get_flags(&mut self, fd: Fd) -> FsResult<types::DescriptorFlags> {
+        if self.is_root(&fd) {
+            return Ok(types::DescriptorFlags::READ);
+        }
+        types::HostDescriptor::get_flags(&mut self.wasi, fd).await
+    }
+
+    async fn get_type(&mut self, fd: Fd) -> FsResult<types::DescriptorType> {
+        if self.is_root(&fd) {
+            return Ok(types::DescriptorType::Directory);
+        }
+        types::HostDescriptor::get_type(&mut self.wasi, fd).await
+    }
+
+    async fn is_same_object(&mut self, a: Fd, b: Fd) -> wasmtime::Result<bool> {
+        if self.is_root(&a) || self.is_root(&b) {
+            return Ok(self.is_root(&a) && self.is_root(&b));
+        }
+        types::HostDescriptor::is_same_object(&mut self.wasi, a, b).await
+    }
+
+    async fn rename_at(&mut self, fd: Fd, path: String, to: Fd, new_path: String) -> FsResult<()> {
+        let names = [self.path(&fd, &path), self.path(&to, &new_path)];
+        let done = match self.require_granted(&fd).and_then(|()| self.require_granted(&to)) {
+            Ok(()) => types::HostDescriptor::rename_at(&mut self.wasi, fd, path, to, new_path).await,
+            Err(error) => Err(error),
+        };
+        names
+            .iter()
+            .fold(done, |done, name| self.checked(name, AccessMode::ReadWrite, done))
+    }
+
+    async fn set_size(&mut self, fd: Fd, size: u64) -> FsResult<()> {
+        self.require_granted(&fd)?;
+        let growth = self.gap(&fd, size)?;
+        self.reserve(&fd, growth).await?;
+        types::HostDescriptor::set_size(&mut self.wasi, fd, size).await
+    }
+
+    async fn write(&mut self, fd: Fd, bytes: Vec<u8>, offset: u64) -> FsResult<u64> {
+        self.require_granted(&fd)?;
+        let gap = self.gap(&fd, offset)?;
+        self.reserve(&fd, gap.saturating_add(bytes.len() as u64)).await?;
+        types::HostDescriptor::write(&mut self.wasi, fd, bytes, offset).await
+    }
+
+    async fn create_directory_at(&mut self, fd: Fd, path: String) -> FsResult<()> {
+        let name = self.path(&fd, &path);
+        let created = self.create_directory(fd, path).await;
+        self.checked(&name, AccessMode::ReadWrite, created)
+    }
+
+    async fn link_at(
+        &mut self,
+        fd: Fd,
+        flags: types::PathFlags,
+        path: String,
+        to: Fd,
+        new_path: String,
+    ) -> FsResult<()> {
+        let names = [self.path(&fd, &path), self.path(&to, &new_path)];
+        let linked = self.link(fd, flags, path, to, new_path).await;
+        names
+            .iter()
+            .fold(linked, |linked, name| self.checked(name, AccessMode::ReadWrite, linked))
+    }
+
+    async fn symlink_at(&mut self, fd: Fd, target: String, path: String) -> FsResult<()> {
+        let name = self.path(&fd, &path);
+        let linked = self.link_symbolically(fd, target, path).await;
+        self.checked(&name, AccessMode::ReadWrite, linked)
+    }
+
+    async fn open_at(
+        &mut self,
+        fd: Fd,
+        path_flags: types::PathFlags,
+        path: String,
+        open_flags: types::OpenFlags,
+        flags: types::DescriptorFlags,
+    ) -> FsResult<Fd> {
+        use types::{DescriptorFlags, OpenFlags};
+        let changes = open_flags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE)
+            || flags.intersects(DescriptorFlags::WRITE | DescriptorFlags::MUTATE_DIRECTORY);
+        let mode = if changes {
+            AccessMode::ReadWrite
+        } else {
+            AccessMode::Read
+        };
+        let name = self.path(&fd, &path);
+        let quota = self.quota(&fd);
+        let opened = self.open(fd, path_flags, path, open_flags, flags).await;
+        let opened = self.checked(&name, mode, opened)?;
+        let open = OpenDescriptor {
+            path: name,
+            quota,
+            is_root: false,
+        };
+        self.open.insert(opened.rep(), open);
+        Ok(opened)
+    }
+
+    fn drop(&mut self, fd: Fd) -> wasmtime::Result<()> {
+        if self.open.remove(&fd.rep()).is_some_and(|open| open.is_root) {
+            self.wasi.table.delete(Resource::<EmptyRoot>::new_own(fd.rep()))?;
+            return Ok(());
+        }
+        types::HostDescriptor::drop(&mut self.wasi, fd)
+    }
+
+    fn read_via_stream(&mut self, fd: Fd, offset: u64) -> FsResult<Resource<DynInputStream>> {
+        self.require_granted(&fd)?;
+        types::HostDescriptor::read_via_stream(&mut self.wasi, fd, offset)
+    }
+
+    fn write_via_stream(&mut self, fd: Fd, offset: u64) -> FsResult<Resource<DynOutputStream>> {
+        self.require_granted(&fd)?;
+        let stream = types::HostDescriptor::write_via_stream(&mut self.wasi, borrowed(&fd), offset)?;
+        let gap = self.gap(&fd, offset)?;
+        self.with_quota(&fd, stream, gap)
+    }
+
+    fn append_via_stream(&mut self, fd: Fd) -> FsResult<Resource<DynOutputStream>> {
+        self.require_granted(&fd)?;
+        let stream = types::HostDescriptor::append_via_stream(&mut self.wasi, borrowed(&fd))?;
+        self.with_quota(&fd, stream, 0)
+    }
+}
+
+impl FilesView<'_> {
+    async fn create_directory(&mut self, fd: Fd, path: String) -> FsResult<()> {
+        self.require_granted(&fd)?;
+        self.reserve(&fd, ENTRY_BYTES).await?;
+        types::HostDescriptor::create_directory_at(&mut self.wasi, fd, path).await
+    }
+
+    /// Creates a hard link. The content is counted again, because the link can outlive the original.
+    async fn link(&mut self, fd: Fd, flags: types::PathFlags, path: String, to: Fd, new_path: String) -> FsResult<()> {
+        self.require_granted(&fd)?;
+        self.require_granted(&to)?;
+        let stat = types::HostDescriptor::stat_at(&mut self.wasi, borrowed(&fd), flags, path.clone()).await?;
+        self.reserve(&to, stat.size.saturating_add(ENTRY_BYTES)).await?;
+        types::HostDescriptor::link_at(&mut self.wasi, fd, flags, path, to, new_path).await
+    }
+
+    async fn link_symbolically(&mut self, fd: Fd, target: String, path: String) -> FsResult<()> {
+        self.require_granted(&fd)?;
+        self.reserve(&fd, ENTRY_BYTES.saturating_add(target.len() as u64))
+            .await?;
+        types::HostDescriptor::symlink_at(&mut self.wasi, fd, target, path).await
+    }
+
+    /// Opens a regular file or a directory. Refuses pipes, which could block a thread of the host, and devices.
+    async fn open(
+        &mut self,
+        fd: Fd,
+        path_flags: types::PathFlags,
+        path: String,
+        open_flags: types::OpenFlags,
+        flags: types::DescriptorFlags,
+    ) -> FsResult<Fd> {
+        self.require_granted(&fd)?;
+        let existing = types::HostDescriptor::stat_at(&mut self.wasi, borrowed(&fd), path_flags, path.clone()).await;
+        match existing {
+            Ok(stat) => require_file_or_directory(stat.type_)?,
+            Err(_) if open_flags.contains(types::OpenFlags::CREATE) => self.reserve(&fd, ENTRY_BYTES).await?,
+            Err(error) => return Err(error),
+        }
+        let opened = types::HostDescriptor::open_at(&mut self.wasi, fd, path_flags, path, open_flags, flags).await?;
+        // Another process may have replaced the file since the check.
+        let type_ = types::HostDescriptor::get_type(&mut self.wasi, borrowed(&opened)).await?;
+        if let Err(error) = require_file_or_directory(type_) {
+            types::HostDescriptor::drop(&mut self.wasi, opened).map_err(FsError::trap)?;
+            return Err(error);
+        }
+        Ok(opened)
+    }
+}
+
+fn require_file_or_directory(type_: types::DescriptorType) -> FsResult<()> {
+    use types::DescriptorType::{Directory, RegularFile, SymbolicLink};
+    match type_ {
+        RegularFile | Directory | SymbolicLink => Ok(()),
+        _ => Err(types::ErrorCode::NotPermitted.into()),
+    }
+}

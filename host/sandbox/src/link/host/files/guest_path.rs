@@ -1,0 +1,37 @@
+//! Paths of a guest, as text.
+
+/// Joins a path of the guest with a relative one, and resolves dot segments. A path does not lead above the root.
+pub(super) fn joined(base: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    let base = if path.starts_with('/') { "" } else { base };
+    for part in base.split('/').chain(path.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            name => parts.push(name),
+        }
+    }
+    format!("/{}", parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dot_segments_are_resolved_and_stay_below_the_root() {
+        for (base, path, joined_path) in [
+            ("/", ".", "/"),
+            ("/", "etc/passwd", "/etc/passwd"),
+            ("/data", "a/./b//c", "/data/a/b/c"),
+            ("/data", "sub/../a", "/data/a"),
+            ("/data", "../x", "/x"),
+            ("/data", "../../../x", "/x"),
+            ("/data", "/x", "/x"),
+        ] {
+            assert_eq!(joined(base, path), joined_path, "{base} {path}");
+        }
+    }
+}

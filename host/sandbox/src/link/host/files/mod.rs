@@ -1,0 +1,226 @@
+//! The file system of a guest: granted directories, regular files, and a quota on writes.
+//!
+//! wasmtime's implementation confines every path to its directory. This module wraps it: directories are those that were opened
+//! when the grants were read; only regular files, directories and links are opened; and every operation that can use disk space
+//! draws on a quota.
+
+mod descriptor;
+mod guest_path;
+mod quota_stream;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use wasmtime::component::{HasData, Resource, ResourceTable};
+use wasmtime_wasi::filesystem::{Descriptor, Dir, WasiFilesystemCtx, WasiFilesystemCtxView};
+use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
+use wasmtime_wasi::p2::{DynOutputStream, FsError, FsResult, ReaddirIterator};
+use wasmtime_wasi::{FsPerms, OpenMode};
+
+use self::guest_path::joined;
+use self::quota_stream::{QuotaStream, reserve};
+use super::host_state::HostState;
+use crate::grants::authority::Authority;
+use crate::grants::directories::{DirectoryQuota, OpenDirectory};
+use crate::grants::{AccessMode, AccessRequest};
+
+/// The files of one instance.
+pub(crate) struct Files {
+    directories: Vec<(Arc<OpenDirectory>, AccessMode)>,
+    /// The open descriptors, by their indices in the resource table.
+    open: HashMap<u32, OpenDescriptor>,
+    wasi: WasiFilesystemCtx,
+}
+
+/// What the host knows of an open descriptor in addition to its handle.
+#[derive(Clone)]
+struct OpenDescriptor {
+    /// The path of the guest.
+    path: String,
+    /// The quota on writes; `None` if the directory is read-only.
+    quota: Option<Arc<DirectoryQuota>>,
+    is_root: bool,
+}
+
+/// The root of a guest to which no directory is granted as `/`. No file exists in it. A guest resolves a path against the
+/// directories that it has, so without a root the host would not learn which path it looked for.
+struct EmptyRoot;
+
+impl Files {
+    pub(crate) fn new(directories: Vec<(Arc<OpenDirectory>, AccessMode)>) -> Self {
+        Self {
+            directories,
+            open: HashMap::new(),
+            wasi: WasiFilesystemCtx::default(),
+        }
+    }
+
+    pub(crate) fn view<'a>(
+        &'a mut self,
+        resources: &'a mut ResourceTable,
+        authority: Option<&'a Authority>,
+    ) -> FilesView<'a> {
+        FilesView {
+            wasi: WasiFilesystemCtxView {
+                ctx: &mut self.wasi,
+                table: resources,
+            },
+            directories: &self.directories,
+            open: &mut self.open,
+            authority,
+        }
+    }
+}
+
+/// The files of one instance together with its resource table, as the host functions need them.
+pub(crate) struct FilesView<'a> {
+    wasi: WasiFilesystemCtxView<'a>,
+    directories: &'a [(Arc<OpenDirectory>, AccessMode)],
+    open: &'a mut HashMap<u32, OpenDescriptor>,
+    authority: Option<&'a Authority>,
+}
+
+/// Selects the store data of the host functions, for the linker.
+pub(crate) struct GrantedFiles;
+
+impl HasData for GrantedFiles {
+    type Data<'a> = FilesView<'a>;
+}
+
+/// Links the file system in place of wasmtime's.
+pub(crate) fn add_to_linker(linker: &mut wasmtime::component::Linker<HostState>) -> wasmtime::Result<()> {
+    preopens::add_to_linker::<HostState, GrantedFiles>(linker, HostState::files)?;
+    types::add_to_linker::<HostState, GrantedFiles>(linker, HostState::files)
+}
+
+impl FilesView<'_> {
+    /// Reserves quota for bytes that are about to be written through a descriptor.
+    async fn reserve(&mut self, descriptor: &Resource<Descriptor>, bytes: u64) -> FsResult<()> {
+        match self.quota(descriptor) {
+            Some(quota) => reserve(&quota, bytes).await.map_err(FsError::from),
+            None => Ok(()),
+        }
+    }
+
+    fn quota(&self, descriptor: &Resource<Descriptor>) -> Option<Arc<DirectoryQuota>> {
+        self.open.get(&descriptor.rep())?.quota.clone()
+    }
+
+    /// Returns whether a descriptor is the empty root.
+    fn is_root(&self, descriptor: &Resource<Descriptor>) -> bool {
+        self.open.get(&descriptor.rep()).is_some_and(|open| open.is_root)
+    }
+
+    /// Refuses every operation on the empty root.
+    fn require_granted(&self, descriptor: &Resource<Descriptor>) -> FsResult<()> {
+        if self.is_root(descriptor) {
+            return Err(types::ErrorCode::NoEntry.into());
+        }
+        Ok(())
+    }
+
+    /// Returns the path of the guest that an operation names.
+    fn path(&self, directory: &Resource<Descriptor>, path: &str) -> String {
+        let base = self.open.get(&directory.rep()).map_or("/", |open| &open.path);
+        joined(base, path)
+    }
+
+    /// Passes on the result of an operation on a path. If it failed because the guest has no right to the path, the denial is
+    /// recorded for the operator. The guest cannot distinguish a path without a grant from one that does not exist.
+    fn checked<T>(&self, path: &str, mode: AccessMode, result: FsResult<T>) -> FsResult<T> {
+        if let (Err(_), Some(authority)) = (&result, self.authority) {
+            let _ = authority.require_access(&AccessRequest::File(path, mode));
+        }
+        result
+    }
+
+    /// Returns the size of the hole between the end of a file and an offset, in bytes.
+    fn gap(&self, descriptor: &Resource<Descriptor>, offset: u64) -> FsResult<u64> {
+        let Descriptor::File(file) = self.wasi.table.get(descriptor)? else {
+            return Ok(0);
+        };
+        Ok(offset.saturating_sub(file.file.metadata()?.len()))
+    }
+
+    /// Creates a descriptor of the empty root. Its index refers to a resource of another type than the descriptors of files, so
+    /// that an operation without a check fails.
+    fn empty_root(&mut self) -> wasmtime::Result<Resource<Descriptor>> {
+        let root = self.wasi.table.push(EmptyRoot)?;
+        let open = OpenDescriptor {
+            path: "/".to_owned(),
+            quota: None,
+            is_root: true,
+        };
+        self.open.insert(root.rep(), open);
+        Ok(Resource::new_own(root.rep()))
+    }
+
+    /// Wraps an output stream, so that its writes draw on the quota of the file.
+    fn with_quota(
+        &mut self,
+        descriptor: &Resource<Descriptor>,
+        stream: Resource<DynOutputStream>,
+        gap: u64,
+    ) -> FsResult<Resource<DynOutputStream>> {
+        let Some(quota) = self.quota(descriptor) else {
+            return Ok(stream);
+        };
+        let inner = self.wasi.table.delete(stream)?;
+        let stream: DynOutputStream = Box::new(QuotaStream { inner, quota, gap });
+        Ok(self.wasi.table.push(stream)?)
+    }
+}
+
+impl preopens::Host for FilesView<'_> {
+    fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
+        let mut preopens = Vec::with_capacity(self.directories.len());
+        for (directory, access) in self.directories {
+            let (perms, mode) = match access {
+                AccessMode::ReadWrite => (FsPerms::ReadWrite, OpenMode::READ | OpenMode::WRITE),
+                AccessMode::Read => (FsPerms::ReadOnly, OpenMode::READ),
+            };
+            let handle = directory.handle()?;
+            let descriptor = self
+                .wasi
+                .table
+                .push(Descriptor::Dir(Dir::new(handle, perms, mode, false)))?;
+            let open = OpenDescriptor {
+                path: directory.guest.clone(),
+                quota: (*access == AccessMode::ReadWrite).then(|| directory.quota.clone()),
+                is_root: false,
+            };
+            self.open.insert(descriptor.rep(), open);
+            preopens.push((descriptor, directory.guest.clone()));
+        }
+        if !self.directories.iter().any(|(directory, _)| directory.guest == "/") {
+            preopens.push((self.empty_root()?, "/".to_owned()));
+        }
+        Ok(preopens)
+    }
+}
+
+impl types::Host for FilesView<'_> {
+    fn convert_error_code(&mut self, error: FsError) -> wasmtime::Result<types::ErrorCode> {
+        self.wasi.convert_error_code(error)
+    }
+
+    fn filesystem_error_code(
+        &mut self,
+        error: Resource<wasmtime::Error>,
+    ) -> wasmtime::Result<Option<types::ErrorCode>> {
+        self.wasi.filesystem_error_code(error)
+    }
+}
+
+impl types::HostDirectoryEntryStream for FilesView<'_> {
+    async fn read_directory_entry(
+        &mut self,
+        stream: Resource<ReaddirIterator>,
+    ) -> FsResult<Option<types::DirectoryEntry>> {
+        types::HostDirectoryEntryStream::read_directory_entry(&mut self.wasi, stream).await
+    }
+
+    fn drop(&mut self, stream: Resource<ReaddirIterator>) -> wasmtime::Result<()> {
+        types::HostDirectoryEntryStream::drop(&mut self.wasi, stream)
+    }
+}
