@@ -4,9 +4,10 @@ use crate::files::{TextFile, read_below};
 use crate::source::is_identifier;
 
 /// Types that only collect settings without being named `…Builder`: each ends in a run.
-const COLLECTORS: [&str; 6] = [
+const COLLECTORS: [&str; 7] = [
     "Build",
     "Expectation",
+    "Packing",
     "ScriptedModel",
     "ScriptedTurn",
     "TextMatch",
