@@ -11,9 +11,6 @@ use crate::text_file;
 use toolwit_core::Error;
 use toolwit_core::limits::PROJECT_BYTES_MAX;
 
-/// The name of the file.
-const FILE_NAME: &str = "toolwit.toml";
-
 /// The settings in `toolwit.toml`. All are optional. Unknown keys are errors.
 ///
 /// The file is written by the operator: unlike a manifest, it can raise limits up to the ceilings of the process.
@@ -67,14 +64,17 @@ impl RunSettings {
 }
 
 impl Project {
+    /// The name of the file.
+    pub const FILE_NAME: &str = "toolwit.toml";
+
     /// Reads `toolwit.toml` in a directory. Without a file, nothing is set.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) with line and column, also for an unknown key;
     /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if the file cannot be read.
     pub fn read(directory: &Path) -> Result<Self, Error> {
-        match text_file::read(&directory.join(FILE_NAME), PROJECT_BYTES_MAX)? {
-            Some(text) => text_file::parse(&text, FILE_NAME, "see `docs/src/operating.md` for its keys"),
+        match text_file::read(&directory.join(Self::FILE_NAME), PROJECT_BYTES_MAX)? {
+            Some(text) => text_file::parse(&text, Self::FILE_NAME, "see `docs/src/operating.md` for its keys"),
             None => Ok(Self::default()),
         }
     }
@@ -90,7 +90,7 @@ mod tests {
 
     fn read(text: &str) -> Result<Project, Error> {
         let directory = tempfile::tempdir().unwrap();
-        fs::write(directory.path().join(FILE_NAME), text).unwrap();
+        fs::write(directory.path().join(Project::FILE_NAME), text).unwrap();
         Project::read(directory.path())
     }
 

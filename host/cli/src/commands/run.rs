@@ -22,6 +22,7 @@ use toolwit::agent::{Event, RunError, RunFailure, RunOutcome, Trace};
 use toolwit::limits::PROMPT_BYTES_MAX;
 use toolwit::model::ChatModel;
 use toolwit::models::{ModelSpec, connect};
+use toolwit::registry::Project;
 use toolwit::tool::{Origin, OutputSink};
 use toolwit::{Error, ErrorKind, Phase};
 use toolwit::{Exposure, ToolwitBuilder};
@@ -34,9 +35,6 @@ Examples:
   toolwit run \"Hello\" --model scripted:scenario.toml -q
 
 openai: models read their key from OPENAI_API_KEY.";
-
-/// The file in the current directory that can have tool groups.
-const GROUPS_FILE: &str = "toolwit.toml";
 
 /// Run a prompt with a model and the tools of plugins
 ///
@@ -174,16 +172,14 @@ fn groups_file(given: Option<PathBuf>, roles: &[String]) -> Result<Option<PathBu
     if given.is_some() || roles.is_empty() {
         return Ok(given);
     }
-    let default = PathBuf::from(GROUPS_FILE);
+    let default = PathBuf::from(Project::FILE_NAME);
     if default.is_file() {
         return Ok(Some(default));
     }
-    let message = format!("`--role` needs tool groups, and `{GROUPS_FILE}` does not exist in the current directory");
-    Err(
-        Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(format!(
-            "add a table `[groups.ROLE]` to `{GROUPS_FILE}`, or pass another file with `--groups FILE`"
-        )),
-    )
+    let file = Project::FILE_NAME;
+    let message = format!("`--role` needs tool groups, and `{file}` does not exist in the current directory");
+    let hint = format!("add a table `[groups.ROLE]` to `{file}`, or pass another file with `--groups FILE`");
+    Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint))
 }
 
 /// Prints the answer, or the outcome as JSON. Fails if a scripted model has turns left.

@@ -9,16 +9,13 @@ use super::discovery::discover;
 use super::plugin_source::PluginSource;
 use super::{Exposure, Toolwit};
 use toolwit_agent::{GroupsConfig, ToolGroups, ToolSource};
-use toolwit_core::limits::{ByteCount, EngineLimits, LimitRequest, TOOLS_VISIBLE_MAX};
+use toolwit_core::limits::{ByteCount, EngineLimits, LimitRequest, PROJECT_BYTES_MAX, TOOLS_VISIBLE_MAX};
 use toolwit_core::{Error, ErrorKind, Phase, Tool, ToolId};
 #[cfg(feature = "sqlite")]
 use toolwit_registry::store::SqliteStore;
 use toolwit_registry::store::{MemoryStore, Store};
 use toolwit_registry::{DynamicDiscovery, LiveRegistry, MissingPath, WatchOptions};
 use toolwit_sandbox::{CodeCacheLocation, KeyValueStore, NewGrant, Resolve, Runtime, RuntimeOptions, Scope};
-
-/// Maximum size of a file with tool groups, in bytes.
-const GROUPS_BYTES_MAX: u64 = 1 << 20;
 
 /// Configures a host. Every default is safe: without further calls, plugins can only compute.
 #[derive(Clone, Default)]
@@ -348,12 +345,14 @@ fn read_groups(path: &Path) -> Result<GroupsConfig, Error> {
     GroupsConfig::parse(&text)
 }
 
-/// Reads a file of at most [`GROUPS_BYTES_MAX`].
+/// Reads a file of at most [`PROJECT_BYTES_MAX`].
 fn read_limited(path: &Path) -> io::Result<String> {
     let mut text = String::new();
-    let read = File::open(path)?.take(GROUPS_BYTES_MAX + 1).read_to_string(&mut text)?;
-    if read as u64 > GROUPS_BYTES_MAX {
-        let message = format!("it is larger than {}", ByteCount(GROUPS_BYTES_MAX));
+    let read = File::open(path)?
+        .take(PROJECT_BYTES_MAX + 1)
+        .read_to_string(&mut text)?;
+    if read as u64 > PROJECT_BYTES_MAX {
+        let message = format!("it is larger than {}", ByteCount(PROJECT_BYTES_MAX));
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
     Ok(text)
