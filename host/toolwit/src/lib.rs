@@ -42,7 +42,7 @@ pub use toolwit_agent::{
 #[doc(inline)]
 pub use toolwit_core::{
     Arguments, Artifact, Error, ErrorKind, Message, NativeTool, Parameter, Phase, Tool, ToolContext, ToolDefinition,
-    ToolError, ToolExt, ToolObject, ToolResult, ToolSet, limits::LimitRequest,
+    ToolError, ToolExt, ToolObject, ToolRegistry, ToolResult, ToolSelector, ToolSet, limits::LimitRequest,
 };
 #[cfg(feature = "models")]
 #[doc(inline)]

@@ -4,20 +4,23 @@ use std::sync::Arc;
 
 use super::builder::{ConversationBuilder, RESERVED_TOOL_NAMES};
 use super::conversation_handle::Conversation;
+use super::references::check_references;
 use super::replay::replay;
+use crate::injection::InjectionStrategy;
 use crate::model::{ChatModel, Delivery, ModelChoice, ModelTask, Models};
 use crate::outcome::RunOutcome;
 use crate::process::Process;
 use crate::state::{ConversationState, History, LateResults, LongResults, read_result_tool};
 use crate::toolbox::{Toolbox, call_tool};
+use toolwit_core::{Decorator, MemoryBlackboard, Tool, ToolId, ToolName, ToolSelector, ToolSet};
 use toolwit_core::{Error, ErrorKind, Phase};
-use toolwit_core::{MemoryBlackboard, Tool, ToolId, ToolName, ToolSet};
 
 impl ConversationBuilder {
     /// Builds the conversation.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if the model is missing, or if a limit, a tool object or the history is invalid.
+    /// [`ErrorKind::Configuration`] if the model is missing, if a limit, a tool object or the history is invalid, or if a strategy or
+    /// a decorator refers to a tool that the conversation does not have and that no strategy can restore.
     pub fn build(mut self) -> Result<Conversation, Error> {
         if let Some(error) = self.failed {
             return Err(error);
@@ -45,9 +48,13 @@ impl ConversationBuilder {
             self.tools
                 .extend([Arc::new(call_tool()?) as Arc<dyn Tool>, read_result.clone()]);
         }
+        let mut references = self.strategies.0.references();
+        references.extend(self.decorators.iter().map(|(tools, _)| tools.clone()));
+        let tools = initial_tools(self.tools, self.decorators);
+        check_references(&references, &tools, &self.strategies.0)?;
         let mut state = ConversationState {
             history,
-            toolbox: Toolbox::new(initial_tools(self.tools), self.delivery, &self.limits),
+            toolbox: Toolbox::new(tools, self.delivery, &self.limits),
             strategy: self.strategies.0,
             process: Arc::new(Process::begin(self.goal, self.budget, &self.context)),
             late_results: LateResults::new(self.context.cancel()),
@@ -110,8 +117,11 @@ fn check_delivery(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error
 }
 
 /// Assigns names to the initial tools: native tools first, so that a plugin cannot take their names.
-fn initial_tools(tools: Vec<Arc<dyn Tool>>) -> ToolSet {
+fn initial_tools(tools: Vec<Arc<dyn Tool>>, decorators: Vec<(ToolSelector, Arc<dyn Decorator>)>) -> ToolSet {
     let mut set = ToolSet::new();
+    for (tools, decorator) in decorators {
+        set.decorate(&tools, decorator);
+    }
     RESERVED_TOOL_NAMES
         .into_iter()
         .filter_map(ToolName::parse)

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::event::{Event, Observer, Observers};
 use crate::group::ToolGroup;
 use crate::injection::{
-    Chaining, EntityTools, InjectionStrategy, MachineState, Playbook, Reference, SEARCH_TOOLS, StateMachine,
-    StrategyChain,
+    Chaining, EntityTools, InjectionStrategy, MachineState, Playbook, Reference, RegisteredTools, SEARCH_TOOLS,
+    StateMachine, StrategyChain,
 };
 use crate::limits::LoopLimits;
 use crate::model::{ChatModel, ChatOptions, Delivery, ModelChoice, Models};
@@ -14,7 +14,10 @@ use crate::process::Budget;
 use crate::state::READ_RESULT;
 use crate::toolbox::CALL_TOOL;
 use toolwit_core::Error;
-use toolwit_core::{Blackboard, EntityMethods, Message, OutputSink, Tool, ToolContext, ToolObject};
+use toolwit_core::{
+    Blackboard, Decorator, EntityMethods, Message, OutputSink, Tool, ToolContext, ToolObject, ToolRegistry,
+    ToolSelector,
+};
 
 /// The names that only tools of the host may have.
 pub const RESERVED_TOOL_NAMES: [&str; 3] = [READ_RESULT, SEARCH_TOOLS, CALL_TOOL];
@@ -74,6 +77,7 @@ pub struct ConversationBuilder {
     pub(super) references: Vec<String>,
     pub(super) history: Vec<Message>,
     pub(super) tools: Vec<Arc<dyn Tool>>,
+    pub(super) decorators: Vec<(ToolSelector, Arc<dyn Decorator>)>,
     pub(super) strategies: Strategies,
     pub(super) chaining: Chaining,
     pub(super) delivery: Delivery,
@@ -181,6 +185,36 @@ impl ConversationBuilder {
     #[must_use]
     pub fn group(self, group: ToolGroup) -> Self {
         self.tools(group.tools)
+    }
+
+    /// Applies a decorator to the selected tools, whatever their way into the conversation: from the start, behind a facade, from
+    /// a strategy or a search, after a resume, or from a plugin file that was replaced. Decorators are applied in the order of
+    /// these calls, each around those before it.
+    ///
+    /// [`build`](Self::build) fails if no tool is selected, unless the selector is [late](ToolSelector::later). Methods of
+    /// entities are selected by their own id. They also have the decorators of the tool that returned the entity if these
+    /// [cover entities](Decorator::covers_entities), such as an approval.
+    ///
+    /// ```
+    /// use toolwit_agent::Conversation;
+    /// use toolwit_core::{Approval, ApprovalGate, ApprovalRequest, ToolSelector};
+    ///
+    /// let ask = |request: &ApprovalRequest| match request.arguments.get("amount").and_then(|amount| amount.as_u64()) {
+    ///     Some(0..100) => Approval::Approved,
+    ///     _ => Approval::Denied { reason: "only amounts below 100".to_owned() },
+    /// };
+    /// let builder = Conversation::builder().decorate(ToolSelector::later("bank#pay"), ApprovalGate::new(ask));
+    /// ```
+    #[must_use]
+    pub fn decorate(mut self, tools: impl Into<ToolSelector>, decorator: impl Decorator + 'static) -> Self {
+        self.decorators.push((tools.into(), Arc::new(decorator)));
+        self
+    }
+
+    /// Adds the tools of a registry, and follows its changes while the conversation runs.
+    #[must_use]
+    pub fn registry(self, registry: &ToolRegistry) -> Self {
+        self.strategy(RegisteredTools::new(registry.clone()))
     }
 
     /// Appends a reference to the system message and adds its tools. [`Reference::facade`] offers it as one tool instead.

@@ -3,6 +3,7 @@
 mod build;
 mod builder;
 mod conversation_handle;
+mod references;
 mod replay;
 mod unavailable_tool;
 mod user_turn;

@@ -10,8 +10,8 @@ use crate::injection::{CompletedCall, InjectionContext, InjectionStrategy, PastC
 use crate::state::ConversationState;
 use crate::toolbox::{CALL_TOOL, gateway_target};
 use toolwit_core::{
-    Arguments, Artifact, NamedTool, Tool, ToolCall, ToolDefinition, ToolId, ToolLookup, ToolName, ToolResult,
-    parse_arguments,
+    Arguments, Artifact, Message, NamedTool, Role, Tool, ToolCall, ToolDefinition, ToolId, ToolLookup, ToolName,
+    ToolResult, parse_arguments, tool_identities,
 };
 
 /// Restores the tools of a conversation from its events.
@@ -21,10 +21,12 @@ use toolwit_core::{
 /// another process, becomes an [`UnavailableTool`].
 pub(super) fn replay(conversation: &mut ConversationState, events: Vec<Event>) {
     let mut replay = Replay {
-        conversation,
         calls: HashMap::new(),
         offered: HashMap::new(),
+        answers: answer_positions(conversation.history.messages()),
+        last_answered: None,
         iteration: 0,
+        conversation,
     };
     for event in events {
         replay.apply(event);
@@ -37,6 +39,10 @@ struct Replay<'c> {
     calls: HashMap<String, ToolCall>,
     /// The tools that the strategies inject after the last answered call.
     offered: HashMap<ToolId, Arc<dyn Tool>>,
+    /// The positions of the answers in the history, by call.
+    answers: HashMap<String, usize>,
+    /// The tool of the last answered call.
+    last_answered: Option<ToolName>,
     iteration: u32,
 }
 
@@ -95,6 +101,12 @@ impl Replay<'_> {
                 }
             }
             Event::ToolsRebound { names, .. } => self.rebind(&names),
+            Event::ToolsRedefined {
+                trigger, definitions, ..
+            } => self.redefine(&trigger, definitions),
+            Event::EntityDiscovered { tools, .. } => self.inherit_decorators(&tools),
+            Event::ToolExcluded { tool } => drop(toolbox.exclude(&tool)),
+            Event::ToolAdmitted { tool } => toolbox.admit(&tool),
             Event::ToolsRemoved { names, .. } => toolbox.remove_named(&names),
             Event::ToolsEvicted { names } | Event::ToolsFolded { names } => toolbox.hide(&names),
             Event::ToolsRestored { names } => drop(toolbox.restore(&names)),
@@ -126,9 +138,11 @@ impl Replay<'_> {
     }
 
     /// Records a call, and evaluates the strategies after it.
-    fn record_answer(&mut self, id: &str, past: PastCall, content: String) {
+    fn record_answer(&mut self, id: &str, mut past: PastCall, content: String) {
         self.offered.clear();
+        self.last_answered = Some(past.name.clone());
         if let ToolLookup::Found(named) = self.conversation.toolbox.look_up(past.name.as_str()) {
+            past.identities = tool_identities(&named.tool);
             let offer = catch_unwind(AssertUnwindSafe(|| self.evaluate(id, &past, named, content)));
             match offer {
                 Ok(tools) => {
@@ -140,7 +154,7 @@ impl Replay<'_> {
                 }
             }
         }
-        self.conversation.toolbox.calls.push(past);
+        self.conversation.toolbox.record_call(past);
     }
 
     /// Returns the tools that the strategies inject after a call.
@@ -156,7 +170,9 @@ impl Replay<'_> {
         let facade = named.tool.facade().filter(|_| !past.is_error);
         result.revealed_tools = facade.and_then(|facade| facade.reopen(&past.arguments, &conversation.context));
         let call = CompletedCall::new(id, past.name.clone(), past.arguments.clone(), named.tool, result);
-        let view = conversation.toolbox.view(conversation.history.until_answer(id));
+        let history = conversation.history.messages();
+        let until_answer = self.answers.get(id).map_or(history, |&at| &history[..=at]);
+        let view = conversation.toolbox.view(until_answer);
         let view = view.with_context(&conversation.context).at(past.turn, self.iteration);
         conversation
             .strategy
@@ -173,9 +189,30 @@ impl Replay<'_> {
         let tool = tool.or_else(|| conversation.strategy.restore(&definition.id));
         let is_lost = tool.is_none();
         let tool = tool.unwrap_or_else(|| Arc::new(UnavailableTool::new(&definition, trigger)));
-        conversation
-            .toolbox
-            .restore_injected(trigger, name, definition, tool, is_lost);
+        conversation.toolbox.restore_injected(trigger, name, tool, is_lost);
+    }
+
+    /// Declares the new definitions of tools without an implementation. The others have been rebound to one with its own.
+    fn redefine(&mut self, trigger: &ToolName, definitions: Vec<ToolDefinition>) {
+        let toolbox = &mut self.conversation.toolbox;
+        for definition in definitions {
+            if toolbox.entities().is_lost(&definition.id) {
+                toolbox.replace(Arc::new(UnavailableTool::new(&definition, trigger)));
+            }
+        }
+    }
+
+    /// Applies the decorators of the tool that returned an entity to its methods.
+    fn inherit_decorators(&mut self, methods: &[ToolName]) {
+        let toolbox = &mut self.conversation.toolbox;
+        let Some(parent) = &self.last_answered else { return };
+        let decorators = toolbox.entity_decorators(parent);
+        let ids = methods.iter().filter_map(|name| match toolbox.look_up(name.as_str()) {
+            ToolLookup::Found(named) => Some(named.definition.id.clone()),
+            ToolLookup::Removed(_) | ToolLookup::Unknown(_) => None,
+        });
+        let ids: Vec<_> = ids.collect();
+        toolbox.inherit(&decorators, &ids);
     }
 
     /// Binds tools to the object that was returned last. A tool without a new object is unchanged.
@@ -189,4 +226,14 @@ impl Replay<'_> {
             }
         }
     }
+}
+
+/// Returns the positions of the answers in a history, by call.
+fn answer_positions(history: &[Message]) -> HashMap<String, usize> {
+    let answers = history.iter().enumerate();
+    let answers = answers.filter_map(|(at, message)| match &message.role {
+        Role::Tool { tool_call_id, .. } => Some((tool_call_id.clone(), at)),
+        _ => None,
+    });
+    answers.collect()
 }

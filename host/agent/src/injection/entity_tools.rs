@@ -6,10 +6,9 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::entity::{DiscoveredEntity, ENTITIES_PER_RESULT_MAX, EntityBinding, EntityIdentity, SharedDiscovery};
-use super::reidentified::ReidentifiedTool;
 use super::strategy::{Injection, InjectionStrategy, RejectedProvider};
 use super::view::InjectionContext;
-use toolwit_core::{Rebinding, Tool, ToolId, ToolProvider};
+use toolwit_core::{Rebinding, Tool, ToolExt, ToolId, ToolProvider};
 
 /// Maximum nesting depth of entities. An entity that an initial tool returns has depth 1.
 ///
@@ -170,7 +169,8 @@ impl Evaluation<'_> {
             return method;
         }
         let owner = format!("{}/{}/{}", key.namespace, key.prefix, key.id);
-        Arc::new(ReidentifiedTool::new(id.bound_to(&owner), method))
+        let (id, names) = (id.bound_to(&owner), method.definition().names.clone());
+        Arc::new(method.with_identity(id, names))
     }
 }
 

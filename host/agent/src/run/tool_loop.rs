@@ -65,6 +65,8 @@ impl<'c> ToolLoop<'c> {
         if prompt.is_some() {
             self.inject_for_prompt();
         }
+        let limited = self.run.conversation.toolbox.limit_declared();
+        self.run.emit_all(&limited);
     }
 
     /// Applies the strategies' changes for a user message, before the first inference.

@@ -14,6 +14,7 @@ mod events;
 mod facade_rules;
 mod gateway;
 mod gating;
+mod guards;
 mod injection;
 mod introspection;
 mod limits;

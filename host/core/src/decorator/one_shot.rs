@@ -8,8 +8,9 @@ use super::decorator::Decorator;
 use super::loop_memory::LoopMemory;
 use crate::{Arguments, Tool, ToolContext, ToolError, ToolResult};
 
-/// A decorator that runs a tool once per loop.
-pub(super) struct OneShot {
+/// A decorator that runs a tool once per loop. Later calls return a reference to the history and some advice.
+#[derive(Debug)]
+pub struct OneShot {
     advice: String,
     memory: LoopMemory,
     /// Calls of one response run sequentially, so that the second sees the outcome of the first.
@@ -21,9 +22,11 @@ pub(super) struct OneShot {
 static GROUPS: AtomicU64 = AtomicU64::new(u64::MAX);
 
 impl OneShot {
-    pub(super) fn new(advice: String) -> Self {
+    /// Creates the decorator with the advice for later calls.
+    #[must_use]
+    pub fn new(advice: impl Into<String>) -> Self {
         Self {
-            advice,
+            advice: advice.into(),
             memory: LoopMemory::new(),
             group: GROUPS.fetch_sub(1, Ordering::Relaxed),
         }

@@ -2,12 +2,14 @@
 
 mod tool;
 mod tool_definition;
+mod tool_dialect;
 mod tool_facade;
 mod tool_id;
 mod tool_name;
 
 pub use tool::{Arguments, Tool, decorator_chain};
 pub use tool_definition::ToolDefinition;
+pub use tool_dialect::{DialectDefinition, ToolDialect};
 pub use tool_facade::{RevealedTools, ToolFacade};
 pub use tool_id::ToolId;
 pub use tool_name::{NAME_BYTES_MAX, ToolName};

@@ -103,14 +103,12 @@ impl SharedSearch {
         self.registry().search(&query, |id| self.follower.may_use(id))
     }
 
-    /// Returns the injection of the tools with these ids that the conversation does not have yet.
+    /// Returns the injection of the tools with these ids that the conversation does not have yet and may have.
     fn missing<'i>(&self, ids: impl Iterator<Item = &'i str>, tools: &ToolSet) -> Injection {
-        let present: BTreeSet<_> = tools
-            .iter()
-            .map(|named| named.tool.definition().id.to_string())
-            .collect();
-        let new = ids.filter(|id| !present.contains(*id));
-        Injection::add(new.filter_map(|id| self.follower.tool(id)).collect())
+        let new = ids.filter(|id| tools.by_id(&ToolId::from_text(id)).is_none());
+        let mut new: Vec<_> = new.filter_map(|id| self.follower.tool(id)).collect();
+        new.retain(|tool| !tools.is_excluded(tool));
+        Injection::add(new)
     }
 }
 
