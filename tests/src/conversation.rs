@@ -68,8 +68,8 @@ impl Conversation {
             }
         }
         name_available_tools(&mut result, |provider| {
-            let given = provider.tools().into_iter();
-            let named = given.filter_map(|tool| self.tools.by_id(&tool.definition().id));
+            let tools = provider.tools().into_iter();
+            let named = tools.filter_map(|tool| self.tools.by_id(&tool.definition().id));
             named.map(|tool| tool.name.clone()).collect()
         });
         Ok(result)
@@ -87,7 +87,7 @@ impl Conversation {
     /// Calls a tool that must fail, and returns the error.
     pub async fn error(&mut self, name: &str, arguments: Value) -> Error {
         match self.call(name, arguments).await {
-            Ok(result) => panic!("`{name}` answered {result:?}"),
+            Ok(result) => panic!("`{name}` succeeded: {result:?}"),
             Err(error) => error,
         }
     }

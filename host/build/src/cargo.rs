@@ -78,10 +78,10 @@ impl CargoPackage {
         cargo
             .args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"])
             .arg(&manifest);
-        let answer = run_to_success(cargo, Stdout::Collect, METADATA_LIMIT, &Silent).await?;
-        let metadata: Metadata = serde_json::from_str(&answer.stdout).map_err(|error| BuildError::Configuration {
+        let output = run_to_success(cargo, Stdout::Collect, METADATA_LIMIT, &Silent).await?;
+        let metadata: Metadata = serde_json::from_str(&output.stdout).map_err(|error| BuildError::Configuration {
             path: manifest.clone(),
-            message: format!("cargo describes it in an unknown form: {error}"),
+            message: format!("the output of `cargo metadata` has an unknown format: {error}"),
         })?;
         let is_this = |package: &Package| package.manifest_path == manifest;
         let Some(package) = metadata.packages.into_iter().find(is_this) else {
@@ -127,7 +127,7 @@ impl CargoBuild<'_> {
                 cargo.args(["--config", &format!("profile.{PROFILE}.{setting}")]);
             }
         }
-        let shown = format!("cargo build -p {}", package.name);
+        let command_line = format!("cargo build -p {}", package.name);
         let finished = run(cargo, Stdout::Collect, self.limit, progress).await?;
         let messages: Vec<Message> = finished
             .stdout
@@ -143,7 +143,7 @@ impl CargoBuild<'_> {
                 }
             } else {
                 BuildError::Command {
-                    command: shown,
+                    command: command_line,
                     status: finished.status.to_string(),
                     output: finished.output,
                 }

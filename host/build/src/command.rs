@@ -17,21 +17,22 @@ use super::{BuildError, BuildEvent, Progress};
 /// The maximum size of collected stdout. A cargo build of hundreds of crates reports less than 1 MiB.
 const STDOUT_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
-/// The maximum size of the diagnostics that an error contains. The end is kept, where compilers print their summary.
-const OUTPUT_BYTES_KEPT: usize = 64 * 1024;
+/// The maximum size of the diagnostics in an error. Longer ones are truncated at the start, because compilers print their
+/// summary at the end.
+const DIAGNOSTICS_BYTES_MAX: usize = 64 * 1024;
 
 /// The destination of a program's standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stdout {
-    /// It is data and is returned.
+    /// The output is data and is returned.
     Collect,
-    /// It is diagnostics, like standard error, and is sent to the progress sink.
+    /// The output is diagnostics, like standard error, and is sent to the progress sink.
     Stream,
 }
 
 /// The result of a program that has exited.
 #[derive(Debug)]
-pub(super) struct Finished {
+pub(super) struct FinishedCommand {
     /// The exit status.
     pub(super) status: ExitStatus,
     /// The standard output, if it was collected.
@@ -49,16 +50,16 @@ pub(super) async fn run(
     stdout: Stdout,
     limit: Duration,
     progress: &dyn Progress,
-) -> Result<Finished, BuildError> {
+) -> Result<FinishedCommand, BuildError> {
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
-    let shown = shown(&command);
+    let command_line = command_line(&command);
     let program = command.as_std().get_program().to_string_lossy().into_owned();
     let start_error = |source| BuildError::Start { program, source };
-    tracing::debug!(command = %shown, "build runs");
+    tracing::debug!(command = %command_line, "a build command starts");
 
     let mut child = match command.spawn() {
         Ok(child) => child,
@@ -66,18 +67,18 @@ pub(super) async fn run(
     };
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let work = async {
-        let talk = stream(err, progress);
+        let diagnostics = stream(err, progress);
         let (data, mut output) = match stdout {
-            Stdout::Collect => tokio::try_join!(collect(out), talk)?,
+            Stdout::Collect => tokio::try_join!(collect(out), diagnostics)?,
             Stdout::Stream => {
-                let (mut first, second) = tokio::try_join!(stream(out, progress), talk)?;
+                let (mut first, second) = tokio::try_join!(stream(out, progress), diagnostics)?;
                 first.push_str(&second);
                 (String::new(), first)
             }
         };
         let status = child.wait().await?;
         output.truncate(output.trim_end().len());
-        Ok(Finished {
+        Ok(FinishedCommand {
             status,
             stdout: data,
             output,
@@ -87,7 +88,7 @@ pub(super) async fn run(
         Ok(Ok(finished)) => Ok(finished),
         Ok(Err(source)) => Err(start_error(source)),
         Err(_) => Err(BuildError::TimedOut {
-            command: shown,
+            command: command_line,
             limit_s: limit.as_secs(),
         }),
     }
@@ -99,21 +100,21 @@ pub(super) async fn run_to_success(
     stdout: Stdout,
     limit: Duration,
     progress: &dyn Progress,
-) -> Result<Finished, BuildError> {
-    let shown = shown(&command);
+) -> Result<FinishedCommand, BuildError> {
+    let command_line = command_line(&command);
     let finished = run(command, stdout, limit, progress).await?;
     if finished.status.success() {
         return Ok(finished);
     }
     Err(BuildError::Command {
-        command: shown,
+        command: command_line,
         status: finished.status.to_string(),
         output: finished.output,
     })
 }
 
 /// Returns the command line, for messages.
-fn shown(command: &Command) -> String {
+fn command_line(command: &Command) -> String {
     let command = command.as_std();
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
@@ -132,22 +133,22 @@ async fn stream(from: Option<impl AsyncRead + Unpin>, progress: &dyn Progress) -
     let Some(from) = from else { return Ok(String::new()) };
     let mut from = BufReader::new(from);
     let mut line = Vec::new();
-    let mut kept = VecDeque::<String>::new();
-    let mut kept_bytes = 0;
+    let mut last_lines = VecDeque::<String>::new();
+    let mut last_lines_bytes = 0;
     while from.read_until(b'\n', &mut line).await? > 0 {
         let text = String::from_utf8_lossy(&line).trim_end().to_owned();
         line.clear();
         progress.event(BuildEvent::Output(&text));
-        kept_bytes += text.len() + 1;
-        kept.push_back(text);
-        while kept_bytes > OUTPUT_BYTES_KEPT
-            && let Some(oldest) = kept.pop_front()
+        last_lines_bytes += text.len() + 1;
+        last_lines.push_back(text);
+        while last_lines_bytes > DIAGNOSTICS_BYTES_MAX
+            && let Some(oldest) = last_lines.pop_front()
         {
-            kept_bytes -= oldest.len() + 1;
+            last_lines_bytes -= oldest.len() + 1;
         }
     }
-    let mut output = String::with_capacity(kept_bytes);
-    for text in kept {
+    let mut output = String::with_capacity(last_lines_bytes);
+    for text in last_lines {
         output.push_str(&text);
         output.push('\n');
     }
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn data_and_talk_are_kept_apart() {
+    async fn output_and_diagnostics_are_separate() {
         let lines = Mutex::new(Vec::new());
         let sink = |event: BuildEvent<'_>| {
             if let BuildEvent::Output(line) = event {
@@ -177,7 +178,7 @@ mod tests {
             }
         };
         let finished = run(
-            sh("echo data; echo talk >&2"),
+            sh("echo data; echo diagnostics >&2"),
             Stdout::Collect,
             Duration::from_secs(10),
             &sink,
@@ -185,12 +186,12 @@ mod tests {
         .await
         .unwrap();
         assert_eq!(finished.stdout, "data\n");
-        assert_eq!(finished.output, "talk");
-        assert_eq!(*lines.lock().unwrap(), ["talk"]);
+        assert_eq!(finished.output, "diagnostics");
+        assert_eq!(*lines.lock().unwrap(), ["diagnostics"]);
     }
 
     #[tokio::test]
-    async fn a_program_that_takes_too_long_is_ended() {
+    async fn a_program_is_stopped_at_its_time_limit() {
         let error = run(
             sh("exec sleep 600"),
             Stdout::Collect,
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_the_end_of_a_flood_is_kept() {
+    async fn long_diagnostics_are_truncated_at_the_start() {
         let script = "i=0; while [ $i -lt 9000 ]; do echo 0123456789; i=$((i+1)); done >&2; echo last >&2; exit 3";
         let error = run_to_success(sh(script), Stdout::Collect, Duration::from_secs(60), &Silent)
             .await
@@ -211,7 +212,7 @@ mod tests {
         let BuildError::Command { output, .. } = error else {
             panic!("{error:?}")
         };
-        assert!(output.len() <= OUTPUT_BYTES_KEPT);
+        assert!(output.len() <= DIAGNOSTICS_BYTES_MAX);
         assert!(output.ends_with("\nlast"));
     }
 

@@ -23,7 +23,7 @@ pub(super) fn componentize(
         message,
     };
     if !has_component_type(&module) {
-        let wit = wit.ok_or_else(|| failed("there is no WIT beside it that says what it implements".to_owned()))?;
+        let wit = wit.ok_or_else(|| failed("it has no component type, and there is no WIT next to it".to_owned()))?;
         let world = wit.world(world)?;
         embed_component_metadata(&mut module, wit.resolve(), world, StringEncoding::UTF8)
             .map_err(|error| failed(format!("{error:#}")))?;
@@ -73,7 +73,7 @@ mod tests {
         let module = wat::parse_str(MODULE).unwrap();
         let component = componentize(Path::new("calc.wasm"), module, Some(&wit), None).unwrap();
         let wit_component::DecodedWasm::Component(resolve, world) = wit_component::decode(&component).unwrap() else {
-            panic!("no component")
+            panic!("not a component")
         };
         let names: Vec<_> = resolve.worlds[world]
             .exports
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_that_breaks_its_promise_is_refused_with_the_name() {
+    fn a_module_without_an_export_of_its_world_is_refused_with_the_name() {
         let wit = wit(
             "package demo:calc@0.1.0; interface sums { multiply: func(a: u32, b: u32) -> u32; }
                        world calc { export sums; }",

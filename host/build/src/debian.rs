@@ -35,7 +35,7 @@ impl SetUp {
     /// Checks the preconditions on this machine. Returns the reason if one is not met.
     pub(super) async fn plan(linkers: Option<Linkers>) -> Result<Self, String> {
         if !apt::is_available() {
-            return Err("this is no Debian, whose packages could replace it".to_owned());
+            return Err("this system is not Debian, whose packages provide it".to_owned());
         }
         let Some(linkers) = linkers else {
             return Err(

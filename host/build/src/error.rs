@@ -52,7 +52,7 @@ pub enum BuildError {
     #[error(transparent)]
     Wit(#[from] WitError),
     /// The WIT cannot be embedded in the component.
-    #[error("`{}` cannot carry its WIT", .path.display())]
+    #[error("the WIT cannot be embedded in `{}`", .path.display())]
     Embed {
         /// The component.
         path: PathBuf,
@@ -102,13 +102,13 @@ pub enum BuildError {
         reason: String,
     },
     /// The manifest belongs to a workspace without a package.
-    #[error("`{}` is a workspace without a package of its own", .manifest.display())]
+    #[error("`{}` is a workspace without a root package", .manifest.display())]
     Workspace {
         /// The manifest.
         manifest: PathBuf,
     },
     /// The build succeeded but produced no WebAssembly file.
-    #[error("the build left no WebAssembly file{}", .expected.as_ref().map(|p| format!(" at `{}`", p.display())).unwrap_or_default())]
+    #[error("the build did not produce a WebAssembly file{}", .expected.as_ref().map(|p| format!(" at `{}`", p.display())).unwrap_or_default())]
     NoArtifact {
         /// The expected path, if it is known.
         expected: Option<PathBuf>,
@@ -141,9 +141,11 @@ impl BuildError {
     pub fn suggestion(&self) -> Option<String> {
         let text = match self {
             Self::NothingToBuild { .. } => {
-                "name the directory of a Rust package, or one that holds a component beside its `wit` directory"
+                "name the directory of a Rust package, or one that contains a component next to its `wit` directory"
             }
-            Self::SeveralWasmFiles { .. } => "leave one, or name the output in the `[build]` table of a `toolwit.toml`",
+            Self::SeveralWasmFiles { .. } => {
+                "remove all but one, or name the output in the `[build]` table of a `toolwit.toml`"
+            }
             Self::NoTarget { .. } => {
                 "add `[lib] crate-type = [\"cdylib\"]` to its Cargo.toml, or a `src/main.rs` for a command-line program"
             }
@@ -157,10 +159,10 @@ impl BuildError {
                  `sudo apt-get install rustc-web cargo-web rust-web-src libstd-rust-web-dev wasi-libc`, then build again"
             }
             Self::Componentize { .. } => {
-                "check that the module exports what its WIT world promises, and that it was built without WASI preview 1 \
+                "check that the module has all exports of its WIT world, and that it was built without WASI preview 1 \
                  imports"
             }
-            Self::TimedOut { .. } => "run it again: what was already built is kept; or raise the build's time limit",
+            Self::TimedOut { .. } => "run it again, which continues the build, or raise the build's time limit",
             _ => return None,
         };
         Some(text.to_owned())

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_are_needed_and_the_first_directory_wins() {
+    fn both_linkers_are_required_and_the_first_directory_takes_precedence() {
         let dir = tempfile::tempdir().unwrap();
         let (a, b) = (dir.path().join("a"), dir.path().join("b"));
         for bin in [&a, &b] {

@@ -46,7 +46,7 @@ impl fmt::Display for Step {
             }
             Self::Compile(package) => write!(f, "compiling {package}"),
             Self::RunCommand(command) => write!(f, "running `{command}`"),
-            Self::Componentize => f.write_str("making a component of the core module"),
+            Self::Componentize => f.write_str("converting the core module to a component"),
             Self::EmbedWit => f.write_str("embedding the WIT"),
         }
     }

@@ -135,7 +135,7 @@ impl Build {
     /// Any [`BuildError`]; see [`BuildError::suggestion`] for how to fix it.
     pub async fn run(&self, progress: &dyn Progress) -> Result<BuildReport, BuildError> {
         let mut warnings = Vec::new();
-        let (dir, source, wit) = self.look().await?;
+        let (dir, source, wit) = self.read_source().await?;
         if wit.is_none() {
             warnings.push(format!(
                 "no WIT in `{}`: the tools will have no descriptions",
@@ -145,9 +145,9 @@ impl Build {
         let built = match source {
             Source::Cargo => self.cargo(&dir, progress).await?,
             Source::Command(command) => self.command(&dir, &command, progress).await?,
-            Source::Component(file) | Source::CoreModule(file) => Built::of_file(file, &dir),
+            Source::Component(file) | Source::CoreModule(file) => BuiltFile::of_file(file, &dir),
         };
-        let finish = Finish {
+        let last_step = EmbedStep {
             target: self.target(&built),
             built,
             wit,
@@ -155,11 +155,11 @@ impl Build {
             warnings,
         };
         progress.step(Step::EmbedWit);
-        blocking(move || finish.run()).await
+        blocking(move || last_step.run()).await
     }
 
     /// Detects the source and reads the WIT. This runs first, so that an error in the WIT is reported before compiling.
-    async fn look(&self) -> Result<(PathBuf, Source, Option<ResolvedWit>), BuildError> {
+    async fn read_source(&self) -> Result<(PathBuf, Source, Option<ResolvedWit>), BuildError> {
         let request = self.clone();
         blocking(move || {
             let dir = &request.dir;
@@ -167,16 +167,17 @@ impl Build {
             let dir = fs::canonicalize(dir).map_err(BuildError::file("read", dir))?;
             let path = request.wit_path(&dir);
             // A path that the caller set must exist.
-            let wit = match path.exists() || request.wit.is_some() {
-                true => Some(ResolvedWit::read(&path)?),
-                false => None,
+            let wit = if path.exists() || request.wit.is_some() {
+                Some(ResolvedWit::read(&path)?)
+            } else {
+                None
             };
             Ok((dir, source, wit))
         })
         .await
     }
 
-    async fn cargo(&self, dir: &Path, progress: &dyn Progress) -> Result<Built, BuildError> {
+    async fn cargo(&self, dir: &Path, progress: &dyn Progress) -> Result<BuiltFile, BuildError> {
         let toolchain = RustToolchain::find(dir, &self.compiler_cache(dir), progress).await?;
         let package = CargoPackage::read(dir, &toolchain).await?;
         let build = CargoBuild {
@@ -185,14 +186,19 @@ impl Build {
             limit: self.time_limit,
         };
         let artifact = build.run(&package, &toolchain, progress).await?;
-        Ok(Built {
+        Ok(BuiltFile {
             file: artifact.file,
             name: package.name,
             target_dir: package.target_dir,
         })
     }
 
-    async fn command(&self, dir: &Path, build: &BuildCommand, progress: &dyn Progress) -> Result<Built, BuildError> {
+    async fn command(
+        &self,
+        dir: &Path,
+        build: &BuildCommand,
+        progress: &dyn Progress,
+    ) -> Result<BuiltFile, BuildError> {
         let Some((program, arguments)) = build.command.split_first() else {
             return Err(BuildError::NothingToBuild { dir: dir.to_owned() });
         };
@@ -201,9 +207,10 @@ impl Build {
         command.args(arguments).current_dir(dir);
         run_to_success(command, Stdout::Stream, self.time_limit, progress).await?;
         let file = dir.join(&build.output);
-        match file.is_file() {
-            true => Ok(Built::of_file(file, dir)),
-            false => Err(BuildError::NoArtifact { expected: Some(file) }),
+        if file.is_file() {
+            Ok(BuiltFile::of_file(file, dir))
+        } else {
+            Err(BuildError::NoArtifact { expected: Some(file) })
         }
     }
 
@@ -211,7 +218,7 @@ impl Build {
         self.wit.clone().unwrap_or_else(|| dir.join("wit"))
     }
 
-    fn target(&self, built: &Built) -> PathBuf {
+    fn target(&self, built: &BuiltFile) -> PathBuf {
         let file = format!("{}.wasm", built.name);
         match &self.out {
             Some(out) if out.extension().is_some_and(|extension| extension == "wasm") => out.clone(),
@@ -234,13 +241,13 @@ impl Build {
 
 /// The output of a language's toolchain.
 #[derive(Debug)]
-struct Built {
+struct BuiltFile {
     file: PathBuf,
     name: String,
     target_dir: PathBuf,
 }
 
-impl Built {
+impl BuiltFile {
     fn of_file(file: PathBuf, dir: &Path) -> Self {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Self {
@@ -254,22 +261,22 @@ impl Built {
 /// Returns the target directory of a project that is not a cargo package.
 #[expect(
     clippy::disallowed_methods,
-    reason = "cargo's own variable, so that all plugins of a build lie together"
+    reason = "cargo's own variable, so that all plugins of a build are in one directory"
 )]
 fn target_dir(dir: &Path) -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| dir.join("target"), PathBuf::from)
 }
 
-/// The last step of a build, which only reads and writes files.
-struct Finish {
-    built: Built,
+/// The last step of a build: converts a core module, embeds the WIT and writes the component.
+struct EmbedStep {
+    built: BuiltFile,
     wit: Option<ResolvedWit>,
     world: Option<String>,
     target: PathBuf,
     warnings: Vec<String>,
 }
 
-impl Finish {
+impl EmbedStep {
     fn run(self) -> Result<BuildReport, BuildError> {
         let path = &self.built.file;
         let bytes = fs::read(path).map_err(BuildError::file("read", path))?;
@@ -285,7 +292,7 @@ impl Finish {
             })?,
             None => component,
         };
-        write_whole(&self.target, &component).map_err(BuildError::file("write", &self.target))?;
+        write_atomically(&self.target, &component).map_err(BuildError::file("write", &self.target))?;
         Ok(BuildReport {
             name: self
                 .target
@@ -302,7 +309,7 @@ impl Finish {
 }
 
 /// Writes a file atomically. A file with the same content is not rewritten.
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if fs::read(path).is_ok_and(|present| present == bytes) {
         return Ok(());
     }

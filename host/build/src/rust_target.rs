@@ -98,10 +98,10 @@ impl Rustc {
             "--print",
             "target-libdir",
         ]);
-        let answer = run_to_success(rustc, Stdout::Collect, QUERY_LIMIT, &Silent)
+        let output = run_to_success(rustc, Stdout::Collect, QUERY_LIMIT, &Silent)
             .await?
             .stdout;
-        let mut lines = answer.lines();
+        let mut lines = output.lines();
         let mut next = || lines.next().unwrap_or_default();
         Ok(Self {
             host: next().to_owned(),

@@ -150,7 +150,7 @@ mod tests {
     const MODULE: &[u8] = b"\0asm\x01\0\0\0";
 
     #[test]
-    fn the_projects_own_command_goes_first_then_cargo_then_a_file() {
+    fn a_build_command_precedes_a_cargo_package_which_precedes_a_file() {
         let command = b"[build]\ncommand = [\"make\"]\noutput = \"out.wasm\"\n[other]\nkey = 1\n".as_slice();
         let all = dir(&[("toolwit.toml", command), ("Cargo.toml", b""), ("a.wasm", COMPONENT)]);
         let Source::Command(found) = Source::find(all.path()).unwrap() else {
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_is_told_from_a_component_and_from_text() {
+    fn core_modules_are_detected_and_text_is_refused() {
         let module = dir(&[("a.wasm", MODULE)]);
         assert_eq!(
             Source::find(module.path()).unwrap(),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_decided_says_what_was_seen() {
+    fn a_missing_or_ambiguous_source_is_refused_with_the_files_found() {
         let empty = dir(&[("README.md", b"")]);
         let error = Source::find(empty.path()).unwrap_err();
         assert!(error.to_string().contains("no `Cargo.toml`"), "{error}");
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_build_table_is_told_with_its_line() {
+    fn a_misspelt_build_table_is_reported_with_its_line() {
         let misspelt = dir(&[("toolwit.toml", b"[build]\ncommand = [\"make\"]\noutputs = \"a.wasm\"\n")]);
         let error = Source::find(misspelt.path()).unwrap_err().to_string();
         assert!(error.contains("line 3") && error.contains("outputs"), "{error}");

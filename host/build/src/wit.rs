@@ -48,7 +48,7 @@ pub enum WitError {
 impl WitError {
     pub(super) fn suggestion(&self) -> Option<String> {
         let text = match self {
-            Self::ParserFailed { .. } => "take the newest lines out of the WIT until it reads",
+            Self::ParserFailed { .. } => "remove the newest lines of the WIT until it can be parsed",
             Self::World { .. } => "name the world",
             _ => return None,
         };

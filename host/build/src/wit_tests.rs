@@ -91,7 +91,7 @@ fn decoded_package(bytes: &[u8]) -> (Resolve, PackageId) {
 }
 
 #[test]
-fn docs_come_back_from_the_component() {
+fn docs_are_read_back_from_the_component() {
     let component = embed_wit(&wat::parse_str(COMPONENT).unwrap(), &words()).unwrap();
     let sections = embedded(&component);
     assert_eq!(sections.len(), 2);
@@ -108,28 +108,28 @@ fn docs_come_back_from_the_component() {
 }
 
 #[test]
-fn docs_of_packages_it_builds_upon_come_back_too() {
+fn docs_of_dependencies_are_read_back() {
     let component = embed_wit(&wat::parse_str(COMPONENT).unwrap(), &words()).unwrap();
     let (resolve, package) = decoded_package(&embedded(&component)[0]);
     let types = &resolve.interfaces[resolve.packages[package].interfaces["types"]];
     let span = &resolve.types[types.types["span"]];
     assert_eq!(span.docs.contents.as_deref(), Some("A part of a text."));
     let wit_parser::TypeDefKind::Record(record) = &span.kind else {
-        panic!("no record")
+        panic!("not a record")
     };
     assert_eq!(record.fields[0].docs.contents.as_deref(), Some("The first byte."));
 }
 
 #[test]
-fn docs_of_all_packages_are_put_together() {
+fn docs_of_all_packages_are_merged() {
     let component = embed_wit(&wat::parse_str(COMPONENT).unwrap(), &words()).unwrap();
     let printed = toolwit_sandbox::component_wit(&component).unwrap();
-    for told in [
+    for doc in [
         "/// Counts the words of a text.",
         "/// A part of a text.",
         "/// The first byte.",
     ] {
-        assert!(printed.contains(told), "{told} in {printed}");
+        assert!(printed.contains(doc), "{doc} in {printed}");
     }
 }
 
@@ -151,13 +151,13 @@ fn other_tools_decode_the_component_as_before() {
 }
 
 #[test]
-fn embedding_twice_is_embedding_once() {
+fn embedding_is_idempotent() {
     let once = embed_wit(&wat::parse_str(COMPONENT).unwrap(), &words()).unwrap();
     assert_eq!(embed_wit(&once, &words()).unwrap(), once);
 }
 
 #[test]
-fn wasi_packages_are_not_carried() {
+fn wasi_packages_are_not_embedded() {
     let root = "package demo:clock; world plugin { import wasi:clocks/wall@0.2.0; export now: func() -> u64; }";
     let wasi = "package wasi:clocks@0.2.0; interface wall { now: func() -> u64; }";
     let dir = project(&[("wit/root.wit", root), ("wit/deps/clocks.wit", wasi)]);
@@ -166,7 +166,7 @@ fn wasi_packages_are_not_carried() {
 }
 
 #[test]
-fn a_syntax_error_is_told_with_its_place() {
+fn a_syntax_error_is_reported_with_its_position() {
     let dir = project(&[(
         "wit/broken.wit",
         "package a:b;\ninterface i {\n  f: func(x: nope) -> u8;\n}\n",

@@ -19,7 +19,7 @@ const GREETER_WIT: &str = "
 
     /// Greet people.
     interface greetings {
-        /// Greet somebody.
+        /// Greet a person.
         greet: func(age: u32) -> u32;
     }
 
@@ -113,7 +113,7 @@ fn undocumented(resolve: &Resolve, package: PackageId) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn shipped_plugins_build_and_carry_docs_for_all_that_a_model_reads() {
+async fn shipped_plugins_build_and_document_every_item_that_a_model_reads() {
     let out = TempDir::new().unwrap();
     for (name, interface) in [
         ("customers", "toolwit-demo:customers/customers@0.1.0"),
@@ -129,7 +129,7 @@ async fn shipped_plugins_build_and_carry_docs_for_all_that_a_model_reads() {
         assert_eq!(exports(&component), [interface]);
         let packages = packages(&component);
         // Dependencies precede the plugin's own package.
-        let (resolve, package) = packages.last().expect("the plugin carries its WIT");
+        let (resolve, package) = packages.last().expect("the plugin contains its WIT");
         assert_eq!(undocumented(resolve, *package), Vec::<String>::new(), "{name}");
     }
 }
@@ -155,7 +155,7 @@ async fn a_program_with_a_main_becomes_a_command_component() {
 }
 
 #[tokio::test]
-async fn a_compile_error_comes_with_the_compilers_diagnostics() {
+async fn a_compile_error_contains_the_compilers_diagnostics() {
     let dir = project(&[
         ("Cargo.toml", LIBRARY),
         ("src/lib.rs", "pub fn f() -> u32 { \"text\" }\n"),
@@ -178,13 +178,13 @@ async fn a_compile_error_comes_with_the_compilers_diagnostics() {
     assert!(diagnostics.contains("error[E0308]: mismatched types") && diagnostics.contains("src/lib.rs:1:21"));
     assert!(
         lines.lock().unwrap().contains("mismatched types"),
-        "it was streamed as well"
+        "the diagnostics were streamed as well"
     );
     assert!(!dir.path().join("out").exists());
 }
 
 #[tokio::test]
-async fn a_manifest_that_gives_no_component_is_refused_with_a_hint() {
+async fn a_package_without_a_component_target_is_refused_with_a_hint() {
     let library = "[package]\nname = 'guest'\nedition = '2024'\n[workspace]\n";
     let dir = project(&[("Cargo.toml", library), ("src/lib.rs", "")]);
     let error = Build::new(dir.path()).run(&Silent).await.unwrap_err();
@@ -215,7 +215,7 @@ async fn wit_with_an_error_is_refused_before_anything_is_compiled() {
 }
 
 #[tokio::test]
-async fn a_directory_without_a_project_says_what_was_looked_for() {
+async fn a_directory_without_a_project_is_refused() {
     let dir = project(&[("README.md", "")]);
     let error = Build::new(dir.path()).run(&Silent).await.unwrap_err();
     assert!(matches!(error, BuildError::NothingToBuild { .. }), "{error:?}");
@@ -224,7 +224,7 @@ async fn a_directory_without_a_project_says_what_was_looked_for() {
 }
 
 #[tokio::test]
-async fn a_core_module_beside_its_wit_becomes_a_component_with_docs() {
+async fn a_core_module_next_to_its_wit_becomes_a_component_with_docs() {
     let dir = project(&[("wit/greeter.wit", GREETER_WIT)]);
     write(dir.path(), "greeter.wasm", &wat::parse_str(GREETER_MODULE).unwrap());
     let report = Build::new(dir.path())
@@ -241,18 +241,18 @@ async fn a_core_module_beside_its_wit_becomes_a_component_with_docs() {
 }
 
 #[tokio::test]
-async fn a_finished_component_gets_its_docs_once_and_is_then_left_alone() {
+async fn the_docs_of_a_finished_component_are_replaced_once() {
     let module = project(&[("wit/greeter.wit", GREETER_WIT)]);
     write(module.path(), "greeter.wasm", &wat::parse_str(GREETER_MODULE).unwrap());
-    let made = Build::new(module.path())
+    let component = Build::new(module.path())
         .out(module.path().join("out"))
         .run(&Silent)
         .await
         .unwrap()
         .component;
 
-    let dir = project(&[("wit/greeter.wit", &GREETER_WIT.replace("Greet somebody", "Say hello"))]);
-    fs::copy(made, dir.path().join("greeter.wasm")).unwrap();
+    let dir = project(&[("wit/greeter.wit", &GREETER_WIT.replace("Greet a person", "Say hello"))]);
+    fs::copy(component, dir.path().join("greeter.wasm")).unwrap();
     let build = Build::new(dir.path()).out(dir.path().join("out"));
     let report = build.run(&Silent).await.unwrap();
     let packages = packages(&fs::read(&report.component).unwrap());
@@ -270,7 +270,7 @@ async fn a_finished_component_gets_its_docs_once_and_is_then_left_alone() {
 }
 
 #[tokio::test]
-async fn a_projects_own_command_is_run_and_its_output_taken() {
+async fn the_build_command_of_a_project_is_run_and_its_output_is_used() {
     let toml = "[build]\ncommand = ['sh', '-c', 'echo building; cp given greeter.wasm']\noutput = 'greeter.wasm'\n";
     let dir = project(&[("toolwit.toml", toml), ("wit/greeter.wit", GREETER_WIT)]);
     write(dir.path(), "given", &wat::parse_str(GREETER_MODULE).unwrap());

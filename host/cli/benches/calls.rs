@@ -26,7 +26,7 @@ use toolwit::tool::ToolLookup;
 use toolwit::{Arguments, Tool, ToolContext, ToolSet};
 
 /// Rounds of each side. `TOOLWIT_BENCH_ROUNDS` sets another number, for example for a profiler.
-#[expect(clippy::disallowed_methods, reason = "a benchmark has no other way to be told")]
+#[expect(clippy::disallowed_methods, reason = "a benchmark is configured by variables")]
 static ROUNDS: LazyLock<usize> = LazyLock::new(|| {
     std::env::var("TOOLWIT_BENCH_ROUNDS").map_or(60, |rounds| rounds.parse().expect("a number of rounds"))
 });

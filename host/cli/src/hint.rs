@@ -97,7 +97,7 @@ mod tests {
 
     // attack: C21
     #[test]
-    fn a_copied_command_executes_nothing_of_its_values() {
+    fn a_suggested_command_does_not_execute_its_values() {
         assert_eq!(shell_word("text#slugify"), "text#slugify");
         assert_eq!(shell_word("x; touch /tmp/y #"), "'x; touch /tmp/y #'");
         assert_eq!(shell_word("GET http://h/$(id)\""), "'GET http://h/$(id)\"'");

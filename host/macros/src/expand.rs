@@ -37,7 +37,7 @@ fn of_function(options: ToolOptions, mut function: ItemFn) -> Result<TokenStream
     let library = library_path(options.library.as_ref());
     let method = Method::read(options, &library, &function.attrs, &mut function.sig, Owner::None)?;
     let (tool, visibility) = (method.expand(), &function.vis);
-    let made = format_ident!("{}_tool", method.plain_name());
+    let constructor = format_ident!("{}_tool", method.plain_name());
     let doc = format!(
         "Makes the tool `{}`.\n\n# Errors\nWhen the schema of a parameter's type is not valid.",
         method.name()
@@ -46,7 +46,7 @@ fn of_function(options: ToolOptions, mut function: ItemFn) -> Result<TokenStream
         #function
 
         #[doc = #doc]
-        #visibility fn #made() -> ::core::result::Result<#library::NativeTool, #library::Error> {
+        #visibility fn #constructor() -> ::core::result::Result<#library::NativeTool, #library::Error> {
             #library::__private::ToolMethod::into_tool(#tool)
         }
     })

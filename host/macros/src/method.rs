@@ -31,7 +31,7 @@ pub(crate) struct Method {
     is_fallible: bool,
 }
 
-/// How the function is called.
+/// The form in which the function is called.
 enum Call {
     Plain,
     /// `Self::name(…)`.
@@ -94,8 +94,8 @@ impl Method {
 
     /// Returns the name of the tool.
     pub(crate) fn name(&self) -> String {
-        let given = self.options.name.as_ref().map(|name| name.value());
-        given.unwrap_or_else(|| self.plain_name().to_string())
+        let explicit = self.options.name.as_ref().map(|name| name.value());
+        explicit.unwrap_or_else(|| self.plain_name().to_string())
     }
 
     /// Generates the expression that creates the `ToolMethod`.

@@ -17,10 +17,10 @@ use toolwit_sandbox::Runtime;
 /// each change of the packages, however many file system events caused it.
 #[derive(Clone)]
 pub struct LiveRegistry {
-    pub(crate) inner: Arc<Shared>,
+    pub(crate) inner: Arc<LiveState>,
 }
 
-pub(crate) struct Shared {
+pub(crate) struct LiveState {
     /// `None` for a registry without directories, which never changes.
     scan: Option<Scan>,
     pub(crate) current: watch::Sender<Registry>,
@@ -56,7 +56,7 @@ impl LiveRegistry {
     }
 
     fn with(first: Registry, scan: Option<Scan>, files: ScannedFiles) -> Self {
-        let shared = Shared {
+        let shared = LiveState {
             scan,
             current: watch::Sender::new(first),
             files: Mutex::new(files),

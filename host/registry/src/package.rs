@@ -26,7 +26,7 @@ pub struct Package {
     pub manifest: Option<Arc<Manifest>>,
     /// Whether it can be used.
     pub status: PackageStatus,
-    /// Why the last discovery of its dynamic tools failed.
+    /// The reason why the last discovery of its dynamic tools failed.
     pub(crate) discovery_failure: Option<Arc<Error>>,
 }
 

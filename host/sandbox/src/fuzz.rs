@@ -45,9 +45,9 @@ fn round_trip(field: &Field, value: Value) -> Option<Value> {
 fn wit_type(data: &mut impl Iterator<Item = u8>, depth: u32) -> WitType {
     let byte = data.next().unwrap_or_default();
     let many = usize::from(byte >> 5) + 1;
-    let scalar = depth >= DEPTH_MAX;
+    let is_scalar = depth >= DEPTH_MAX;
     let mut inner = || Box::new(wit_type(data, depth + 1));
-    match byte % if scalar { 14 } else { 22 } {
+    match byte % if is_scalar { 14 } else { 22 } {
         0 => WitType::Bool,
         1 => WitType::S8,
         2 => WitType::U8,

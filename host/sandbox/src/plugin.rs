@@ -13,7 +13,7 @@ use crate::inspect::cache::CachedInspection;
 use crate::inspect::inspection::{Inspection, Origin};
 use crate::inspect::lazy::LazyInspection;
 use crate::inspect::source::{self, Source};
-use crate::link::compile::blocking;
+use crate::link::compile::pipeline::blocking;
 use toolwit_core::limits::{LimitRequest, effective};
 use toolwit_core::{Error, Tool};
 

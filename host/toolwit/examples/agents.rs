@@ -101,7 +101,7 @@ fn clerk(shop: Shop) -> Result<AgenticTool, toolwit::Error> {
         .call("confirm", json!({}))
         .call("ship", json!({}))
         .answer("Three pens are on their way.");
-    Ok(AgenticTool::new("clerk", "Orders what somebody needs.")
+    Ok(AgenticTool::new("clerk", "Orders items.")
         .with_parameter(Parameter::string("wish", "What is needed"))
         .with_state_machine(machine)
         .with_observer(Arc::new(|event: &toolwit::Event| match event {

@@ -19,29 +19,29 @@ use toolwit::registry::{Catalog, Cutoff, Document, HITS_DEFAULT, Hit, Query};
 type Judgements = BTreeMap<String, BTreeSet<String>>;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let places: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
-    if places.is_empty() {
+    let directories: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
+    if directories.is_empty() {
         return Err("name a directory that holds corpus.jsonl, queries.jsonl and qrels/test.tsv".into());
     }
-    for place in places {
-        for set in sets_in(&place)? {
+    for directory in directories {
+        for set in sets_in(&directory)? {
             println!("{:#}", evaluate(&set)?);
         }
     }
     Ok(())
 }
 
-fn sets_in(place: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
-    if place.join("corpus.jsonl").exists() {
-        return Ok(vec![place.to_owned()]);
+fn sets_in(directory: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+    if directory.join("corpus.jsonl").exists() {
+        return Ok(vec![directory.to_owned()]);
     }
-    let mut sets: Vec<_> = fs::read_dir(place)?.flatten().map(|entry| entry.path()).collect();
+    let mut sets: Vec<_> = fs::read_dir(directory)?.flatten().map(|entry| entry.path()).collect();
     sets.retain(|path| path.join("corpus.jsonl").exists());
     sets.sort();
-    match sets.is_empty() {
-        true => Err(format!("{} holds no corpus.jsonl", place.display()).into()),
-        false => Ok(sets),
+    if sets.is_empty() {
+        return Err(format!("{} has no `corpus.jsonl`", directory.display()).into());
     }
+    Ok(sets)
 }
 
 fn evaluate(set: &Path) -> Result<Value, Box<dyn Error>> {
@@ -59,7 +59,7 @@ fn evaluate(set: &Path) -> Result<Value, Box<dyn Error>> {
     }
 
     let mut sums = [0.0; 5];
-    let mut kept = 0;
+    let mut hits = 0;
     let started = Instant::now();
     let rankings: Vec<_> = queries
         .iter()
@@ -67,14 +67,14 @@ fn evaluate(set: &Path) -> Result<Value, Box<dyn Error>> {
         .collect();
     let seconds = started.elapsed().as_secs_f64();
     for ((query, right), ranking) in queries.iter().zip(&rankings) {
-        let given = catalog.search(&query.clone().hits_max(HITS_DEFAULT), |_| true);
-        kept += given.len();
+        let shown = catalog.search(&query.clone().hits_max(HITS_DEFAULT), |_| true);
+        hits += shown.len();
         let measured = [
             recall(ranking, right, 1),
             recall(ranking, right, 5),
             recall(ranking, right, 10),
             gain(ranking, right, 5),
-            recall(&given, right, 5),
+            recall(&shown, right, 5),
         ];
         sums.iter_mut().zip(measured).for_each(|(sum, value)| *sum += value);
     }
@@ -89,7 +89,7 @@ fn evaluate(set: &Path) -> Result<Value, Box<dyn Error>> {
         "r_at_10": r_at_10,
         "ndcg_at_5": ndcg_at_5,
         "queries_per_second": (queries.len() as f64 / seconds).round(),
-        "cut_off": {"r_at_5": cut_r_at_5, "hits_mean": (kept as f64 / count * 100.0).round() / 100.0},
+        "cut_off": {"r_at_5": cut_r_at_5, "hits_mean": (hits as f64 / count * 100.0).round() / 100.0},
     }))
 }
 
@@ -115,10 +115,10 @@ fn document(tool: &Value) -> Result<Document, Box<dyn Error>> {
         .to_owned();
     let mut parameters = String::new();
     for (name, parameter) in tool["inputSchema"]["properties"].as_object().into_iter().flatten() {
-        let told = format!("{name} {}", parameter["description"].as_str().unwrap_or_default());
+        let described = format!("{name} {}", parameter["description"].as_str().unwrap_or_default());
         // Some sets repeat the parameters in the description.
-        description = description.replace(&told, "");
-        parameters.push_str(&told);
+        description = description.replace(&described, "");
+        parameters.push_str(&described);
         parameters.push('\n');
     }
     Ok(Document::new(id, name, description).with_parameters(parameters))

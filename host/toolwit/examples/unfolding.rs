@@ -44,11 +44,11 @@ fn accounts() -> Result<Facade, toolwit::Error> {
             let account = arguments["account"].as_str().unwrap_or_default().to_owned();
             let balance = NativeTool::new(
                 "balance",
-                "Tells the balance.",
+                "Returns the balance.",
                 json!({"type": "object"}),
                 move |_, _| {
-                    let told = json!({"account": account, "balance": 100});
-                    async move { Ok(ToolResult::value(told)) }
+                    let balance = json!({"account": account, "balance": 100});
+                    async move { Ok(ToolResult::value(balance)) }
                 },
             );
             Ok(vec![
@@ -60,7 +60,7 @@ fn accounts() -> Result<Facade, toolwit::Error> {
 }
 
 /// Prints the events that concern tools.
-fn tell(event: &Event) {
+fn print_event(event: &Event) {
     match event {
         Event::IterationStarted { iteration, tools, .. } => println!("\n{iteration}: the model is shown {tools} tools"),
         Event::ToolFinished { name, content, .. } => println!("  {name}: {content:.90}"),
@@ -72,7 +72,7 @@ fn tell(event: &Event) {
             ..
         } => {
             println!(
-                "  `{trigger}` brings {} tools, {prompt_bytes} bytes of prompt",
+                "  `{trigger}` adds {} tools, {prompt_bytes} bytes of prompt",
                 names.len()
             );
         }
@@ -98,7 +98,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let playbook = Playbook::new()
         .with_tool(tool("review")?)
         .with_locked_tool(tool("publish")?, Unlock::by("review"));
-    let mut builder = toolwit::Conversation::builder().model(model).observer(tell);
+    let mut builder = toolwit::Conversation::builder().model(model).observer(print_event);
     for (name, about) in [
         ("mail", "Reads and writes mail."),
         ("files", "Works with files."),

@@ -90,8 +90,8 @@ fn with_point(units: &BigInt, places: usize) -> String {
         return format!("{sign}{digits}");
     }
     let digits = format!("{digits:0>width$}", width = places + 1);
-    let (whole, fraction) = digits.split_at(digits.len() - places);
-    format!("{sign}{whole}.{fraction}")
+    let (integer, fraction) = digits.split_at(digits.len() - places);
+    format!("{sign}{integer}.{fraction}")
 }
 
 /// Rounds to significant digits, half away from zero. Very large and small numbers use exponents, as in `1.5e-40`.

@@ -9,7 +9,7 @@ use num_traits::{One, Signed, ToPrimitive, Zero};
 
 use crate::{
     EvalError,
-    number::{Computed, DIGITS_MAX, Number, Undefined, power_of_ten},
+    number::{DIGITS_MAX, Number, NumberResult, Undefined, power_of_ten},
 };
 
 /// Maximum number of similar names that are suggested for an unknown name.
@@ -36,14 +36,14 @@ pub struct Function {
     pub description: &'static str,
     pub(crate) arguments_min: usize,
     pub(crate) arguments_max: usize,
-    pub(crate) apply: fn(&[Number]) -> Computed,
+    pub(crate) apply: fn(&[Number]) -> NumberResult,
 }
 
 const fn function(
     usage: &'static str,
     description: &'static str,
     (arguments_min, arguments_max): (usize, usize),
-    apply: fn(&[Number]) -> Computed,
+    apply: fn(&[Number]) -> NumberResult,
 ) -> Function {
     let (name, _) = usage.split_at(name_length(usage));
     Function {
@@ -227,7 +227,7 @@ pub(crate) fn near<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<
         .collect()
 }
 
-fn map(x: &Number, exact: fn(&BigRational) -> BigRational, rounded: fn(f64) -> f64) -> Computed {
+fn map(x: &Number, exact: fn(&BigRational) -> BigRational, rounded: fn(f64) -> f64) -> NumberResult {
     match x {
         Number::Exact(number) => Ok(Number::Exact(exact(number))),
         Number::Rounded(number) => Number::rounded(rounded(*number)),
@@ -235,7 +235,7 @@ fn map(x: &Number, exact: fn(&BigRational) -> BigRational, rounded: fn(f64) -> f
 }
 
 /// A function with one exact value: the second number is its value at the first.
-fn real(x: &Number, exact: (i32, i32), apply: fn(f64) -> f64) -> Computed {
+fn real(x: &Number, exact: (i32, i32), apply: fn(f64) -> f64) -> NumberResult {
     let is_known = x.to_integer().is_some_and(|x| x == BigInt::from(exact.0));
     if is_known {
         Ok(BigInt::from(exact.1).into())
@@ -260,7 +260,7 @@ fn ratio(x: &Number) -> Result<&Number, Undefined> {
     }
 }
 
-fn round(x: &[Number]) -> Computed {
+fn round(x: &[Number]) -> NumberResult {
     let digits = match x.get(1) {
         Some(digits) => digits.to_integer().and_then(|digits| digits.to_i64()),
         None => Some(0),
@@ -282,7 +282,7 @@ fn round(x: &[Number]) -> Computed {
     }
 }
 
-fn extreme(x: &[Number], wanted: Ordering) -> Computed {
+fn extreme(x: &[Number], wanted: Ordering) -> NumberResult {
     let mut best = &x[0];
     for number in &x[1..] {
         if number.compare(best)? == wanted {
@@ -292,12 +292,12 @@ fn extreme(x: &[Number], wanted: Ordering) -> Computed {
     Ok(best.clone())
 }
 
-fn sum(x: &[Number]) -> Computed {
+fn sum(x: &[Number]) -> NumberResult {
     x.iter()
         .try_fold(BigInt::zero().into(), |sum: Number, number| sum.plus(number))
 }
 
-fn median(x: &[Number]) -> Computed {
+fn median(x: &[Number]) -> NumberResult {
     let mut sorted: Vec<&Number> = Vec::with_capacity(x.len());
     for number in x {
         let mut at = sorted.len();
@@ -313,7 +313,7 @@ fn median(x: &[Number]) -> Computed {
     }
 }
 
-fn fold_integers(x: &[Number], combine: fn(&BigInt, &BigInt) -> BigInt) -> Computed {
+fn fold_integers(x: &[Number], combine: fn(&BigInt, &BigInt) -> BigInt) -> NumberResult {
     let mut result: Option<BigInt> = None;
     for number in x {
         let number = number.to_integer().ok_or(Undefined::Domain("whole numbers"))?;
@@ -329,10 +329,10 @@ fn fold_integers(x: &[Number], combine: fn(&BigInt, &BigInt) -> BigInt) -> Compu
     Ok(result.unwrap_or_default().into())
 }
 
-fn choose(x: &[Number]) -> Computed {
+fn choose(x: &[Number]) -> NumberResult {
     const NEEDS: Undefined = Undefined::Domain("whole numbers that are not negative");
-    let whole = |x: &Number| x.to_integer().filter(|number| !number.is_negative()).ok_or(NEEDS);
-    let (n, k) = (whole(&x[0])?, whole(&x[1])?);
+    let natural = |x: &Number| x.to_integer().filter(|number| !number.is_negative()).ok_or(NEEDS);
+    let (n, k) = (natural(&x[0])?, natural(&x[1])?);
     if k > n {
         return Ok(BigInt::zero().into());
     }
@@ -350,7 +350,7 @@ fn choose(x: &[Number]) -> Computed {
     Ok(ways.into())
 }
 
-fn cube_root(x: &[Number]) -> Computed {
+fn cube_root(x: &[Number]) -> NumberResult {
     if let Number::Exact(number) = &x[0] {
         let (upper, lower) = (number.numer().cbrt(), number.denom().cbrt());
         if upper.pow(3) == *number.numer() && lower.pow(3) == *number.denom() {
@@ -361,7 +361,7 @@ fn cube_root(x: &[Number]) -> Computed {
 }
 
 /// Returns a logarithm, exact if it is an integer.
-fn logarithm(x: &Number, base: &Number) -> Computed {
+fn logarithm(x: &Number, base: &Number) -> NumberResult {
     let (x, base) = (positive(x)?, positive(base)?);
     if base.to_integer().is_some_and(|base| base.is_one()) {
         return Err(Undefined::Domain("a base other than 1"));
@@ -370,9 +370,9 @@ fn logarithm(x: &Number, base: &Number) -> Computed {
         (_, 0.0) => return Err(Undefined::Domain("a base other than 1")),
         (x, base) => x / base,
     };
-    let whole = BigInt::from(rounded.round() as i64);
-    match base.power(&whole.clone().into()) {
-        Ok(Number::Exact(power)) if *x == Number::Exact(power.clone()) => Ok(whole.into()),
+    let integer = BigInt::from(rounded.round() as i64);
+    match base.power(&integer.clone().into()) {
+        Ok(Number::Exact(power)) if *x == Number::Exact(power.clone()) => Ok(integer.into()),
         _ => Number::rounded(rounded),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::{
     Answer, EvalError,
     functions::{CONSTANTS, FUNCTIONS, near},
-    number::{Computed, Number, Undefined},
+    number::{Number, NumberResult, Undefined},
     program::{Action, Step},
     reader::read,
     token::{Symbol, is_name},
@@ -92,7 +92,7 @@ fn pop(stack: &mut Vec<Number>) -> Number {
     stack.pop().unwrap_or(Number::Rounded(0.0))
 }
 
-fn operate(symbol: Symbol, left: &Number, right: &Number) -> Computed {
+fn operate(symbol: Symbol, left: &Number, right: &Number) -> NumberResult {
     match symbol {
         Symbol::Plus => left.plus(right),
         Symbol::Minus => left.minus(right),

@@ -31,7 +31,7 @@ pub(crate) enum Undefined {
     Domain(&'static str),
 }
 
-pub(crate) type Computed = Result<Number, Undefined>;
+pub(crate) type NumberResult = Result<Number, Undefined>;
 
 /// Returns a power of ten, or an error if it has too many digits.
 pub(crate) fn power_of_ten(exponent: u64) -> Option<BigInt> {
@@ -49,7 +49,7 @@ impl From<BigInt> for Number {
 
 impl Number {
     /// Returns an exact number, or an error if it has too many digits.
-    pub(crate) fn exact(number: BigRational) -> Computed {
+    pub(crate) fn exact(number: BigRational) -> NumberResult {
         if number.numer().bits().max(number.denom().bits()) > BITS_MAX {
             return Err(Undefined::TooLarge);
         }
@@ -57,7 +57,7 @@ impl Number {
     }
 
     /// Returns a rounded number, or an error if it is not finite.
-    pub(crate) fn rounded(number: f64) -> Computed {
+    pub(crate) fn rounded(number: f64) -> NumberResult {
         if number.is_finite() {
             Ok(Self::Rounded(number))
         } else {
@@ -105,19 +105,19 @@ impl Number {
         }
     }
 
-    pub(crate) fn plus(&self, other: &Self) -> Computed {
+    pub(crate) fn plus(&self, other: &Self) -> NumberResult {
         self.combine(other, |a, b| a + b, |a, b| a + b)
     }
 
-    pub(crate) fn minus(&self, other: &Self) -> Computed {
+    pub(crate) fn minus(&self, other: &Self) -> NumberResult {
         self.combine(other, |a, b| a - b, |a, b| a - b)
     }
 
-    pub(crate) fn times(&self, other: &Self) -> Computed {
+    pub(crate) fn times(&self, other: &Self) -> NumberResult {
         self.combine(other, |a, b| a * b, |a, b| a * b)
     }
 
-    pub(crate) fn over(&self, other: &Self) -> Computed {
+    pub(crate) fn over(&self, other: &Self) -> NumberResult {
         if other.is_zero() {
             return Err(Undefined::DivisionByZero);
         }
@@ -125,16 +125,16 @@ impl Number {
     }
 
     /// Returns the remainder, with the sign of the divisor.
-    pub(crate) fn modulo(&self, other: &Self) -> Computed {
+    pub(crate) fn modulo(&self, other: &Self) -> NumberResult {
         if other.is_zero() {
             return Err(Undefined::DivisionByZero);
         }
         self.combine(other, |a, b| a - b * (a / b).floor(), |a, b| a - b * (a / b).floor())
     }
 
-    pub(crate) fn power(&self, exponent: &Self) -> Computed {
+    pub(crate) fn power(&self, exponent: &Self) -> NumberResult {
         if let (Self::Exact(base), Some(exponent)) = (self, exponent.to_integer()) {
-            return whole_power(base, &exponent);
+            return integer_power(base, &exponent);
         }
         let is_half =
             matches!(exponent, Self::Exact(half) if half.numer().is_one() && *half.denom() == BigInt::from(2));
@@ -154,7 +154,7 @@ impl Number {
     }
 
     /// Returns the square root, exact if it is rational.
-    pub(crate) fn square_root(&self) -> Computed {
+    pub(crate) fn square_root(&self) -> NumberResult {
         if self.is_negative() {
             return Err(Undefined::Domain("a number that is not negative"));
         }
@@ -167,7 +167,7 @@ impl Number {
         Self::rounded(self.to_f64()?.sqrt())
     }
 
-    pub(crate) fn factorial(&self) -> Computed {
+    pub(crate) fn factorial(&self) -> NumberResult {
         const NEEDS: Undefined = Undefined::Domain("a whole number that is not negative");
         let number = self.to_integer().filter(|number| !number.is_negative()).ok_or(NEEDS)?;
         let number = number
@@ -197,7 +197,7 @@ impl Number {
         other: &Self,
         exact: impl Fn(&BigRational, &BigRational) -> BigRational,
         rounded: impl Fn(f64, f64) -> f64,
-    ) -> Computed {
+    ) -> NumberResult {
         match (self, other) {
             (Self::Exact(a), Self::Exact(b)) => Self::exact(exact(a, b)),
             _ => Self::rounded(rounded(self.to_f64()?, other.to_f64()?)),
@@ -206,13 +206,17 @@ impl Number {
 }
 
 /// Computes an exact power, after a check of the size of the result.
-fn whole_power(base: &BigRational, exponent: &BigInt) -> Computed {
+fn integer_power(base: &BigRational, exponent: &BigInt) -> NumberResult {
     if base.is_zero() {
-        return match exponent.is_negative() {
-            true => Err(Undefined::DivisionByZero),
-            false if exponent.is_zero() => Ok(BigInt::one().into()),
-            false => Ok(BigInt::zero().into()),
+        if exponent.is_negative() {
+            return Err(Undefined::DivisionByZero);
+        }
+        let power = if exponent.is_zero() {
+            BigInt::one()
+        } else {
+            BigInt::zero()
         };
+        return Ok(power.into());
     }
     if base.abs().is_one() {
         let sign = if base.is_negative() && exponent.is_odd() { -1 } else { 1 };

@@ -4,7 +4,7 @@ use crate::{
     EvalError,
     functions::Function,
     program::{Action, Program, Step},
-    token::{Placed, Symbol, Token, tokens},
+    token::{LocatedToken, Symbol, Token, tokens},
 };
 
 /// Maximum length of an expression, in characters.
@@ -39,7 +39,7 @@ pub(crate) fn read(expression: &str) -> Result<Program, EvalError> {
 }
 
 struct Reader {
-    tokens: Vec<Placed>,
+    tokens: Vec<LocatedToken>,
     next: usize,
     depth: usize,
     program: Program,

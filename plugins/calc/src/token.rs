@@ -37,7 +37,7 @@ pub(crate) enum Symbol {
 
 /// A token and its position in characters, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Placed {
+pub(crate) struct LocatedToken {
     pub(crate) token: Token,
     pub(crate) position: usize,
 }
@@ -94,7 +94,7 @@ pub(crate) fn is_name(text: &str) -> bool {
 }
 
 /// Splits an expression into tokens. The last is [`Token::End`].
-pub(crate) fn tokens(expression: &str) -> Result<Vec<Placed>, EvalError> {
+pub(crate) fn tokens(expression: &str) -> Result<Vec<LocatedToken>, EvalError> {
     let mut scanner = Scanner {
         text: expression,
         letters: expression.char_indices().peekable(),
@@ -118,10 +118,10 @@ struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    fn token(&mut self) -> Result<Placed, EvalError> {
+    fn token(&mut self) -> Result<LocatedToken, EvalError> {
         while self.next_if(char::is_whitespace).is_some() {}
         let position = self.position;
-        let placed = |token| Ok(Placed { token, position });
+        let placed = |token| Ok(LocatedToken { token, position });
         let Some(&(_, letter)) = self.letters.peek() else {
             return placed(Token::End);
         };
@@ -151,7 +151,7 @@ impl<'a> Scanner<'a> {
     /// Reads `12`, `1_000.5`, `.5`, `1e-3`.
     fn number(&mut self) -> Result<BigRational, EvalError> {
         let start = self.position;
-        let whole = self.digits();
+        let integer = self.digits();
         let mut fraction = String::new();
         if self.next_if(|letter| letter == '.').is_some() {
             fraction = self.digits();
@@ -159,7 +159,7 @@ impl<'a> Scanner<'a> {
                 return Err(self.expected("a digit after the point"));
             }
         }
-        let digits = format!("{whole}{fraction}");
+        let digits = format!("{integer}{fraction}");
         let mantissa = digits
             .bytes()
             .fold(BigInt::zero(), |number, digit| number * 10 + (digit - b'0'));

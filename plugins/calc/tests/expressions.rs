@@ -119,7 +119,7 @@ fn functions_are_exact_where_they_can_be() {
 }
 
 #[test]
-fn what_is_irrational_is_marked_as_rounded() {
+fn irrational_results_are_marked_as_rounded() {
     for (expression, expected) in [
         ("sqrt(2)", "1.4142135623731"),
         ("pi", "3.14159265358979"),
@@ -138,7 +138,7 @@ fn what_is_irrational_is_marked_as_rounded() {
 }
 
 #[test]
-fn a_syntax_error_says_where_and_what_was_expected() {
+fn a_syntax_error_has_its_position_and_the_expected_token() {
     let syntax = |expression| match error(expression) {
         EvalError::Syntax {
             position,
@@ -169,7 +169,7 @@ fn a_syntax_error_says_where_and_what_was_expected() {
 }
 
 #[test]
-fn an_unknown_name_comes_with_near_ones() {
+fn an_unknown_name_is_reported_with_similar_ones() {
     let EvalError::UnknownName { name, position, near } = error("1 + sqroot(2)") else {
         panic!("known")
     };
@@ -202,7 +202,7 @@ fn argument_counts_are_checked() {
 }
 
 #[test]
-fn what_has_no_result_is_told_with_its_place() {
+fn undefined_results_are_reported_with_their_position() {
     assert_eq!(error("1 + 2 / (3 - 3)"), EvalError::DivisionByZero { position: 7 });
     assert_eq!(error("1 % 0"), EvalError::DivisionByZero { position: 3 });
     assert_eq!(error("0^-1"), EvalError::DivisionByZero { position: 2 });
@@ -244,7 +244,7 @@ fn variables_are_exact_numbers_or_expressions() {
 }
 
 #[test]
-fn nothing_hostile_takes_long_or_breaks() {
+fn hostile_expressions_fail_quickly() {
     let deep = "(".repeat(5000);
     let signs = "-".repeat(5000) + "1";
     let powers = "1^".repeat(4000) + "1";
@@ -279,7 +279,7 @@ fn nothing_hostile_takes_long_or_breaks() {
 }
 
 #[test]
-fn every_function_is_documented_as_it_is_called() {
+fn every_function_has_a_usage_and_a_description() {
     for function in &FUNCTIONS {
         assert!(function.usage.starts_with(&format!("{}(", function.name)));
         assert!(!function.description.is_empty() && !function.description.ends_with('.'));

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_one_product_add_up() {
+    fn quantities_of_one_product_are_added() {
         let mut cart = cart();
         assert_eq!(cart.add(&BEANS, 2), Ok(2));
         assert_eq!(cart.add(&SCALE, 1), Ok(1));
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_there_is_cannot_be_put_in_at_once_or_bit_by_bit() {
+    fn the_stock_limits_the_quantity_in_a_cart() {
         let mut cart = cart();
         assert_eq!(cart.add(&SCALE, 4), Err(CartError::NotEnoughInStock(3)));
         assert_eq!(cart.add(&SCALE, 2), Ok(2));
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_in_it_cannot_be_taken_out() {
+    fn a_product_that_is_not_in_the_cart_cannot_be_removed() {
         let mut cart = cart();
         cart.add(&BEANS, 2).unwrap();
         assert_eq!(cart.remove("p-09"), Err(CartError::NotInCart("p-09".to_owned())));

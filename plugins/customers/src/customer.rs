@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_several_customers_names_them_all() {
+    fn a_name_of_several_customers_is_ambiguous() {
         let customers = seed::customers();
         let Err(SearchError::Ambiguous(smiths)) = search(&customers, "smith") else {
             panic!("not ambiguous")
@@ -132,20 +132,20 @@ mod tests {
     }
 
     #[test]
-    fn a_full_name_wins_over_names_that_hold_it() {
-        let of = |id, name| Customer {
+    fn a_full_name_takes_precedence_over_names_that_contain_it() {
+        let customer = |id, name| Customer {
             id,
             name,
             email: "",
             city: "",
             since: "",
         };
-        let customers = [of("1", "Ann Lee"), of("2", "Joann Lee")];
+        let customers = [customer("1", "Ann Lee"), customer("2", "Joann Lee")];
         assert_eq!(search(&customers, "ann lee").unwrap().id, "1");
     }
 
     #[test]
-    fn a_misspelt_name_is_answered_with_near_ones() {
+    fn a_misspelt_name_is_answered_with_similar_ones() {
         let customers = seed::customers();
         let Err(SearchError::NotFound(near)) = search(&customers, "Jon Smyth") else {
             panic!("found")
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn find_looks_at_names_addresses_and_cities() {
+    fn find_searches_names_addresses_and_cities() {
         let customers = seed::customers();
         assert_eq!(names(find(&customers, "PORTLAND")), ["John Smith", "Mary Smith"]);
         assert_eq!(names(find(&customers, "liam.obrien@")), ["Liam O'Brien"]);

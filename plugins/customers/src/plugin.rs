@@ -101,13 +101,13 @@ impl wit::Guest for Plugin {
     fn checkout(cart: wit::Cart) -> Result<wit::Order, wit::CartError> {
         let CartResource(cart) = cart.into_inner();
         let order = SHOP.with_borrow_mut(|shop| shop.check_out(&cart.into_inner()).cloned())?;
-        hand_over(&order);
+        announce(&order);
         Ok(wit::Order::new(OrderResource(order)))
     }
 }
 
 /// Sends the user a message about an order and attaches it as an artifact. Errors are ignored, because the order is placed.
-fn hand_over(order: &Order) {
+fn announce(order: &Order) {
     let tenant = context::get("tenant");
     let (text, value) = shop(|shop| {
         (

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_order_is_told_in_a_sentence_and_written_as_an_object() {
+    fn an_order_has_a_message_and_an_artifact() {
         let mut shop = Shop::open();
         let mut cart = shop.open_cart("c-123");
         shop.add_to_cart(&mut cart, "p-01", 1).unwrap();

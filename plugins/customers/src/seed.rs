@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_reads() {
+    fn every_line_can_be_parsed() {
         assert_eq!(customers().len(), lines(CUSTOMERS).count());
         assert_eq!(products().len(), lines(PRODUCTS).count());
         assert_eq!(orders().len(), lines(ORDERS).count());
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_are_of_known_customers_and_products_and_not_of_the_future() {
+    fn orders_refer_to_existing_customers_and_products_and_past_dates() {
         let (customers, products) = (customers(), products());
         for order in orders() {
             let customer = customers

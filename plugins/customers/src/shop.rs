@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn recent_orders_come_newest_first() {
+    fn recent_orders_are_sorted_newest_first() {
         let shop = Shop::open();
         let dates: Vec<_> = shop.orders_of("c-123").map(|order| order.date).collect();
         assert_eq!(dates.first(), Some(&"2026-06-21"));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_is_its_customers_newest_and_counts_for_the_average() {
+    fn a_new_order_is_listed_first_and_changes_the_average() {
         let mut shop = Shop::open();
         let mut cart = shop.open_cart("c-123");
         shop.add_to_cart(&mut cart, "p-12", 2).unwrap();
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_pieces_go_to_the_first_who_checks_out() {
+    fn the_first_checkout_gets_the_last_pieces() {
         let mut shop = Shop::open();
         let (mut first, mut second) = (shop.open_cart("c-123"), shop.open_cart("c-124"));
         assert_ne!(first.id, second.id);

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn john_smith_spends_450_a_month_and_that_follows_from_his_line_items() {
+    fn john_smith_spends_450_a_month_as_computed_from_his_line_items() {
         let orders = seed::orders();
         let his = || orders.iter().filter(|order| order.customer_id == "c-123");
         assert_eq!(average_per_month(his()).to_string(), "450.00");
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn only_orders_of_the_last_12_months_that_stand_are_counted() {
+    fn old_and_cancelled_orders_are_not_counted() {
         let orders = [
             order("2025-06-30", Status::Delivered, 12_000_000),
             order("2025-07-01", Status::Delivered, 1200),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn tiers_begin_at_their_bounds() {
+    fn tiers_begin_at_their_minimum_spend() {
         let tiers = [
             (0, Tier::None),
             (4999, Tier::None),

@@ -58,25 +58,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_counts_as_nothing() {
+    fn an_empty_text_has_zero_counts() {
         assert_eq!(Counts::of(""), Counts::default());
     }
 
     #[test]
-    fn words_and_sentences_are_those_of_a_reader() {
+    fn words_and_sentences_follow_the_unicode_rules() {
         let counts = Counts::of("Don't panic. It costs 3.14 dollars! Really?\n");
         assert_eq!((counts.words, counts.sentences, counts.lines), (7, 3, 1));
     }
 
     #[test]
-    fn characters_are_what_a_reader_sees() {
+    fn characters_are_grapheme_clusters() {
         let counts = Counts::of("e\u{301} 👩‍👩‍👧 🇵🇹");
         assert_eq!((counts.characters, counts.characters_without_spaces), (5, 3));
         assert_eq!(counts.bytes, "e\u{301} 👩‍👩‍👧 🇵🇹".len());
     }
 
     #[test]
-    fn lines_and_paragraphs_survive_any_line_break() {
+    fn lines_and_paragraphs_are_counted_for_all_line_breaks() {
         let counts = Counts::of("one\r\ntwo\r\n\r\n \nthree\n");
         assert_eq!((counts.lines, counts.paragraphs), (5, 2));
     }

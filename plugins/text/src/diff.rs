@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn far_changes_are_in_hunks_of_their_own() {
+    fn distant_changes_are_in_separate_hunks() {
         let old: String = (0..40).map(|line| format!("{line}\n")).collect();
         let new = old.replace("\n3\n", "\nthree\n").replace("\n30\n", "\nthirty\n");
         assert_eq!(Difference::between(&old, &new, 2).unified.matches("@@ -").count(), 2);

@@ -18,19 +18,19 @@ pub fn truncate(text: &str, characters_max: usize) -> String {
     let Some(room) = characters_max.checked_sub(1) else {
         return String::new();
     };
-    let kept: usize = text.graphemes(true).take(room).map(str::len).sum();
-    let (head, rest) = text.split_at(kept);
+    let head_bytes: usize = text.graphemes(true).take(room).map(str::len).sum();
+    let (head, rest) = text.split_at(head_bytes);
     let cuts_word = !rest.starts_with(char::is_whitespace);
-    let whole = match head.rfind(char::is_whitespace) {
+    let truncated = match head.rfind(char::is_whitespace) {
         Some(end) if cuts_word && length(head[..end].trim_end()) * 2 >= room => &head[..end],
         _ => head,
     };
-    format!("{}{ELLIPSIS}", whole.trim_end())
+    format!("{}{ELLIPSIS}", truncated.trim_end())
 }
 
 /// Wraps the lines of a text at spaces. A line is longer than `width` characters only if it has a single word.
 ///
-/// Empty lines are kept. Continuation lines have the same indentation as the wrapped line.
+/// Empty lines are preserved. Continuation lines have the same indentation as the wrapped line.
 #[must_use]
 pub fn wrap(text: &str, width: usize) -> String {
     let mut wrapped: Vec<String> = Vec::new();
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_that_fits_is_not_touched() {
+    fn a_text_that_fits_is_unchanged() {
         assert_eq!(truncate("short", 5), "short");
         assert_eq!(truncate("", 0), "");
     }
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_lines_and_indentation_stay() {
+    fn empty_lines_and_indentation_are_preserved() {
         assert_eq!(wrap("  one two three\n\nend\n", 9), "  one two\n  three\n\nend\n");
         assert_eq!(wrap("one two", 0), "one\ntwo");
     }

@@ -92,7 +92,7 @@ mod tests {
     use super::{LetterCase::*, *};
 
     #[test]
-    fn every_spelling_of_two_words_gives_every_other() {
+    fn each_letter_case_converts_to_each_other() {
         for text in ["fooBar", "FooBar", "foo_bar", "foo-bar", "FOO_BAR", " foo  bar! "] {
             for (case, expected) in [
                 (Camel, "fooBar"),
@@ -113,18 +113,18 @@ mod tests {
     }
 
     #[test]
-    fn plain_cases_keep_what_is_not_a_letter() {
+    fn plain_cases_change_only_letters() {
         assert_eq!(convert("hello,  wORLD! it's 5pm", Title), "Hello,  World! It's 5pm");
         assert_eq!(convert("Größe: ß", Upper), "GRÖSSE: SS");
         assert_eq!(
             convert("ΣΟΦΟΣ", Lower),
             "σοφο\u{3c2}",
-            "a sigma at the end has a form of its own"
+            "a final sigma has a separate form"
         );
     }
 
     #[test]
-    fn scripts_without_case_pass_through() {
+    fn scripts_without_case_are_unchanged() {
         assert_eq!(convert("東京 タワー", Snake), "東京_タワー");
         assert_eq!(convert("", Camel), "");
         assert_eq!(convert("?!", Pascal), "");

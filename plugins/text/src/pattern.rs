@@ -100,10 +100,10 @@ impl Pattern {
         let mut output = String::with_capacity(text.len());
         let mut copied = 0;
         for captures in self.regex.captures_iter(text).take(limit) {
-            let whole = captures.get_match();
-            output.push_str(&text[copied..whole.start()]);
+            let full_match = captures.get_match();
+            output.push_str(&text[copied..full_match.start()]);
             captures.expand(replacement, &mut output);
-            copied = whole.end();
+            copied = full_match.end();
             count += 1;
         }
         output.push_str(&text[copied..]);
@@ -113,25 +113,25 @@ impl Pattern {
     /// Finds up to `limit` matches.
     #[must_use]
     pub fn find(&self, text: &str, limit: usize) -> Vec<Found> {
-        let mut place = Place::default();
+        let mut position = TextPosition::default();
         let captures = self.regex.captures_iter(text).take(limit);
         captures
-            .map(|captures| self.found(text, &captures, &mut place))
+            .map(|captures| self.found(text, &captures, &mut position))
             .collect()
     }
 
-    fn found(&self, text: &str, captures: &Captures<'_>, place: &mut Place) -> Found {
-        let whole = captures.get_match();
-        place.advance(text, whole.start());
+    fn found(&self, text: &str, captures: &Captures<'_>, position: &mut TextPosition) -> Found {
+        let full_match = captures.get_match();
+        position.advance(text, full_match.start());
         let names = self.regex.capture_names().skip(1);
         let texts = captures
             .iter()
             .skip(1)
             .map(|group| group.map(|group| group.as_str().to_owned()));
         Found {
-            text: whole.as_str().to_owned(),
-            start: place.characters,
-            line: place.line_breaks + 1,
+            text: full_match.as_str().to_owned(),
+            start: position.characters,
+            line: position.line_breaks + 1,
             groups: names.map(|name| name.map(str::to_owned)).zip(texts).collect(),
         }
     }
@@ -166,13 +166,13 @@ impl Pattern {
 
 /// A position in a text, advanced from match to match.
 #[derive(Debug, Default)]
-struct Place {
+struct TextPosition {
     byte: usize,
     characters: usize,
     line_breaks: usize,
 }
 
-impl Place {
+impl TextPosition {
     fn advance(&mut self, text: &str, byte: usize) {
         let passed = &text[self.byte..byte];
         self.characters += passed.chars().count();
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_put_in_by_number_and_by_name() {
+    fn groups_are_inserted_by_number_and_by_name() {
         assert_eq!(
             replaced("2026-06-30", r"(\d+)-(?<month>\d+)-(\d+)", "$3.${month}.$1"),
             "30.06.2026"
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_counted_in_characters_and_lines() {
+    fn positions_are_counted_in_characters_and_lines() {
         let found = pattern(r"(?<word>\w)(!)?").find("é\nß!", 9);
         assert_eq!((found[1].start, found[1].line), (2, 2));
         let word = (Some("word".to_owned()), Some("ß".to_owned()));
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_pattern_is_told_with_its_place() {
+    fn an_invalid_pattern_is_reported_with_its_position() {
         let error = |text| match Pattern::new(text, Options::default()).unwrap_err() {
             PatternError::Invalid { position, excerpt, .. } => (position, excerpt),
             other => panic!("{other:?}"),
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_would_explode_is_refused() {
+    fn a_pattern_that_compiles_to_a_huge_program_is_refused() {
         assert_eq!(
             Pattern::new(r"\w{1000}{1000}", Options::default()).unwrap_err(),
             PatternError::TooLarge
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_that_is_not_there_is_refused() {
+    fn a_missing_group_is_refused() {
         let error = |replacement| pattern("(a)(?<b>b)").replace("ab", replacement, None).unwrap_err();
         assert_eq!(error("$3"), PatternError::UnknownGroup("3".to_owned()));
         assert_eq!(error("${c}"), PatternError::UnknownGroup("c".to_owned()));

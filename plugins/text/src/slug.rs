@@ -79,14 +79,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accents_and_joined_letters_become_plain_ones() {
+    fn accents_and_ligatures_become_plain_letters() {
         assert_eq!(slugify("Crème brûlée & Straße!", None), "creme-brulee-strasse");
         assert_eq!(slugify("Łódź — Øresund, Þór ﬁn", None), "lodz-oresund-thor-fin");
         assert_eq!(slugify("  Don’t -- panic  ", None), "dont-panic");
     }
 
     #[test]
-    fn other_scripts_stay() {
+    fn other_scripts_are_unchanged() {
         assert_eq!(slugify("東京 2024", None), "東京-2024");
         assert_eq!(slugify("हिन्दी भाषा", None), "हिन्दी-भाषा");
         assert_eq!(slugify("ガイド", None), "ガイド");

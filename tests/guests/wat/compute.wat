@@ -12,7 +12,7 @@
     (func (export "fine") (result i32) (i32.const 42))
     (func (export "add") (param i64 i64) (result i64)
       (i64.add (local.get 0) (local.get 1)))
-    ;; Takes pages one by one until there are no more, and gives how many it got.
+    ;; Allocates pages one by one until the allocation fails, and returns their number.
     (func (export "fill") (result i32)
       (local $got i32)
       (block $full
@@ -21,7 +21,7 @@
           (local.set $got (i32.add (local.get $got) (i32.const 1)))
           (br $again)))
       (local.get $got))
-    ;; Takes pages for two memories in turn, and traps when there are no more, as most allocators do.
+    ;; Allocates pages for two memories in turn, and traps when an allocation fails, as most allocators do.
     (func (export "fill-both")
       (loop $again
         (if (i32.eq (memory.grow $a (i32.const 1)) (i32.const -1)) (then unreachable))

@@ -1,4 +1,4 @@
-;; Guests that lean on the host: they wait, flood, hoard and ask for the moon.
+;; Functions that use the host excessively: they wait, flood, hoard handles and request huge amounts.
 (component
   (import "wasi:io/error@0.2.0" (instance $error (export "error" (type (sub resource)))))
   (alias export $error "error" (type $error-type))

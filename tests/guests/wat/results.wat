@@ -2,7 +2,7 @@
 (component
   (core module $m
     (memory (export "memory") 1)
-    ;; Grows to hold `len` bytes of `x` and gives a pointer to the pair (pointer, length).
+    ;; Grows the memory for `len` bytes of `x`, and returns a pointer to the pair (pointer, length).
     (func $make (param $len i32) (result i32)
       (drop (memory.grow (i32.add (i32.shr_u (local.get $len) (i32.const 16)) (i32.const 1))))
       (memory.fill (i32.const 65536) (i32.const 120) (local.get $len))

@@ -36,8 +36,11 @@ async fn no_path_leads_out_of_a_granted_directory() {
         "/data/a.txt\0.png",
         "/proc/self/environ",
     ] {
-        let told = host.failure("read", json!({"path": path})).await;
-        assert!(!told.contains("outside") && !told.contains("root:"), "{path}: {told}");
+        let message = host.failure("read", json!({"path": path})).await;
+        assert!(
+            !message.contains("outside") && !message.contains("root:"),
+            "{path}: {message}"
+        );
     }
     assert_eq!(
         host.value("entries", json!({"path": "/data"})).await,
@@ -87,8 +90,8 @@ async fn no_link_leads_out_of_a_granted_directory() {
         "tty",
         "dir/../evil/passwd",
     ] {
-        let told = host.failure("read", json!({"path": format!("/data/{path}")})).await;
-        assert!(!told.contains("root:"), "{path}: {told}");
+        let message = host.failure("read", json!({"path": format!("/data/{path}")})).await;
+        assert!(!message.contains("root:"), "{path}: {message}");
     }
     for path in ["evil", "evil/", "root", "root/etc"] {
         host.failure("entries", json!({"path": format!("/data/{path}")})).await;
@@ -113,7 +116,7 @@ async fn no_link_leads_out_of_a_granted_directory() {
 // attack: C4
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_directory_that_becomes_a_link_while_it_is_read_shows_nothing_else() {
+async fn a_directory_swapped_for_a_link_does_not_expose_the_target() {
     use std::os::unix::fs::symlink;
     let host = Setup::new().grant(READ).start().await;
     let (data, outside) = (host.data(), host.directory.path().join("outside"));
@@ -123,13 +126,13 @@ async fn a_directory_that_becomes_a_link_while_it_is_read_shows_nothing_else() {
     fs::write(data.join("dir/a"), "inside").unwrap();
     symlink(&outside, data.join("link")).unwrap();
     let stop = Arc::new(AtomicBool::new(false));
-    let (stopped, place) = (stop.clone(), data.clone());
+    let (stopped, directory) = (stop.clone(), data.clone());
     let swapping = std::thread::spawn(move || {
         while !stopped.load(Ordering::Relaxed) {
-            let _ = fs::rename(place.join("dir"), place.join("kept"));
-            let _ = fs::rename(place.join("link"), place.join("dir"));
-            let _ = fs::rename(place.join("dir"), place.join("link"));
-            let _ = fs::rename(place.join("kept"), place.join("dir"));
+            let _ = fs::rename(directory.join("dir"), directory.join("moved"));
+            let _ = fs::rename(directory.join("link"), directory.join("dir"));
+            let _ = fs::rename(directory.join("dir"), directory.join("link"));
+            let _ = fs::rename(directory.join("moved"), directory.join("dir"));
         }
     });
     let mut inside = 0;
@@ -140,12 +143,12 @@ async fn a_directory_that_becomes_a_link_while_it_is_read_shows_nothing_else() {
     }
     stop.store(true, Ordering::Relaxed);
     swapping.join().unwrap();
-    assert!(inside > 0, "it was read at least once");
+    assert!(inside > 0, "the file was read at least once");
 }
 
 // attack: C5
 #[tokio::test]
-async fn nothing_changes_under_a_grant_to_read() {
+async fn a_read_grant_allows_no_changes() {
     let both = r#"files = [{ host = "{dir}/data", guest = "/data" }, { host = "{dir}/out", guest = "/out", access = "read-write" }]"#;
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir(directory.path().join("out")).unwrap();
@@ -232,7 +235,7 @@ async fn a_directory_that_cannot_be_granted_is_refused_at_load() {
     );
     assert!(
         refused("{dir}/own").await.unwrap().contains("belongs to the host"),
-        "the grants lie in it"
+        "the directory contains the grants file"
     );
     assert!(refused("{dir}").await.unwrap().contains("belongs to the host"));
     assert!(refused("/").await.is_some() && refused("data").await.is_some() && refused("/srv/..").await.is_some());
@@ -240,7 +243,7 @@ async fn a_directory_that_cannot_be_granted_is_refused_at_load() {
     fs::create_dir_all(&code).unwrap();
     assert!(
         refused(code.to_str().unwrap()).await.is_some(),
-        "machine code lies in it"
+        "the directory contains compiled code"
     );
     // A link is resolved once, when the grants are read. A later change of its target has no effect.
     let directory = tempfile::tempdir().unwrap();
@@ -257,7 +260,7 @@ async fn a_directory_that_cannot_be_granted_is_refused_at_load() {
 
 // attack: B18
 #[tokio::test]
-async fn what_a_plugin_writes_is_bounded() {
+async fn files_of_a_plugin_are_limited_by_its_quota() {
     let host = Setup::new().grant(WRITE).start().await;
     host.value("write", json!({"path": "/data/small", "text": "fits"}))
         .await;
@@ -275,20 +278,20 @@ async fn what_a_plugin_writes_is_bounded() {
     assert!(full.contains("space"), "{full}");
     host.failure("change", json!({"how": "grow", "path": "/data/small", "other": ""}))
         .await;
-    let mut made = 0;
-    while made < 100 {
+    let mut created = 0;
+    while created < 100 {
         let result = host
             .call(
                 "change",
-                json!({"how": "mkdir", "path": format!("/data/d{made}"), "other": ""}),
+                json!({"how": "mkdir", "path": format!("/data/d{created}"), "other": ""}),
             )
             .await;
         if result.unwrap().is_error() {
             break;
         }
-        made += 1;
+        created += 1;
     }
-    assert!(made < 100, "names cost, too");
+    assert!(created < 100, "directories count towards the quota");
     host.value("change", json!({"how": "unlink", "path": "/data/large", "other": ""}))
         .await;
     // The disk usage is measured again after a pause, which is longer on slow machines.
@@ -300,7 +303,7 @@ async fn what_a_plugin_writes_is_bounded() {
         .is_error()
     {
         tries += 1;
-        assert!(tries < 10_000, "what was removed is given back");
+        assert!(tries < 10_000, "the space of a removed file is freed");
     }
 }
 
@@ -310,8 +313,8 @@ async fn what_a_plugin_writes_is_bounded() {
 async fn a_pipe_in_a_granted_directory_is_not_opened() {
     let host = Setup::new().grant(WRITE).start().await;
     let pipe = host.data().join("pipe");
-    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
-    assert!(made.success());
+    let created = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(created.success());
     host.failure("read", json!({"path": "/data/pipe"})).await;
     host.failure("write", json!({"path": "/data/pipe", "text": "x"})).await;
 }

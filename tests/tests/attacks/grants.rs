@@ -9,7 +9,7 @@ use crate::host::{Setup, TestHost};
 
 const READ: &str = r#"files = [{ host = "{dir}/data", guest = "/data" }]"#;
 
-async fn reading() -> TestHost {
+async fn host_with_read_grant() -> TestHost {
     let host = Setup::new().grant(READ).start().await;
     fs::write(host.data().join("a"), "inside").unwrap();
     host
@@ -23,7 +23,7 @@ async fn may_read(host: &TestHost) -> bool {
 
 // attack: D7
 #[tokio::test]
-async fn a_grant_holds_from_the_next_call_and_a_revocation_too() {
+async fn grants_and_revocations_apply_from_the_next_call() {
     let host = Setup::new().grant("").start().await;
     fs::write(host.data().join("a"), "inside").unwrap();
     assert!(!may_read(&host).await);
@@ -35,17 +35,17 @@ async fn a_grant_holds_from_the_next_call_and_a_revocation_too() {
 
 // attack: D7
 #[tokio::test]
-async fn a_session_instance_loses_what_was_revoked() {
-    let host = reading().await;
-    let made = host.call("jar_new", json!({"content": "sweets"})).await.unwrap();
-    let tools: Vec<_> = made.providers.iter().flat_map(|provider| provider.tools()).collect();
+async fn a_session_instance_ends_when_a_right_is_revoked() {
+    let host = host_with_read_grant().await;
+    let jar = host.call("jar_new", json!({"content": "sweets"})).await.unwrap();
+    let tools: Vec<_> = jar.providers.iter().flat_map(|provider| provider.tools()).collect();
     let look = || host.call_in(&tools, "jar_thejar_look", json!({"path": "/data/a"}));
     assert_eq!(look().await.unwrap().for_llm, "sweets and inside");
     host.regrant(&format!("{READ}\nhttp = [{{ host = \"example.com\" }}]"));
     assert_eq!(
         look().await.unwrap().for_llm,
         "sweets and inside",
-        "more than before: it lives on"
+        "an additional grant keeps the instance"
     );
     host.regrant(READ);
     let gone = look().await;
@@ -62,8 +62,8 @@ async fn a_session_instance_loses_what_was_revoked() {
 
 // attack: D1, attack: D2
 #[tokio::test]
-async fn a_file_that_breaks_denies_everything_until_it_is_mended() {
-    let host = reading().await;
+async fn an_invalid_grants_file_denies_everything_until_it_is_fixed() {
+    let host = host_with_read_grant().await;
     let file = host.grants_file();
     let good = fs::read(&file).unwrap();
     for broken in [
@@ -91,7 +91,7 @@ async fn a_file_that_breaks_denies_everything_until_it_is_mended() {
 
 // attack: D1
 #[tokio::test]
-async fn a_host_does_not_start_with_grants_that_it_cannot_read() {
+async fn a_host_with_an_invalid_grants_file_does_not_start() {
     for broken in [
         "",
         "version = 1\nversion = 2",
@@ -108,8 +108,8 @@ async fn a_host_does_not_start_with_grants_that_it_cannot_read() {
 
 // attack: H6
 #[tokio::test]
-async fn another_content_under_the_same_name_has_nothing() {
-    let digest = reading()
+async fn a_component_with_another_digest_has_no_grants() {
+    let digest = host_with_read_grant()
         .await
         .host
         .registry()
@@ -138,7 +138,7 @@ async fn a_grant_for_one_call_or_one_conversation_is_used_up() {
     let once = Setup::new().grant(&format!("scope = \"once\"\n{READ}")).start().await;
     fs::write(once.data().join("a"), "inside").unwrap();
     assert!(may_read(&once).await);
-    assert!(!may_read(&once).await, "the one call was made");
+    assert!(!may_read(&once).await, "the grant was for one call");
     let session = Setup::new()
         .grant(&format!("scope = \"session\"\n{READ}"))
         .start()
@@ -150,19 +150,19 @@ async fn a_grant_for_one_call_or_one_conversation_is_used_up() {
         .call_in(&others, "read", json!({"path": "/data/a"}))
         .await
         .unwrap();
-    assert!(refused.is_error(), "it belongs to the first conversation");
+    assert!(refused.is_error(), "the grant was for the first conversation");
     assert!(may_read(&session).await);
 }
 
 // attack: C19
 #[tokio::test]
-async fn a_grant_is_for_the_plugin_that_it_names() {
+async fn a_grant_applies_only_to_the_plugin_that_it_names() {
     let text = format!("version = 1\n[[grant]]\nplugin = \"keeper\"\nany-version = true\n{READ}");
     let host = Setup::new().file(&text).start().await;
     fs::write(host.data().join("a"), "inside").unwrap();
-    assert!(!may_read(&host).await, "the probe has nothing");
-    let made = host.call("jar_new", json!({"content": "sweets"})).await.unwrap();
-    let tools: Vec<_> = made.providers.iter().flat_map(|provider| provider.tools()).collect();
+    assert!(!may_read(&host).await, "the probe has no grants");
+    let jar = host.call("jar_new", json!({"content": "sweets"})).await.unwrap();
+    let tools: Vec<_> = jar.providers.iter().flat_map(|provider| provider.tools()).collect();
     let looked = host
         .call_in(&tools, "jar_thejar_look", json!({"path": "/data/a"}))
         .await
@@ -172,12 +172,12 @@ async fn a_grant_is_for_the_plugin_that_it_names() {
 
 // attack: C19, attack: B18
 #[tokio::test]
-async fn values_are_kept_for_one_plugin_up_to_its_quota() {
+async fn stored_values_belong_to_one_plugin_and_are_limited_by_its_quota() {
     let none = Setup::new().start().await;
-    let told = none
+    let message = none
         .failure("remember", json!({"bucket": "b", "key": "k", "value": "v"}))
         .await;
-    assert!(told.contains("AccessDenied"), "{told}");
+    assert!(message.contains("AccessDenied"), "{message}");
     assert_eq!(none.value("settings", json!({})).await, json!([]));
     let lines = "keyvalue = { quota = \"1KiB\" }\nconfig = { colour = \"red\", size = \"7\" }";
     let host = Setup::new().grant(lines).start().await;

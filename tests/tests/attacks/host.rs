@@ -179,9 +179,9 @@ impl TestHost {
     /// Changes the grants file of the running host, as an editor does.
     pub(crate) fn regrant(&self, lines: &str) {
         let text = to_all(lines);
-        let beside = self.directory.path().join("own/grants.new");
-        std::fs::write(&beside, filled(&text, self.directory.path())).unwrap();
-        std::fs::rename(beside, self.grants_file()).unwrap();
+        let new_file = self.directory.path().join("own/grants.new");
+        std::fs::write(&new_file, filled(&text, self.directory.path())).unwrap();
+        std::fs::rename(new_file, self.grants_file()).unwrap();
     }
 
     /// The tools of the conversation.

@@ -9,7 +9,7 @@ use toolwit::tool::{Blackboard, MemoryBlackboard, ToolCaller};
 use toolwit::{Arguments, Error, ErrorKind, NativeTool, Tool, ToolContext, ToolError, ToolResult, ToolSet};
 
 use crate::host::{Setup, TestHost};
-use crate::reach::{BURN, Heard, RELAY, conversation, may_call, relay};
+use crate::reach::{BURN, RELAY, RecordedMessages, conversation, may_call, relay};
 use crate::server::{Answer, Server};
 
 pub(crate) const FETCH: &str = "probe/test:probe/web#fetch";
@@ -19,14 +19,14 @@ const BURN_AND_BEGIN: &str = "courier/test:courier/courier@0.1.0#burn-and-begin"
 const VALUE: &str = "hunter2-\"quoted\"/and more";
 
 /// Forwards calls, and records their arguments and errors.
-struct Listening {
+struct RecordingCaller {
     tools: ToolSet,
     arguments: Mutex<Vec<Value>>,
     failed: Mutex<Vec<Error>>,
 }
 
 #[async_trait]
-impl ToolCaller for Listening {
+impl ToolCaller for RecordingCaller {
     async fn call_tool(&self, id: &str, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
         self.arguments.lock().unwrap().push(Value::Object(arguments.clone()));
         let called = self.tools.call_tool(id, arguments, context).await;
@@ -37,27 +37,27 @@ impl ToolCaller for Listening {
     }
 }
 
-fn listening(host: &mut TestHost) -> Arc<Listening> {
-    listening_with(host, [])
+fn record_calls(host: &mut TestHost) -> Arc<RecordingCaller> {
+    record_calls_with(host, [])
 }
 
 /// Records calls of the conversation's tools and of additional ones.
-fn listening_with(host: &mut TestHost, more: impl IntoIterator<Item = Arc<dyn Tool>>) -> Arc<Listening> {
-    let listening = Arc::new(Listening {
+fn record_calls_with(host: &mut TestHost, more: impl IntoIterator<Item = Arc<dyn Tool>>) -> Arc<RecordingCaller> {
+    let recorder = Arc::new(RecordingCaller {
         tools: ToolSet::from_iter(host.tools().iter().cloned().chain(more)),
         arguments: Mutex::default(),
         failed: Mutex::default(),
     });
-    host.context = host.context.clone().with_tools(listening.clone());
-    listening
+    host.context = host.context.clone().with_tools(recorder.clone());
+    recorder
 }
 
-fn bounded(host: &mut TestHost, limits: LimitRequest) {
+fn set_limits(host: &mut TestHost, limits: LimitRequest) {
     host.context = host.context.clone().with_extension(limits);
 }
 
 /// A host whose guests `courier` and `probe` may reach a server.
-async fn reaching(server: &Server) -> TestHost {
+async fn host_with_http_grant(server: &Server) -> TestHost {
     let lines = format!(
         "{}\nhttp = [{{ host = \"127.0.0.1\", scheme = \"http\", port = {} }}]",
         may_call(&[FETCH, RELAY]),
@@ -78,23 +78,23 @@ fn fetch_and_relay(server: &Server, times: u32) -> Value {
 #[tokio::test]
 async fn requests_of_a_call_and_its_nested_calls_are_counted_together() {
     let server = Server::start(Answer::text("reached")).await;
-    let mut host = reaching(&server).await;
-    bounded(&mut host, LimitRequest::none().http_requests(2));
-    let told = host.value("fetch_and_relay", fetch_and_relay(&server, 2)).await;
-    assert_eq!(told[0], "200", "the request of the outer call");
+    let mut host = host_with_http_grant(&server).await;
+    set_limits(&mut host, LimitRequest::none().http_requests(2));
+    let results = host.value("fetch_and_relay", fetch_and_relay(&server, 2)).await;
+    assert_eq!(results[0], "200", "the request of the outer call");
     assert!(
-        told[1].as_str().unwrap().contains("reached"),
-        "the request of the nested call: {told}"
+        results[1].as_str().unwrap().contains("reached"),
+        "the request of the nested call: {results}"
     );
-    let third = told[2].as_str().unwrap();
+    let third = results[2].as_str().unwrap();
     assert!(third.starts_with("denied: ") && third.contains("2 requests"), "{third}");
-    assert_eq!(server.connections(), 2, "the third was not sent");
+    assert_eq!(server.connections(), 2, "the third request was not sent");
     // The next call starts with a full budget.
-    let told = host.value("fetch_and_relay", fetch_and_relay(&server, 1)).await;
-    assert!(told[1].as_str().unwrap().contains("reached"), "{told}");
-    bounded(&mut host, LimitRequest::none().http_requests(0));
-    let told = host.value("fetch_and_relay", fetch_and_relay(&server, 1)).await;
-    assert!(told[1].as_str().unwrap().starts_with("denied: "), "{told}");
+    let results = host.value("fetch_and_relay", fetch_and_relay(&server, 1)).await;
+    assert!(results[1].as_str().unwrap().contains("reached"), "{results}");
+    set_limits(&mut host, LimitRequest::none().http_requests(0));
+    let results = host.value("fetch_and_relay", fetch_and_relay(&server, 1)).await;
+    assert!(results[1].as_str().unwrap().starts_with("denied: "), "{results}");
     assert_eq!(server.connections(), 4, "a limit of zero requests allows none");
 }
 
@@ -102,12 +102,15 @@ async fn requests_of_a_call_and_its_nested_calls_are_counted_together() {
 #[tokio::test]
 async fn bytes_of_a_call_and_its_nested_calls_are_counted_together() {
     let server = Server::start(Answer::text(&"x".repeat(10_000))).await;
-    let mut host = reaching(&server).await;
-    bounded(&mut host, LimitRequest::none().http_bytes(25_000));
-    let told = host.value("fetch_and_relay", fetch_and_relay(&server, 2)).await;
-    assert_eq!(told[0], "200");
-    assert!(told[1].as_str().unwrap().contains("xxxxx"), "two fit");
-    let third = told[2].as_str().unwrap();
+    let mut host = host_with_http_grant(&server).await;
+    set_limits(&mut host, LimitRequest::none().http_bytes(25_000));
+    let results = host.value("fetch_and_relay", fetch_and_relay(&server, 2)).await;
+    assert_eq!(results[0], "200");
+    assert!(
+        results[1].as_str().unwrap().contains("xxxxx"),
+        "two responses fit within the limit"
+    );
+    let third = results[2].as_str().unwrap();
     assert!(third.contains("body") && !third.contains("xxxxx"), "{third}");
 }
 
@@ -117,27 +120,27 @@ async fn nested_calls_are_limited_in_number_and_depth() {
     let burn = json!({"rounds": 1});
     let one = relay(BURN, &burn, 1);
     let deeper = |inner: &Value| relay(RELAY, inner, 1);
-    let told = async |host: &TestHost, arguments: Value| host.failure("relay", arguments).await;
+    let failure = async |host: &TestHost, arguments: Value| host.failure("relay", arguments).await;
     assert_ne!(host.value("relay", relay(BURN, &burn, 32)).await, Value::Null);
-    let counted = told(&host, relay(BURN, &burn, 33)).await;
+    let counted = failure(&host, relay(BURN, &burn, 33)).await;
     assert!(
         counted.starts_with("limit: ") && counted.contains("32 calls"),
         "{counted}"
     );
     let four = deeper(&deeper(&one));
     assert_ne!(host.value("relay", four.clone()).await, Value::Null);
-    let deep = told(&host, deeper(&four)).await;
+    let deep = failure(&host, deeper(&four)).await;
     assert!(deep.contains("limit: calls may be nested at most 4 deep"), "{deep}");
     // A caller may request less, and nested calls count as its own.
-    bounded(&mut host, LimitRequest::none().nested_calls(2).nested_depth(3));
+    set_limits(&mut host, LimitRequest::none().nested_calls(2).nested_depth(3));
     assert_ne!(host.value("relay", deeper(&one)).await, Value::Null);
-    let counted = told(&host, deeper(&relay(BURN, &burn, 2))).await;
+    let counted = failure(&host, deeper(&relay(BURN, &burn, 2))).await;
     assert!(counted.contains("2 calls"), "{counted}");
-    assert!(told(&host, four).await.contains("3 deep"));
-    bounded(&mut host, LimitRequest::none().nested_calls(0));
-    assert!(told(&host, one.clone()).await.contains("0 calls"));
-    bounded(&mut host, LimitRequest::none().nested_depth(1));
-    assert!(told(&host, one).await.contains("1 deep"));
+    assert!(failure(&host, four).await.contains("3 deep"));
+    set_limits(&mut host, LimitRequest::none().nested_calls(0));
+    assert!(failure(&host, one.clone()).await.contains("0 calls"));
+    set_limits(&mut host, LimitRequest::none().nested_depth(1));
+    assert!(failure(&host, one).await.contains("1 deep"));
 }
 
 #[tokio::test]
@@ -149,7 +152,7 @@ async fn operator_may_allow_more_nested_calls_up_to_the_ceiling() {
     let mut host = conversation(setup).await;
     assert_ne!(host.value("relay", relay(BURN, &burn, 40)).await, Value::Null);
     assert_ne!(host.value("relay", nested(6)).await, Value::Null);
-    bounded(&mut host, LimitRequest::none().nested_calls(u32::MAX));
+    set_limits(&mut host, LimitRequest::none().nested_calls(u32::MAX));
     let counted = host.failure("relay", relay(BURN, &burn, 41)).await;
     assert!(counted.contains("40 calls"), "{counted}");
     let lowered = EngineLimits::default();
@@ -163,21 +166,21 @@ async fn background_work_of_a_nested_call_has_its_remaining_fuel() {
     let rounds = json!({"rounds": 1_000_000});
     let alone = host.call("burn", rounds.clone()).await.unwrap().usage.unwrap().fuel;
     let twice = json!({"rounds": 1_000_000, "tool": "burn", "arguments": rounds.to_string()});
-    let listening = listening(&mut host);
-    bounded(&mut host, LimitRequest::none().fuel(alone * 3));
+    let recorder = record_calls(&mut host);
+    set_limits(&mut host, LimitRequest::none().fuel(alone * 3));
     assert_ne!(
         host.value("relay", relay(BURN_AND_BEGIN, &twice, 1)).await,
         Value::Null,
         "the fuel suffices for both"
     );
-    assert!(listening.failed.lock().unwrap().is_empty());
-    bounded(&mut host, LimitRequest::none().fuel(alone * 3 / 2));
+    assert!(recorder.failed.lock().unwrap().is_empty());
+    set_limits(&mut host, LimitRequest::none().fuel(alone * 3 / 2));
     let ended = host.call("relay", relay(BURN_AND_BEGIN, &twice, 1)).await;
-    let failed = listening.failed.lock().unwrap().pop().expect("the work was stopped");
+    let failed = recorder.failed.lock().unwrap().pop().expect("the work was stopped");
     assert_eq!(failed.kind, ErrorKind::Fuel, "{failed}");
     assert!(
         failed.limit.as_ref().unwrap().max < alone,
-        "it had only the remaining fuel"
+        "the limit is the remaining fuel"
     );
     assert!(ended.is_err() || ended.is_ok_and(|result| result.is_error()));
 }
@@ -199,18 +202,18 @@ async fn calls_through_a_native_tool_have_the_remaining_fuel_of_the_outer_call()
     let mut host = conversation(Setup::new().grant(&may_call(&["native#twice"]))).await;
     let alone = host.call("burn", Value::Object(rounds())).await.unwrap();
     let alone = alone.usage.unwrap().fuel;
-    let listening = listening_with(&mut host, [twice]);
+    let recorder = record_calls_with(&mut host, [twice]);
     let call = || relay("native#twice", &json!({}), 1);
-    bounded(&mut host, LimitRequest::none().fuel(alone * 3));
+    set_limits(&mut host, LimitRequest::none().fuel(alone * 3));
     assert_ne!(
         host.value("relay", call()).await,
         Value::Null,
         "the fuel suffices for both"
     );
-    bounded(&mut host, LimitRequest::none().fuel(alone * 3 / 2));
+    set_limits(&mut host, LimitRequest::none().fuel(alone * 3 / 2));
     let ended = host.call("relay", call()).await;
     assert!(ended.is_err() || ended.is_ok_and(|result| result.is_error()));
-    let failed = listening
+    let failed = recorder
         .failed
         .lock()
         .unwrap()
@@ -220,7 +223,7 @@ async fn calls_through_a_native_tool_have_the_remaining_fuel_of_the_outer_call()
     assert_eq!(failed.kind, ErrorKind::Fuel, "{failed}");
     assert!(
         failed.limit.as_ref().unwrap().max < alone,
-        "it had only the remaining fuel"
+        "the limit is the remaining fuel"
     );
 }
 
@@ -237,15 +240,15 @@ async fn session_instance_cannot_lose_rights_for_one_call() {
     assert_eq!(host.value("relay", call()).await, json!("[[\"colour\",\"red\"]]"));
     let more = Setup::new().grant_to(&["courier"], &calls).grant_to(&["keeper"], env);
     let host = conversation(more).await;
-    let told = host.failure("relay", call()).await;
+    let message = host.failure("relay", call()).await;
     assert!(
-        told.starts_with("denied: ") && told.contains("session instance of `keeper`"),
-        "{told}"
+        message.starts_with("denied: ") && message.contains("session instance of `keeper`"),
+        "{message}"
     );
     assert_eq!(
         host.value("settings", json!({})).await,
         json!([]),
-        "called directly, it succeeds"
+        "a direct call succeeds"
     );
     let same = Setup::new()
         .grant_to(&["courier"], &format!("{calls}\n{env}"))
@@ -265,9 +268,13 @@ async fn data_passed_on_by_a_guest_is_redacted_of_its_secrets() {
     // `probe` has no such secret: its own call does not redact the text that it repeats.
     let setup = Setup::new().grant_to(&["courier"], &lines).secret("key", VALUE);
     let mut host = conversation(setup).await;
-    let (heard, board) = (Arc::new(Heard::default()), Arc::new(MemoryBlackboard::new()));
+    let (messages, board) = (Arc::new(RecordedMessages::default()), Arc::new(MemoryBlackboard::new()));
     let shared: Arc<dyn Blackboard> = board.clone();
-    host.context = host.context.clone().with_output(heard.clone()).with_blackboard(shared);
+    host.context = host
+        .context
+        .clone()
+        .with_output(messages.clone())
+        .with_blackboard(shared);
 
     host.value("progress", json!({"text": format!("the key is {VALUE}")}))
         .await;
@@ -278,8 +285,7 @@ async fn data_passed_on_by_a_guest_is_redacted_of_its_secrets() {
         json!({"text": format!("it is {begin}\u{7}{end}"), "times": 1}),
     )
     .await;
-    let told = heard.all();
-    assert_eq!(told, ["… the key is [redacted]", "it is [redacted]"]);
+    assert_eq!(messages.all(), ["… the key is [redacted]", "it is [redacted]"]);
 
     let put = |name: &str, kind: &str, value: Value| json!({"name": name, "kind": kind, "value": value.to_string()});
     host.value("put", put("plain", "note", json!({"of": [VALUE], VALUE: 1})))
@@ -293,7 +299,7 @@ async fn data_passed_on_by_a_guest_is_redacted_of_its_secrets() {
         json!({"of": ["[redacted]"], "[redacted]": 1})
     );
 
-    let listening = listening(&mut host);
+    let recorder = record_calls(&mut host);
     let plain = json!({ "text": VALUE }).to_string();
     let escaped = plain.replace('h', "\\u0068").replace('2', "\\u0032");
     assert!(!escaped.contains("hunter2"));
@@ -304,8 +310,8 @@ async fn data_passed_on_by_a_guest_is_redacted_of_its_secrets() {
     }
     let clean = json!({ "text": "[redacted]" });
     assert_eq!(
-        *listening.arguments.lock().unwrap(),
+        *recorder.arguments.lock().unwrap(),
         [clean.clone(), clean],
-        "the other guest never saw it"
+        "the other guest receives redacted arguments"
     );
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolwit::ErrorKind;
 
 use crate::host::{Setup, TestHost};
-use crate::server::{Answer, LyingResolver, Server};
+use crate::server::{Answer, ScriptedResolver, Server};
 
 /// Arguments of a request by `probe`.
 fn request(authority: &str) -> Value {
@@ -23,7 +23,7 @@ fn on_port(host: &str, port: u16) -> String {
 }
 
 async fn host_for(server: &Server) -> TestHost {
-    let resolver = LyingResolver::new(&[&["127.0.0.1"]]);
+    let resolver = ScriptedResolver::new(&[&["127.0.0.1"]]);
     Setup::new()
         .grant(&on_port("api.example.com", server.port))
         .resolver(resolver)
@@ -104,8 +104,8 @@ async fn only_the_granted_host_is_connected_to() {
             "{other}"
         );
     }
-    let told = host.denial("fetch", request("api.example.com:8443")).await;
-    assert!(told.message.contains(&format!("port {port} only")), "{told}");
+    let error = host.denial("fetch", request("api.example.com:8443")).await;
+    assert!(error.message.contains(&format!("port {port} only")), "{error}");
     assert_eq!(server.connections(), reached, "no other connection was made");
 }
 
@@ -139,7 +139,7 @@ async fn granted_name_that_resolves_to_an_internal_address_is_refused() {
         for answers in [vec![inner], vec!["93.184.216.34", inner]] {
             let host = Setup::new()
                 .grant(&grant)
-                .resolver(LyingResolver::new(&[&answers]))
+                .resolver(ScriptedResolver::new(&[&answers]))
                 .start()
                 .await;
             let error = host
@@ -159,7 +159,7 @@ async fn checked_address_is_the_one_connected_to() {
         Server::start(Answer::text("other")).await,
     );
     // A second lookup would return another address.
-    let resolver = LyingResolver::new(&[&["127.0.0.1"], &["127.0.0.2"]]);
+    let resolver = ScriptedResolver::new(&[&["127.0.0.1"], &["127.0.0.2"]]);
     let host = Setup::new()
         .grant(&on_port("api.example.com", checked.port))
         .resolver(resolver.clone())
@@ -170,7 +170,7 @@ async fn checked_address_is_the_one_connected_to() {
         .await;
     assert_eq!(reply["body"], "checked");
     assert_eq!(
-        *resolver.asked.lock().unwrap(),
+        *resolver.queries.lock().unwrap(),
         ["api.example.com"],
         "there is one lookup per request"
     );
@@ -191,7 +191,7 @@ async fn redirects_are_not_followed() {
         "https://evil.com/".to_owned(),
     ] {
         let answer = format!("HTTP/1.1 302 Found\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n");
-        let outer = Server::start(Answer::Whole(answer.into_bytes())).await;
+        let outer = Server::start(Answer::Fixed(answer.into_bytes())).await;
         let host = host_for(&outer).await;
         let reply = host
             .value("fetch", request(&format!("api.example.com:{}", outer.port)))
@@ -227,10 +227,10 @@ async fn guest_cannot_set_framing_headers() {
         (":authority", "evil.com"),
         ("", "b"),
     ] {
-        let told = host
+        let message = host
             .failure("fetch", full_request("GET", "http", &authority, "/", &[header]))
             .await;
-        assert!(told.contains("header"), "{header:?}: {told}");
+        assert!(message.contains("header"), "{header:?}: {message}");
     }
     for path in [
         "/ HTTP/1.1\r\nX-Smuggled: c\r\n\r\nGET /",
@@ -291,24 +291,24 @@ async fn other_schemes_and_methods_are_refused() {
 #[tokio::test]
 async fn wildcard_grants_subdomains_only() {
     let server = Server::start(Answer::text("reached")).await;
-    let resolver = LyingResolver::new(&[&["127.0.0.1"]]);
+    let resolver = ScriptedResolver::new(&[&["127.0.0.1"]]);
     let host = Setup::new()
         .grant(&on_port("*.example.com", server.port))
         .resolver(resolver)
         .start()
         .await;
-    for below in ["a.example.com", "a.b.example.com"] {
-        host.value("fetch", request(&format!("{below}:{}", server.port))).await;
-    }
-    for beside in ["example.com", "evil-example.com", "a.example.com.evil.com"] {
-        host.denial("fetch", request(&format!("{beside}:{}", server.port)))
+    for subdomain in ["a.example.com", "a.b.example.com"] {
+        host.value("fetch", request(&format!("{subdomain}:{}", server.port)))
             .await;
+    }
+    for other in ["example.com", "evil-example.com", "a.example.com.evil.com"] {
+        host.denial("fetch", request(&format!("{other}:{}", server.port))).await;
     }
 }
 
 // attack: C18
 #[tokio::test]
-async fn sockets_and_name_lookup_stay_closed_under_every_grant() {
+async fn sockets_and_name_lookup_are_closed_under_every_grant() {
     let server = Server::start(Answer::text("reached")).await;
     let host = Setup::new().grant(&on_port("127.0.0.1", server.port)).start().await;
     host.value("fetch", request(&format!("127.0.0.1:{}", server.port)))
@@ -328,19 +328,19 @@ async fn download_is_limited_in_bytes_and_time() {
     let head = b"HTTP/1.1 200 OK\r\n\r\n".to_vec();
     let endless = Server::start(Answer::Endless(head.clone(), vec![b'x'; 64 << 10])).await;
     let host = host_for(&endless).await;
-    let told = host
+    let message = host
         .failure("fetch", request(&format!("api.example.com:{}", endless.port)))
         .await;
-    assert!(told.contains("body"), "{told}");
+    assert!(message.contains("body"), "{message}");
     let silent = Server::start(Answer::Silence(head)).await;
     let host = host_for(&silent).await;
     let started = Instant::now();
-    let told = host
+    let message = host
         .failure("fetch", request(&format!("api.example.com:{}", silent.port)))
         .await;
     assert!(
-        told.contains("body") && started.elapsed() < Duration::from_secs(10),
-        "{told}"
+        message.contains("body") && started.elapsed() < Duration::from_secs(10),
+        "{message}"
     );
 }
 
@@ -400,7 +400,7 @@ async fn tls_verifies_the_granted_name() {
     );
     let host = Setup::new()
         .grant(&grant)
-        .resolver(LyingResolver::new(&[&["127.0.0.1"]]))
+        .resolver(ScriptedResolver::new(&[&["127.0.0.1"]]))
         .start()
         .await;
     let authority = format!("api.example.com:{}", server.port);

@@ -117,7 +117,7 @@ fn leak(text: String) -> &'static str {
 }
 
 /// Returns whether a list of pairs contains a name.
-fn lists(pairs: &Value, name: &str) -> bool {
+fn has_name(pairs: &Value, name: &str) -> bool {
     pairs.as_array().unwrap().iter().any(|pair| pair[0] == name)
 }
 
@@ -136,13 +136,13 @@ fn random_attempt(choices: &mut Choices) -> Attempt {
         }
         2 => {
             let name = leak(choices.one(&["A", "PATH", "TOOLWIT_UNSET", "HOME"]).to_owned());
-            let has_name = move |pairs: &Value| lists(pairs, name);
+            let is_visible = move |pairs: &Value| has_name(pairs, name);
             attempt(
                 "probe",
                 AccessRequest::Variable(name),
                 "environment",
                 json!({}),
-                has_name,
+                is_visible,
             )
         }
         3 => {
@@ -152,7 +152,7 @@ fn random_attempt(choices: &mut Choices) -> Attempt {
                 AccessRequest::Setting(key),
                 "settings",
                 json!({}),
-                move |pairs| lists(pairs, key),
+                move |pairs| has_name(pairs, key),
             )
         }
         4 => {
@@ -194,7 +194,7 @@ fn random_attempt(choices: &mut Choices) -> Attempt {
             AccessRequest::Secret("key"),
             "environment",
             json!({}),
-            |pairs| lists(pairs, "KEY"),
+            |pairs| has_name(pairs, "KEY"),
         ),
         _ => {
             let port = choices.one(&["1", "2"]);
@@ -242,7 +242,7 @@ async fn try_access(host: &TestHost, attempt: &Attempt) -> bool {
 }
 
 #[tokio::test]
-async fn explain_says_what_a_guest_gets() {
+async fn explain_matches_enforcement() {
     let directory = tempfile::tempdir().unwrap();
     for host in ["data", "deep", "out"] {
         fs::create_dir_all(directory.path().join(host).join("in")).unwrap();
@@ -278,6 +278,6 @@ async fn explain_says_what_a_guest_gets() {
     }
     assert!(
         allowed > 30 && denied > 30,
-        "{allowed} allowed and {denied} denied accesses prove little"
+        "too few cases: {allowed} allowed and {denied} denied accesses"
     );
 }

@@ -26,8 +26,8 @@ async fn environment_contains_granted_variables_and_arguments_are_empty() {
 async fn clocks_and_randomness_are_real_or_frozen() {
     let real = Setup::new().start().await;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    let shown = real.value("time", json!({})).await[0].as_u64().unwrap();
-    assert!(shown.abs_diff(now) < 60, "{shown} {now}");
+    let seconds = real.value("time", json!({})).await[0].as_u64().unwrap();
+    assert!(seconds.abs_diff(now) < 60, "{seconds} {now}");
     assert_ne!(
         real.value("random", json!({})).await,
         real.value("random", json!({})).await

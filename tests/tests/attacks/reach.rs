@@ -14,16 +14,16 @@ use crate::host::{Setup, TestHost};
 
 /// Records the messages to the user.
 #[derive(Default)]
-pub(crate) struct Heard(Mutex<Vec<String>>);
+pub(crate) struct RecordedMessages(Mutex<Vec<String>>);
 
-impl Heard {
+impl RecordedMessages {
     /// Returns all messages, in order.
     pub(crate) fn all(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }
 }
 
-impl OutputSink for Heard {
+impl OutputSink for RecordedMessages {
     fn progress(&self, text: &str) {
         self.0.lock().unwrap().push(format!("… {text}"));
     }
@@ -80,31 +80,31 @@ async fn a_guest_reads_the_keys_of_the_context_that_are_granted() {
 
 // attack: B12, attack: C21, accept: 102
 #[tokio::test]
-async fn what_a_guest_tells_the_user_is_bounded_and_plain() {
+async fn messages_of_a_guest_are_limited_and_have_no_control_characters() {
     let mut host = conversation(Setup::new()).await;
-    let heard = Arc::new(Heard::default());
-    host.context = host.context.clone().with_output(heard.clone());
+    let messages = Arc::new(RecordedMessages::default());
+    host.context = host.context.clone().with_output(messages.clone());
     host.value("progress", json!({"text": "half\u{1b}[2Jway"})).await;
     host.value("communicate", json!({"text": "done", "times": 1})).await;
-    assert_eq!(*heard.0.lock().unwrap(), ["… half[2Jway", "done"]);
+    assert_eq!(*messages.0.lock().unwrap(), ["… half[2Jway", "done"]);
     let long = "x".repeat(10_000);
     host.value("communicate", json!({"text": long, "times": 100})).await;
-    let bytes: usize = heard.0.lock().unwrap().iter().map(String::len).sum();
+    let bytes: usize = messages.0.lock().unwrap().iter().map(String::len).sum();
     assert!(bytes < 300_000, "{bytes} bytes of {}", 100 * long.len());
 }
 
 #[tokio::test]
-async fn objects_that_a_guest_hands_over_are_artifacts_of_the_result() {
+async fn objects_that_a_guest_adds_are_artifacts_of_the_result() {
     let host = conversation(Setup::new()).await;
-    let handed = json!({"kind": "invoice", "value": "{\"total\": 5}"});
-    let result = host.call("hand_over", handed).await.unwrap();
+    let object = json!({"kind": "invoice", "value": "{\"total\": 5}"});
+    let result = host.call("attach", object).await.unwrap();
     assert_eq!(result.artifacts.len(), 1);
     assert_eq!(
         (result.artifacts[0].kind.as_str(), &result.artifacts[0].value),
         ("invoice", &json!({"total": 5}))
     );
     let failure = host
-        .failure("hand_over", json!({"kind": "invoice", "value": "{total"}))
+        .failure("attach", json!({"kind": "invoice", "value": "{total"}))
         .await;
     assert!(failure.contains("is not JSON"), "{failure}");
 }
@@ -143,8 +143,8 @@ async fn the_blackboard_is_read_and_written_by_grant() {
         }
     }
     let alone = conversation(Setup::new().grant("blackboard = \"read-write\"")).await;
-    let told = alone.failure("put", put).await;
-    assert!(told.contains("no process"), "{told}");
+    let message = alone.failure("put", put).await;
+    assert!(message.contains("no process"), "{message}");
 }
 
 #[tokio::test]
@@ -164,12 +164,9 @@ async fn a_guest_calls_the_tools_that_are_granted_and_no_others() {
         "{wrong}"
     );
     let denied = host.denial("relay", relay(ENVIRONMENT, &json!({}), 1)).await;
-    assert!(
-        denied.message.contains("rule 1 allows") || denied.message.contains("allows"),
-        "{denied}"
-    );
-    let twin = conversation(Setup::new()).await;
-    let denied = twin.denial("relay", relay(BURN, &json!({"rounds": 3}), 1)).await;
+    assert!(denied.message.contains("allows"), "{denied}");
+    let ungranted = conversation(Setup::new()).await;
+    let denied = ungranted.denial("relay", relay(BURN, &json!({"rounds": 3}), 1)).await;
     assert!(
         denied
             .suggestion
@@ -182,7 +179,7 @@ async fn a_guest_calls_the_tools_that_are_granted_and_no_others() {
 
 // attack: B1
 #[tokio::test]
-async fn nested_calls_burn_the_fuel_of_the_call_that_they_are_part_of() {
+async fn nested_calls_use_the_fuel_of_the_outer_call() {
     let mut host = conversation(Setup::new().grant(&may_call(&[BURN]))).await;
     let fuel = |result: &toolwit::ToolResult| result.usage.unwrap().fuel;
     let alone = fuel(&host.call("burn", json!({"rounds": 100_000})).await.unwrap());
@@ -192,7 +189,10 @@ async fn nested_calls_burn_the_fuel_of_the_call_that_they_are_part_of() {
             .await
             .unwrap(),
     );
-    assert!(nested >= alone, "{nested} of which {alone} are the inner call's");
+    assert!(
+        nested >= alone,
+        "{nested} of which {alone} are those of the nested call"
+    );
     host.context = host
         .context
         .clone()
@@ -205,7 +205,7 @@ async fn nested_calls_burn_the_fuel_of_the_call_that_they_are_part_of() {
 }
 
 #[tokio::test]
-async fn an_instance_is_not_entered_while_it_waits_for_the_end_of_the_call() {
+async fn an_instance_that_waits_for_a_nested_call_is_not_entered() {
     let host = conversation(Setup::new().grant(&may_call(&[TOUCH, BURN]))).await;
     let through = |tool: &str, arguments: Value| json!({"tool": tool, "arguments": arguments.to_string()});
     let looper = "looper/test:looper/loops@0.1.0#pass";
@@ -213,13 +213,17 @@ async fn an_instance_is_not_entered_while_it_waits_for_the_end_of_the_call() {
         host.value(looper, through(BURN, json!({"rounds": 1}))).await,
         Value::Null
     );
-    let told = host.failure(looper, through(TOUCH, json!({}))).await;
-    assert!(told.contains("waits for this call to end"), "{told}");
-    assert_eq!(host.value("touch", json!({})).await, json!(1), "the instance lives on");
+    let message = host.failure(looper, through(TOUCH, json!({}))).await;
+    assert!(message.contains("waits for this call to end"), "{message}");
+    assert_eq!(
+        host.value("touch", json!({})).await,
+        json!(1),
+        "the instance is still usable"
+    );
 }
 
 #[tokio::test]
-async fn a_call_through_a_plugin_has_only_what_both_have() {
+async fn a_nested_call_has_only_the_grants_of_both_plugins() {
     let env = "env = [{ name = \"A\", value = \"1\" }]";
     let calls = may_call(&[ENVIRONMENT]);
     let probe_only = Setup::new().grant_to(&["courier"], &calls).grant_to(&["probe"], env);
@@ -241,10 +245,10 @@ async fn a_call_through_a_plugin_has_only_what_both_have() {
 
 // accept: 134
 #[tokio::test]
-async fn a_function_can_say_who_reads_what() {
+async fn a_result_can_have_separate_texts_for_the_model_and_the_user() {
     let host = conversation(Setup::new()).await;
-    let said = json!({"for_llm": "sent", "for_user": "It is on its way.", "silent": false, "is_error": false, "value": "{\"n\":1}"});
-    let result = host.call("answer", said).await.unwrap();
+    let result = json!({"for_llm": "sent", "for_user": "It is on its way.", "silent": false, "is_error": false, "value": "{\"n\":1}"});
+    let result = host.call("answer", result).await.unwrap();
     assert_eq!(
         (result.for_llm.as_str(), result.for_user.as_deref()),
         ("sent", Some("It is on its way."))
@@ -265,12 +269,12 @@ async fn a_function_can_say_who_reads_what() {
 
 // accept: 85
 #[tokio::test]
-async fn a_function_can_hand_over_work_to_the_background_once() {
+async fn a_result_can_request_one_background_call() {
     let host = conversation(Setup::new()).await;
     let begin = |tool: &str, arguments: Value| json!({"tool": tool, "arguments": arguments.to_string()});
-    let at_once = host.call("begin", begin("burn", json!({"rounds": 0}))).await.unwrap();
+    let inline = host.call("begin", begin("burn", json!({"rounds": 0}))).await.unwrap();
     assert_eq!(
-        (at_once.for_llm.as_str(), at_once.is_pending()),
+        (inline.for_llm.as_str(), inline.is_pending()),
         ("begun\n1", false),
         "without a conversation the follow-up call runs inline"
     );
@@ -290,7 +294,7 @@ async fn a_function_can_hand_over_work_to_the_background_once() {
 }
 
 #[tokio::test]
-async fn work_is_handed_over_to_no_function_that_the_conversation_may_not_use() {
+async fn background_calls_are_limited_to_the_functions_of_the_conversation() {
     let courier = Guests::new().rust("courier").await;
     let begun = async |scope: Scope| {
         let tools = courier.tools(&scope);
@@ -313,7 +317,7 @@ async fn work_is_handed_over_to_no_function_that_the_conversation_may_not_use() 
 
 // attack: C20
 #[tokio::test]
-async fn what_is_frozen_for_the_caller_is_frozen_for_what_it_calls() {
+async fn a_clock_frozen_for_the_caller_is_frozen_for_nested_calls() {
     const TIME: &str = "probe/test:probe/process#time";
     let frozen = format!("{}\nclock = {{ frozen = 1000000000 }}", may_call(&[TIME]));
     let host = conversation(Setup::new().grant_to(&["courier"], &frozen)).await;
@@ -324,22 +328,22 @@ async fn what_is_frozen_for_the_caller_is_frozen_for_what_it_calls() {
     assert_ne!(
         host.value("time", json!({})).await[0],
         json!(1_000_000_000),
-        "by itself it sees the time"
+        "a direct call gets the real time"
     );
 }
 
 // accept: 41
 #[tokio::test]
-async fn an_instance_that_lives_on_keeps_nothing_of_a_call() {
+async fn a_session_instance_does_not_retain_the_context_of_a_call() {
     let mut host = conversation(Setup::new().grant(&may_call(&[BURN]))).await;
     let tools: Arc<dyn ToolCaller> = Arc::new(ToolSet::from_iter(host.tools().iter().cloned()));
-    let kept = Arc::downgrade(&tools);
+    let weak = Arc::downgrade(&tools);
     host.context = ToolContext::new().with_tools(tools);
     let pass = json!({"tool": BURN, "arguments": "{\"rounds\": 1}"});
     host.value("pass", pass).await;
     host.context = ToolContext::new();
     assert!(
-        kept.upgrade().is_none(),
-        "the instance holds the tools of its conversation, and they hold it"
+        weak.upgrade().is_none(),
+        "the instance and the tools of its conversation must not refer to each other"
     );
 }

@@ -11,12 +11,12 @@ use crate::reach::{BURN, conversation, may_call};
 use crate::server::{Answer, Server};
 
 /// A server whose responses wait for a signal of the test.
-struct Held {
+struct HeldServer {
     server: Server,
     gate: Arc<Semaphore>,
 }
 
-impl Held {
+impl HeldServer {
     async fn start() -> Self {
         let gate = Arc::new(Semaphore::new(0));
         let server = Server::start(Answer::Held(gate.clone())).await;
@@ -51,39 +51,41 @@ impl Held {
 // attack: D7
 #[tokio::test]
 async fn running_call_keeps_a_revoked_grant_and_the_next_call_does_not() {
-    let held = Held::start().await;
+    let held = HeldServer::start().await;
     let host = Setup::new().grant(&held.http()).start().await;
-    let thrice = json!({"authority": held.authority(), "times": 3});
-    let answered = held.change_during(&host, "", "hammer", thrice.clone()).await;
+    let three_requests = json!({"authority": held.authority(), "times": 3});
+    let answered = held.change_during(&host, "", "hammer", three_requests.clone()).await;
     assert_eq!(answered, 3, "the requests after the revocation belong to the same call");
-    assert_eq!(host.value("hammer", thrice).await, 0);
+    assert_eq!(host.value("hammer", three_requests).await, 0);
     assert_eq!(held.server.connections(), 3);
 }
 
 // attack: D7
 #[tokio::test]
 async fn grant_added_during_a_call_applies_to_the_next_one() {
-    let held = Held::start().await;
+    let held = HeldServer::start().await;
     let host = conversation(Setup::new().grant(&held.http())).await;
-    let more = format!("{}\n{}", held.http(), may_call(&[BURN]));
+    let extended_grants = format!("{}\n{}", held.http(), may_call(&[BURN]));
     let both = json!({"authority": held.authority(), "tool": BURN, "arguments": "{\"rounds\": 1}", "times": 1});
-    let told = held.change_during(&host, &more, "fetch_and_relay", both.clone()).await;
-    assert_eq!(told[0], "200");
-    assert!(told[1].as_str().unwrap().starts_with("denied: "), "{told}");
-    let told = host.value("fetch_and_relay", both).await;
-    assert!(!told[1].as_str().unwrap().starts_with("denied: "), "{told}");
+    let results = held
+        .change_during(&host, &extended_grants, "fetch_and_relay", both.clone())
+        .await;
+    assert_eq!(results[0], "200");
+    assert!(results[1].as_str().unwrap().starts_with("denied: "), "{results}");
+    let results = host.value("fetch_and_relay", both).await;
+    assert!(!results[1].as_str().unwrap().starts_with("denied: "), "{results}");
 }
 
 // attack: D7
 #[tokio::test]
 async fn nested_call_that_starts_after_a_revocation_lacks_the_grant() {
-    let held = Held::start().await;
+    let held = HeldServer::start().await;
     let calls = may_call(&[FETCH]);
     let host = conversation(Setup::new().grant(&format!("{calls}\n{}", held.http()))).await;
     let fetch = json!({"method": "GET", "scheme": "http", "authority": held.authority(), "path": "/", "headers": [], "body": ""});
     let both = json!({"authority": held.authority(), "tool": FETCH, "arguments": fetch.to_string(), "times": 1});
-    let told = held.change_during(&host, &calls, "fetch_and_relay", both).await;
-    assert_eq!(told[0], "200", "the outer call keeps its grant");
-    assert!(told[1].as_str().unwrap().starts_with("denied: "), "{told}");
+    let results = held.change_during(&host, &calls, "fetch_and_relay", both).await;
+    assert_eq!(results[0], "200", "the outer call keeps its grant");
+    assert!(results[1].as_str().unwrap().starts_with("denied: "), "{results}");
     assert_eq!(held.server.connections(), 1);
 }

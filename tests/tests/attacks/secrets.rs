@@ -4,13 +4,13 @@ use serde_json::json;
 use toolwit::{ErrorKind, ToolContext};
 
 use crate::host::Setup;
-use crate::server::{Answer, LyingResolver, Server};
+use crate::server::{Answer, ScriptedResolver, Server};
 
 const VALUE: &str = "hunter2-\"quoted\"/and more";
 
 // attack: C19
 #[tokio::test]
-async fn a_secret_is_seen_by_the_guest_it_is_exposed_to_and_told_to_nobody() {
+async fn an_exposed_secret_is_readable_by_its_guest_and_redacted_elsewhere() {
     let hidden = r#"secrets = [{ name = "key", host = "api.example.com", bearer = true }]"#;
     let host = Setup::new().grant(hidden).secret("key", VALUE).start().await;
     assert_eq!(host.value("environment", json!({})).await, json!([]));
@@ -45,22 +45,25 @@ async fn a_secret_is_looked_up_at_each_call_and_for_each_conversation() {
         let seen = host.value("say", json!({"text": same_length})).await;
         assert_eq!(seen, same_length);
         let shown = host.value("say", json!({"text": key})).await;
-        assert_eq!(shown, "[redacted]", "the key of this conversation is known");
+        assert_eq!(shown, "[redacted]", "the key of this conversation is redacted");
     }
     let other = host.value("say", json!({"text": "first-user-key"})).await;
-    assert_eq!(other, "first-user-key", "the key of another conversation is not");
+    assert_eq!(
+        other, "first-user-key",
+        "the key of another conversation is not redacted"
+    );
 }
 
 // attack: C14, attack: C15
 #[tokio::test]
-async fn a_secret_is_never_sent_in_the_clear() {
+async fn a_secret_is_never_sent_unencrypted() {
     let server = Server::start(Answer::Echo).await;
     let grant = format!(
         "http = [{{ host = \"api.example.com\", scheme = \"http\", port = {port}, addresses = [\"127.0.0.1\"] }}]\n\
          secrets = [{{ name = \"key\", host = \"api.example.com\", port = {port}, bearer = true }}]",
         port = server.port
     );
-    let resolver = LyingResolver::new(&[&["127.0.0.1"]]);
+    let resolver = ScriptedResolver::new(&[&["127.0.0.1"]]);
     let host = Setup::new()
         .grant(&grant)
         .resolver(resolver)
@@ -72,7 +75,7 @@ async fn a_secret_is_never_sent_in_the_clear() {
         "headers": [["authorization", format!("Bearer {VALUE}")]], "body": ""});
     let reply = host.value("fetch", request).await;
     assert!(!server.requests().is_empty());
-    // The guest guessed the secret and sent it itself. It is redacted in the server's echo all the same.
+    // The guest guessed the secret and sent it itself. The echo of the server is redacted nevertheless.
     assert!(!reply.to_string().contains("hunter2"), "{reply}");
     let plain =
         json!({"method": "GET", "scheme": "http", "authority": authority, "path": "/", "headers": [], "body": ""});

@@ -29,8 +29,8 @@ impl Drop for Server {
 /// A response: bytes, possibly followed by endless ones.
 #[derive(Clone)]
 pub(crate) enum Answer {
-    /// These bytes.
-    Whole(Vec<u8>),
+    /// These bytes, then the end of the connection.
+    Fixed(Vec<u8>),
     /// The request, echoed as the body.
     Echo,
     /// A fixed response, as soon as a permit is available.
@@ -43,7 +43,7 @@ pub(crate) enum Answer {
 
 impl Answer {
     pub(crate) fn text(body: &str) -> Self {
-        Self::Whole(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes())
+        Self::Fixed(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes())
     }
 }
 
@@ -61,17 +61,17 @@ impl Server {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (requests, connections) = (Arc::<Mutex<Vec<String>>>::default(), Arc::<AtomicUsize>::default());
-        let (kept, counted) = (requests.clone(), connections.clone());
+        let (recorded, counted) = (requests.clone(), connections.clone());
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 counted.fetch_add(1, Ordering::SeqCst);
-                let (answer, kept, tls) = (answer.clone(), kept.clone(), tls.clone());
+                let (answer, recorded, tls) = (answer.clone(), recorded.clone(), tls.clone());
                 tokio::spawn(async move {
                     match tls {
-                        None => serve(stream, answer, kept).await,
+                        None => serve(stream, answer, recorded).await,
                         Some(tls) => {
                             if let Ok(stream) = tls.accept(stream).await {
-                                serve(stream, answer, kept).await;
+                                serve(stream, answer, recorded).await;
                             }
                         }
                     }
@@ -109,7 +109,7 @@ async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin, answer: Answer, 
     let request = String::from_utf8_lossy(&received).into_owned();
     requests.lock().unwrap().push(request.clone());
     match answer {
-        Answer::Whole(bytes) => {
+        Answer::Fixed(bytes) => {
             let _ = stream.write_all(&bytes).await;
         }
         Answer::Echo => {
@@ -154,24 +154,24 @@ fn first_secret(request: &str) -> &str {
 
 /// A resolver with prepared answers, used in order; the last one repeats.
 #[derive(Debug)]
-pub(crate) struct LyingResolver {
+pub(crate) struct ScriptedResolver {
     answers: Mutex<VecDeque<Vec<IpAddr>>>,
-    pub(crate) asked: Mutex<Vec<String>>,
+    pub(crate) queries: Mutex<Vec<String>>,
 }
 
-impl LyingResolver {
+impl ScriptedResolver {
     pub(crate) fn new(answers: &[&[&str]]) -> Arc<Self> {
         let parse = |list: &&[&str]| list.iter().map(|text| text.parse().unwrap()).collect();
         Arc::new(Self {
             answers: Mutex::new(answers.iter().map(parse).collect()),
-            asked: Mutex::default(),
+            queries: Mutex::default(),
         })
     }
 }
 
-impl Resolve for LyingResolver {
+impl Resolve for ScriptedResolver {
     fn resolve(&self, name: &str) -> ResolveFuture {
-        self.asked.lock().unwrap().push(name.to_owned());
+        self.queries.lock().unwrap().push(name.to_owned());
         let mut answers = self.answers.lock().unwrap();
         let answer = if answers.len() > 1 {
             answers.pop_front()

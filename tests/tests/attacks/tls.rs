@@ -10,7 +10,7 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use toolwit::ErrorKind;
 
 use crate::host::{Setup, TestHost};
-use crate::server::{Answer, LyingResolver, Server};
+use crate::server::{Answer, ScriptedResolver, Server};
 
 const NAME: &str = "api.example.com";
 const VALUE: &str = "hunter2-and-more";
@@ -66,7 +66,7 @@ fn granting(port: u16) -> Setup {
     );
     Setup::new()
         .grant(&lines)
-        .resolver(LyingResolver::new(&[&["127.0.0.1"]]))
+        .resolver(ScriptedResolver::new(&[&["127.0.0.1"]]))
         .secret("key", VALUE)
 }
 
@@ -77,16 +77,16 @@ fn request(scheme: &str, port: u16) -> Value {
 }
 
 /// Sends a request over HTTPS, which must fail before anything is sent.
-async fn is_kept_from(host: &TestHost, server: &Server) {
+async fn assert_nothing_is_sent_to(host: &TestHost, server: &Server) {
     host.failure("fetch", request("https", server.port)).await;
-    assert_eq!(server.connections(), 1, "there was a connection");
-    assert_eq!(server.requests(), [""; 0], "and nothing was sent");
+    assert_eq!(server.connections(), 1, "a connection was opened");
+    assert_eq!(server.requests(), [""; 0], "no request was sent");
 }
 
 // attack: C14, attack: C19
 #[tokio::test]
 async fn secret_reaches_the_granted_host_over_tls_and_no_impostor() {
-    let (trusted, stranger) = (Authority::new(), Authority::new());
+    let (trusted, untrusted) = (Authority::new(), Authority::new());
     let server = trusted.server(NAME).await;
     let host = granting(server.port).roots(&trusted.pem).start().await;
     let reply = host.value("fetch", request("https", server.port)).await;
@@ -99,28 +99,31 @@ async fn secret_reaches_the_granted_host_over_tls_and_no_impostor() {
     assert_eq!(reply["status"], json!(200));
     assert!(!reply.to_string().contains(VALUE), "the echo of the secret is masked");
 
-    let impostor = stranger.server(NAME).await;
-    is_kept_from(&granting(impostor.port).roots(&trusted.pem).start().await, &impostor).await;
+    let impostor = untrusted.server(NAME).await;
+    assert_nothing_is_sent_to(&granting(impostor.port).roots(&trusted.pem).start().await, &impostor).await;
     let other = trusted.server("other.example.com").await;
-    is_kept_from(&granting(other.port).roots(&trusted.pem).start().await, &other).await;
+    assert_nothing_is_sent_to(&granting(other.port).roots(&trusted.pem).start().await, &other).await;
     // The system does not know the authority, and the host does not name it.
     let unknown = trusted.server(NAME).await;
-    is_kept_from(&granting(unknown.port).start().await, &unknown).await;
+    assert_nothing_is_sent_to(&granting(unknown.port).start().await, &unknown).await;
 }
 
 // The servers of these tests close without a TLS close notification, as many do.
 #[tokio::test]
 async fn truncated_response_is_an_error() {
     let trusted = Authority::new();
-    let whole = trusted.answering(NAME, Answer::text("whole")).await;
-    let host = granting(whole.port).roots(&trusted.pem).start().await;
-    assert_eq!(host.value("fetch", request("https", whole.port)).await["body"], "whole");
+    let complete = trusted.answering(NAME, Answer::text("complete")).await;
+    let host = granting(complete.port).roots(&trusted.pem).start().await;
+    assert_eq!(
+        host.value("fetch", request("https", complete.port)).await["body"],
+        "complete"
+    );
     for cut in [
         "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\ncut",
         "HTTP/1.1 200 OK\r\n\r\ncut",
         "HTTP/1.1 200 OK\r\nX-",
     ] {
-        let server = trusted.answering(NAME, Answer::Whole(cut.into())).await;
+        let server = trusted.answering(NAME, Answer::Fixed(cut.into())).await;
         let host = granting(server.port).roots(&trusted.pem).start().await;
         host.failure("fetch", request("https", server.port)).await;
     }
@@ -160,9 +163,9 @@ const PORT: &str = "TOOLWIT_TEST_PORT";
 #[tokio::test]
 async fn ssl_cert_file_replaces_the_system_roots() {
     let directory = tempfile::tempdir().unwrap();
-    let (trusted, stranger) = (Authority::new(), Authority::new());
+    let (trusted, untrusted) = (Authority::new(), Authority::new());
     let server = trusted.server(NAME).await;
-    for (authority, requests) in [(&stranger, 0), (&trusted, 1)] {
+    for (authority, requests) in [(&untrusted, 0), (&trusted, 1)] {
         let file = directory.path().join("roots.pem");
         std::fs::write(&file, &authority.pem).unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap());
@@ -184,7 +187,7 @@ async fn ssl_cert_file_replaces_the_system_roots() {
 #[tokio::test]
 #[ignore = "run by the test above, in a process with another environment"]
 async fn requests_once_with_the_system_roots() {
-    #[expect(clippy::disallowed_methods, reason = "the test above says it so")]
+    #[expect(clippy::disallowed_methods, reason = "the variable is set by the test above")]
     let port = std::env::var(PORT).unwrap().parse().unwrap();
     let host = granting(port).start().await;
     host.call("fetch", request("https", port)).await.unwrap();

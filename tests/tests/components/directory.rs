@@ -10,16 +10,16 @@ use toolwit::Toolwit;
 use toolwit::registry::Registry;
 use toolwit::sandbox::CodeCacheLocation;
 
-async fn scan(place: &Path) -> Registry {
+async fn scan(directory: &Path) -> Registry {
     let host = Toolwit::builder()
-        .plugins(place)
+        .plugins(directory)
         .code_cache(CodeCacheLocation::Off)
         .build()
         .await;
     host.unwrap_or_else(|error| panic!("{error}")).registry().clone()
 }
 
-/// Returns why the package of this name is broken; `None` if it is ready.
+/// Returns the reason why the package with this name is broken; `None` if it is ready.
 fn reason(registry: &Registry, name: &str) -> Option<Error> {
     let package = registry.packages().iter().find(|package| package.name == name);
     package
@@ -30,13 +30,13 @@ fn reason(registry: &Registry, name: &str) -> Option<Error> {
 
 // attack: A1, attack: A18, attack: H3
 #[tokio::test]
-async fn what_is_broken_is_listed_with_its_reason_and_harms_no_other() {
-    let place = tempfile::tempdir().unwrap();
-    let at = |name: &str| place.path().join(name);
+async fn broken_packages_are_listed_with_the_reason_and_affect_no_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
     let counter = component_of(include_str!("../../guests/wat/counter.wat"));
     fs::write(at("good.wasm"), &counter).unwrap();
     fs::write(at("empty.wasm"), b"").unwrap();
-    fs::write(at("text.wasm"), b"no component").unwrap();
+    fs::write(at("text.wasm"), b"not a component").unwrap();
     fs::write(at("zeros.wasm"), vec![0; 100_000]).unwrap();
     fs::File::create(at("sparse.wasm")).unwrap().set_len(10 << 30).unwrap();
     fs::create_dir(at("directory.wasm")).unwrap();
@@ -47,18 +47,18 @@ async fn what_is_broken_is_listed_with_its_reason_and_harms_no_other() {
     symlink(at("loop.wasm"), at("loop.wasm")).unwrap();
     symlink(at("nowhere"), at("dangling.wasm")).unwrap();
     let odd = std::ffi::OsStr::from_bytes(b"odd-\xff.wasm");
-    fs::write(place.path().join(odd), &counter).unwrap();
+    fs::write(directory.path().join(odd), &counter).unwrap();
     fs::write(at("new\nline.wasm"), &counter).unwrap();
     fs::write(at(".hidden.wasm"), b"").unwrap();
     fs::write(at("backup.wasm~"), b"").unwrap();
 
-    let registry = scan(place.path()).await;
+    let registry = scan(directory.path()).await;
     assert!(reason(&registry, "good").is_none());
     assert!(
         reason(&registry, "link-in").is_none(),
         "a link within the directory is fine"
     );
-    for (name, kind, told) in [
+    for (name, kind, expected) in [
         ("empty", ErrorKind::MalformedComponent, "too short"),
         ("text", ErrorKind::MalformedComponent, "magic number"),
         ("zeros", ErrorKind::MalformedComponent, "magic number"),
@@ -71,27 +71,23 @@ async fn what_is_broken_is_listed_with_its_reason_and_harms_no_other() {
     ] {
         let error = reason(&registry, name).unwrap_or_else(|| panic!("`{name}` is ready"));
         assert_eq!(error.kind, kind, "{name}: {error:#?}");
-        assert!(error.message.contains(told), "{name}: {error}");
+        assert!(error.message.contains(expected), "{name}: {error}");
         assert!(!error.message.contains('\n'), "{name}: {error}");
     }
-    assert_eq!(
-        registry.packages().len(),
-        12,
-        "hidden files and backups are passed over"
-    );
+    assert_eq!(registry.packages().len(), 12, "hidden files and backups are ignored");
 }
 
 // attack: H3
 #[tokio::test]
-async fn a_pipe_does_not_keep_the_host_waiting() {
-    let place = tempfile::tempdir().unwrap();
-    let made = std::process::Command::new("mkfifo")
-        .arg(place.path().join("pipe.wasm"))
+async fn a_pipe_in_the_directory_does_not_block_the_host() {
+    let directory = tempfile::tempdir().unwrap();
+    let created = std::process::Command::new("mkfifo")
+        .arg(directory.path().join("pipe.wasm"))
         .status();
-    if !made.is_ok_and(|status| status.success()) {
+    if !created.is_ok_and(|status| status.success()) {
         return;
     }
-    let registry = scan(place.path()).await;
+    let registry = scan(directory.path()).await;
     assert!(
         reason(&registry, "pipe")
             .unwrap()
@@ -101,16 +97,19 @@ async fn a_pipe_does_not_keep_the_host_waiting() {
 }
 
 #[tokio::test]
-async fn a_directory_that_is_not_there_is_an_error_that_names_it() {
+async fn a_missing_directory_is_an_error_with_its_path() {
     let error = match Toolwit::builder()
-        .plugins("/no/such/place")
+        .plugins("/no/such/directory")
         .code_cache(CodeCacheLocation::Off)
         .build()
         .await
     {
-        Ok(_) => panic!("it was read"),
+        Ok(_) => panic!("a missing directory was scanned"),
         Err(error) => error,
     };
     assert_eq!(error.kind, ErrorKind::Io);
-    assert!(error.message.starts_with("/no/such/place could not be read"), "{error}");
+    assert!(
+        error.message.starts_with("/no/such/directory could not be read"),
+        "{error}"
+    );
 }

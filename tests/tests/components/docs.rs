@@ -15,22 +15,22 @@ fn with_section(mut bytes: Vec<u8>, data: &[u8]) -> Vec<u8> {
 
 // attack: A13
 #[test]
-fn whatever_the_section_holds_the_component_loads() {
-    let whole = rich();
-    let plain = inspect(&whole).unwrap();
-    let mut flipped = whole.clone();
+fn a_component_with_an_invalid_wit_section_loads() {
+    let component = token_component();
+    let plain = inspect(&component).unwrap();
+    let mut flipped = component.clone();
     flipped[40] ^= 0xff;
     for data in [
         Vec::new(),
         b"garbage".to_vec(),
         vec![0xff; 3 << 20],
-        whole.clone(),
-        whole[..whole.len() / 2].to_vec(),
+        component.clone(),
+        component[..component.len() / 2].to_vec(),
         flipped,
         component_of("(component)"),
         component_of("(module)"),
     ] {
-        let bytes = with_section(whole.clone(), &data);
+        let bytes = with_section(component.clone(), &data);
         let inspection = inspect(&bytes).unwrap();
         assert_eq!(inspection.tools.len(), plain.tools.len());
         assert_eq!(inspection.tools[0].description, plain.tools[0].description);
@@ -38,7 +38,7 @@ fn whatever_the_section_holds_the_component_loads() {
     }
 }
 
-fn beside(wit: &str) -> Inspection {
+fn inspect_with_wit(wit: &str) -> Inspection {
     let text = r#"(component
         (core module $m (func (export "f") (param i32)))
         (core instance $i (instantiate $m))
@@ -54,10 +54,10 @@ fn beside(wit: &str) -> Inspection {
 
 // attack: A13
 #[test]
-fn text_beside_a_component_describes_it_or_is_ignored() {
-    let described = beside("package a:b; interface calc {\n/// Does it.\nf: func(x: u8); }");
+fn wit_next_to_a_component_describes_it_or_is_ignored() {
+    let described = inspect_with_wit("package a:b; interface calc {\n/// Does it.\nf: func(x: u8); }");
     assert_eq!(described.tools[0].description, "Does it.");
-    let plain = beside("").tools[0].description.clone();
+    let plain = inspect_with_wit("").tools[0].description.clone();
     let deep = |open: &str, close: &str, times: usize| {
         format!(
             "package a:b; interface calc {{ f: func(x: {}u8{}); }}",
@@ -78,14 +78,14 @@ fn text_beside_a_component_describes_it_or_is_ignored() {
         "package a:b; world w { include w; }".to_owned(),
     ] {
         assert_eq!(
-            beside(&hostile).tools[0].description,
+            inspect_with_wit(&hostile).tools[0].description,
             plain,
             "{}",
             &hostile[..60.min(hostile.len())]
         );
     }
     // A very long description is truncated.
-    let long = beside(&format!(
+    let long = inspect_with_wit(&format!(
         "package a:b; interface calc {{\n/// {}\nf: func(x: u8); }}",
         "x".repeat(500_000)
     ));
@@ -93,7 +93,7 @@ fn text_beside_a_component_describes_it_or_is_ignored() {
 }
 
 #[test]
-fn an_authors_own_init_is_told_from_a_toolchains() {
+fn the_init_function_of_an_author_is_a_tool_and_that_of_a_toolchain_is_not() {
     let bytes = component_of(
         r#"(component
             (core module $m (func (export "f")))
@@ -124,7 +124,8 @@ fn an_authors_own_init_is_told_from_a_toolchains() {
 // attack: C21
 #[test]
 fn control_characters_in_docs_are_dropped() {
-    let described = beside("package a:b; interface calc {\n/// Does \u{1b}[31mit\u{202e}.\nf: func(x: u8); }");
-    let told = &described.tools[0].description;
-    assert!(!told.contains(['\u{1b}', '\u{202e}']), "{told:?}");
+    let described =
+        inspect_with_wit("package a:b; interface calc {\n/// Does \u{1b}[31mit\u{202e}.\nf: func(x: u8); }");
+    let description = &described.tools[0].description;
+    assert!(!description.contains(['\u{1b}', '\u{202e}']), "{description:?}");
 }

@@ -34,7 +34,7 @@ fn inspect_text(text: &str) -> Inspection {
 /// Inspects bytes that must be rejected, and returns the error. Its message is a single line.
 #[track_caller]
 fn refusal(bytes: &[u8]) -> Error {
-    let error = inspect(bytes).expect_err("it is no component");
+    let error = inspect(bytes).expect_err("the bytes are not a component");
     assert_eq!(error.kind, ErrorKind::MalformedComponent, "{error:#?}");
     assert!(!error.message.is_empty() && !error.message.contains('\n'), "{error}");
     assert!(error.message.len() < 500, "{error}");
@@ -42,6 +42,6 @@ fn refusal(bytes: &[u8]) -> Error {
 }
 
 /// Returns a component with functions, a resource with methods, and handles in lists and results.
-fn rich() -> Vec<u8> {
+fn token_component() -> Vec<u8> {
     component_of(include_str!("../../guests/wat/token.wat"))
 }

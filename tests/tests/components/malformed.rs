@@ -4,29 +4,29 @@ use super::*;
 
 // attack: A2
 #[test]
-fn every_beginning_of_a_component_is_refused() {
-    let whole = rich();
-    for len in 0..whole.len() {
-        match inspect(&whole[..len]) {
+fn every_truncated_component_is_refused() {
+    let component = token_component();
+    for len in 0..component.len() {
+        match inspect(&component[..len]) {
             // A prefix that ends between two sections is a valid component with fewer exports.
             Ok(inspection) => assert!(inspection.tools.len() < 20, "{len}"),
             Err(_) => {
-                refusal(&whole[..len]);
+                refusal(&component[..len]);
             }
         }
     }
     for len in 0..8 {
-        assert!(refusal(&whole[..len]).message.contains("too short"), "{len}");
+        assert!(refusal(&component[..len]).message.contains("too short"), "{len}");
     }
 }
 
 // attack: A1
 #[test]
-fn a_component_with_a_flipped_bit_is_read_or_refused() {
-    let whole = rich();
-    for at in 0..whole.len() {
+fn a_component_with_a_flipped_bit_is_inspected_or_refused() {
+    let component = token_component();
+    for at in 0..component.len() {
         for bit in [0, 3, 7] {
-            let mut flipped = whole.clone();
+            let mut flipped = component.clone();
             flipped[at] ^= 1 << bit;
             if inspect(&flipped).is_err() {
                 refusal(&flipped);
@@ -37,8 +37,8 @@ fn a_component_with_a_flipped_bit_is_read_or_refused() {
 
 // attack: A3, attack: A4, attack: A5, attack: A15
 #[test]
-fn what_lies_beside_components_is_told_apart() {
-    for (bytes, told, hint) in [
+fn files_that_are_not_components_are_refused_with_their_kind() {
+    for (bytes, expected, hint) in [
         (b"".to_vec(), "too short", ""),
         (b"(component)".to_vec(), "text", "toolwit build"),
         (b"#!/bin/sh\necho no\n".to_vec(), "magic number", ""),
@@ -56,7 +56,7 @@ fn what_lies_beside_components_is_told_apart() {
         (vec![0; 1 << 20], "magic number", ""),
     ] {
         let error = refusal(&bytes);
-        assert!(error.message.contains(told), "{error}");
+        assert!(error.message.contains(expected), "{error}");
         assert!(
             error.suggestion.as_deref().unwrap_or_default().contains(hint),
             "{error:#?}"
@@ -66,7 +66,7 @@ fn what_lies_beside_components_is_told_apart() {
 
 // attack: A6
 #[test]
-fn a_body_that_does_not_fit_its_type_is_refused_before_anything_runs() {
+fn a_function_body_that_does_not_match_its_type_is_refused_at_inspection() {
     let text = "(component (core module $m (func (export \"f\") (result i32) i64.const 1)))";
     let error = refusal(&component_of(text));
     assert!(error.message.contains("type mismatch"), "{error}");

@@ -28,7 +28,7 @@ fn interfaces(names: &[&str]) -> String {
 
 // attack: A10, attack: A12
 #[tokio::test]
-async fn two_versions_of_an_interface_have_tools_of_their_own() {
+async fn two_versions_of_an_interface_have_separate_tools() {
     let text = interfaces(&["a:b/calc@1.0.0", "a:b/calc@2.0.0", "a:b/calc@1.0.1", "c:d/calc@1.0.0"]);
     let plugin = Guests::new().text("calc", &text).await.unwrap();
     let mut conversation = Conversation::over(&[&plugin]);
@@ -40,7 +40,11 @@ async fn two_versions_of_an_interface_have_tools_of_their_own() {
         assert!(ToolName::parse(name).is_some(), "{name}");
         answers.insert(conversation.value(name, json!({})).await.as_u64().unwrap());
     }
-    assert_eq!(answers, BTreeSet::from([0, 1, 2, 3]), "each is another function");
+    assert_eq!(
+        answers,
+        BTreeSet::from([0, 1, 2, 3]),
+        "each name calls a different function"
+    );
 }
 
 // attack: A11
@@ -84,17 +88,17 @@ async fn a_method_and_a_function_of_the_same_name_are_two_tools() {
     let plugin = Guests::new().text("shop", text).await.unwrap();
     let mut conversation = Conversation::over(&[&plugin]);
     assert_eq!(conversation.names(), ["cart_new", "shop_cart_new", "cart_size"]);
-    let made = conversation.value("cart_new", json!({})).await;
-    let of_cart = made["available_tools"][0].as_str().unwrap().to_owned();
+    let cart = conversation.value("cart_new", json!({})).await;
+    let method_name = cart["available_tools"][0].as_str().unwrap().to_owned();
     assert_eq!(conversation.names().len(), 4);
     let name = conversation.names()[3].clone();
-    assert_eq!(name, "shop_cart_size", "the name that is free");
+    assert_eq!(name, "shop_cart_size", "the next free name");
     assert_eq!(
-        conversation.value(&name, json!({"cart_id": made["id"]})).await,
+        conversation.value(&name, json!({"cart_id": cart["id"]})).await,
         json!(2)
     );
     assert_eq!(conversation.value("cart_size", json!({})).await, json!(1));
-    assert_eq!(of_cart, name, "what is told is the name that it was given");
+    assert_eq!(method_name, name, "`available_tools` contains the assigned name");
 }
 
 /// Returns an interface that has a resource of the given name, with a static function and a method.
@@ -136,12 +140,12 @@ async fn resources_of_one_name_in_two_interfaces_are_two_types() {
     assert_eq!(plugin.inspection().entities.len(), 2);
     let mut conversation = Conversation::over(&[&plugin]);
     assert_eq!(conversation.names(), ["item_find", "shop_item_find"]);
-    for (find, seen) in [("item_find", 1), ("shop_item_find", 2)] {
+    for (find, expected) in [("item_find", 1), ("shop_item_find", 2)] {
         let before = conversation.names().len();
         assert_eq!(conversation.value(find, json!({})).await["id"], "1");
         assert_eq!(conversation.names().len(), before + 1);
         let see = conversation.names()[before].clone();
-        assert_eq!(conversation.value(&see, json!({"item_id": "1"})).await, json!(seen));
+        assert_eq!(conversation.value(&see, json!({"item_id": "1"})).await, json!(expected));
     }
 }
 

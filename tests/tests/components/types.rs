@@ -47,7 +47,7 @@ fn deep_and_wide_types_are_refused_in_bounded_time() {
 }
 
 /// Returns a component that exports one function under many names.
-fn crowd(count: usize, ty: &str) -> String {
+fn many_exports(count: usize, ty: &str) -> String {
     let mut text = format!(
         r#"(component
             (core module $m
@@ -69,8 +69,8 @@ fn crowd(count: usize, ty: &str) -> String {
 
 // attack: A13
 #[test]
-fn more_functions_than_anybody_can_use_are_skipped() {
-    let inspection = inspect_text(&crowd(6_000, "(type $t u32)"));
+fn functions_beyond_the_limit_are_skipped() {
+    let inspection = inspect_text(&many_exports(6_000, "(type $t u32)"));
     assert_eq!(inspection.tools.len(), 4_096);
     assert_eq!(
         inspection.skipped[0].reason,
@@ -79,20 +79,20 @@ fn more_functions_than_anybody_can_use_are_skipped() {
     assert_eq!(
         inspection.skipped.len(),
         1_025,
-        "the list of what was skipped is bounded, too"
+        "the list of skipped functions is limited, too"
     );
 }
 
 // attack: A13, attack: A14
 #[test]
-fn the_types_of_all_functions_together_are_bounded() {
+fn the_types_of_all_functions_together_are_limited() {
     let started = Instant::now();
     let mut ty = String::from("(type $t0 u32)");
     for at in 1..=9 {
         write!(ty, "(type $t{at} (tuple $t{0} $t{0}))", at - 1).unwrap();
     }
     write!(ty, "(type $t (tuple $t9 u8))").unwrap();
-    let inspection = inspect_text(&crowd(900, &ty));
+    let inspection = inspect_text(&many_exports(900, &ty));
     assert!(
         (120..130).contains(&inspection.tools.len()),
         "{}",
@@ -108,9 +108,9 @@ fn the_types_of_all_functions_together_are_bounded() {
 
 // attack: A13
 #[test]
-fn long_names_count_as_what_they_take() {
+fn long_names_count_with_their_size() {
     let names: String = (0..50).map(|at| format!(" \"{}{at}\"", "n".repeat(5_000))).collect();
-    let inspection = inspect_text(&crowd(
+    let inspection = inspect_text(&many_exports(
         10,
         &format!("(type $e (enum{names})) (export $t \"e\" (type $e))"),
     ));
@@ -127,8 +127,8 @@ fn long_names_count_as_what_they_take() {
 }
 
 #[test]
-fn types_that_the_host_does_not_know_are_skipped_with_their_name() {
-    for (ty, told) in [("(stream u8)", "stream"), ("(future u8)", "future")] {
+fn functions_with_unsupported_types_are_skipped_with_the_reason() {
+    for (ty, name) in [("(stream u8)", "stream"), ("(future u8)", "future")] {
         let text = format!(
             r#"(component
                 (type $t {ty})
@@ -139,7 +139,7 @@ fn types_that_the_host_does_not_know_are_skipped_with_their_name() {
         let inspection = inspect_text(&text);
         assert_eq!(
             inspection.skipped[0].reason,
-            format!("it uses a `{told}`, which is not supported")
+            format!("it uses a `{name}`, which is not supported")
         );
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What is no source: version control, build output, dependencies of other languages.
+/// Directories without sources: version control, build output, dependencies of other languages.
 const SKIPPED: [&str; 3] = [".git", "target", "node_modules"];
 
 /// A text file, with its path relative to the root of the repository.
@@ -13,7 +13,7 @@ pub(crate) struct TextFile {
 }
 
 impl TextFile {
-    /// Where a line is, in the form that editors follow. Lines count from 1.
+    /// Returns the position of a line in the form that editors recognise. Lines count from 1.
     pub(crate) fn at(&self, line: usize) -> String {
         format!("{}:{line}", self.path.display())
     }
@@ -22,7 +22,7 @@ impl TextFile {
         self.path.extension().is_some_and(|found| found == extension)
     }
 
-    /// A file that exists only in a test of a checker.
+    /// Returns a file that exists only in a test of a checker.
     pub(crate) fn made_up(path: &str, text: &str) -> Self {
         TextFile {
             path: path.into(),
@@ -35,7 +35,7 @@ impl TextFile {
 pub(crate) fn read_below(directory: &str) -> Vec<TextFile> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
-        .expect("the tests lie in the repository");
+        .expect("the tests are in the repository");
     let mut files = Vec::new();
     collect(root, &root.join(directory), &mut files);
     files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -56,9 +56,9 @@ fn collect(root: &Path, directory: &Path, files: &mut Vec<TextFile>) {
             let path = entry
                 .path()
                 .strip_prefix(root)
-                .expect("it lies below the root")
+                .expect("the entry is below the root")
                 .to_owned();
-            // What is not UTF-8 is no text: a component, a picture.
+            // Files that are not UTF-8, such as components and pictures, are skipped.
             files.extend(String::from_utf8(bytes).ok().map(|text| TextFile { path, text }));
         }
     }

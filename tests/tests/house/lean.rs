@@ -1,4 +1,4 @@
-//! What a service compiles that wants only a part of Toolwit, as `cargo tree` reports it.
+//! The dependencies of services that use only a part of Toolwit, as `cargo tree` reports them.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -19,7 +19,7 @@ fn dependencies(package: &str, arguments: &[&str]) -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Returns those crates that begin with one of these names.
+/// Returns the crates with one of these names, or with one of them as the first part.
 fn found(dependencies: &BTreeSet<String>, names: &[&str]) -> Vec<String> {
     let is_one = |krate: &&String| {
         names
@@ -32,7 +32,7 @@ fn found(dependencies: &BTreeSet<String>, names: &[&str]) -> Vec<String> {
 /// Crates of WebAssembly engines and formats.
 const WEBASSEMBLY: &[&str] = &["wasmtime", "wasmparser", "wasm", "wit", "cranelift", "toolwit-sandbox"];
 
-/// Crates that open connections of their own accord, or databases.
+/// Crates that open network connections or databases.
 const NETWORK_AND_STORE: &[&str] = &[
     "reqwest",
     "rustls",

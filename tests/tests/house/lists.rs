@@ -13,14 +13,14 @@ struct List {
     ids: Vec<String>,
 }
 
-/// A place in the sources that claims to prove a line.
+/// A comment in the sources that claims to prove a line.
 struct Citation {
     id: String,
-    place: String,
+    position: String,
 }
 
 impl List {
-    /// The numbered lines of `ACCEPTANCE.md`: `31. An entity …`.
+    /// Reads the numbered lines of `ACCEPTANCE.md`: `31. An entity …`.
     fn acceptance(text: &str) -> Self {
         let number = |line: &str| {
             let (id, _) = line.split_once(". ")?;
@@ -32,7 +32,7 @@ impl List {
         }
     }
 
-    /// The lettered lines of `ATTACKS.md`: `- C10: under a grant …`.
+    /// Reads the lettered lines of `ATTACKS.md`: `- C10: under a grant …`.
     fn attacks(text: &str) -> Self {
         let id = |line: &str| Some(line.strip_prefix("- ")?.split_once(": ")?.0.to_owned());
         List {
@@ -41,7 +41,8 @@ impl List {
         }
     }
 
-    /// What is wrong with the ids: each must follow the one before it, `A2` on `A1`, `B1` on the last A.
+    /// Returns the gaps and repetitions of the ids: each must follow its predecessor, such as `A2` on `A1`, or `B1` on
+    /// the last A.
     fn gaps(&self) -> Vec<String> {
         let mut complaints = Vec::new();
         let (mut group, mut last) = ("", 0);
@@ -56,16 +57,17 @@ impl List {
             match number.parse::<u32>() {
                 Ok(number) if number == last + 1 => last = number,
                 Ok(number) => {
-                    complaints.push(format!("`{id}` stands where `{letter}{}` belongs", last + 1));
+                    complaints.push(format!("expected `{letter}{}`, but found `{id}`", last + 1));
                     last = number;
                 }
-                Err(_) => complaints.push(format!("`{id}` is no id")),
+                Err(_) => complaints.push(format!("`{id}` is not a valid id")),
             }
         }
         complaints
     }
 
-    /// The citations of this list in a source: comments that begin with a keyword, of which one line may hold several.
+    /// Returns the citations of this list in a source. A citation is a comment that begins with a keyword; one line may
+    /// have several.
     fn citations(&self, file: &TextFile) -> Vec<Citation> {
         let mut citations = Vec::new();
         for (index, line) in file.text.lines().enumerate() {
@@ -85,7 +87,7 @@ impl List {
                     let id = keyword.map_or(part, |keyword| part[keyword.len() + 1..].trim_start());
                     citations.push(Citation {
                         id: id.to_owned(),
-                        place: file.at(index + 1),
+                        position: file.at(index + 1),
                     });
                 }
             }
@@ -93,15 +95,19 @@ impl List {
         citations
     }
 
-    /// The citations of lines that do not exist.
+    /// Returns a complaint for each citation of a line that does not exist.
     fn unknown(&self, citations: &[Citation]) -> Vec<String> {
-        let known = |citation: &&Citation| !self.ids.contains(&citation.id);
-        let complaint =
-            |citation: &Citation| format!("{}: no line `{}` to {}", citation.place, citation.id, self.keyword);
-        citations.iter().filter(known).map(complaint).collect()
+        let is_unknown = |citation: &&Citation| !self.ids.contains(&citation.id);
+        let complaint = |citation: &Citation| {
+            format!(
+                "{}: `{}` is not a line to {}",
+                citation.position, citation.id, self.keyword
+            )
+        };
+        citations.iter().filter(is_unknown).map(complaint).collect()
     }
 
-    /// How many lines tests cite, and which they do not.
+    /// Describes how many lines are cited by tests, and lists the others.
     fn coverage(&self, citations: &[Citation]) -> String {
         let cited: BTreeSet<&str> = citations.iter().map(|citation| citation.id.as_str()).collect();
         let open: Vec<&str> = self
@@ -157,7 +163,7 @@ fn every_citation_names_a_line() {
 }
 
 #[test]
-fn a_gap_a_repeat_and_a_lost_group_are_found() {
+fn gaps_repetitions_and_misplaced_groups_are_found() {
     assert_eq!(List::acceptance("1. one\n2. two\n4. four\n4. four\n").gaps().len(), 2);
     assert_eq!(
         List::attacks("- A1: x → y\n- A3: x → y\n- B1: x → y\n- A2: x → y\n")
@@ -165,11 +171,11 @@ fn a_gap_a_repeat_and_a_lost_group_are_found() {
             .len(),
         3
     );
-    assert_eq!(List::attacks("- A: x → y\n").gaps(), ["`A` is no id"]);
+    assert_eq!(List::attacks("- A: x → y\n").gaps(), ["`A` is not a valid id"]);
 }
 
 #[test]
-fn a_citation_of_no_line_is_found_where_it_stands() {
+fn a_citation_of_a_missing_line_is_reported_with_its_position() {
     let list = List::attacks("- A1: x → y\n- A2: x → y\n");
     let source = "// attack: A1, A7, accept: 31\nfn one() {}\n    // attack:\nlet url = \"// attack: A9\";\n\
                   let x = 1;\n/// accept: 8, attack: A2\n// Prose, attack: A3.\n";
@@ -177,8 +183,8 @@ fn a_citation_of_no_line_is_found_where_it_stands() {
     assert_eq!(
         list.unknown(&citations),
         [
-            "host/src/made_up.rs:1: no line `A7` to attack",
-            "host/src/made_up.rs:3: no line `` to attack"
+            "host/src/made_up.rs:1: `A7` is not a line to attack",
+            "host/src/made_up.rs:3: `` is not a line to attack"
         ]
     );
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Rooms: the top-level modules of each crate. Between crates Cargo enforces the direction of imports; between the rooms of a
+//! Rooms: the top-level modules of each crate, and the folders inside a module. Between crates Cargo enforces the direction of imports; between the rooms of a
 //! crate these tests do.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,29 +26,54 @@ fn crates() -> BTreeMap<String, Vec<TextFile>> {
     crates
 }
 
-/// The room of a source file; `None` for the root of a crate, which names every room, and for unit tests.
-fn room_of(file: &TextFile) -> Option<String> {
-    let parts: Vec<_> = file.path.components().skip(3).map(Component::as_os_str).collect();
-    let is_test = parts
-        .iter()
-        .any(|part| part.to_string_lossy().trim_end_matches(".rs").ends_with("tests"));
-    let first = parts.first()?.to_string_lossy();
-    let room = first.trim_end_matches(".rs");
-    (!is_test && !["lib", "main"].contains(&room)).then(|| room.to_owned())
+/// The modules of a crate whose children are rooms: the root, and every folder that has folders.
+fn levels(files: &[TextFile]) -> BTreeSet<Vec<String>> {
+    let mut levels = BTreeSet::from([Vec::new()]);
+    for file in files {
+        let modules = modules(file);
+        levels.extend((1..modules.len().saturating_sub(1)).map(|depth| modules[..depth].to_vec()));
+    }
+    levels
 }
 
-/// Reads which room imports from which. Inline `mod tests` are left out.
-fn imports(files: &[TextFile]) -> Imports {
-    let rooms: BTreeSet<String> = files.iter().filter_map(room_of).collect();
+/// The path of a source file below `src`, the file included, without its extension.
+fn modules(file: &TextFile) -> Vec<String> {
+    let parts = file
+        .path
+        .components()
+        .skip(3)
+        .map(|part| part.as_os_str().to_string_lossy());
+    parts.map(|part| part.trim_end_matches(".rs").to_owned()).collect()
+}
+
+/// The room of a source file below a module. `None` for the module itself, which names every room, for unit tests, and for
+/// files elsewhere. At the root each file is a room of its own; below it only folders are.
+fn room_of(file: &TextFile, level: &[String]) -> Option<String> {
+    let modules = modules(file);
+    let below = modules.strip_prefix(level)?;
+    let room = below.first()?;
+    let is_test = below.iter().any(|part| part.ends_with("tests"));
+    let is_room = below.len() > 1 || level.is_empty() && !["lib", "main"].contains(&room.as_str());
+    (!is_test && is_room).then(|| room.clone())
+}
+
+/// Reads which room of a module imports from which. Inline `mod tests` are left out.
+fn imports(files: &[TextFile], level: &[String]) -> Imports {
+    let rooms: BTreeSet<String> = files.iter().filter_map(|file| room_of(file, level)).collect();
+    let from_root: String = ["crate"]
+        .into_iter()
+        .chain(level.iter().map(String::as_str))
+        .map(|name| format!("{name}::"))
+        .collect();
     let mut imports = Imports::new();
     for file in files {
-        let Some(room) = room_of(file) else { continue };
+        let Some(room) = room_of(file, level) else { continue };
         let code = without_comments(&file.text);
         let code = code.split("#[cfg(test)]\n#[allow").next().unwrap_or_default();
         let code = code.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-        for target in paths_below(code, "crate::")
+        for target in paths_below(code, &from_root)
             .into_iter()
-            .chain(paths_below(code, &way_up(file)))
+            .chain(paths_below(code, &way_up(file, level)))
         {
             if target != room && rooms.contains(&target) {
                 imports.entry(room.clone()).or_default().insert(target);
@@ -58,9 +83,9 @@ fn imports(files: &[TextFile]) -> Imports {
     imports
 }
 
-/// Returns the path from a file to the root of its crate: `super::`, once for each level.
-fn way_up(file: &TextFile) -> String {
-    let levels = file.path.components().skip(3).count();
+/// Returns the path from a file to a module above it: `super::`, once for each level.
+fn way_up(file: &TextFile, level: &[String]) -> String {
+    let levels = modules(file).len() - level.len();
     let is_room_root = file.path.ends_with("mod.rs");
     "super::".repeat(levels - usize::from(is_room_root))
 }
@@ -102,27 +127,27 @@ fn identifier(code: &str) -> String {
     code.chars().take_while(|&character| is_identifier(character)).collect()
 }
 
-/// Finds a room that can be reached from itself, and the rooms on the way.
+/// Finds a room that can be reached from itself, and the rooms on the path.
 fn cycle(imports: &Imports) -> Option<Vec<String>> {
     imports.keys().find_map(|start| {
-        let mut way = vec![start.clone()];
-        walk(imports, start, &mut way, &mut BTreeSet::new()).then_some(way)
+        let mut path = vec![start.clone()];
+        walk(imports, start, &mut path, &mut BTreeSet::new()).then_some(path)
     })
 }
 
-fn walk(imports: &Imports, start: &str, way: &mut Vec<String>, seen: &mut BTreeSet<String>) -> bool {
-    let here = way.last().cloned().unwrap_or_default();
-    for next in imports.get(&here).into_iter().flatten() {
+fn walk(imports: &Imports, start: &str, path: &mut Vec<String>, visited: &mut BTreeSet<String>) -> bool {
+    let current = path.last().cloned().unwrap_or_default();
+    for next in imports.get(&current).into_iter().flatten() {
         if next == start {
-            way.push(next.clone());
+            path.push(next.clone());
             return true;
         }
-        if seen.insert(next.clone()) {
-            way.push(next.clone());
-            if walk(imports, start, way, seen) {
+        if visited.insert(next.clone()) {
+            path.push(next.clone());
+            if walk(imports, start, path, visited) {
                 return true;
             }
-            way.pop();
+            path.pop();
         }
     }
     false
@@ -132,10 +157,14 @@ fn walk(imports: &Imports, start: &str, way: &mut Vec<String>, seen: &mut BTreeS
 fn rooms_of_a_crate_import_in_one_direction() {
     let crates = crates();
     assert!(crates.len() >= 9, "the sources of the crates were not found");
-    let cycles: Vec<String> = crates
-        .iter()
-        .filter_map(|(name, files)| Some(format!("{name}: {}", cycle(&imports(files))?.join(" -> "))))
-        .collect();
+    let mut cycles = Vec::new();
+    for (name, files) in &crates {
+        for level in levels(files) {
+            if let Some(rooms) = cycle(&imports(files, &level)) {
+                cycles.push(format!("{name}/{}: {}", level.join("/"), rooms.join(" -> ")));
+            }
+        }
+    }
     assert!(cycles.is_empty(), "\n{}", cycles.join("\n"));
 }
 
@@ -152,12 +181,20 @@ fn a_cycle_is_found_through_groups_and_other_rooms() {
         file("b/tests.rs", "use crate::a::X;"),
         file("lib.rs", "mod a; mod b; pub use crate::a::X;"),
     ];
-    assert_eq!(cycle(&imports(&straight)), None);
-    assert_eq!(imports(&straight)["a"], BTreeSet::from(["b".to_owned()]));
+    assert_eq!(cycle(&imports(&straight, &[])), None);
+    assert_eq!(imports(&straight, &[])["a"], BTreeSet::from(["b".to_owned()]));
     let round = [
         file("a.rs", "use crate::{Error, b};"),
         file("b/mod.rs", "fn f() { super::c::g() }"),
         file("c/d.rs", "use super::super::a::A;"),
     ];
-    assert_eq!(cycle(&imports(&round)).unwrap(), ["a", "b", "c", "a"]);
+    assert_eq!(cycle(&imports(&round, &[])).unwrap(), ["a", "b", "c", "a"]);
+    let deep = [
+        file("a/mod.rs", "mod b; mod c;"),
+        file("a/b/mod.rs", "use crate::a::c::X;"),
+        file("a/c/x.rs", "use super::super::b::Y;"),
+    ];
+    assert_eq!(cycle(&imports(&deep, &[])), None);
+    assert_eq!(levels(&deep), BTreeSet::from([vec![], vec!["a".to_owned()]]));
+    assert_eq!(cycle(&imports(&deep, &["a".to_owned()])).unwrap(), ["b", "c", "b"]);
 }

@@ -42,7 +42,7 @@ fn functions(source: &str) -> Vec<(usize, usize)> {
     functions
 }
 
-/// Whether a file holds tests, whose tables of cases may be long.
+/// Returns whether a file contains tests, whose tables of cases may be long.
 fn is_test(file: &TextFile) -> bool {
     file.path.to_string_lossy().contains("tests")
 }
@@ -55,7 +55,7 @@ fn sources() -> Vec<TextFile> {
 }
 
 #[test]
-fn no_function_is_longer_than_a_screen() {
+fn functions_are_at_most_seventy_lines_long() {
     let long = |file: &TextFile| -> Vec<String> {
         if is_test(file) {
             return Vec::new();
@@ -70,7 +70,7 @@ fn no_function_is_longer_than_a_screen() {
 }
 
 #[test]
-fn no_file_outgrows_its_noun() {
+fn source_files_are_at_most_four_hundred_lines_long() {
     let long = |file: &TextFile| {
         let lines = file.text.lines().count();
         (lines > FILE_LINES_MAX && !is_test(file)).then(|| format!("{}: {lines} lines", file.path.display()))
@@ -80,7 +80,7 @@ fn no_file_outgrows_its_noun() {
 }
 
 #[test]
-fn public_names_are_listed_one_by_one() {
+fn public_names_are_exported_without_globs() {
     let globs = |file: &TextFile| -> Vec<String> {
         let code = without_comments(&file.text);
         let lines = code.lines().enumerate();

@@ -1,11 +1,11 @@
-//! What no public file may name: the machine on which it was written.
+//! Public files must not contain paths of the machine on which they were written.
 
 use crate::files::{TextFile, read_below};
 
-/// The directories under which people's homes lie. Written in two halves, so that this file may hold them.
+/// The parents of home directories. Each is split in two, so that this file does not contain it.
 const HOMES: [&str; 3] = [concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/Us", "ers/")];
 
-/// The lines that name an absolute path into somebody's home.
+/// Returns a complaint for each line that contains an absolute path in a home directory.
 fn home_paths(file: &TextFile) -> Vec<String> {
     let names_home = |line: &str| {
         HOMES
@@ -18,7 +18,7 @@ fn home_paths(file: &TextFile) -> Vec<String> {
         .collect()
 }
 
-/// Whether a path begins at `at`, and is not the middle of one such as `/proc/self/root/`.
+/// Returns whether a path begins at `at`. The middle of a path such as `/proc/self/root/` does not count.
 fn starts_path(line: &str, at: usize) -> bool {
     !line[..at].ends_with(|before: char| before.is_alphanumeric() || "._-~$}".contains(before))
 }

@@ -3,7 +3,7 @@
 use crate::files::{TextFile, read_below};
 use crate::source::is_identifier;
 
-/// A word or phrase, and what to write.
+/// A word or phrase, and its replacement.
 const WORDS: &[(&str, &str)] = &[
     ("anew", "again, from scratch"),
     ("in vain", "failed, without success"),
@@ -16,17 +16,17 @@ const WORDS: &[(&str, &str)] = &[
     ("strangers", "untrusted input, its authors"),
 ];
 
-/// The files that people read as text, and the sources.
+/// Returns whether a file is text or source that people read.
 fn is_checked(file: &TextFile) -> bool {
     let path = file.path.to_string_lossy();
     let is_text = ["rs", "md", "wit", "toml"]
         .into_iter()
         .any(|extension| file.has_extension(extension));
-    // This list itself; the lists of promises are quoted from elsewhere.
+    // Excluded are this list itself, and the lists of promises, which are quoted from elsewhere.
     is_text && !path.ends_with("house/words.rs") && !path.ends_with("ACCEPTANCE.md") && !path.contains("seeds/")
 }
 
-/// The lines that use one of the words, with what to write.
+/// Returns a complaint for each line that uses one of the words, with the replacement.
 fn complaints(file: &TextFile) -> Vec<String> {
     let mut complaints = Vec::new();
     for (index, line) in file.text.lines().enumerate() {
@@ -43,7 +43,7 @@ fn complaints(file: &TextFile) -> Vec<String> {
     complaints
 }
 
-/// Whether a match is not a part of a longer word.
+/// Returns whether a match is not a part of a longer word.
 fn stands_alone(line: &str, at: usize, length: usize) -> bool {
     !line[..at].ends_with(is_identifier) && !line[at + length..].starts_with(is_identifier)
 }

@@ -1,6 +1,6 @@
-//! Leaks: successful and failed calls, and versions that come and go, leave no memory, descriptors or threads behind.
+//! Successful and failed calls, and replaced versions, do not leak memory, descriptors or threads.
 //!
-//! It is a test program of its own, because it measures the whole process.
+//! It is a test program of its own, because it measures the process.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::expect_used,
@@ -92,13 +92,17 @@ impl Version {
 
     /// Makes the call with this number; most calls succeed.
     async fn call(&self, number: u32) {
-        let bounded = |limits| ToolContext::new().with_extension(limits);
+        let with_limits = |limits| ToolContext::new().with_extension(limits);
         let (name, context, expected) = match number % 50 {
             0 => ("trap", ToolContext::new(), Some(ErrorKind::Trap)),
-            1 => ("spin", bounded(LimitRequest::none().fuel(1_000)), Some(ErrorKind::Fuel)),
+            1 => (
+                "spin",
+                with_limits(LimitRequest::none().fuel(1_000)),
+                Some(ErrorKind::Fuel),
+            ),
             2 => (
                 "fill",
-                bounded(LimitRequest::none().memory_bytes(4 << 20)),
+                with_limits(LimitRequest::none().memory_bytes(4 << 20)),
                 Some(ErrorKind::Memory),
             ),
             3 if number % 1_000 == 3 => return self.abandon().await,

@@ -78,10 +78,10 @@ impl Desk {
         match self.attempt(LimitRequest::none(), name, argument).await {
             Ok(result) if result.is_error() => {
                 let missing = ["ModuleNotFoundError", "LookupError", "NameError"];
-                let told = &result.for_llm;
+                let message = &result.for_llm;
                 assert!(
-                    !missing.iter().any(|error| told.contains(error)),
-                    "the attempt did not run: {told}"
+                    !missing.iter().any(|error| message.contains(error)),
+                    "the attempt did not run: {message}"
                 );
             }
             other => panic!("{name} {argument:?}: {other:?}"),

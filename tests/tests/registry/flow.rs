@@ -167,9 +167,9 @@ fn default_time_limits_are_as_documented() {
 
 // accept: 37
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn manifest_decides_which_instance_of_an_entity_is_kept() {
+async fn manifest_sets_the_rebinding_of_an_entity() {
     let bytes = Guests::rust_bytes("museum").await;
-    for (rebind, seen) in [("keep", 3), ("latest", 1)] {
+    for (rebind, expected) in [("keep", 3), ("latest", 1)] {
         let place = Place::new();
         place.put_bytes(
             "museum.toml",
@@ -186,7 +186,7 @@ async fn manifest_decides_which_instance_of_an_entity_is_kept() {
             .call("piece_p1_look", json!({}))
             .answer("{{result}}");
         let outcome = host.conversation().model(model).run("Look at it").await.unwrap();
-        assert_eq!(outcome.text(), seen.to_string(), "{rebind}");
+        assert_eq!(outcome.text(), expected.to_string(), "{rebind}");
     }
 }
 

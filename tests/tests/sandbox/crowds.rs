@@ -63,17 +63,17 @@ async fn call_that_times_out_in_the_queue_reports_it() {
     let guests = Guests::with(|options| options.engine_limits.calls_per_plugin_max = 1);
     let compute = guests.wat("compute").await;
     let long = Conversation::over(&[&compute]).limited(LimitRequest::none().wall(Duration::from_millis(500)));
-    let (spin, of_spin) = (long.tool("spin"), long.context.clone());
-    let running = tokio::spawn(async move { spin.call(Arguments::new(), &of_spin).await });
+    let (spin, spin_context) = (long.tool("spin"), long.context.clone());
+    let running = tokio::spawn(async move { spin.call(Arguments::new(), &spin_context).await });
     let mut short = Conversation::over(&[&compute]).limited(LimitRequest::none().wall(Duration::from_millis(50)));
-    let told = loop {
+    let error = loop {
         // Until the other call has taken the only permit.
         match short.call("fine", json!({})).await {
             Ok(_) => tokio::task::yield_now().await,
             Err(error) => break error,
         }
     };
-    assert_eq!(told.kind, ErrorKind::Busy);
+    assert_eq!(error.kind, ErrorKind::Busy);
     assert_eq!(running.await.unwrap().unwrap_err().report().kind, ErrorKind::Timeout);
     short.context = ToolContext::new();
     assert_eq!(short.value("fine", json!({})).await, json!(42));

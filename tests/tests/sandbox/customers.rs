@@ -183,7 +183,7 @@ impl OutputSink for Screen {
 }
 
 /// Buys beans for John Smith with the calls that a model would make.
-async fn bought(guests: &Guests) -> (RunOutcome, Vec<String>) {
+async fn buy_beans(guests: &Guests) -> (RunOutcome, Vec<String>) {
     let scope = Scope::new();
     let screen = Arc::new(Screen::default());
     let model = ScriptedModel::new()
@@ -202,14 +202,14 @@ async fn bought(guests: &Guests) -> (RunOutcome, Vec<String>) {
         .run("Buy beans for John Smith")
         .await
         .unwrap();
-    let told = screen.0.lock().unwrap().clone();
-    (outcome, told)
+    let messages = screen.0.lock().unwrap().clone();
+    (outcome, messages)
 }
 
 // accept: 102, accept: 140
 #[tokio::test]
 async fn checkout_messages_the_user_and_returns_the_order_as_artifact() {
-    let (outcome, told) = bought(&Guests::new()).await;
+    let (outcome, messages) = buy_beans(&Guests::new()).await;
     let [order] = outcome.artifacts.as_slice() else {
         panic!("{:?}", outcome.artifacts)
     };
@@ -221,15 +221,18 @@ async fn checkout_messages_the_user_and_returns_the_order_as_artifact() {
     );
     let (id, total) = (value["id"].as_str().unwrap(), value["total"].as_str().unwrap());
     assert_eq!(
-        told,
+        messages,
         [format!("Order {id} for John Smith is placed: 2 pieces, {total} USD.")]
     );
-    assert_eq!(value["tenant"], json!(null), "it is not granted");
+    assert_eq!(value["tenant"], json!(null), "the context key is not granted");
 
     let grants = tempfile::tempdir().unwrap();
     let file = grants.path().join("grants.toml");
     let text = "version = 1\n[[grant]]\nplugin = \"customers\"\nany-version = true\ncontext = [\"tenant\"]\n";
     std::fs::write(&file, text).unwrap();
-    let (outcome, told) = bought(&Guests::with(|options| options.grants = Some(file))).await;
-    assert_eq!((&outcome.artifacts[0].value["tenant"], told.len()), (&json!("acme"), 1));
+    let (outcome, messages) = buy_beans(&Guests::with(|options| options.grants = Some(file))).await;
+    assert_eq!(
+        (&outcome.artifacts[0].value["tenant"], messages.len()),
+        (&json!("acme"), 1)
+    );
 }

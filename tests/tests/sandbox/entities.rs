@@ -77,8 +77,8 @@ async fn entities_are_gone_after_a_trap_and_new_ones_can_be_created() {
     let token = guests.wat("token").await;
     let mut conversation = Conversation::over(&[&token]).limited(LimitRequest::none().fuel(1_000_000));
     for (lethal, kind) in [("token_explode", ErrorKind::Trap), ("token_spin", ErrorKind::Fuel)] {
-        let made = conversation.value("make", json!({})).await;
-        let id = json!({"token_id": made["id"]});
+        let token = conversation.value("make", json!({})).await;
+        let id = json!({"token_id": token["id"]});
         assert_eq!(conversation.error(lethal, id.clone()).await.kind, kind);
         let gone = conversation.error("token_bump", id).await;
         assert_eq!(gone.kind, ErrorKind::EntityGone);

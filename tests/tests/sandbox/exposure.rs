@@ -1,4 +1,4 @@
-//! How plugin tools are exposed to a model: interfaces as facades, chained resources, shared tools of many entities.
+//! Exposure of plugin tools to a model: interfaces as facades, chained resources, shared tools of many entities.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,12 +26,12 @@ fn token() -> String {
 /// Runs a scripted model over one plugin with a manifest. Returns the outcome, and the names that were declared at
 /// each inference.
 async fn run_script(name: &str, text: &str, manifest: &str, model: ScriptedModel) -> (RunOutcome, Vec<Vec<String>>) {
-    let place = TempDir::new().unwrap();
+    let directory = TempDir::new().unwrap();
     let component = wat::parse_str(text).unwrap();
-    std::fs::write(place.path().join(name).with_extension("wasm"), component).unwrap();
-    std::fs::write(place.path().join(name).with_extension("toml"), manifest).unwrap();
+    std::fs::write(directory.path().join(name).with_extension("wasm"), component).unwrap();
+    std::fs::write(directory.path().join(name).with_extension("toml"), manifest).unwrap();
     let host = Toolwit::builder()
-        .plugins(place.path())
+        .plugins(directory.path())
         .code_cache(CodeCacheLocation::Off)
         .build()
         .await
@@ -61,9 +61,9 @@ async fn manifest_turns_interfaces_into_facades() {
     let (outcome, shown) = run_script("calc", CALC, manifest, model).await;
     assert_eq!(shown[0], ["ops", "ping"]);
     assert_eq!(shown[2], ["ops", "ping", "one", "two", "ops_context"]);
-    let told = answers(&outcome);
-    assert!(told[0].contains("call `ops` first"), "{}", told[0]);
-    assert_eq!(told[2], "2");
+    let results = answers(&outcome);
+    assert!(results[0].contains("call `ops` first"), "{}", results[0]);
+    assert_eq!(results[2], "2");
 }
 
 // accept: 43, accept: 44, accept: 45, accept: 46
@@ -80,26 +80,26 @@ async fn manifest_chains_a_resource() {
         .call("token_bump", json!({}))
         .answer("ok");
     let (outcome, shown) = run_script("token", &token(), "chain = [\"token\"]", model).await;
-    let told = answers(&outcome);
-    assert!(told[0].contains("not available yet"), "{}", told[0]);
+    let results = answers(&outcome);
+    assert!(results[0].contains("not available yet"), "{}", results[0]);
     assert!(
-        told[1].contains(r#""available_tools":["token_bump","token_explode","token_spin"]"#),
+        results[1].contains(r#""available_tools":["token_bump","token_explode","token_spin"]"#),
         "{}",
-        told[1]
+        results[1]
     );
-    assert_eq!((told[2], told[3]), ("1", "2"));
-    assert_eq!(told[5], "1", "the most recent instance");
-    assert_eq!(told[7], "2", "several instances bind none");
+    assert_eq!((results[2], results[3]), ("1", "2"));
+    assert_eq!(results[5], "1", "the most recent instance");
+    assert_eq!(results[7], "2", "several instances do not change the binding");
     assert_eq!(shown[0], shown[8], "declared from the start");
 }
 
 #[tokio::test]
 async fn chain_over_a_missing_resource_breaks_the_package() {
-    let place = TempDir::new().unwrap();
-    std::fs::write(place.path().join("token.wasm"), wat::parse_str(token()).unwrap()).unwrap();
-    std::fs::write(place.path().join("token.toml"), "chain = [\"coin\"]").unwrap();
+    let directory = TempDir::new().unwrap();
+    std::fs::write(directory.path().join("token.wasm"), wat::parse_str(token()).unwrap()).unwrap();
+    std::fs::write(directory.path().join("token.toml"), "chain = [\"coin\"]").unwrap();
     let host = Toolwit::builder()
-        .plugins(place.path())
+        .plugins(directory.path())
         .code_cache(CodeCacheLocation::Off)
         .build()
         .await
@@ -124,11 +124,11 @@ async fn five_hundred_entities_of_a_plugin_need_as_many_tools_as_one() {
 async fn tool_filter_of_a_conversation_applies_to_entity_methods_in_every_exposure() {
     for manifest in ["", "chain = [\"token\"]"] {
         for exposure in [Exposure::Flat, Exposure::Search] {
-            let place = TempDir::new().unwrap();
-            std::fs::write(place.path().join("token.wasm"), wat::parse_str(token()).unwrap()).unwrap();
-            std::fs::write(place.path().join("token.toml"), manifest).unwrap();
+            let directory = TempDir::new().unwrap();
+            std::fs::write(directory.path().join("token.wasm"), wat::parse_str(token()).unwrap()).unwrap();
+            std::fs::write(directory.path().join("token.toml"), manifest).unwrap();
             let host = Toolwit::builder()
-                .plugins(place.path())
+                .plugins(directory.path())
                 .code_cache(CodeCacheLocation::Off);
             let host = host.exposure(exposure).build().await.unwrap();
             let model = || {
@@ -148,29 +148,29 @@ async fn tool_filter_of_a_conversation_applies_to_entity_methods_in_every_exposu
                 .run("make a token")
                 .await
                 .unwrap();
-            let told = answers(&all);
+            let results = answers(&all);
             assert!(
-                told[0].contains("token_explode"),
+                results[0].contains("token_explode"),
                 "{exposure:?} {manifest}: {}",
-                told[0]
+                results[0]
             );
-            assert_eq!(told[1], "1");
-            assert!(told[2].contains("unreachable"), "it runs: {}", told[2]);
+            assert_eq!(results[1], "1");
+            assert!(results[2].contains("unreachable"), "the method runs: {}", results[2]);
 
             let scripted = Arc::new(model());
             let some = host.conversation_among(|id| id != "token#[method]token.explode");
             let some = some.model(scripted.clone()).run("make a token").await.unwrap();
-            let told = answers(&some);
+            let results = answers(&some);
             assert!(
-                told[0].contains("token_bump") && !told[0].contains("token_explode"),
+                results[0].contains("token_bump") && !results[0].contains("token_explode"),
                 "{exposure:?} {manifest}: {}",
-                told[0]
+                results[0]
             );
-            assert_eq!(told[1], "1");
+            assert_eq!(results[1], "1");
             assert!(
-                told[2].contains("token_explode") && !told[2].contains("unreachable"),
+                results[2].contains("token_explode") && !results[2].contains("unreachable"),
                 "{}",
-                told[2]
+                results[2]
             );
             let shown = scripted.requests();
             let mut names = shown.iter().flat_map(|request| &request.tools);

@@ -110,13 +110,13 @@ async fn nan_and_infinities_are_encoded_as_names() {
 #[tokio::test]
 async fn nested_options_are_lossless() {
     let mut golden = golden().await;
-    for (deep, told) in [
+    for (deep, expected) in [
         (Value::Null, "None"),
         (json!({"some": null}), "Some(None)"),
         (json!({"some": {"some": null}}), "Some(Some(None))"),
         (json!({"some": {"some": 7}}), "Some(Some(Some(7)))"),
     ] {
-        assert_eq!(golden.value("inspect", json!({"deep": deep})).await, json!(told));
+        assert_eq!(golden.value("inspect", json!({"deep": deep})).await, json!(expected));
     }
     assert_eq!(golden.value("inspect", json!({})).await, json!("None"));
 }
@@ -125,7 +125,7 @@ async fn nested_options_are_lossless() {
 #[tokio::test]
 async fn invalid_argument_is_refused_with_its_path() {
     let mut golden = golden().await;
-    for (pointer, value, told) in [
+    for (pointer, value, expected) in [
         (
             "/byte",
             json!(256),
@@ -166,7 +166,7 @@ async fn invalid_argument_is_refused_with_its_path() {
         *it.pointer_mut(pointer).unwrap() = value;
         let error = golden.error("same", json!({"it": it})).await;
         assert_eq!(error.kind, ErrorKind::InvalidArguments);
-        assert_eq!(error.message, told);
+        assert_eq!(error.message, expected);
     }
     let error = golden.error("add", json!({"a": 1, "b": 2, "c": 3})).await;
     assert_eq!(error.message, "there is no property `c`; known are `a`, `b`");
@@ -204,7 +204,7 @@ async fn docs_of_functions_types_fields_and_cases_reach_the_schema() {
     let golden = golden().await;
     let same = golden.tool("same");
     let definition = same.definition();
-    assert_eq!(definition.description, "Gives it all back.");
+    assert_eq!(definition.description, "Returns the argument unchanged.");
     let shape = &definition.input_schema["properties"]["it"]["properties"]["shape"];
     assert_eq!(shape["oneOf"][1]["description"], "By its radius.");
     let order: Vec<_> = definition.input_schema["properties"]["it"]["properties"]

@@ -111,8 +111,8 @@ async fn more_than_sixteen_entities_of_a_type_share_their_tools() {
 #[tokio::test]
 async fn resource_with_an_unusable_id_is_not_an_entity_and_affects_no_other() {
     let mut museum = museum().await;
-    museum.value("piece_find", json!({"id": "kept"})).await;
-    for (flaw, told) in [
+    museum.value("piece_find", json!({"id": "vase"})).await;
+    for (flaw, reason) in [
         ("empty", "its `id` is empty"),
         ("blank", "its `id` is empty"),
         ("long", "its `id` has 1000 bytes; at most 256 are allowed"),
@@ -120,10 +120,10 @@ async fn resource_with_an_unusable_id_is_not_an_entity_and_affects_no_other() {
     ] {
         let before = museum.names();
         let wrong = museum.value("wrong", json!({"flaw": flaw})).await;
-        assert_eq!(wrong, json!({"type": "piece", "error": told}));
+        assert_eq!(wrong, json!({"type": "piece", "error": reason}));
         assert_eq!(museum.names(), before);
     }
-    assert_eq!(museum.value("piece_kept_look", json!({})).await, json!(1));
+    assert_eq!(museum.value("piece_vase_look", json!({})).await, json!(1));
 }
 
 // accept: 30
@@ -170,10 +170,10 @@ async fn id_and_describe_share_the_limits_of_the_call() {
         ("id-traps", ErrorKind::Trap),
         ("describe-traps", ErrorKind::Trap),
     ] {
-        museum.value("piece_find", json!({"id": "kept"})).await;
+        museum.value("piece_find", json!({"id": "vase"})).await;
         let error = museum.error("wrong", json!({"flaw": flaw.replace('-', "_")})).await;
         assert_eq!(error.kind, kind, "{flaw}: {error:#?}");
-        let gone = museum.error("piece_kept_look", json!({})).await;
+        let gone = museum.error("piece_vase_look", json!({})).await;
         assert_eq!(gone.kind, ErrorKind::EntityGone);
         let hint = gone.suggestion.as_deref().unwrap();
         assert_eq!(
@@ -181,9 +181,9 @@ async fn id_and_describe_share_the_limits_of_the_call() {
             "get one with `piece_new` or `parts` of a `piece` or `piece_find` or `two`"
         );
     }
-    museum.value("piece_find", json!({"id": "kept"})).await;
+    museum.value("piece_find", json!({"id": "vase"})).await;
     assert_eq!(
-        museum.value("piece_kept_look", json!({})).await,
+        museum.value("piece_vase_look", json!({})).await,
         json!(1),
         "the entity is live again"
     );
@@ -192,17 +192,17 @@ async fn id_and_describe_share_the_limits_of_the_call() {
 #[tokio::test]
 async fn oversized_description_fails_the_result_and_keeps_the_instance() {
     let mut museum = museum().await;
-    museum.value("piece_find", json!({"id": "kept"})).await;
+    museum.value("piece_find", json!({"id": "vase"})).await;
     let error = museum.error("wrong", json!({"flaw": "describe_long"})).await;
     assert_eq!(error.kind, ErrorKind::ResultBytes, "{error:#?}");
-    assert_eq!(museum.value("piece_kept_look", json!({})).await, json!(1));
+    assert_eq!(museum.value("piece_vase_look", json!({})).await, json!(1));
 }
 
 #[tokio::test]
 async fn constructor_may_fail_and_a_panic_reports_the_guest_log() {
     let mut museum = museum().await;
-    let made = museum.value("piece_new", json!({"id": "vase"})).await;
-    assert_eq!(made["id"], "vase");
+    let piece = museum.value("piece_new", json!({"id": "vase"})).await;
+    assert_eq!(piece["id"], "vase");
     let failed = museum.call("piece_new", json!({"id": "1st"})).await.unwrap();
     assert!(failed.is_error());
     assert_eq!(failed.for_llm, "`1st` begins with a digit");
@@ -316,6 +316,6 @@ async fn sessions_of_a_conversation_are_limited() {
     assert_eq!(
         other.value("token_bump", json!({"token_id": "1"})).await,
         json!(1),
-        "the session of another conversation is kept"
+        "the session of another conversation is not evicted"
     );
 }

@@ -1,4 +1,4 @@
-//! Components that are valid but not what a compiler wrote.
+//! Components with flipped bits, which may still be valid.
 
 use serde_json::{Map, Value, json};
 use toolwit::ErrorKind;
@@ -25,15 +25,15 @@ fn arguments(schema: &Value) -> Value {
 // attack: A1
 #[tokio::test]
 async fn component_with_a_flipped_bit_is_refused_or_runs_within_its_limits() {
-    let whole = component_of(include_str!("../../guests/wat/token.wat"));
+    let original = component_of(include_str!("../../guests/wat/token.wat"));
     let guests = Guests::new();
     let limits = LimitRequest::none()
         .fuel(300_000)
         .memory_bytes(2 << 20)
         .result_bytes(10_000);
-    let mut answered = 0;
-    for bit in (0..whole.len() * 8).step_by(STRIDE) {
-        let mut mutant = whole.clone();
+    let mut completed = 0;
+    for bit in (0..original.len() * 8).step_by(STRIDE) {
+        let mut mutant = original.clone();
         mutant[bit / 8] ^= 1 << (bit % 8);
         let Ok(plugin) = guests.bytes("mutant", mutant).await else {
             continue;
@@ -42,10 +42,10 @@ async fn component_with_a_flipped_bit_is_refused_or_runs_within_its_limits() {
         for tool in conversation.names() {
             let arguments = arguments(&conversation.tool(&tool).definition().input_schema);
             match conversation.call(&tool, arguments).await {
-                Ok(_) => answered += 1,
+                Ok(_) => completed += 1,
                 Err(error) => assert_ne!(error.kind, ErrorKind::Internal, "bit {bit}, `{tool}`: {error:#?}"),
             }
         }
     }
-    assert!(answered > 100, "{answered} calls were answered");
+    assert!(completed > 100, "{completed} calls were completed");
 }

@@ -11,7 +11,7 @@ async fn conversation() -> Conversation {
 }
 
 fn used(error: &Error) -> (&str, u64, u64) {
-    let limit = error.limit.as_ref().expect("a limit says what it was");
+    let limit = error.limit.as_ref().expect("the error names the limit");
     (limit.limit, limit.max, limit.used)
 }
 

@@ -20,14 +20,14 @@ async fn endless(guests: &Guests) -> Vec<(Arc<Plugin>, &'static str, Value)> {
     ]
 }
 
-/// How a caller ends a call.
-enum End {
+/// The way in which a caller ends a call.
+enum EndOfCall {
     Cancel,
     Drop,
 }
 
 /// Calls a tool, and ends the call while its guest runs.
-async fn ended(conversation: &Conversation, tool: &str, arguments: &Value, end: End) -> Option<Error> {
+async fn end_call(conversation: &Conversation, tool: &str, arguments: &Value, end: EndOfCall) -> Option<Error> {
     let cancel = CancellationToken::new();
     let context = ToolContext::new().with_cancel(cancel.clone());
     let tool = conversation.tool(tool);
@@ -35,10 +35,10 @@ async fn ended(conversation: &Conversation, tool: &str, arguments: &Value, end: 
     // The guest runs within the first poll, until the first tick or until it waits in the host.
     assert!(futures::poll!(&mut call).is_pending());
     match end {
-        End::Drop => None,
-        End::Cancel => {
+        EndOfCall::Drop => None,
+        EndOfCall::Cancel => {
             cancel.cancel();
-            Some(call.await.expect_err("an endless call does not end well").into())
+            Some(call.await.expect_err("a cancelled call returns an error").into())
         }
     }
 }
@@ -49,7 +49,9 @@ async fn cancelled_call_ends_at_once_and_the_next_one_works() {
     let guests = Guests::new();
     for (plugin, tool, arguments) in endless(&guests).await {
         let mut conversation = Conversation::over(&[&plugin]);
-        let error = ended(&conversation, tool, &arguments, End::Cancel).await.unwrap();
+        let error = end_call(&conversation, tool, &arguments, EndOfCall::Cancel)
+            .await
+            .unwrap();
         assert_eq!(error.kind, ErrorKind::Cancelled, "{error:#?}");
         assert!(error.suggestion.as_deref().unwrap().contains("may have taken effect"));
         assert_eq!(conversation.value("fine", json!({})).await, json!(42));
@@ -62,7 +64,7 @@ async fn dropped_call_frees_its_permit() {
     let guests = Guests::with(|options| options.engine_limits.calls_per_plugin_max = 1);
     for (plugin, tool, arguments) in endless(&guests).await {
         let mut conversation = Conversation::over(&[&plugin]);
-        ended(&conversation, tool, &arguments, End::Drop).await;
+        end_call(&conversation, tool, &arguments, EndOfCall::Drop).await;
         assert_eq!(conversation.value("fine", json!({})).await, json!(42));
     }
 }
@@ -74,15 +76,15 @@ async fn entities_of_an_abandoned_instance_are_reported_as_gone() {
     let token = guests.wat("token").await;
     let mut conversation = Conversation::over(&[&token]);
     conversation.value("make", json!({})).await;
-    ended(&conversation, "token_spin", &json!({"token_id": "1"}), End::Drop).await;
+    end_call(&conversation, "token_spin", &json!({"token_id": "1"}), EndOfCall::Drop).await;
     let error = conversation.error("token_bump", json!({"token_id": "1"})).await;
     assert_eq!(error.kind, ErrorKind::EntityGone);
     assert_eq!(
         error.message,
         "the token `1` is gone: an earlier call was abandoned while it ran"
     );
-    let made = conversation.value("make", json!({})).await;
-    assert_eq!(made["id"], "2", "a number is never reused for another entity");
+    let token = conversation.value("make", json!({})).await;
+    assert_eq!(token["id"], "2", "a number is never reused for another entity");
 }
 
 #[tokio::test]
@@ -96,7 +98,7 @@ async fn call_cancelled_before_it_starts_executes_nothing() {
     for tool in ["fine", "make"] {
         let error = conversation.error(tool, json!({})).await;
         assert_eq!(error.kind, ErrorKind::Cancelled);
-        assert!(error.suggestion.is_none(), "it cannot have taken effect");
+        assert!(error.suggestion.is_none(), "the call cannot have taken effect");
     }
     conversation.context = context;
     assert_eq!(conversation.value("make", json!({})).await["id"], "1");

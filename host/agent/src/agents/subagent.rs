@@ -23,7 +23,7 @@ const TASK: &str = "task";
 ///
 /// It has the name and the description of its agent, and the schema of the type that it consumes. The agent works on its own
 /// blackboard, which starts with the objects of the caller's blackboard. When it ends, the objects that it added are shared
-/// with the caller according to a [`BlackboardSharing`] rule. Its result is an artifact too.
+/// with the caller according to a [`BlackboardSharing`] rule. Its answer is added to the result as an artifact.
 ///
 /// ```
 /// use schemars::JsonSchema;
@@ -123,10 +123,10 @@ impl Tool for Subagent {
             return Ok(self.with_artifact(self.agent.run(task, context).await?));
         };
         // The task is stored on an intermediate blackboard, so that it is not shared with the caller.
-        let between = parent.spawn();
+        let intermediate = parent.spawn();
         let object = Artifact::new(self.kind, task.clone());
-        between.put_named(TASK, object).map_err(ToolError::Model)?;
-        let own = between.spawn();
+        intermediate.put_named(TASK, object).map_err(ToolError::Model)?;
+        let own = intermediate.spawn();
         let mut result = self
             .agent
             .run(task, &context.clone().with_blackboard(own.clone()))

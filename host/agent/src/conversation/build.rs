@@ -39,7 +39,7 @@ impl ConversationBuilder {
             history.set_system(instructions.join("\n\n"));
         }
         let blackboard = match self.context.blackboard() {
-            Ok(given) => given.clone(),
+            Ok(blackboard) => blackboard.clone(),
             Err(_) => Arc::new(MemoryBlackboard::new()),
         };
         let long_results = Arc::new(LongResults::new(self.limits.result_bytes_max));

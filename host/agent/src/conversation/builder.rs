@@ -161,8 +161,8 @@ impl ConversationBuilder {
         self.tools([Arc::new(tool) as Arc<dyn Tool>])
     }
 
-    /// Adds the methods of an object as tools, with the names of the [`ToolObject`]. [`build`](Self::build) fails if the object
-    /// has no methods.
+    /// Adds the methods of an object as tools. The [`ToolObject`] determines their names. [`build`](Self::build) fails if the
+    /// object has no methods.
     #[must_use]
     pub fn tool_object(mut self, object: impl Into<ToolObject>) -> Self {
         match object.into().tools() {
@@ -174,7 +174,7 @@ impl ConversationBuilder {
         }
     }
 
-    /// Adds tools. Names are assigned to native tools before those of plugins, in any order of addition.
+    /// Adds tools. Native tools get their names before plugin tools, regardless of the order in which they are added.
     #[must_use]
     pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         self.tools.extend(tools);

@@ -27,7 +27,7 @@ use toolwit_core::{OutputSink, ToolContext};
 ///     .await?;
 /// # Ok(()) }
 /// ```
-#[must_use = "the model is asked when the turn is run"]
+#[must_use = "a turn does nothing until it is run"]
 pub struct UserTurn<'c> {
     state: &'c mut ConversationState,
     prompt: String,
@@ -76,8 +76,8 @@ impl<'c> UserTurn<'c> {
         ToolLoop::new(self.state, &self.context).run(Some(&self.prompt)).await
     }
 
-    /// Runs the turn for a value of type `T`. The prompt contains the schema of `T`, and the answer is parsed as JSON, with or
-    /// without a code fence.
+    /// Runs the turn and parses its answer as a `T`. The prompt contains the schema of `T`, and the answer is parsed as
+    /// JSON, with or without a code fence.
     ///
     /// # Errors
     /// As [`Conversation::run_typed`](crate::Conversation::run_typed).

@@ -9,8 +9,8 @@ use super::{Event, Observer};
 
 /// Calls an observer on a separate thread, so that a slow observer does not block the run.
 ///
-/// Events wait in a queue. The limits of the run restrict its length. The thread ends when the value is dropped and the
-/// queue is empty.
+/// The queue is unbounded, but the limits of a run limit the number of its events. The thread ends when the value is
+/// dropped and the queue is empty.
 pub struct QueuedObserver {
     queue: Sender<QueueItem>,
 }
@@ -35,10 +35,10 @@ impl QueuedObserver {
 
     /// Blocks until the observer has received all events so far. Do not call it on a thread of an async executor.
     pub fn flush(&self) {
-        let (done, waiting) = channel();
+        let (done, finished) = channel();
         if self.queue.send(QueueItem::Flush(done)).is_ok() {
             // An error means that the thread has ended.
-            let _ = waiting.recv();
+            let _ = finished.recv();
         }
     }
 }

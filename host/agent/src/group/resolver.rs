@@ -51,7 +51,7 @@ impl ToolGroups {
     /// [`ErrorKind::Configuration`] for an invalid regular expression, or for a provider that is not a known source.
     pub fn with_config(mut self, config: GroupsConfig) -> Result<Self, Error> {
         for (role, group) in config.groups {
-            let refused = |message: String| Error::new(ErrorKind::Configuration, Phase::Registry, message);
+            let invalid = |message: String| Error::new(ErrorKind::Configuration, Phase::Registry, message);
             if let Some(provider) = &group.provider
                 && !self.sources.iter().any(|source| source.name() == provider)
             {
@@ -60,13 +60,13 @@ impl ToolGroups {
                     .iter()
                     .map(|source| format!("`{}`", source.name()))
                     .collect();
-                return Err(refused(format!(
+                return Err(invalid(format!(
                     "the group `{role}` refers to the provider `{provider}`, which does not exist"
                 ))
                 .with_suggestion(format!("the providers are: {}", known.join(", "))));
             }
             let pattern = |text: &String| {
-                Regex::new(text).map_err(|error| refused(format!("the group `{role}` has an invalid pattern: {error}")))
+                Regex::new(text).map_err(|error| invalid(format!("the group `{role}` has an invalid pattern: {error}")))
             };
             let patterns = group.include.iter().map(pattern).collect::<Result<Vec<_>, _>>()?;
             self.configured.insert(role, (group, patterns));
@@ -176,11 +176,11 @@ impl ToolGroups {
         {
             tracing::warn!(role, tool = %missing, "a tool of a group does not exist");
         }
-        let is_all = config.tools.is_empty() && patterns.is_empty();
+        let takes_all = config.tools.is_empty() && patterns.is_empty();
         members.retain(|tool| {
             let name = tool.definition().name();
-            is_all
-                || config.tools.iter().any(|wanted| is_named(tool, wanted))
+            takes_all
+                || config.tools.iter().any(|name| is_named(tool, name))
                 || patterns.iter().any(|pattern| pattern.is_match(name))
         });
         if members.is_empty() {

@@ -71,7 +71,7 @@ impl SourceTools {
         for missing in tools.iter().filter(|tool| self.tool_by_name(tool).is_none()) {
             tracing::warn!(source = self.source, facade = name, tool = %missing, "a tool of a facade does not exist");
         }
-        self.facade_where(name, description, |tool| tools.iter().any(|wanted| names(tool, wanted)))
+        self.facade_where(name, description, |tool| tools.iter().any(|name| has_name(tool, name)))
     }
 
     /// Creates a facade for the tools whose names match one of the patterns. Returns `None` if no tool matches.
@@ -106,10 +106,10 @@ impl SourceTools {
 }
 
 pub(super) fn is_named(tool: &Arc<dyn Tool>, name: &str) -> bool {
-    names(tool.as_ref(), name)
+    has_name(tool.as_ref(), name)
 }
 
-fn names(tool: &dyn Tool, name: &str) -> bool {
+fn has_name(tool: &dyn Tool, name: &str) -> bool {
     let definition = tool.definition();
     definition.name() == name || definition.id.as_str() == name
 }

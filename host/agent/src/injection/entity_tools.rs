@@ -23,9 +23,9 @@ pub const ENTITY_ID_BYTES_MAX: usize = 256;
 /// If a result holds more than [`ENTITIES_PER_RESULT_MAX`] objects of one type, they share one set of tools, which take the
 /// object's id as an argument.
 ///
-/// An entity that is returned again adds no tools: names and definitions stay, and its [`Rebinding`] decides which instance
-/// runs. Methods can return further entities, up to a depth of [`ENTITY_DEPTH_MAX`]. An object without methods is ignored.
-/// An object whose id is empty or too long is rejected with the reason.
+/// An entity that is returned again does not add tools: names and definitions stay, and its [`Rebinding`] decides which
+/// instance runs. Methods can return further entities, up to a depth of [`ENTITY_DEPTH_MAX`]. An object without methods
+/// is ignored. An object whose id is empty or too long is rejected with the reason.
 ///
 /// The strategy is stateless. Entities are recorded in the conversation's [`Entities`](super::Entities).
 #[derive(Clone, Copy, Debug, Default)]

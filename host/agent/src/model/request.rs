@@ -56,7 +56,7 @@ impl<'a> ChatRequest<'a> {
     }
 }
 
-/// How tools that are injected during a conversation reach the model.
+/// The way in which tools that are injected during a conversation reach the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -105,7 +105,7 @@ impl ArrivedResult {
     /// text for the model and the types of the artifacts.
     pub(super) fn record(self, run: &mut RunState<'_>, event: impl FnOnce(String, Vec<String>) -> Event) -> ToolResult {
         let NamedTool { name, tool, .. } = self.tool;
-        let is_kept_inside = tool.is_agent() && run.conversation.drops_nested_artifacts;
+        let omits_artifacts = tool.is_agent() && run.conversation.drops_nested_artifacts;
         let history = &mut run.conversation.history;
         history.answer(&self.call, self.result.content(), self.result.is_error());
         let mut completed = CompletedCall::new(self.call.id, name, self.arguments, tool, self.result);
@@ -123,7 +123,7 @@ impl ArrivedResult {
         let truncated = conversation.long_results.truncate(&full);
         let content = truncated.as_ref().map_or(full, |truncated| truncated.content.clone());
         conversation.history.replace_last_answer(&content);
-        if !is_kept_inside {
+        if !omits_artifacts {
             run.tally.artifacts.extend(result.artifacts.iter().cloned());
         }
         let artifacts = result.artifacts.iter().map(|artifact| artifact.kind.clone()).collect();

@@ -21,7 +21,7 @@ use toolwit_core::{NamedTool, ToolDefinition, ToolLookup};
 /// The number of calls of a response that may run.
 pub(super) struct CallQuota {
     pub(super) per_response: usize,
-    /// The calls that the run has left.
+    /// The number of calls that the run may still execute.
     pub(super) per_run: usize,
 }
 
@@ -136,7 +136,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         }
         tokio::select! {
             biased;
-            failure = run.stop.requested(), if self.stopped.is_none() => {
+            failure = run.stop.wait(), if self.stopped.is_none() => {
                 queue.stop();
                 self.stopped = Some(failure);
             }

@@ -89,7 +89,7 @@ impl Inference<'_> {
             ChatRequest::new(self.messages, self.tools, self.options, self.stop.token()).with_text_listener(&stream);
         let response = tokio::select! {
             biased;
-            failure = self.stop.requested() => return Err(failure),
+            failure = self.stop.wait() => return Err(failure),
             response = self.model.chat(request) => response,
         };
         // A model that does not stream delivers its text at once.

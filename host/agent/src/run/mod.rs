@@ -6,7 +6,7 @@
 //! tool_loop ── inference ── prepared_call          the model responds with calls
 //!     │
 //!     └─────── dispatch ── call_queue ── nested_calls   the calls run
-//!                  └────── call_result                  results enter the history and bring tools
+//!                  └────── call_result                  results enter the history and add tools
 //! ```
 //!
 //! All stages share the [`RunState`](run_state::RunState), which borrows the conversation.

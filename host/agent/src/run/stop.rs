@@ -42,7 +42,7 @@ impl Stop {
     }
 
     /// Waits until the run must stop, then cancels the run's token.
-    pub(super) async fn requested(&self) -> RunFailure {
+    pub(super) async fn wait(&self) -> RunFailure {
         let failure = tokio::select! {
             biased;
             () = self.conversation.cancelled() => RunFailure::Cancelled,

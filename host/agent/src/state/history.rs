@@ -16,7 +16,7 @@ pub(crate) struct History {
     messages: Vec<Message>,
     open: Vec<ToolCall>,
     ids: HashSet<String>,
-    /// The number of ids that were assigned here.
+    /// The number of ids that the history has assigned.
     assigned_ids: u64,
 }
 
@@ -32,7 +32,7 @@ impl History {
                 Role::Tool { tool_call_id, .. } => {
                     let Some(at) = history.open.iter().position(|call| call.id == *tool_call_id) else {
                         return Err(invalid(format!(
-                            "the answer to `{tool_call_id}` belongs to no unanswered call"
+                            "the answer to `{tool_call_id}` does not belong to an unanswered call"
                         )));
                     };
                     history.open.remove(at);
@@ -186,12 +186,12 @@ mod tests {
             Message::assistant("", vec![call("c")]),
         ];
         let history = History::resume(messages).unwrap();
-        let roles: Vec<_> = history
+        let is_cancelled: Vec<_> = history
             .messages()
             .iter()
             .map(|m| m.content().contains("may have taken effect"))
             .collect();
-        assert_eq!(roles, [false, false, false, true, false, false, true]);
+        assert_eq!(is_cancelled, [false, false, false, true, false, false, true]);
     }
 
     #[test]

@@ -53,8 +53,8 @@ async fn an_agentic_tool_runs_its_own_loop() {
 async fn options_are_set_on_copies() {
     let (base, stage) = agent("base", [say("a"), say("b"), say("c")]);
     let fixed = base.with_system_prompt("Be brief.");
-    let made = base.with_system_prompt_from(|context, input| {
-        format!("For {}: {input}", context.text("tenant").unwrap_or("nobody"))
+    let dynamic = base.with_system_prompt_from(|context, input| {
+        format!("For {}: {input}", context.text("tenant").unwrap_or("no tenant"))
     });
     let more = base
         .with_parameter(Parameter::string("topic", "What about"))
@@ -64,16 +64,16 @@ async fn options_are_set_on_copies() {
     assert_eq!(base.definition().input_schema["required"], json!(["task"]));
     let context = ToolContext::new().with("tenant", "acme");
     call_with(&fixed, json!({"task": "x"}), &context).await.unwrap();
-    call_with(&made, json!({"task": "x"}), &context).await.unwrap();
+    call_with(&dynamic, json!({"task": "x"}), &context).await.unwrap();
     call_with(&more, json!({"topic": "tea", "depth": 2}), &context)
         .await
         .unwrap();
-    let said = |at: usize, message: usize| stage.shown(at).messages[message].content().to_owned();
+    let content = |at: usize, message: usize| stage.shown(at).messages[message].content().to_owned();
     assert_eq!(
-        (said(0, 0), said(1, 0)),
+        (content(0, 0), content(1, 0)),
         ("Be brief.".to_owned(), "For acme: x".to_owned())
     );
-    assert_eq!(said(2, 1), r#"{"topic":"tea","depth":2}"#);
+    assert_eq!(content(2, 1), r#"{"topic":"tea","depth":2}"#);
     let refused = call_with(&more, json!({"depth": 2.5, "topic": "tea"}), &context)
         .await
         .unwrap_err();
@@ -186,13 +186,13 @@ async fn agents_are_refused_beyond_the_nesting_limit() {
             }
             None => Vec::new(),
         };
-        let (made, stage) = agent(&name, step);
-        let made = match tool.take() {
-            Some(inner) => made.with_tool(inner),
-            None => made,
+        let (agent_tool, stage) = agent(&name, step);
+        let agent_tool = match tool.take() {
+            Some(inner) => agent_tool.with_tool(inner),
+            None => agent_tool,
         };
         steps.push(stage);
-        tool = Some(made);
+        tool = Some(agent_tool);
     }
     let (builder, _) = Stage::set([call([("level0", json!({"task": "x"}))]), say("Done.")]);
     builder.tool(tool.unwrap()).build().unwrap().run("go").await.unwrap();

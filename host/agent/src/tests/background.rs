@@ -109,8 +109,8 @@ async fn a_late_result_is_delivered_before_the_next_inference() {
 // accept: 85
 #[tokio::test]
 async fn a_late_result_injects_tools_and_artifacts_like_any_result() {
-    struct Told(Mutex<Vec<String>>);
-    impl toolwit_core::OutputSink for Told {
+    struct UserMessages(Mutex<Vec<String>>);
+    impl toolwit_core::OutputSink for UserMessages {
         fn progress(&self, _: &str) {}
         fn communicate(&self, text: &str) {
             self.0.lock().unwrap().push(text.to_owned());
@@ -123,7 +123,7 @@ async fn a_late_result_injects_tools_and_artifacts_like_any_result() {
         call([("cart_c1_count", json!({}))]),
         say("0."),
     ]);
-    let user = Arc::new(Told(Mutex::default()));
+    let user = Arc::new(UserMessages(Mutex::default()));
     let mut conversation = builder
         .tools([slow(vec![result])])
         .output(user.clone())
@@ -154,8 +154,8 @@ async fn a_late_result_injects_tools_and_artifacts_like_any_result() {
 // accept: 85
 #[tokio::test]
 async fn a_dropped_promise_delivers_an_error() {
-    let kept: Arc<Mutex<Option<BackgroundTask>>> = Arc::default();
-    let store = kept.clone();
+    let task: Arc<Mutex<Option<BackgroundTask>>> = Arc::default();
+    let store = task.clone();
     let forgetful = tool("forgetful", move |_, context| {
         *store.lock().unwrap() = Some(context.background_task()?);
         assert!(context.background_task().is_err(), "a call can promise only once");
@@ -164,7 +164,7 @@ async fn a_dropped_promise_delivers_an_error() {
     let (builder, _) = Stage::set([call([("forgetful", json!({}))]), say("Wait."), say("It failed.")]);
     let mut conversation = builder.tools([forgetful]).build().unwrap();
     conversation.run("go").await.unwrap();
-    drop(kept.lock().unwrap().take());
+    drop(task.lock().unwrap().take());
     let woken = conversation.wake().await.unwrap().unwrap();
     assert!(answers(&woken.history)[1].contains("ended without a result"));
 }

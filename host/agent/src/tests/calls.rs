@@ -25,11 +25,11 @@ where
     F: Fn() -> Fut + Send + Sync + 'static,
     Fut: Future<Output = ToolResult> + Send + 'static,
 {
-    let made = NativeTool::new(name, "", json!({"type": "object"}), move |_, _| {
+    let tool = NativeTool::new(name, "", json!({"type": "object"}), move |_, _| {
         let running = body();
         async move { Ok(running.await) }
     });
-    Arc::new(made.unwrap())
+    Arc::new(tool.unwrap())
 }
 
 // accept: 129
@@ -324,8 +324,8 @@ async fn a_panic_is_answered_with_an_error() {
 // attack: B5
 #[tokio::test]
 async fn a_long_result_is_cut_and_can_be_read_in_parts() {
-    let whole: String = (0..20_000).map(|n| format!("{n} ")).collect();
-    let text = whole.clone();
+    let full: String = (0..20_000).map(|n| format!("{n} ")).collect();
+    let text = full.clone();
     let dump = tool("dump", move |_, _| Ok(ToolResult::text(text.clone())));
     let (builder, stage) = Stage::set([
         call([("dump", json!({}))]),
@@ -338,12 +338,12 @@ async fn a_long_result_is_cut_and_can_be_read_in_parts() {
     let outcome = builder.tools([dump, echo("read_result")]).run("go").await.unwrap();
     let answers = answers(&outcome.history);
     assert!(answers[0].len() <= 32 << 10 && answers[0].contains("continue with `read_result`"));
-    assert!(answers[1].starts_with(&whole[32_568..33_000]));
+    assert!(answers[1].starts_with(&full[32_568..33_000]));
     assert!(answers[2].contains("the stored results are: r1"), "{}", answers[2]);
     let cut = &stage.events_named("result_cut")[0];
     assert_eq!(
         (&cut["result"], &cut["bytes"], &cut["shown_bytes"]),
-        (&json!("r1"), &json!(whole.len()), &json!(32_568))
+        (&json!("r1"), &json!(full.len()), &json!(32_568))
     );
     assert_eq!(
         outcome.injected.len(),

@@ -36,7 +36,7 @@ async fn an_answer_is_streamed_and_iterations_are_limited() {
     assert_eq!(
         *screen.0.lock().unwrap(),
         ["Let me look.", "It ", "is 42."],
-        "each text once, streamed or not"
+        "each text is shown once, whether it was streamed or not"
     );
     let step = || call([("look", json!({}))]);
     let (builder, stage) = Stage::set([step(), step(), step(), step(), step()]);
@@ -47,7 +47,7 @@ async fn an_answer_is_streamed_and_iterations_are_limited() {
 
 // accept: 22
 #[tokio::test]
-async fn a_strategy_that_only_adds_is_one_function() {
+async fn a_function_that_adds_tools_is_a_strategy() {
     let unlock = |context: &InjectionContext<'_>| match context.call().name.as_str() {
         "review" => Injection::add(vec![echo("publish")]),
         _ => Injection::none(),
@@ -91,19 +91,19 @@ async fn entities_can_be_tested_with_a_fake_tool_that_returns_them() {
             .with_provider(order("1"))
             .with_provider(order("2")))
     });
-    let alone = find.call(Arguments::new(), &ToolContext::new()).await.unwrap();
-    let ids: Vec<_> = alone
+    let result = find.call(Arguments::new(), &ToolContext::new()).await.unwrap();
+    let ids: Vec<_> = result
         .providers
         .iter()
         .filter_map(|provider| provider.instance_id())
         .collect();
     assert_eq!(ids, ["1", "2"], "entities are extracted without a loop");
-    let bound = alone.providers[1].tools()[0]
+    let method_result = result.providers[1].tools()[0]
         .call(Arguments::new(), &ToolContext::new())
         .await
         .unwrap();
     assert_eq!(
-        bound.providers[0].instance_id().as_deref(),
+        method_result.providers[0].instance_id().as_deref(),
         Some("2a"),
         "a bound method is called without a loop"
     );
@@ -149,5 +149,5 @@ async fn a_one_shot_tool_runs_once_per_loop_even_if_called_twice_in_one_response
         .into_iter()
         .map(|answer| answer == "skill")
         .collect();
-    assert_eq!(bodies, [true, false, false, true], "each run is its own loop");
+    assert_eq!(bodies, [true, false, false, true], "each run is a separate loop");
 }

@@ -52,7 +52,7 @@ async fn communication_tools_do_nothing_outside_a_process() {
 #[tokio::test]
 async fn a_silent_result_hides_its_user_text_and_serialises() {
     let silent = tool("silent", |_, _| {
-        let mut result = ToolResult::silent("kept").with_user_text("not told");
+        let mut result = ToolResult::silent("for the model").with_user_text("not shown");
         result = result.with_source("the cause");
         Ok(result)
     });

@@ -12,7 +12,7 @@ struct Customer {
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Orders {
-    /// The most orders to return.
+    /// The maximum number of orders to return.
     #[serde(default = "ten")]
     limit: u32,
 }
@@ -169,7 +169,7 @@ async fn a_cart_keeps_its_items_when_its_customer_is_found_again() {
     let add = |item: &str| call([("customer_c1_add_item", json!({"item": item}))]);
     let (outcome, stage) = played([find(["c-1"]), add("apple"), find(["c-1"]), add("pear"), say("ok")]).await;
     assert_eq!(answers(&outcome.history)[3], r#"["apple","pear"]"#);
-    assert_eq!(outcome.injected.len(), 3, "the same entity adds no tools");
+    assert_eq!(outcome.injected.len(), 3, "the same entity does not add tools");
     assert_eq!(stage.shown(3).serialised, stage.shown(1).serialised, "byte for byte");
     assert_eq!(stage.events_named("entity_discovered")[1]["binding"], "kept");
 }
@@ -206,7 +206,7 @@ async fn parameters_have_defaults_and_a_methods_failure_is_returned() {
     assert_eq!(answers[1], "10 orders");
     assert!(answers[2].contains("`limit` (integer, optional)"), "{}", answers[2]);
     assert_eq!(answers[3], "an item has a name");
-    assert!(stage.shown(1).serialised[2].contains("The most orders to return."));
+    assert!(stage.shown(1).serialised[2].contains("The maximum number of orders to return."));
 }
 
 // accept: 34

@@ -108,7 +108,7 @@ async fn facades_end_at_the_depth_limit() {
     let last = read(answers(&outcome.history)[FACADE_DEPTH_MAX]);
     assert_eq!(
         (&last["available_tools"], &last["note"]),
-        (&json!([]), &json!("none of its tools can be opened here"))
+        (&json!([]), &json!("its tools cannot be used in this conversation"))
     );
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::injection::{ConversationView, Playbook, StateMachine, Unlock};
 use toolwit_core::Artifact;
 
-async fn played(playbook: Playbook, steps: impl IntoIterator<Item = Step>) -> (RunOutcome, Stage) {
+async fn run_playbook(playbook: Playbook, steps: impl IntoIterator<Item = Step>) -> (RunOutcome, Stage) {
     let (builder, stage) = Stage::set(steps);
     let outcome = builder.playbook(playbook).run("go").await.unwrap();
     assert_valid(&outcome.history);
@@ -27,7 +27,7 @@ fn fallible(name: &str) -> Arc<dyn Tool> {
 }
 
 /// A tool that returns an artifact.
-fn giving(name: &str, kind: &'static str) -> Arc<dyn Tool> {
+fn with_artifact(name: &str, kind: &'static str) -> Arc<dyn Tool> {
     tool(name, move |_, _| {
         Ok(ToolResult::text("found").with_artifact(Artifact::new(kind, json!({}))))
     })
@@ -54,11 +54,11 @@ async fn a_locked_tool_is_declared_and_returns_guidance_without_running() {
         try_it("publish"),
         say("ok"),
     ];
-    let (outcome, stage) = played(playbook, steps).await;
+    let (outcome, stage) = run_playbook(playbook, steps).await;
     assert_eq!(stage.shown(0).names, ["search", "publish"]);
     let results = answers(&outcome.history);
     assert_eq!(results[0], "`publish` is not available yet: call `search` first");
-    assert_eq!(results[2], results[0], "a failed search unlocks nothing");
+    assert_eq!(results[2], results[0], "a failed search does not unlock the tool");
     assert_eq!((results[4], *ran.lock().unwrap()), ("published", 1));
     let is_error = |message: &Message| matches!(message.role, Role::Tool { is_error: true, .. });
     assert!(!is_error(&outcome.history[2]), "guidance is not an error");
@@ -85,7 +85,7 @@ async fn all_any_and_combined_conditions_unlock() {
         call([("all", json!({})), ("mixed", json!({}))]),
         say("ok"),
     ];
-    let (outcome, _) = played(playbook(), steps).await;
+    let (outcome, _) = run_playbook(playbook(), steps).await;
     let results = answers(&outcome.history);
     assert_eq!(
         results[0],
@@ -116,13 +116,13 @@ async fn artifacts_the_blackboard_and_predicates_unlock() {
     });
     let late = |view: &ConversationView<'_>| view.iteration() >= 4;
     let playbook = Playbook::new()
-        .with_tool(giving("find", "shop/orders@1.0.0#order"))
+        .with_tool(with_artifact("find", "shop/orders@1.0.0#order"))
         .with_tool(put)
         .with_locked_tool(echo("by_artifact"), Unlock::by_artifact("order"))
         .with_locked_tool(echo("by_board"), Unlock::by_blackboard("Customer"))
         .with_locked_tool(echo("late"), Unlock::when("this is for later", late));
     let all = || call([("by_artifact", json!({})), ("by_board", json!({})), ("late", json!({}))]);
-    let (outcome, _) = played(playbook, [all(), try_it("find"), try_it("put"), all(), say("ok")]).await;
+    let (outcome, _) = run_playbook(playbook, [all(), try_it("find"), try_it("put"), all(), say("ok")]).await;
     let results = answers(&outcome.history);
     assert!(
         results[0].ends_with("a tool must return a `order` first"),
@@ -180,7 +180,7 @@ async fn a_panicking_predicate_locks_only_its_tool() {
             Unlock::when("never", |_: &ConversationView<'_>| panic!("broken")),
         )
         .with_tool(echo("fine"));
-    let (outcome, _) = played(
+    let (outcome, _) = run_playbook(
         playbook,
         [call([("broken", json!({})), ("fine", json!({}))]), say("ok")],
     )
@@ -218,7 +218,7 @@ fn order() -> StateMachine<Order> {
         .unwrap()
 }
 
-async fn ordered(machine: StateMachine<Order>, steps: impl IntoIterator<Item = Step>) -> Vec<String> {
+async fn run_order(machine: StateMachine<Order>, steps: impl IntoIterator<Item = Step>) -> Vec<String> {
     let (builder, _) = Stage::set(steps.into_iter().chain([say("ok")]));
     let outcome = builder.state_machine(machine).run("go").await.unwrap();
     answers(&outcome.history).into_iter().map(str::to_owned).collect()
@@ -238,7 +238,7 @@ async fn tools_belong_to_states_and_successful_calls_change_the_state() {
         try_it("ship"),
         call([("add_item", json!({})), ("status", json!({}))]),
     ];
-    let results = ordered(order(), steps).await;
+    let results = run_order(order(), steps).await;
     assert_eq!(
         results[0],
         "`ship` can be called in `Confirmed`, and the state is `Draft`; tools that can be called now: `add_item`, `confirm` (leads to \
@@ -259,7 +259,7 @@ async fn tools_belong_to_states_and_successful_calls_change_the_state() {
 // accept: 69
 #[tokio::test]
 async fn a_tool_in_two_states_has_a_transition_for_each() {
-    let results = ordered(
+    let results = run_order(
         order(),
         [
             try_it("add_item"),
@@ -275,7 +275,7 @@ async fn a_tool_in_two_states_has_a_transition_for_each() {
 // accept: 68
 #[tokio::test]
 async fn a_machine_starts_in_its_initial_state_and_requires_one() {
-    let results = ordered(order().starting_in(Order::Confirmed), [try_it("ship")]).await;
+    let results = run_order(order().starting_in(Order::Confirmed), [try_it("ship")]).await;
     assert_eq!(results[0], "ship");
     let builder = StateMachine::builder().in_state("draft").tool(echo("x"));
     let error = builder.build().err().unwrap();

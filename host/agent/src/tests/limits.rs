@@ -68,7 +68,7 @@ async fn the_partial_policy_returns_the_last_text() {
 
 // accept: 7
 #[tokio::test]
-async fn the_final_answer_policy_asks_once_more_without_tools() {
+async fn the_final_answer_policy_requests_one_more_response_without_tools() {
     let policy = limits(|limits| {
         limits.iterations_max = 2;
         limits.on_iterations_max = IterationPolicy::FinalAnswer;

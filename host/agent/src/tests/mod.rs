@@ -47,7 +47,7 @@ type Step = Box<dyn FnOnce(&ChatRequest<'_>) -> Result<ChatResponse, ModelError>
 
 /// The request of one inference.
 #[derive(Clone)]
-struct Shown {
+struct RecordedRequest {
     messages: Vec<Message>,
     names: Vec<String>,
     /// The declared tools as a provider receives them.
@@ -59,7 +59,7 @@ struct Shown {
 #[derive(Clone, Default)]
 struct Stage {
     steps: Arc<Mutex<VecDeque<Step>>>,
-    shown: Arc<Mutex<Vec<Shown>>>,
+    shown: Arc<Mutex<Vec<RecordedRequest>>>,
     events: Arc<Mutex<Vec<Event>>>,
 }
 
@@ -70,7 +70,7 @@ impl ChatModel for Stage {
     }
 
     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
-        self.shown.lock().unwrap().push(Shown {
+        self.shown.lock().unwrap().push(RecordedRequest {
             messages: request.messages.to_vec(),
             names: request.tools.iter().map(|tool| tool.name.to_string()).collect(),
             serialised: request.tools.iter().map(serialised).collect(),
@@ -100,7 +100,7 @@ impl Stage {
         (builder, stage)
     }
 
-    fn shown(&self, inference: usize) -> Shown {
+    fn shown(&self, inference: usize) -> RecordedRequest {
         self.shown.lock().unwrap()[inference].clone()
     }
 
@@ -172,11 +172,11 @@ fn tool(
 ) -> Arc<dyn Tool> {
     let schema = json!({"type": "object"});
     let answer = Arc::new(answer);
-    let made = NativeTool::new(name, format!("Is {name}."), schema, move |arguments, context| {
+    let tool = NativeTool::new(name, format!("Is {name}."), schema, move |arguments, context| {
         let answer = answer.clone();
         async move { answer(arguments, context) }
     });
-    Arc::new(made.unwrap())
+    Arc::new(tool.unwrap())
 }
 
 /// Returns a tool that returns its name.

@@ -13,7 +13,7 @@ impl Caller {
         Arc::new(Self(ToolDefinition::new(
             ToolId::native(name),
             name,
-            "Calls others.",
+            "Calls other tools.",
             schema,
         )))
     }
@@ -129,7 +129,7 @@ async fn a_resume_ignores_nested_calls() {
         .iter()
         .map(|line| serde_json::from_str::<Event>(line).unwrap())
         .collect::<Vec<_>>();
-    assert_eq!(events, stage.events(), "a trace preserves them");
+    assert_eq!(events, stage.events(), "a trace preserves the events");
     let (builder, _) = Stage::set([say("again")]);
     let resumed = builder
         .tools(tools())

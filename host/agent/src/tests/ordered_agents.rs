@@ -159,7 +159,7 @@ async fn chained_tools_of_an_agent_are_not_locked_by_a_playbook() {
 // accept: 63
 #[tokio::test]
 async fn an_agent_receives_references() {
-    let memory = Reference::new("memory", "What was said before.", "Look here first.").with_tools([echo("recall")]);
+    let memory = Reference::new("memory", "Facts from earlier turns.", "Look here first.").with_tools([echo("recall")]);
     let (tool, stage) = agent([say("ok")]);
     run(&tool.with_reference(&memory)).await;
     assert!(stage.shown(0).messages[0].content().ends_with("Look here first."));

@@ -22,8 +22,8 @@ fn task() -> Value {
 // accept: 100, accept: 140, accept: 144
 #[tokio::test]
 async fn a_tool_reads_the_actions_of_its_process() {
-    let seen = Arc::new(Mutex::new(None));
-    let sink = seen.clone();
+    let recorded = Arc::new(Mutex::new(None));
+    let sink = recorded.clone();
     let ask = tool("ask", move |_, context| {
         let process = Process::of(&context)?;
         *sink.lock().unwrap() = Some((process.id().to_owned(), process.status(), process.goal()));
@@ -39,7 +39,7 @@ async fn a_tool_reads_the_actions_of_its_process() {
     assert_eq!(conversation.process().status(), ProcessStatus::Ready);
     conversation.run("find it").await.unwrap();
     let process = conversation.process();
-    let (id, status, goal) = seen.lock().unwrap().take().unwrap();
+    let (id, status, goal) = recorded.lock().unwrap().take().unwrap();
     assert_eq!(
         (id.as_str(), status, goal.as_deref()),
         (process.id(), ProcessStatus::Running, Some("find it"))

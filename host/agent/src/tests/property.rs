@@ -84,24 +84,24 @@ fn respond(response: Response) -> Step {
 /// Checks that declared tools are only appended within a turn, and that the events describe exactly the declared tools.
 pub(super) fn assert_grows(stage: &Stage, tools_max: usize) {
     let events = stage.events();
-    let mut asked_before = 0;
-    let asked = events
+    let mut previous_at = 0;
+    let inferences = events
         .iter()
         .enumerate()
         .filter(|(_, event)| matches!(event, Event::IterationStarted { .. }));
-    let mut before: Option<Shown> = None;
-    for (inference, (at, _)) in asked.enumerate() {
+    let mut before: Option<RecordedRequest> = None;
+    for (inference, (at, _)) in inferences.enumerate() {
         let shown = stage.shown(inference);
         let results: Vec<_> = visible_tools(&events[..at]).iter().map(ToString::to_string).collect();
         assert_eq!(shown.names, results, "the events describe the declared tools");
         assert!(shown.names.len() <= tools_max);
         let may_shrink = |event: &Event| matches!(event, Event::TurnStarted { .. } | Event::ToolsEvicted { .. });
-        let shrinks = events[asked_before..at].iter().any(may_shrink);
+        let shrinks = events[previous_at..at].iter().any(may_shrink);
         if let Some(before) = before.filter(|_| !shrinks) {
             let (before, now) = (before.serialised.join(","), shown.serialised.join(","));
             assert!(now.starts_with(&before), "the prefix is unchanged: {before} {now}");
         }
-        asked_before = at;
+        previous_at = at;
         before = Some(shown);
     }
 }

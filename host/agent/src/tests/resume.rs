@@ -53,7 +53,7 @@ fn set(steps: impl IntoIterator<Item = Step>) -> (ConversationBuilder, Stage) {
         _ => Injection::none(),
     };
     let giving = tool("give", |_, _| {
-        Ok(ToolResult::text("given").with_artifact(toolwit_core::Artifact::new("Note", json!(1))))
+        Ok(ToolResult::text("a note").with_artifact(toolwit_core::Artifact::new("Note", json!(1))))
     });
     let builder = builder
         .tools([find(), giving])
@@ -98,7 +98,7 @@ fn round_trip<T: serde::Serialize + serde::de::DeserializeOwned>(value: &T) -> T
 #[tokio::test]
 async fn a_resumed_conversation_declares_the_same_tools_byte_for_byte() {
     let (stage, history) = run_story().await;
-    let asked = [
+    let steps = [
         call([
             ("query", json!({})),
             ("ship", json!({})),
@@ -111,7 +111,7 @@ async fn a_resumed_conversation_declares_the_same_tools_byte_for_byte() {
         one("customer_c1_spend", json!({})),
         say("three"),
     ];
-    let (builder, resumed) = set(asked);
+    let (builder, resumed) = set(steps);
     let mut conversation = builder
         .history(round_trip(&history))
         .resume(round_trip(&stage.events()))
@@ -124,7 +124,7 @@ async fn a_resumed_conversation_declares_the_same_tools_byte_for_byte() {
     assert_eq!(
         resumed.shown(3).serialised,
         last.serialised,
-        "an entity that is found again adds no tools"
+        "an entity that is found again does not add tools"
     );
     let answers = answers(&outcome.history);
     let answers = &answers[answers.len() - 8..];

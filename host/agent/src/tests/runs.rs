@@ -217,22 +217,22 @@ async fn an_answer_of_another_type_is_an_error_with_the_outcome() {
 // accept: 13, accept: 84, accept: 88, accept: 147
 #[tokio::test]
 async fn the_context_reaches_tools_and_not_the_model() {
-    let tell = tool("tell", |_, context| {
+    let show = tool("show", |_, context| {
         let values = ["tenant", "channel", "chat_id"].map(|key| context.text(key).unwrap_or("-").to_owned());
         let loop_id = context.loop_id().unwrap().to_owned();
         Ok(ToolResult::text(values.join(" ")).with_artifact(toolwit_core::Artifact::new("loop", loop_id.into())))
     });
     let (builder, stage) = Stage::set([
-        call([("tell", json!({}))]),
+        call([("show", json!({}))]),
         say("ok"),
-        call([("tell", json!({}))]),
+        call([("show", json!({}))]),
         say("ok"),
     ]);
     let process = ToolContext::new()
         .with("tenant", "acme")
         .with("channel", "mail")
         .with("key", "hunter2");
-    let mut conversation = builder.tools([tell]).context(process).build().unwrap();
+    let mut conversation = builder.tools([show]).context(process).build().unwrap();
     let turn = ToolContext::new().with("channel", "chat").with("chat_id", "42");
     conversation.turn("go").context(turn).run().await.unwrap();
     conversation.run("go").await.unwrap();

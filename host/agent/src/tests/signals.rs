@@ -4,11 +4,11 @@ use super::*;
 use toolwit_core::{NoArguments, Signal, ToolExt};
 
 fn signalling(name: &str, signal: Signal) -> Arc<dyn Tool> {
-    let made = NativeTool::typed(name, "Signals.", move |_: NoArguments, _| {
+    let tool = NativeTool::typed(name, "Signals.", move |_: NoArguments, _| {
         let signal = signal.clone();
         async move { Err::<(), _>(signal) }
     });
-    Arc::new(made.unwrap())
+    Arc::new(tool.unwrap())
 }
 
 // accept: 86

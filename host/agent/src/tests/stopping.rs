@@ -10,7 +10,7 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// Returns a tool that signals its start and then waits forever, with or without observing its cancellation token.
 fn stuck(name: &str, listens: bool) -> (Arc<dyn Tool>, tokio::sync::mpsc::UnboundedReceiver<()>) {
     let (running, started) = tokio::sync::mpsc::unbounded_channel();
-    let made = NativeTool::new(name, "", json!({"type": "object"}), move |_, context: ToolContext| {
+    let tool = NativeTool::new(name, "", json!({"type": "object"}), move |_, context: ToolContext| {
         let running = running.clone();
         async move {
             running.send(()).ok();
@@ -21,7 +21,7 @@ fn stuck(name: &str, listens: bool) -> (Arc<dyn Tool>, tokio::sync::mpsc::Unboun
             std::future::pending().await
         }
     });
-    (Arc::new(made.unwrap()), started)
+    (Arc::new(tool.unwrap()), started)
 }
 
 // accept: 133

@@ -166,7 +166,7 @@ fn carts() -> Facade {
     });
     let facade = Facade::builder("cart", "Opens a cart.").selectable(schema, |arguments, context| {
         let id = arguments["cart_id"].as_str().unwrap_or_default().to_owned();
-        let owner = context.text("tenant").unwrap_or("nobody").to_owned();
+        let owner = context.text("tenant").unwrap_or("no tenant").to_owned();
         let items = Arc::new(Mutex::new(Vec::<String>::new()));
         let shared = items.clone();
         let add = tool("add_item", move |arguments, _| {

@@ -7,10 +7,10 @@ use crate::event::visible_tools;
 use toolwit_core::{NativeTool, ToolResult};
 
 fn tool(name: &str) -> Arc<dyn Tool> {
-    let made = NativeTool::new(name, "", json!({"type": "object"}), |_, _| async {
+    let tool = NativeTool::new(name, "", json!({"type": "object"}), |_, _| async {
         Ok(ToolResult::text(""))
     });
-    Arc::new(made.unwrap())
+    Arc::new(tool.unwrap())
 }
 
 fn name(name: &str) -> ToolName {

@@ -190,7 +190,7 @@ where
 {
     let show = Arc::new(show);
     let names = vec![name.to_owned()];
-    let made = NativeTool::typed_as(
+    let tool = NativeTool::typed_as(
         ToolId::host(name),
         names,
         description,
@@ -199,5 +199,5 @@ where
             async move { Ok::<_, ToolError>(show(&**context.blackboard()?, input)) }
         },
     )?;
-    Ok(Arc::new(made))
+    Ok(Arc::new(tool))
 }

@@ -94,13 +94,13 @@ where
     In: serde::de::DeserializeOwned + JsonSchema + Send + 'static,
 {
     let names = vec![name.to_owned()];
-    let made = NativeTool::typed_as(
+    let tool = NativeTool::typed_as(
         ToolId::host(name),
         names,
         description,
         move |input: In, context: ToolContext| async move { Ok::<_, ToolError>(show(Process::of(&context)?, input)) },
     )?;
-    Ok(Arc::new(made))
+    Ok(Arc::new(tool))
 }
 
 fn status(process: &Process) -> Value {

@@ -37,7 +37,7 @@ impl Lock {
             blocking(move || open().map_err(BuildError::file("write", path))).await?
         };
         let deadline = Instant::now() + LIMIT;
-        let mut waiting = false;
+        let mut is_waiting = false;
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(Self { _file: file }),
@@ -56,9 +56,9 @@ impl Lock {
                 }
                 Err(TryLockError::WouldBlock) => {}
             }
-            if !waiting {
+            if !is_waiting {
                 progress.step(Step::WaitForCompiler);
-                waiting = true;
+                is_waiting = true;
             }
             sleep(POLL).await;
         }
@@ -74,7 +74,7 @@ mod tests {
     use crate::{BuildEvent, Silent};
 
     #[tokio::test(start_paused = true)]
-    async fn a_second_build_waits_and_says_so_until_the_first_is_done() {
+    async fn a_second_build_waits_for_the_first_and_reports_it() {
         let dir = tempfile::tempdir().unwrap();
         let waits = AtomicU32::new(0);
         let count = |event: BuildEvent<'_>| {
@@ -88,6 +88,10 @@ mod tests {
 
         drop(first);
         Lock::take(dir.path(), &count).await.unwrap();
-        assert_eq!(waits.load(Ordering::Relaxed), 1, "a free lock is taken without a word");
+        assert_eq!(
+            waits.load(Ordering::Relaxed),
+            1,
+            "a free lock is acquired without a report"
+        );
     }
 }

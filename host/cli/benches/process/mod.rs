@@ -115,13 +115,13 @@ pub async fn start() {
 pub async fn first_call() {
     let stage = Stage::set().await;
     let (mut ours, mut raw) = (stage.child(OWN), stage.child(RAW));
-    let told = |command: &mut Command| {
+    let measured = |command: &mut Command| {
         let output = run(command);
         let micros = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap();
         Duration::from_micros(micros)
     };
-    told(&mut ours);
-    let took = (0..STARTS).map(|_| (told(&mut ours), told(&mut raw))).unzip();
+    measured(&mut ours);
+    let took = (0..STARTS).map(|_| (measured(&mut ours), measured(&mut raw))).unzip();
     report("first call, code cached", took, "at most 10 ms");
 }
 

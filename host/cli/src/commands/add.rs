@@ -52,8 +52,8 @@ struct Report {
     tools: usize,
     /// The reason why the dynamic tools could not be discovered.
     #[serde(skip_serializing_if = "Option::is_none")]
-    unasked: Option<String>,
-    imports: bool,
+    discovery_error: Option<String>,
+    needs_grants: bool,
 }
 
 impl From<&AddedPackage> for Report {
@@ -65,8 +65,8 @@ impl From<&AddedPackage> for Report {
             version: package.version.clone(),
             replaced: package.is_replacement,
             tools: package.tool_count,
-            unasked: None,
-            imports: package.needs_grants,
+            discovery_error: None,
+            needs_grants: package.needs_grants,
         }
     }
 }
@@ -90,7 +90,7 @@ impl Add {
         {
             // The files are copied already. A failed discovery does not undo that.
             for report in reports.iter_mut().filter(|report| undiscovered.contains(&report.name)) {
-                report.unasked = Some(error.message.clone());
+                report.discovery_error = Some(error.message.clone());
             }
         }
         print(printer, &reports)?;
@@ -105,7 +105,7 @@ impl Add {
             let report = reports.iter_mut().find(|report| report.name == outcome.plugin);
             match (outcome.tools, report) {
                 (Ok(tools), Some(report)) => report.tools = tools,
-                (Err(error), Some(report)) => report.unasked = Some(error.message.clone()),
+                (Err(error), Some(report)) => report.discovery_error = Some(error.message.clone()),
                 _ => {}
             }
         }
@@ -129,14 +129,14 @@ fn print(printer: Printer, reports: &[Report]) -> Result<(), Failure> {
     printer.message(&messages);
     printer.data(&paths)?;
     for report in reports {
-        if let Some(why) = &report.unasked {
+        if let Some(reason) = &report.discovery_error {
             let name = &report.name;
             printer.hint(format_args!(
-                "the dynamic tools of {name} are unknown: {why}; `toolwit refresh {name}` queries them again"
+                "the dynamic tools of {name} are unknown: {reason}; `toolwit refresh {name}` queries them again"
             ));
         }
     }
-    for report in reports.iter().filter(|report| report.imports) {
+    for report in reports.iter().filter(|report| report.needs_grants) {
         printer.hint(format_args!(
             "`toolwit grant {}` shows the capabilities that it needs",
             report.name

@@ -45,7 +45,7 @@ struct Document<'a> {
     wit: Option<&'a str>,
 }
 
-struct Inspected {
+struct InspectedFile {
     name: String,
     file: PathBuf,
     inspection: Inspection,
@@ -70,7 +70,7 @@ pub(crate) async fn inspection_of(file: PathBuf) -> Result<Inspection, Error> {
     inspect(file).await.map(|inspected| inspected.inspection)
 }
 
-async fn inspect(file: PathBuf) -> Result<Inspected, Error> {
+async fn inspect(file: PathBuf) -> Result<InspectedFile, Error> {
     tokio::task::spawn_blocking(move || read(file))
         .await
         .unwrap_or_else(|error| {
@@ -79,13 +79,13 @@ async fn inspect(file: PathBuf) -> Result<Inspected, Error> {
         })
 }
 
-fn read(file: PathBuf) -> Result<Inspected, Error> {
+fn read(file: PathBuf) -> Result<InspectedFile, Error> {
     let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let named = |error: Error| error.with_plugin(&*name);
     let bytes_max = EngineLimits::default().component_bytes_max;
     let (inspection, manifest) = inspect_package(&name, &file, bytes_max).map_err(named)?;
     let bytes = read_component(&file, bytes_max).map_err(named)?;
-    Ok(Inspected {
+    Ok(InspectedFile {
         wit: component_wit(&bytes),
         inspection,
         manifest,
@@ -94,8 +94,8 @@ fn read(file: PathBuf) -> Result<Inspected, Error> {
     })
 }
 
-fn document<'a>(inspected: &'a Inspected, refusal: Option<&'a Error>) -> Document<'a> {
-    let Inspected {
+fn document<'a>(inspected: &'a InspectedFile, refusal: Option<&'a Error>) -> Document<'a> {
+    let InspectedFile {
         name,
         file,
         inspection,
@@ -120,7 +120,7 @@ fn document<'a>(inspected: &'a Inspected, refusal: Option<&'a Error>) -> Documen
     }
 }
 
-fn page(inspected: &Inspected, refusal: Option<&Error>) -> Page {
+fn page(inspected: &InspectedFile, refusal: Option<&Error>) -> Page {
     let mut page = Page::new();
     write_summary(&mut page, inspected, refusal);
     write_exports(&mut page, &inspected.inspection);
@@ -133,7 +133,7 @@ fn page(inspected: &Inspected, refusal: Option<&Error>) -> Page {
     page
 }
 
-fn write_summary(page: &mut Page, inspected: &Inspected, refusal: Option<&Error>) {
+fn write_summary(page: &mut Page, inspected: &InspectedFile, refusal: Option<&Error>) {
     let inspection = &inspected.inspection;
     page.styled(TITLE, &inspected.name)
         .text("  ")
@@ -149,7 +149,7 @@ fn write_summary(page: &mut Page, inspected: &Inspected, refusal: Option<&Error>
     page.indent(2).text("status  ");
     match refusal {
         None if inspection.dynamic_tools().is_undiscovered() => {
-            page.styled(WARN, "unasked").text(": ").text(TOOLS_NOT_DISCOVERED)
+            page.styled(WARN, "undiscovered").text(": ").text(TOOLS_NOT_DISCOVERED)
         }
         None => page.styled(GOOD, "ready"),
         Some(error) => page.styled(BAD, "broken").text(": ").text(&error.message),

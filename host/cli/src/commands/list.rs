@@ -78,13 +78,13 @@ fn page(registry: &Registry) -> Page {
                     let is_shared = owners.get(definition.name()).is_some_and(|owners| *owners > 1);
                     tool(&mut page, definition, width, is_shared);
                 }
-                if let Some(unasked) = discovery_error(package) {
+                if let Some(error) = discovery_error(package) {
                     page.indent(2)
-                        .styled(WARN, "unasked:")
+                        .styled(WARN, "undiscovered:")
                         .text(" ")
-                        .quoted(&unasked.message)
+                        .quoted(&error.message)
                         .end();
-                    hint(&mut page, &unasked);
+                    hint(&mut page, &error);
                 } else if plugin.inspection().tools.is_empty() {
                     page.indent(2).styled(FAINT, "no tools").end();
                 }

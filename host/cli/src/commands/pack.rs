@@ -16,7 +16,7 @@ use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
 Examples:
-  toolwit pack weather.wasm                                embed weather.toml and weather.wit in place
+  toolwit pack weather.wasm                                embed weather.toml and weather.wit in file_name
   toolwit pack weather.wasm --manifest m.toml --out dist/weather.wasm";
 
 /// Embed a manifest in a component, to ship a package as one file
@@ -84,8 +84,8 @@ impl Pack {
                 .with_suggestion("create it next to the component, or pass `--manifest FILE`")
         })?;
         let name = self.file.file_stem().unwrap_or_default().to_string_lossy();
-        let place = manifest.file_name().unwrap_or_default().to_string_lossy();
-        pack(&component, &name, &text, &place).map_err(|error| error.with_plugin(&*name))
+        let file_name = manifest.file_name().unwrap_or_default().to_string_lossy();
+        pack(&component, &name, &text, &file_name).map_err(|error| error.with_plugin(&*name))
     }
 }
 

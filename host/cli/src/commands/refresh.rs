@@ -73,7 +73,7 @@ fn print(outcomes: &[DiscoveryOutcome], printer: Printer) -> Result<(), Failure>
             Ok(tools) => json!({"plugin": outcome.plugin, "ok": true, "tools": tools}),
             Err(error) => json!({"plugin": outcome.plugin, "ok": false, "error": error}),
         };
-        return printer.document(&json!({"asked": outcomes.iter().map(document).collect::<Vec<_>>()}));
+        return printer.document(&json!({"refreshed": outcomes.iter().map(document).collect::<Vec<_>>()}));
     }
     let mut page = Page::new();
     for DiscoveryOutcome { plugin, tools, .. } in outcomes {

@@ -8,7 +8,7 @@ use toolwit::grants::Grants;
 use toolwit::sandbox::GrantsFile;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// The variable that names the file when no option does.
+/// The environment variable with the path of the file, used without the option.
 const VARIABLE: &str = "TOOLWIT_GRANTS";
 
 /// Options for the grants file.
@@ -33,13 +33,14 @@ impl GrantFlags {
         }
     }
 
-    /// Returns the file that plugins run under. A named file must exist; the default one need not.
+    /// Returns the path of the grants that apply to plugins. An explicit path is returned even if the file does not
+    /// exist, the default path only if it does.
     pub(crate) fn existing(&self) -> Option<PathBuf> {
         self.explicit_path()
             .or_else(|| configuration_file("grants.toml").ok().filter(|file| file.exists()))
     }
 
-    /// Reads the grants that plugins run under.
+    /// Reads the grants that apply to plugins.
     pub(crate) fn read(&self) -> Result<Grants, Error> {
         let Some(path) = self.existing() else {
             return Ok(Grants::default());

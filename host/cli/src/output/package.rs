@@ -32,7 +32,7 @@ pub(crate) struct PackageDocument<'a> {
 enum Status {
     Ready,
     /// Its dynamic tools have not been discovered, or are unusable.
-    Unasked,
+    Undiscovered,
     Broken,
 }
 
@@ -47,7 +47,7 @@ impl<'a> PackageDocument<'a> {
                 .plugin()
                 .map_or(CompileStatus::NotStarted.word(), |plugin| code.of(plugin)),
             reason: match package.discovery_error() {
-                Some(unasked) => Some(Cow::Owned(unasked.message.clone())),
+                Some(error) => Some(Cow::Owned(error.message.clone())),
                 None => document.reason,
             },
             ..document
@@ -65,7 +65,7 @@ impl<'a> PackageDocument<'a> {
         let (status, reason) = match (reason, inspection) {
             (Some(error), _) => (Status::Broken, Some(Cow::Borrowed(error.message.as_str()))),
             (None, Some(inspection)) if inspection.dynamic_tools().is_undiscovered() => {
-                (Status::Unasked, Some(Cow::Borrowed(TOOLS_NOT_DISCOVERED)))
+                (Status::Undiscovered, Some(Cow::Borrowed(TOOLS_NOT_DISCOVERED)))
             }
             (None, _) => (Status::Ready, None),
         };

@@ -117,7 +117,7 @@ impl Printer {
             let option = option.unwrap_or_default();
             page.styled(
                 FAINT,
-                format_args!("limit: {limit}{option} is {max}, used or asked for: {used}"),
+                format_args!("limit: {limit}{option} is {max}, used or requested: {used}"),
             )
             .end();
         }

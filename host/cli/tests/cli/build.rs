@@ -47,7 +47,7 @@ fn build_error_has_a_hint() {
 
     --- stderr
     error: nothing to build in `empty`: no `Cargo.toml`, no `[build]` in a `toolwit.toml`, no `.wasm` file
-    hint: name the directory of a Rust package, or one that holds a component beside its `wit` directory
+    hint: name the directory of a Rust package, or one that contains a component next to its `wit` directory
     ");
     assert_eq!(workspace.run(&["build", "missing"]).code, Some(2));
     let (code, document) = workspace.json(&["build", "broken", "--json"]);

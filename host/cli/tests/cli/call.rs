@@ -136,7 +136,7 @@ fn limits_of_the_operator_stop_a_call() {
 
     --- stderr
     error: plain#spin: the call used all its fuel of 1000000
-    limit: fuel_max (`--fuel`) is 1000000, used or asked for: 1000000
+    limit: fuel_max (`--fuel`) is 1000000, used or requested: 1000000
     hint: request less in one call; an operator can raise `fuel_max`
     ");
     let cases = [

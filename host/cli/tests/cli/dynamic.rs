@@ -20,7 +20,7 @@ fn menu() -> &'static [u8] {
     })
 }
 
-fn granted(workspace: Workspace, settings: &str) -> Workspace {
+fn with_settings(workspace: Workspace, settings: &str) -> Workspace {
     let grants = format!("version = 1\n[[grant]]\nplugin = \"menu\"\nany-version = true\nconfig = {{ {settings} }}\n");
     let workspace = workspace.file("grants.toml", grants);
     let file = workspace.path().join("grants.toml").display().to_string();
@@ -43,7 +43,7 @@ fn undiscovered_plugin_is_listed_with_a_hint() {
     let plugin = &listed["plugins"][0];
     assert_eq!(
         (&plugin["status"], plugin["tools"].as_array().unwrap().len()),
-        (&json!("unasked"), 1)
+        (&json!("undiscovered"), 1)
     );
     assert!(
         plugin["reason"]
@@ -56,7 +56,7 @@ fn undiscovered_plugin_is_listed_with_a_hint() {
     assert!(
         shown
             .stdout
-            .contains("unasked: its dynamic tools have not been discovered yet"),
+            .contains("undiscovered: its dynamic tools have not been discovered yet"),
         "{shown}"
     );
     assert!(shown.stdout.contains("toolwit refresh menu"), "{shown}");
@@ -75,11 +75,11 @@ fn undiscovered_plugin_is_listed_with_a_hint() {
     let (_, document) = workspace.json(&["inspect", "tools/menu.wasm", "--json"]);
     assert_eq!(
         (&document["dynamic"], &document["status"]),
-        (&json!(true), &json!("unasked"))
+        (&json!(true), &json!("undiscovered"))
     );
     let (_, doctor) = workspace.json(&["doctor", "--json"]);
     assert!(doctor.to_string().contains("have not been discovered yet"), "{doctor}");
-    assert_eq!(tool_names(&workspace), ["count"], "none of these ran it");
+    assert_eq!(tool_names(&workspace), ["count"], "the guest was not executed");
 }
 
 #[test]
@@ -91,15 +91,15 @@ fn call_discovers_dynamic_tools_once_and_caches_them() {
         (Some(0), "soup {\"guests\":2} 1\n"),
         "{called}"
     );
-    for told in ["soup is on the table", "Here is your soup."] {
+    for message in ["soup is on the table", "Here is your soup."] {
         assert!(
-            called.stderr.contains(told),
-            "what it says to the user is shown: {called}"
+            called.stderr.contains(message),
+            "messages to the user are printed: {called}"
         );
     }
     assert_eq!(workspace.run(&["-q", "call", "soup", r#"{"guests": 2}"#]).stderr, "");
     // In this mode, a discovery would fail.
-    let workspace = granted(workspace, "mode = \"closed\"");
+    let workspace = with_settings(workspace, "mode = \"closed\"");
     assert_eq!(tool_names(&workspace), ["count", "soup", "tea"]);
     let shown = workspace.run(&["show", "soup"]);
     assert!(shown.stdout.contains("Cooks soup for some guests."), "{shown}");
@@ -123,7 +123,7 @@ fn add_discovers_dynamic_tools_and_refresh_discovers_them_again() {
     assert_eq!((code, &added["added"][0]["tools"]), (Some(0), &json!(3)), "{added}");
     assert_eq!(tool_names(&workspace), ["count", "soup", "tea"]);
 
-    let workspace = granted(workspace, "dishes = \"cake\"");
+    let workspace = with_settings(workspace, "dishes = \"cake\"");
     let refreshed = workspace.run(&["refresh", "menu"]);
     assert_eq!(
         (refreshed.code, refreshed.stdout.as_str()),
@@ -132,20 +132,24 @@ fn add_discovers_dynamic_tools_and_refresh_discovers_them_again() {
     );
     assert_eq!(tool_names(&workspace), ["count", "cake"]);
 
-    let workspace = granted(workspace, "mode = \"twice\"");
+    let workspace = with_settings(workspace, "mode = \"twice\"");
     let (code, refused) = workspace.json(&["refresh", "--json"]);
     assert_eq!(
-        (code, &refused["asked"][0]["error"]["kind"]),
+        (code, &refused["refreshed"][0]["error"]["kind"]),
         (Some(3), &json!("invalid-provider")),
         "{refused}"
     );
-    assert_eq!(tool_names(&workspace), ["count", "cake"], "what it told before stays");
+    assert_eq!(
+        tool_names(&workspace),
+        ["count", "cake"],
+        "the previously discovered tools remain"
+    );
     assert_eq!(workspace.run(&["refresh", "absent"]).code, Some(2));
 }
 
 #[test]
 fn plugin_that_lists_no_tools_is_added_with_the_reason() {
-    let workspace = granted(Workspace::new().file("menu.wasm", menu()), "mode = \"closed\"");
+    let workspace = with_settings(Workspace::new().file("menu.wasm", menu()), "mode = \"closed\"");
     let added = workspace.run(&["add", "menu.wasm"]);
     assert!(
         added.code == Some(0) && added.stderr.contains("the kitchen is closed"),
@@ -156,11 +160,11 @@ fn plugin_that_lists_no_tools_is_added_with_the_reason() {
         called.code != Some(0) && called.stderr.contains("the kitchen is closed"),
         "{called}"
     );
-    let workspace = granted(workspace, "dishes = \"soup\"");
+    let workspace = with_settings(workspace, "dishes = \"soup\"");
     assert_eq!(
         workspace.run(&["call", "soup", r#"{"guests": 2}"#]).code,
         Some(0),
-        "the failure was not kept"
+        "a failed discovery is not cached"
     );
 }
 
@@ -173,9 +177,9 @@ fn plugin_whose_discovery_fails_is_added_and_its_other_tools_work() {
     let workspace = workspace.variable("TOOLWIT_GRANTS", file);
     let (code, added) = workspace.json(&["add", "menu.wasm", "--json"]);
     assert_eq!((code, &added["added"][0]["name"]), (Some(0), &json!("menu")), "{added}");
-    assert!(added["added"][0]["unasked"].is_string(), "{added}");
+    assert!(added["added"][0]["discovery_error"].is_string(), "{added}");
 
-    let workspace = granted(workspace, "mode = \"closed\"");
+    let workspace = with_settings(workspace, "mode = \"closed\"");
     let refused = workspace.run(&["refresh"]);
     assert!(
         refused.code == Some(3) && refused.stdout.contains("the kitchen is closed"),

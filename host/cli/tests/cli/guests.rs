@@ -38,7 +38,7 @@ package demo:plain;
 world plain {
     /// Add two numbers. The sum must fit.
     ///
-    /// It wraps around never.
+    /// It never wraps around.
     export add: func(a: u32, b: u32) -> u32;
     /// Halve an even number.
     export halve: func(number: u32) -> result<u32, u32>;
@@ -57,7 +57,7 @@ pub(crate) const COUNTER: &str = r#"
   (core module $m
     (import "host" "new" (func $new (param i32) (result i32)))
     (memory 1)
-    ;; A counter's number lies where its representation says.
+    ;; The representation of a counter is the address of its number.
     (global $free (mut i32) (i32.const 16))
     (func (export "new") (param i32) (result i32)
       (i32.store (global.get $free) (local.get 0))

@@ -70,7 +70,7 @@ fn package_is_added_replaced_on_request_and_removed() {
 
     --- stderr
     error: there is no package `plain`
-    hint: the packages are none
+    hint: the directory has no packages
     ");
 }
 
@@ -129,9 +129,9 @@ fn cache_is_shown_limited_and_emptied() {
         "{capped}"
     );
     assert_eq!(workspace.run(&["call", "add", r#"{"a": 1, "b": 2}"#]).stdout, "3\n");
-    let (_, kept) = workspace.json(&["cache", "show", "--json"]);
+    let (_, cache) = workspace.json(&["cache", "show", "--json"]);
     assert_eq!(
-        (&kept["bytes_max"], &kept["entries"]),
+        (&cache["bytes_max"], &cache["entries"]),
         (&json!(1_024), &json!(0)),
         "the limit applies"
     );

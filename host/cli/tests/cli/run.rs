@@ -132,9 +132,9 @@ fn failed_run_is_one_json_document_with_its_partial_outcome() {
         ),
     ];
     for (arguments, kind, code, stop) in cases {
-        let (found, document) = plain.json(&[&["run", "Hello", "--json", "--model"], arguments].concat());
+        let (exit_code, document) = plain.json(&[&["run", "Hello", "--json", "--model"], arguments].concat());
         assert_eq!(
-            (found, &document["ok"]),
+            (exit_code, &document["ok"]),
             (Some(code), &json!(false)),
             "{arguments:?}: {document}"
         );

@@ -17,7 +17,7 @@ fn show_prints_the_full_definition() {
 
     Add two numbers. The sum must fit.
 
-    It wraps around never.
+    It never wraps around.
 
     Arguments
       a: integer (0 to 4294967295)

@@ -76,7 +76,10 @@ fn each_command_has_detailed_help() {
     for command in COMMANDS {
         let run = workspace.run(&[command, "--help"]);
         assert_eq!(run.code, Some(0), "{run}");
-        let (about, _) = run.stdout.split_once("\nUsage: ").expect("help says how it is used");
+        let (about, _) = run
+            .stdout
+            .split_once("\nUsage: ")
+            .expect("the help text has a usage line");
         assert!(about.trim().lines().count() > 2, "{about}");
     }
 }

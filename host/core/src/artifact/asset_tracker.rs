@@ -121,13 +121,13 @@ mod tests {
     use crate::{Arguments, NativeTool, ToolContext, ToolResult};
 
     fn compose(works: &'static [u32]) -> Arc<dyn Tool> {
-        let made = NativeTool::new("compose", "", json!({"type": "object"}), move |_, _| async move {
+        let tool = NativeTool::new("compose", "", json!({"type": "object"}), move |_, _| async move {
             let concerts = works.iter().enumerate();
             Ok(concerts.fold(ToolResult::text("composed"), |result, (id, works)| {
                 result.with_artifact(Artifact::new("Concert", json!({"id": id, "works": works})))
             }))
         });
-        Arc::new(made.unwrap())
+        Arc::new(tool.unwrap())
     }
 
     fn ids(tracker: &AssetTracker) -> Vec<String> {

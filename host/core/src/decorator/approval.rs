@@ -77,12 +77,12 @@ impl<A: Approver> Decorator for ApprovalGate<A> {
             let error = Error::new(kind, Phase::Validate, message).with_tool(definition.name());
             Err(ToolError::Model(error))
         };
-        let decided = tokio::select! {
+        let decision = tokio::select! {
             biased;
             () = context.cancel().cancelled() => None,
-            decided = self.0.approve(request, context) => Some(decided),
+            decision = self.0.approve(request, context) => Some(decision),
         };
-        match decided {
+        match decision {
             Some(Approval::Approved) => tool.call(arguments, context).await,
             Some(Approval::Denied { reason }) => {
                 refused(ErrorKind::Denied, format!("the call was not approved: {reason}"))
@@ -107,13 +107,13 @@ mod tests {
     use super::*;
     use crate::{NativeTool, ToolExt};
 
-    fn counted(runs: &Arc<AtomicUsize>) -> NativeTool {
+    fn counting_tool(runs: &Arc<AtomicUsize>) -> NativeTool {
         let runs = runs.clone();
-        let made = NativeTool::new("pay", "Pays.", json!({"type": "object"}), move |_, _| {
+        let tool = NativeTool::new("pay", "Pays.", json!({"type": "object"}), move |_, _| {
             runs.fetch_add(1, Ordering::Relaxed);
             async { Ok(ToolResult::text("paid")) }
         });
-        made.unwrap()
+        tool.unwrap()
     }
 
     struct SilentApprover;
@@ -128,13 +128,14 @@ mod tests {
     #[tokio::test]
     async fn call_runs_only_if_approved() {
         let runs = Arc::default();
-        let pay =
-            counted(&runs).with_approval(|request: &ApprovalRequest| match request.arguments["amount"].as_u64() {
+        let pay = counting_tool(&runs).with_approval(|request: &ApprovalRequest| {
+            match request.arguments["amount"].as_u64() {
                 Some(0..10) => Approval::Approved,
                 _ => Approval::Denied {
                     reason: format!("`{}` may spend less than 10", request.name),
                 },
-            });
+            }
+        });
         let call = |amount: u32| {
             let arguments = json!({ "amount": amount }).as_object().unwrap().clone();
             let pay = &pay;
@@ -150,7 +151,7 @@ mod tests {
     #[tokio::test]
     async fn cancelling_ends_the_wait_for_an_approval() {
         let runs = Arc::default();
-        let pay = counted(&runs).with_approval(SilentApprover);
+        let pay = counting_tool(&runs).with_approval(SilentApprover);
         let cancel = CancellationToken::new();
         cancel.cancel();
         let context = ToolContext::new().with_cancel(cancel);

@@ -13,7 +13,7 @@ const KEYS_MAX: usize = 1_024;
 
 /// A set of keys for each loop, identified by the loop id in the context.
 ///
-/// Outside a loop, no key is stored, so that every use is the first.
+/// Outside a loop, no key is stored, so every key is new.
 ///
 /// ```
 /// use toolwit_core::{LOOP_ID, LoopMemory, ToolContext};
@@ -39,9 +39,9 @@ impl LoopMemory {
 
     /// Adds the key in the current loop. Returns whether the key is new.
     pub fn insert(&self, context: &ToolContext, key: &str) -> bool {
-        let first = !self.contains(context, key);
+        let is_new = !self.contains(context, key);
         self.store(context, key);
-        first
+        is_new
     }
 
     /// Returns whether the key was added in the current loop.
@@ -49,17 +49,17 @@ impl LoopMemory {
     pub fn contains(&self, context: &ToolContext, key: &str) -> bool {
         let Some(id) = context.loop_id() else { return false };
         let loops = self.lock();
-        let keys = loops.iter().find(|(known, _)| known == id);
-        keys.is_some_and(|(_, keys)| keys.contains(key))
+        let current = loops.iter().find(|(loop_id, _)| loop_id == id);
+        current.is_some_and(|(_, keys)| keys.contains(key))
     }
 
-    /// Adds the key in the current loop.
+    /// Adds the key in the current loop, and marks the loop as the most recently used one.
     fn store(&self, context: &ToolContext, key: &str) {
         let Some(id) = context.loop_id() else { return };
         let mut loops = self.lock();
-        let at = loops.iter().position(|(known, _)| known == id);
-        let known = at.and_then(|at| loops.remove(at));
-        let mut entry = known.unwrap_or_else(|| (id.to_owned(), HashSet::new()));
+        let position = loops.iter().position(|(loop_id, _)| loop_id == id);
+        let stored = position.and_then(|position| loops.remove(position));
+        let mut entry = stored.unwrap_or_else(|| (id.to_owned(), HashSet::new()));
         if entry.1.len() < KEYS_MAX {
             entry.1.insert(key.to_owned());
         }
@@ -90,7 +90,7 @@ mod tests {
     }
 
     fn skill(broken: Arc<AtomicBool>) -> impl Tool {
-        let made = NativeTool::new("skill", "", json!({"type": "object"}), move |_, _| {
+        let tool = NativeTool::new("skill", "", json!({"type": "object"}), move |_, _| {
             let broken = broken.load(Ordering::Relaxed);
             async move {
                 Ok(if broken {
@@ -100,7 +100,7 @@ mod tests {
                 })
             }
         });
-        made.unwrap().one_shot_per_loop("Write your script now.")
+        tool.unwrap().one_shot_per_loop("Write your script now.")
     }
 
     async fn call(tool: &impl Tool, context: &ToolContext) -> String {
@@ -118,10 +118,14 @@ mod tests {
         assert_eq!(
             call(&skill, &in_loop("b")).await,
             "the body",
-            "another loop starts from scratch"
+            "another loop has its own keys"
         );
         assert_eq!(call(&skill, &ToolContext::new()).await, "the body");
-        assert_eq!(call(&skill, &ToolContext::new()).await, "the body", "no loop, no lock");
+        assert_eq!(
+            call(&skill, &ToolContext::new()).await,
+            "the body",
+            "outside a loop, every call runs"
+        );
     }
 
     // accept: 147
@@ -144,7 +148,10 @@ mod tests {
         for other in 0..LOOPS_MAX {
             memory.insert(&in_loop(&format!("other-{other}")), "x");
         }
-        assert!(memory.insert(&in_loop("a"), "x"), "it was used longest ago");
+        assert!(
+            memory.insert(&in_loop("a"), "x"),
+            "`a` was the least recently used loop"
+        );
         assert_eq!(memory.lock().len(), LOOPS_MAX);
     }
 }

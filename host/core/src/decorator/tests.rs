@@ -78,15 +78,15 @@ async fn decorators_pass_the_context_and_expose_the_inner_tool() {
 // accept: 147
 #[tokio::test]
 async fn replan_when_ignores_errors() {
-    let full =
+    let if_none =
         |result: &ToolResult, _: &ToolContext| (result.for_llm == "none").then(|| "nothing was found".to_owned());
-    let found = tool("find", |_| ToolResult::text("two")).replan_when(full);
+    let found = tool("find", |_| ToolResult::text("two")).replan_when(if_none);
     assert_eq!(call(&found, &ToolContext::new()).await.signal, None);
-    let empty = tool("find", |_| ToolResult::text("none")).replan_when(full);
+    let empty = tool("find", |_| ToolResult::text("none")).replan_when(if_none);
     let result = call(&empty, &ToolContext::new()).await;
     assert_eq!(result.signal, Some(Signal::replan("nothing was found")));
-    assert_eq!(result.for_llm, "none", "the result stays what it was");
-    let failed = tool("find", |_| ToolResult::error("none")).replan_when(full);
+    assert_eq!(result.for_llm, "none", "the result is unchanged");
+    let failed = tool("find", |_| ToolResult::error("none")).replan_when(if_none);
     assert_eq!(call(&failed, &ToolContext::new()).await.signal, None);
 }
 
@@ -104,7 +104,7 @@ async fn call_over_its_timeout_is_cancelled_and_dropped() {
     assert_eq!(error.report().kind, ErrorKind::Timeout);
     assert!(error.to_string().contains("may have taken effect"));
     assert!(received.lock().unwrap().as_ref().unwrap().is_cancelled());
-    assert!(!context.cancel().is_cancelled(), "only this call is ended");
+    assert!(!context.cancel().is_cancelled(), "only this call is cancelled");
     let quick = tool("quick", |_| ToolResult::text("ok")).with_timeout(Duration::from_secs(5));
     assert_eq!(call(&quick, &context).await.for_llm, "ok");
 }

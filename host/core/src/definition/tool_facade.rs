@@ -29,7 +29,7 @@ pub trait ToolFacade: Send + Sync {
 pub struct RevealedTools {
     /// The inner tools, which may include facades.
     pub tools: Vec<Arc<dyn Tool>>,
-    /// How to combine the tools, as described by their author.
+    /// The author's notes on combining the tools.
     pub usage_notes: Option<Arc<str>>,
 }
 

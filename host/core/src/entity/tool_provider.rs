@@ -7,7 +7,7 @@ use crate::Tool;
 
 use crate::text::short_hash;
 
-/// Which instance the tools use after the same entity is returned again.
+/// The policy for the instance that the tools use after the same entity is returned again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rebinding {

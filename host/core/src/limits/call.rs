@@ -293,7 +293,7 @@ mod tests {
 
     // attack: B16
     #[test]
-    fn a_bound_of_zero_is_refused() {
+    fn a_limit_of_zero_is_refused() {
         for zero in [
             LimitRequest::none().fuel(0),
             LimitRequest::none().wall(Duration::ZERO),

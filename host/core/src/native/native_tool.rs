@@ -315,9 +315,9 @@ mod tests {
 
     #[test]
     fn schema_that_is_not_an_object_is_rejected() {
-        let made = NativeTool::new("x", "", json!({"type": "string"}), |_, _| async {
+        let tool = NativeTool::new("x", "", json!({"type": "string"}), |_, _| async {
             Ok(ToolResult::text(""))
         });
-        assert!(made.is_err());
+        assert!(tool.is_err());
     }
 }

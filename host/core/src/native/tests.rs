@@ -91,8 +91,8 @@ async fn a_function_with_the_attribute_is_a_tool() {
         call(&heat, json!({"place": "Oslo"})).await.for_llm,
         "Oslo: 20 C for acme, None"
     );
-    let given = json!({"place": "Oslo", "unit": "fahrenheit", "digits": 1});
-    assert_eq!(call(&heat, given).await.for_llm, "Oslo: 20 F for acme, Some(1)");
+    let complete = json!({"place": "Oslo", "unit": "fahrenheit", "digits": 1});
+    assert_eq!(call(&heat, complete).await.for_llm, "Oslo: 20 F for acme, Some(1)");
     assert!(call(&heat, json!({"place": "nowhere"})).await.is_error());
     for bad in [
         json!({}),
@@ -106,13 +106,13 @@ async fn a_function_with_the_attribute_is_a_tool() {
     assert_eq!(
         itself.unwrap(),
         "Rome: 20 C for no tenant, None",
-        "the function stays what it is"
+        "the function can still be called directly"
     );
 }
 
 // accept: 76, accept: 143
 #[tokio::test]
-async fn results_are_nothing_a_tool_result_or_a_signal() {
+async fn functions_return_nothing_a_tool_result_or_a_signal() {
     let result = call(&rest_tool().unwrap(), json!({})).await;
     assert_eq!((result.for_llm.as_str(), result.is_final()), ("done", true));
     assert_eq!(call(&stone_tool().unwrap(), json!({})).await.artifacts[0].kind, "Stone");
@@ -178,7 +178,7 @@ async fn marked_methods_are_tools_on_the_live_object() {
 
 // accept: 79, accept: 143
 #[test]
-fn an_object_takes_a_naming_rule_and_a_filter_and_none_left_is_an_error() {
+fn methods_are_renamed_and_filtered_and_an_object_without_methods_is_an_error() {
     let object = || ToolObject::shared(Cart::with_id(1)).with_names(|method| format!("cart_{method}"));
     let only = object()
         .with_filter(|method| method.starts_with("add"))
@@ -195,16 +195,16 @@ fn an_object_takes_a_naming_rule_and_a_filter_and_none_left_is_an_error() {
     assert_eq!(
         categories,
         [Some("write".to_owned()), None, None],
-        "by which a facade sorts them"
+        "a facade groups the tools by category"
     );
-    let none = object().with_filter(|_| false);
-    assert!(none.tools().err().unwrap().message.contains("`cart` has no methods"));
-    assert!(none.tools_if_any().unwrap().is_empty());
+    let empty = object().with_filter(|_| false);
+    assert!(empty.tools().err().unwrap().message.contains("`cart` has no methods"));
+    assert!(empty.tools_if_any().unwrap().is_empty());
 }
 
 // accept: 43
 #[test]
-fn the_methods_of_a_type_are_known_before_there_is_an_object() {
+fn the_methods_of_a_type_are_listed_without_an_object() {
     let methods = EntityMethods::<Cart>::marked().unwrap();
     assert_eq!(methods.prefix(), "cart");
     let cart = methods.entity("7", Cart::with_id(7)).unwrap();

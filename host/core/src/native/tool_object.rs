@@ -115,12 +115,12 @@ impl ToolObject {
     /// # Errors
     /// [`ErrorKind::Configuration`] if the schema of a parameter is invalid.
     pub fn tools_if_any(&self) -> Result<Vec<Arc<dyn Tool>>, Error> {
-        let made = self.methods.iter().map(|method| {
+        let tools = self.methods.iter().map(|method| {
             let name = (self.naming)(&method.name);
             let id = ToolId::native(&format!("{}.{name}", self.prefix));
             Ok(Arc::new((method.make)(id, vec![name])?) as Arc<dyn Tool>)
         });
-        made.collect()
+        tools.collect()
     }
 }
 

@@ -34,7 +34,7 @@ pub enum Audience {
     Model,
 }
 
-/// How the run continues after a result.
+/// The continuation of the run after a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Disposition {
     /// The model receives the result and continues.
@@ -66,7 +66,7 @@ pub struct ToolResult {
     pub providers: Vec<Arc<dyn ToolProvider>>,
     /// The tools that a facade revealed.
     pub revealed_tools: Option<RevealedTools>,
-    /// How the run continues.
+    /// The continuation of the run.
     pub disposition: Disposition,
     /// A call that continues the work in the background.
     pub follow_up: Option<FollowUpCall>,

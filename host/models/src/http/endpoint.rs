@@ -15,10 +15,10 @@ use super::secret::Secret;
 use super::tls;
 use toolwit_agent::model::ModelError;
 
-/// The most bytes read from the body of an error response. Explanations of errors are far shorter.
+/// The maximum number of bytes read from the body of an error response. Explanations of errors are far shorter.
 const ERROR_BYTES_MAX: usize = 64 << 10;
 
-/// The most bytes allocated for an announced length before any bytes arrive.
+/// The maximum number of bytes allocated for an announced length before any bytes arrive.
 const INITIAL_CAPACITY_BYTES_MAX: u64 = 64 << 10;
 
 /// Limits of a request.

@@ -13,7 +13,7 @@ use reqwest::header::HeaderMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryPolicy {
-    /// The most retries of a request. The default is 3; a failure that persists longer is an outage.
+    /// The maximum number of retries of a request. The default is 3; a failure that persists longer is an outage.
     pub retries_max: u32,
     /// The first wait. The default is 500 ms.
     pub wait_ms_first: u64,

@@ -20,7 +20,7 @@ pub struct Document {
     pub tags: String,
     /// Its category.
     pub category: String,
-    /// When to use it.
+    /// The situation in which to use the tool.
     pub use_case: String,
     /// Example requests.
     pub examples: String,

@@ -33,7 +33,7 @@ pub struct Catalog {
 #[derive(Clone, Debug, Default)]
 struct Postings {
     tools: Vec<Posting>,
-    /// Whether it ever occurred in a name.
+    /// Whether the word ever occurred in a name.
     is_name_word: bool,
 }
 
@@ -155,16 +155,16 @@ impl Catalog {
             }
         }
         terms.sort_unstable();
-        for of_term in terms.chunk_by(|a, b| a.0 == b.0) {
+        for occurrences in terms.chunk_by(|a, b| a.0 == b.0) {
             let mut posting = Posting {
                 slot: at,
                 counts: [0; FIELDS],
             };
-            for (_, field) in of_term {
+            for (_, field) in occurrences {
                 let count = &mut posting.counts[*field];
                 *count = count.saturating_add(1).min(self.rules.repeats_max);
             }
-            let list = &mut self.postings[of_term[0].0 as usize].tools;
+            let list = &mut self.postings[occurrences[0].0 as usize].tools;
             let position = match list.last() {
                 Some(last) if last.slot > at => list.partition_point(|other| other.slot < at),
                 _ => list.len(),
@@ -336,10 +336,10 @@ impl Clone for Scoring {
     }
 }
 
-/// The weight of a field's usual length in its mean, in tools.
+/// The weight of a field's usual length in its mean length, as a number of tools.
 const TOOLS_USUAL: f32 = 8.0;
 
-/// The most longer words per word. A part of more words is not specific.
+/// Maximum number of longer words that a word finds. A part of more words is not specific.
 const LONGER_MAX: usize = 16;
 
 fn longer<'a>(words: &'a BTreeMap<Box<str>, u32>, part: &'a str) -> impl Iterator<Item = u32> + 'a {

@@ -9,15 +9,15 @@ use super::query::{Cutoff, Query};
 use super::rules::{FIELDS, NAME};
 use super::text::{self, Stems};
 
-/// The most words of the intent, and of each earlier message, that are tokenised.
+/// The maximum number of words of the intent, and of each earlier message, that are tokenised.
 const INTENT_WORDS_MAX: usize = 256;
 const RECENT_WORDS_MAX: usize = 48;
 
-/// The most earlier messages that are used, and the most of their words that are looked up.
+/// The maximum number of earlier messages that are used, and of their words that are looked up.
 const RECENT_MAX: usize = 3;
 const RECENT_TERMS_MAX: usize = 16;
 
-/// The most words of the intent that are looked up, the rarest first.
+/// The maximum number of words of the intent that are looked up, the rarest first.
 const INTENT_TERMS_MAX: usize = 32;
 
 /// If the best hit covers at least this many words of the intent, the others must cover half as many. The best hit is the
@@ -49,7 +49,7 @@ struct Term {
 
 /// A candidate for a hit. A better candidate compares as greater.
 #[derive(Clone, Copy, Debug)]
-struct Ranked<'a> {
+struct RankedTool<'a> {
     slot: &'a Slot,
     score: f32,
     is_exact: bool,
@@ -58,13 +58,13 @@ struct Ranked<'a> {
     covered: f32,
 }
 
-impl Ranked<'_> {
+impl RankedTool<'_> {
     fn key(&self) -> (bool, bool) {
         (self.is_exact, !self.is_broken)
     }
 }
 
-impl Ord for Ranked<'_> {
+impl Ord for RankedTool<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
         let by_score = self
             .key()
@@ -75,19 +75,19 @@ impl Ord for Ranked<'_> {
     }
 }
 
-impl PartialOrd for Ranked<'_> {
+impl PartialOrd for RankedTool<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Ranked<'_> {
+impl PartialEq for RankedTool<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Ranked<'_> {}
+impl Eq for RankedTool<'_> {}
 
 /// The accumulated score of a tool.
 #[derive(Clone, Copy, Debug, Default)]
@@ -112,7 +112,7 @@ impl Catalog {
         let ranked = self.best(&accumulators, &exact, words, query.hits_max, may_use);
         let floor = best(&ranked, |hit| hit.score) * self.rules.relative_min;
         let covered_max = best(&ranked, |hit| hit.covered);
-        let is_weak = |hit: &Ranked<'_>| {
+        let is_weak = |hit: &RankedTool<'_>| {
             hit.score < floor || covered_max >= COVERAGE_WORDS_MIN && hit.covered * 2.0 < covered_max
         };
         ranked
@@ -227,9 +227,9 @@ impl Catalog {
         words: u32,
         hits_max: usize,
         may_use: impl Fn(&str) -> bool,
-    ) -> Vec<Ranked<'a>> {
+    ) -> Vec<RankedTool<'a>> {
         let coverage_weight = self.rules.coverage_weight / count(words).max(1.0);
-        let mut best: BTreeSet<Ranked<'a>> = BTreeSet::new();
+        let mut best: BTreeSet<RankedTool<'a>> = BTreeSet::new();
         let mut worst = None;
         for (at, (accumulator, scoring)) in (0..).zip(accumulators.iter().zip(self.scoring())) {
             let is_exact = !exact.is_empty() && exact.contains(&at);
@@ -244,7 +244,7 @@ impl Catalog {
                 continue;
             }
             let Some(slot) = self.slot(at) else { continue };
-            let candidate = Ranked {
+            let candidate = RankedTool {
                 slot,
                 score,
                 is_exact,
@@ -301,7 +301,7 @@ impl Posting {
 }
 
 /// Returns the maximum of a value over the hits that the query does not name.
-fn best(hits: &[Ranked<'_>], value: impl Fn(&Ranked<'_>) -> f32) -> f32 {
+fn best(hits: &[RankedTool<'_>], value: impl Fn(&RankedTool<'_>) -> f32) -> f32 {
     hits.iter().filter(|hit| !hit.is_exact).map(value).fold(0.0, f32::max)
 }
 

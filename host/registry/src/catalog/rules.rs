@@ -15,7 +15,7 @@ pub(super) struct FieldRule {
     pub(super) b: f32,
     /// The usual number of words. It is averaged with the actual lengths, which matters for fields that few tools have.
     pub(super) words_usual: f32,
-    /// The most words that are indexed: listing many words must not improve the rank.
+    /// The maximum number of words that are indexed: listing many words must not improve the rank.
     pub(super) words_max: usize,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Rules {
     pub(super) fields: [FieldRule; FIELDS],
     /// The saturation of repeated words (BM25's `k1`).
     pub(super) k1: f32,
-    /// The most occurrences of a word in a field that count.
+    /// The maximum number of occurrences of a word in a field that count.
     pub(super) repeats_max: u8,
     /// The weight of a word in an earlier message, relative to the intent.
     pub(super) context_weight: f32,

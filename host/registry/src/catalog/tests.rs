@@ -78,7 +78,7 @@ fn ranking_signals_do_not_lift_a_tool_that_does_not_match() {
         RankingSignals::new(HealthBoost::Healthy, 1.0, u64::MAX)
     ));
     assert_eq!(names(&catalog, &Query::new("weather")), ["get_weather"]);
-    assert!(!catalog.set_signals("nobody#nothing", RankingSignals::default()));
+    assert!(!catalog.set_signals("missing#tool", RankingSignals::default()));
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn forbidden_tool_is_not_found_even_by_its_name() {
     let hits = catalog.search(&behind, |id| id.starts_with("send_email"));
     assert_eq!(
         hits[0].name, "send_email",
-        "a better hit that may not be used takes no place"
+        "a better hit that may not be used is not counted"
     );
 }
 
@@ -223,13 +223,13 @@ fn keyword_stuffing_does_not_improve_the_rank() {
     stuffed.use_case = everything.clone();
     stuffed.examples = everything;
     catalog.put("spam", [stuffed]);
-    let asked = [
+    let cases = [
         ("weather forecast of a city", "get_weather"),
         ("send an email", "send_email"),
         ("convert currency", "convert_currency"),
         ("resize an image", "resize_image"),
     ];
-    for (intent, expected) in asked {
+    for (intent, expected) in cases {
         assert_eq!(first(&catalog, intent).unwrap(), expected);
     }
 }

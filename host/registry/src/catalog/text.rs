@@ -10,7 +10,7 @@ use super::stop_words::{is_filler, is_stop_word};
 /// The longest word, in bytes. Longer runs of letters are data.
 const WORD_BYTES_MAX: usize = 48;
 
-/// The most words in the cache of [`Stems`]. A full cache is cleared.
+/// The maximum number of words in the cache of [`Stems`]. A full cache is cleared.
 const STEMS_MAX: usize = 1 << 16;
 
 /// A stemmed word.

@@ -18,10 +18,10 @@ use crate::store::Store;
 use toolwit_core::Error;
 use toolwit_sandbox::Plugin;
 
-/// The most plugins that run concurrently. Each may have to be compiled first, which uses several processors.
+/// The maximum number of plugins that run concurrently. Each may have to be compiled first, which uses several processors.
 const CONCURRENT_MAX: usize = 4;
 
-/// The most results that are published together. Each publication builds a new snapshot of all packages.
+/// The maximum number of results that are published together. Each publication builds a new snapshot of all packages.
 const RESULTS_PER_PUBLICATION_MAX: usize = 256;
 
 /// The time after which a failed plugin is pending again. A hostile plugin costs seconds of CPU time at each attempt.

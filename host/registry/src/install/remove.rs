@@ -46,15 +46,12 @@ fn only_package<'a>(registry: &'a Registry, name: &str) -> Result<&'a Package, E
         [package] => return Ok(package),
         [] => {
             let names: Vec<_> = packages.iter().map(|package| format!("`{}`", package.name)).collect();
-            let names = if names.is_empty() {
-                "none".to_owned()
+            let suggestion = if names.is_empty() {
+                "the directory has no packages".to_owned()
             } else {
-                names.join(", ")
+                format!("the packages are {}", names.join(", "))
             };
-            (
-                format!("there is no package `{name}`"),
-                format!("the packages are {names}"),
-            )
+            (format!("there is no package `{name}`"), suggestion)
         }
         several => {
             let paths: Vec<_> = several

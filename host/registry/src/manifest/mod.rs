@@ -40,7 +40,7 @@ pub struct Manifest {
     pub frameworks: Vec<String>,
     /// When to use its tools.
     pub use_case: Option<String>,
-    /// What its tools cannot do.
+    /// Tasks that its tools cannot do.
     pub limitations: Option<String>,
     /// Example requests for its tools.
     pub examples: Vec<String>,
@@ -67,7 +67,7 @@ pub struct Manifest {
 pub struct EnvironmentNeed {
     /// The variable's name.
     pub name: String,
-    /// What the value is, and how to obtain it.
+    /// A description of the value, and how to obtain it.
     #[serde(default)]
     pub description: String,
     /// Whether the tools of the package fail without it.
@@ -119,7 +119,7 @@ pub struct ToolSettings {
     /// When to use it.
     #[serde(default)]
     pub use_case: Option<String>,
-    /// What it cannot do.
+    /// Tasks that it cannot do.
     #[serde(default)]
     pub limitations: Option<String>,
     /// Example requests.

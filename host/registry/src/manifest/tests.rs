@@ -8,7 +8,7 @@ use super::*;
 use toolwit_core::ErrorKind;
 use toolwit_sandbox::{Inspection, Origin};
 
-const WHOLE: &str = r#"
+const COMPLETE: &str = r#"
 version = "1.2.0"
 description = "Weather of the world"
 category = "weather"
@@ -71,7 +71,7 @@ fn inspect(bytes: &[u8], manifest: &Manifest) -> Result<Inspection, toolwit_core
 // accept: 104
 #[test]
 fn manifest_has_the_texts_for_search_and_models() {
-    let manifest = Manifest::parse(WHOLE, "weather.toml").unwrap();
+    let manifest = Manifest::parse(COMPLETE, "weather.toml").unwrap();
     assert_eq!(manifest.environment[0].name, "WEATHER_KEY");
     assert!(manifest.environment[0].required);
     let request = manifest.annotations().limits;
@@ -84,7 +84,7 @@ fn manifest_has_the_texts_for_search_and_models() {
 
 #[test]
 fn unknown_key_and_invalid_amount_are_refused_with_line_and_column() {
-    for (text, place, told) in [
+    for (text, position, expected) in [
         ("tags = []\ncategry = \"x\"\n", "w.toml:2:1", "categry"),
         ("[limits]\nwall = \"soon\"\n", "w.toml:2:8", "span of time"),
         ("[[tools]]\nexport = \"a\"\ntier = \"rich\"\n", "w.toml:3:1", "tier"),
@@ -94,7 +94,7 @@ fn unknown_key_and_invalid_amount_are_refused_with_line_and_column() {
         let error = Manifest::parse(text, "w.toml").unwrap_err();
         assert_eq!(error.kind, ErrorKind::Configuration);
         assert!(
-            error.message.starts_with(place) && error.message.contains(told),
+            error.message.starts_with(position) && error.message.contains(expected),
             "{}",
             error.message
         );
@@ -114,11 +114,11 @@ fn tier_is_computed() {
 // accept: 131
 #[test]
 fn use_case_limitations_and_examples_are_in_the_description() {
-    let mut manifest = Manifest::parse(&WHOLE[..WHOLE.find("[entities").unwrap()], "m").unwrap();
+    let mut manifest = Manifest::parse(&COMPLETE[..COMPLETE.find("[entities").unwrap()], "m").unwrap();
     manifest.chain.clear();
     let inspection = inspect(&adder(), &manifest).unwrap();
     let description = &inspection.tools[0].description;
-    for told in [
+    for text in [
         "Adds",
         "When sums are asked for",
         "Whole numbers only",
@@ -126,7 +126,7 @@ fn use_case_limitations_and_examples_are_in_the_description() {
         "Five days at most",
         "it changes nothing",
     ] {
-        assert!(description.contains(told), "{description}");
+        assert!(description.contains(text), "{description}");
     }
 }
 
@@ -172,8 +172,8 @@ fn published_schema_matches_the_code() {
     assert_eq!(published, schema);
 
     let validator = jsonschema::validator_for(&schema).unwrap();
-    let whole: toml::Value = toml::from_str(WHOLE).unwrap();
-    assert!(validator.is_valid(&serde_json::to_value(whole).unwrap()));
+    let complete: toml::Value = toml::from_str(COMPLETE).unwrap();
+    assert!(validator.is_valid(&serde_json::to_value(complete).unwrap()));
     for wrong in [
         json!({"categry": "x"}),
         json!({"tags": "x"}),

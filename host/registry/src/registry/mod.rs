@@ -145,7 +145,7 @@ impl Registry {
     /// Returns the tools of usable plugins whose last call failed, however long ago.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn failing_tools(&self) -> Result<Vec<FailingTool>, StoreError> {
         let health = self.store().health()?;
         let tools = self.plugins().flat_map(|plugin| {

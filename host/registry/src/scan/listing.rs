@@ -16,7 +16,7 @@ pub(super) struct ComponentFile {
     pub(super) sidecars: Sidecars,
 }
 
-/// Which files exist next to a component.
+/// The files that exist next to a component.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sidecars {
     pub(super) manifest: bool,
@@ -26,7 +26,7 @@ pub(super) struct Sidecars {
 /// The extensions of a manifest and a WIT file.
 pub(super) const SIDECAR_EXTENSIONS: [&str; 2] = ["toml", "wit"];
 
-/// How the first scan treats a path that does not exist.
+/// The treatment of a path that does not exist at the first scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MissingPath {

@@ -36,16 +36,16 @@ pub(crate) use record::{content_hash, indexed_tools, package_record};
 pub use inspect::inspect_package;
 pub use listing::MissingPath;
 
-/// The most packages that one task reads. The packages of a task share a cache of word stems.
+/// The maximum number of packages that one task reads. The packages of a task share a cache of word stems.
 const CHUNK_MAX: usize = 256;
 
 /// The number of tasks per processor, given enough packages.
 const CHUNKS_PER_PROCESSOR: usize = 4;
 
-/// The most chunks that may be read but not yet written to the store.
+/// The maximum number of chunks that may be read but not yet written to the store.
 const CHUNKS_WAITING_MAX: usize = 64;
 
-/// Where to scan for packages, and the store of their metadata.
+/// The paths to scan for packages, and the store of their metadata.
 #[derive(Clone)]
 pub(crate) struct Scan {
     runtime: Arc<Runtime>,

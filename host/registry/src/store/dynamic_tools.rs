@@ -10,14 +10,14 @@ pub trait DynamicToolsStore: Send + Sync {
     /// Returns the stored tools of a plugin, in the format of the sandbox.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     fn dynamic_tools(&self, plugin: &str, digest: &str) -> Result<Option<String>, StoreError>;
 
     /// Replaces the stored tools of these plugins in one transaction.
-    /// [`Store::update_packages`](super::Store::update_packages) deletes those that belong to no package.
+    /// [`Store::update_packages`](super::Store::update_packages) deletes those that do not belong to a package.
     ///
     /// # Errors
-    /// When the store cannot be written.
+    /// If the store cannot be written.
     fn save_dynamic_tools(&self, records: &[DynamicToolsRecord]) -> Result<(), StoreError>;
 }
 

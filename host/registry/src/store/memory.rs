@@ -33,14 +33,14 @@ impl MemoryStore {
 }
 
 impl Content {
-    /// Deletes the health of tools that belong to no package.
+    /// Deletes the health of tools that do not belong to a package.
     fn delete_unused_health(&mut self) {
         let packages = &self.packages;
         self.health
             .retain(|key, _| packages.values().any(|package| has_tool(package, key)));
     }
 
-    /// Deletes dynamic tools that belong to no package.
+    /// Deletes dynamic tools that do not belong to a package.
     fn delete_unused_tools(&mut self) {
         if self.dynamic_tools.is_empty() {
             return;

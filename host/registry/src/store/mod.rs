@@ -27,27 +27,28 @@ pub trait Store: DynamicToolsStore {
     /// Returns all packages with their tools, by path.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     fn packages(&self) -> Result<Vec<PackageRecord>, StoreError>;
 
     /// Replaces the packages at the paths of `changed` and deletes those at the paths `deleted`, in one transaction.
     ///
-    /// A tool's health is deleted when the bytes of its component change. Dynamic tools that belong to no package are deleted.
+    /// A tool's health is deleted when the bytes of its component change. Dynamic tools that do not belong to a package
+    /// are deleted.
     ///
     /// # Errors
-    /// When the store cannot be written.
+    /// If the store cannot be written.
     fn update_packages(&self, changed: &[PackageRecord], deleted: &[String]) -> Result<(), StoreError>;
 
     /// Returns the health of all tools that were called.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     fn health(&self) -> Result<BTreeMap<ToolKey, ToolHealth>, StoreError>;
 
     /// Records the outcome of a call, at a time in milliseconds since 1970. A success clears an earlier failure.
     ///
     /// # Errors
-    /// When the store cannot be written. A tool whose package is not stored is ignored.
+    /// If the store cannot be written. A tool whose package is not stored is ignored.
     fn record_check(
         &self,
         tool: &ToolKey,

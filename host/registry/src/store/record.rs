@@ -17,7 +17,7 @@ pub struct PackageRecord {
     pub version: Option<String>,
     /// Its category, from the manifest.
     pub category: Option<String>,
-    /// How complete its manifest is: `minimal` or `rich`.
+    /// The completeness of its manifest: `minimal` or `rich`.
     pub tier: String,
     /// The inspection of its component, in the format of the sandbox; empty for a broken package.
     pub inspection: String,
@@ -25,7 +25,7 @@ pub struct PackageRecord {
     pub content: String,
     /// Its manifest, as JSON.
     pub manifest: Option<String>,
-    /// Why it is broken, or why its dynamic tools are missing.
+    /// The reason why it is broken, or why its dynamic tools are missing.
     pub reason: Option<String>,
     /// Its tools.
     pub tools: Vec<ToolRecord>,
@@ -90,7 +90,7 @@ pub struct ToolHealth {
     pub execution: HealthState,
     /// The message of the last failure, while something is broken.
     pub error: Option<String>,
-    /// When it was last checked, in milliseconds since 1970.
+    /// The time of the last check, in milliseconds since 1970.
     pub checked_ms: u64,
     /// The number of successful calls.
     pub uses: u64,

@@ -97,7 +97,7 @@ fn success_clears_a_failure_and_other_bytes_have_no_health(store: &dyn Store) {
         .unwrap();
     assert!(store.health().unwrap().is_empty());
     store
-        .record_check(&key("d2", "nobody#nothing"), CheckStage::Import, &failed, 11)
+        .record_check(&key("d2", "missing#tool"), CheckStage::Import, &failed, 11)
         .unwrap();
     assert!(store.health().unwrap().is_empty());
 }

@@ -7,7 +7,7 @@ use notify::event::{AccessKind, AccessMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc;
 
-/// The most watched directories. Systems limit the number of watches per user, and other programs need them too.
+/// The maximum number of watched directories. Systems limit the number of watches per user, and other programs need them too.
 const DIRECTORIES_MAX: usize = 1_024;
 
 /// Sends a message whenever a watched directory may have changed.

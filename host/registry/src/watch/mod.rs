@@ -17,7 +17,7 @@ use crate::discovery::{DiscoveryTargets, DynamicDiscovery};
 use crate::live::LiveRegistry;
 use toolwit_core::Error;
 
-/// How changes of plugin directories are detected.
+/// The detection of changes in plugin directories.
 #[derive(Clone, Copy, Debug)]
 pub struct WatchOptions {
     /// The time without further events after which the directories are scanned. A build writes many files.

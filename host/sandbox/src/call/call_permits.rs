@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use crate::link::host_api::CallStack;
-use crate::link::link_once::cancelled_before_start;
+use crate::link::compile::link_once::cancelled_before_start;
+use crate::link::host::host_api::CallStack;
 use toolwit_core::ToolContext;
 use toolwit_core::limits::CallLimits;
 use toolwit_core::{Error, ErrorKind, Phase};

@@ -6,10 +6,10 @@ use wasmtime::component::ResourceTableError;
 use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
-use crate::link::call_clock::CallClock;
-use crate::link::growth_limiter::DeniedGrowth;
-use crate::link::host_state::HostState;
-use crate::link::stop_flag::StopCause;
+use crate::link::host::host_state::HostState;
+use crate::link::limits::call_clock::CallClock;
+use crate::link::limits::growth_limiter::DeniedGrowth;
+use crate::link::limits::stop_flag::StopCause;
 use toolwit_core::limits::{ByteCount, CallLimits, Span};
 use toolwit_core::text::printable;
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
@@ -23,23 +23,23 @@ const FRAMES_MAX: usize = 4;
 /// Returns the error for the failure of guest code, with the limit that it exceeded.
 pub(super) fn guest_error(error: &wasmtime::Error, state: &HostState, clock: &CallClock<'_>, phase: Phase) -> Error {
     if let Some(cause) = state.meter.stop.cause() {
-        return stopped(cause, clock, phase, state.meter.host_calls());
+        return stop_error(cause, clock, phase, state.meter.host_calls());
     }
     let limits = clock.limits;
     let mapped = match error.downcast_ref::<Trap>() {
-        Some(Trap::OutOfFuel) => fuel(limits, phase),
-        Some(Trap::Interrupt) => stopped(StopCause::Deadline, clock, phase, 0),
-        Some(Trap::StackOverflow) => stack(limits, phase),
-        trap => exited(error, phase)
-            .or_else(|| denied(state, limits, phase))
-            .or_else(|| host_side(error, limits, phase))
-            .unwrap_or_else(|| trapped(error, trap, state, phase)),
+        Some(Trap::OutOfFuel) => fuel_error(limits, phase),
+        Some(Trap::Interrupt) => stop_error(StopCause::Deadline, clock, phase, 0),
+        Some(Trap::StackOverflow) => stack_error(limits, phase),
+        trap => exit_error(error, phase)
+            .or_else(|| denied_growth_error(state, limits, phase))
+            .or_else(|| host_limit_error(error, limits, phase))
+            .unwrap_or_else(|| trap_error(error, trap, state, phase)),
     };
     mapped.with_source(format!("{error:#}"))
 }
 
 /// Returns the error of a guest that the host stopped.
-pub(super) fn stopped(cause: StopCause, clock: &CallClock<'_>, phase: Phase, host_calls: u64) -> Error {
+pub(super) fn stop_error(cause: StopCause, clock: &CallClock<'_>, phase: Phase, host_calls: u64) -> Error {
     let limits = clock.limits;
     match cause {
         StopCause::Deadline => {
@@ -58,7 +58,7 @@ pub(super) fn stopped(cause: StopCause, clock: &CallClock<'_>, phase: Phase, hos
         StopCause::HostCalls => {
             let max = limits.host_calls_max;
             let message = format!("the guest called the host more than {max} times");
-            limit(
+            limit_error(
                 ErrorKind::HostCalls,
                 phase,
                 message,
@@ -68,7 +68,7 @@ pub(super) fn stopped(cause: StopCause, clock: &CallClock<'_>, phase: Phase, hos
     }
 }
 
-fn limit(kind: ErrorKind, phase: Phase, message: String, limit: ExceededLimit) -> Error {
+fn limit_error(kind: ErrorKind, phase: Phase, message: String, limit: ExceededLimit) -> Error {
     Error::new(kind, phase, message)
         .with_suggestion(format!(
             "request less in one call; an operator can raise `{}`",
@@ -77,10 +77,10 @@ fn limit(kind: ErrorKind, phase: Phase, message: String, limit: ExceededLimit) -
         .with_limit(limit)
 }
 
-fn fuel(limits: &CallLimits, phase: Phase) -> Error {
+fn fuel_error(limits: &CallLimits, phase: Phase) -> Error {
     let max = limits.fuel_max;
     let message = format!("the call used all its fuel of {max}");
-    limit(
+    limit_error(
         ErrorKind::Fuel,
         phase,
         message,
@@ -88,16 +88,16 @@ fn fuel(limits: &CallLimits, phase: Phase) -> Error {
     )
 }
 
-fn stack(limits: &CallLimits, phase: Phase) -> Error {
+fn stack_error(limits: &CallLimits, phase: Phase) -> Error {
     let max = limits.stack_bytes_max as u64;
     let message = format!("the call stack of {} is exhausted", ByteCount(max));
     Error::new(ErrorKind::Stack, phase, message)
-        .with_suggestion("the guest recurses without end, or deeper than the host allows")
+        .with_suggestion("the guest recurses endlessly, or deeper than the host allows")
         .with_limit(ExceededLimit::new("stack_bytes_max", max, max))
 }
 
 /// Returns the error of a denied growth. A trap after a denied growth is attributed to that growth.
-fn denied(state: &HostState, limits: &CallLimits, phase: Phase) -> Option<Error> {
+fn denied_growth_error(state: &HostState, limits: &CallLimits, phase: Phase) -> Option<Error> {
     Some(match state.limiter.denied()? {
         DeniedGrowth::Memory { bytes } => too_much_memory(bytes, limits, phase),
         DeniedGrowth::TableElements { elements } => too_many_elements(elements, limits, phase),
@@ -112,7 +112,7 @@ fn too_much_memory(bytes: u64, limits: &CallLimits, phase: Phase) -> Error {
         ByteCount(bytes),
         ByteCount(max)
     );
-    limit(
+    limit_error(
         ErrorKind::Memory,
         phase,
         message,
@@ -124,7 +124,7 @@ fn too_much_memory(bytes: u64, limits: &CallLimits, phase: Phase) -> Error {
 fn too_many_elements(elements: u64, limits: &CallLimits, phase: Phase) -> Error {
     let max = limits.table_elements_max;
     let message = format!("the guest requested {elements} table elements and may have {max}");
-    limit(
+    limit_error(
         ErrorKind::TableElements,
         phase,
         message,
@@ -133,14 +133,14 @@ fn too_many_elements(elements: u64, limits: &CallLimits, phase: Phase) -> Error 
 }
 
 /// Returns the error of a guest that called `exit`, which is a trap for a tool that is not a program.
-fn exited(error: &wasmtime::Error, phase: Phase) -> Option<Error> {
+fn exit_error(error: &wasmtime::Error, phase: Phase) -> Option<Error> {
     let I32Exit(status) = error.downcast_ref()?;
     let message = format!("the guest exited with status {status}");
     Some(Error::new(ErrorKind::Trap, phase, message))
 }
 
 /// Returns the error of a limit that the host or wasmtime enforces outside of guest code.
-fn host_side(error: &wasmtime::Error, limits: &CallLimits, phase: Phase) -> Option<Error> {
+fn host_limit_error(error: &wasmtime::Error, limits: &CallLimits, phase: Phase) -> Option<Error> {
     if error.is::<PoolConcurrencyLimitError>() {
         return Some(
             Error::new(ErrorKind::Busy, phase, "the host has no free slot for another instance")
@@ -204,7 +204,7 @@ impl UntypedLimit {
             }
         };
         // At least one more than the limit was requested; wasmtime does not report how many.
-        limit(
+        limit_error(
             kind,
             phase,
             message,
@@ -213,7 +213,7 @@ impl UntypedLimit {
     }
 }
 
-fn trapped(error: &wasmtime::Error, trap: Option<&Trap>, state: &HostState, phase: Phase) -> Error {
+fn trap_error(error: &wasmtime::Error, trap: Option<&Trap>, state: &HostState, phase: Phase) -> Error {
     let cause = trap.map_or_else(|| error.root_cause().to_string(), ToString::to_string);
     let cause = printable(&cause);
     let mut message = format!(

@@ -8,15 +8,15 @@ use wasmtime::component::{self, Func, ResourceAny, Val};
 use wasmtime_wasi::I32Exit;
 
 use super::guest_error;
-use super::stop::{Abandoned, run_guest};
+use super::stop::{AbandonedGuest, run_guest};
 use crate::grants::authority::Authority;
-use crate::link::call_clock::CallClock;
-use crate::link::host_api::FuelMeter;
-use crate::link::host_state::HostState;
-use crate::link::http::Network;
-use crate::link::linked_component::LinkedComponent;
-use crate::link::stop_flag::StopFlag;
-use crate::link::wasi::Stdio;
+use crate::link::compile::linked_component::LinkedComponent;
+use crate::link::host::host_api::FuelMeter;
+use crate::link::host::host_state::{HostSetup, HostState};
+use crate::link::host::http::Network;
+use crate::link::host::wasi::Stdio;
+use crate::link::limits::call_clock::CallClock;
+use crate::link::limits::stop_flag::StopFlag;
 use toolwit_core::{Artifact, CallUsage};
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -61,9 +61,9 @@ impl Instance {
                 });
             }
             Ok(Err(error)) => guest_error::guest_error(&error, store.data(), clock, Phase::Instantiate),
-            Err(Abandoned(cause)) => {
+            Err(AbandonedGuest(cause)) => {
                 let host_calls = store.data().meter.host_calls();
-                guest_error::stopped(cause, clock, Phase::Instantiate, host_calls)
+                guest_error::stop_error(cause, clock, Phase::Instantiate, host_calls)
             }
         };
         if let Some(meter) = fuel_meter {
@@ -131,14 +131,14 @@ impl Instance {
     }
 
     /// Maps the failure of guest code to an error.
-    fn check(&self, outcome: Result<wasmtime::Result<()>, Abandoned>, clock: &CallClock<'_>) -> Result<(), Error> {
+    fn check(&self, outcome: Result<wasmtime::Result<()>, AbandonedGuest>, clock: &CallClock<'_>) -> Result<(), Error> {
         let state = self.store.data();
         match outcome {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(guest_error::guest_error(&error, state, clock, Phase::Execute)),
-            Err(Abandoned(cause)) => {
+            Err(AbandonedGuest(cause)) => {
                 let host_calls = state.meter.host_calls();
-                Err(guest_error::stopped(cause, clock, Phase::Execute, host_calls))
+                Err(guest_error::stop_error(cause, clock, Phase::Execute, host_calls))
             }
         }
     }
@@ -189,7 +189,14 @@ fn make_store(
     authority: &Authority,
     network: &Arc<Network>,
 ) -> Result<(Store<HostState>, StopFlag), Error> {
-    let mut state = HostState::new(linked, clock.limits, stdio, authority, network);
+    let setup = HostSetup {
+        engine: linked.engine(),
+        imports_plugin_api: linked.imports_plugin_api(),
+        limits: clock.limits,
+        authority,
+        network,
+    };
+    let mut state = HostState::new(setup, stdio);
     state.begin_call(authority, clock);
     let stop = state.meter.stop.clone();
     let store = state

@@ -14,11 +14,11 @@ use crate::inspect::dynamic_tools::DynamicTools;
 use crate::inspect::inspection::Inspection;
 use crate::inspect::lazy::LazyInspection;
 use crate::inspect::source::Source;
-use crate::link::compile;
-use crate::link::compile_status::CompileStatus;
-use crate::link::host_api::{CallStack, FuelMeter};
-use crate::link::link_once::{LinkOnce, WaitLimit};
-use crate::link::linked_component::LinkedComponent;
+use crate::link::compile::link_once::{LinkOnce, WaitLimit};
+use crate::link::compile::linked_component::LinkedComponent;
+use crate::link::compile::pipeline::link;
+use crate::link::compile::status::CompileStatus;
+use crate::link::host::host_api::{CallStack, FuelMeter};
 use toolwit_core::limits::{CallLimits, LimitRequest, effective};
 use toolwit_core::{Error, ToolContext};
 
@@ -230,7 +230,7 @@ impl Plugin {
     fn link(&self) -> impl Future<Output = Result<Arc<LinkedComponent>, Error>> + Send + 'static {
         let (engines, source) = (self.runtime.engines.clone(), self.source.clone());
         let (inspection, progress) = (self.inspection().clone(), self.linked.progress().clone());
-        compile::link(engines, source, inspection, progress)
+        link(engines, source, inspection, progress)
     }
 
     /// Waits for a permit to run a call.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::session_registry::SessionRegistry;
 use crate::grants::authority::{AuthorityProvider, KeyValueStore};
-use crate::link::code_cache::CodeCache;
-use crate::link::code_cache_location::CodeCacheLocation;
-use crate::link::engine::Engines;
+use crate::link::compile::cache::CodeCache;
+use crate::link::compile::cache_location::CodeCacheLocation;
+use crate::link::compile::engine::Engines;
 #[cfg(feature = "network")]
-use crate::link::http::ExtraRoots;
-use crate::link::http::{Network, Resolve};
+use crate::link::host::http::ExtraRoots;
+use crate::link::host::http::{Network, Resolve};
 use toolwit_core::Error;
 use toolwit_core::limits::{EngineLimits, LimitRequest};
 
@@ -63,7 +63,7 @@ impl Runtime {
         let authorities = AuthorityProvider::new(options.grants, options.secrets, options.keyvalue, protected)?;
         let network = Network::new(options.resolver);
         #[cfg(feature = "network")]
-        let network = network.trusting(ExtraRoots::read(&options.extra_root_certificates)?);
+        let network = network.with_extra_roots(ExtraRoots::read(&options.extra_root_certificates)?);
         let sessions = SessionRegistry::new(&options.engine_limits);
         Ok(Arc::new(Self {
             engines: Arc::new(Engines::new(options.engine_limits, code_cache)?),

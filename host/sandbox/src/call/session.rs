@@ -18,7 +18,7 @@ use super::plugin::Plugin;
 use super::scope::ConversationPolicy;
 use super::session_call::ResourceGatherer;
 use crate::grants::authority::{Authority, ConversationNumber, OpenedRights};
-use crate::link::link_once::cancelled_before_start;
+use crate::link::compile::link_once::cancelled_before_start;
 use toolwit_core::ToolContext;
 use toolwit_core::limits::CallLimits;
 use toolwit_core::{Error, ErrorKind, Phase};
@@ -95,7 +95,7 @@ impl Session {
         let Ok(mut state) = self.state.try_lock() else {
             return false;
         };
-        state.lose("the host evicted it in favor of other conversations");
+        state.drop_instance("the host evicted it in favor of other conversations");
         self.is_alive.store(false, Ordering::Relaxed);
         true
     }
@@ -143,7 +143,7 @@ impl SessionState {
     }
 
     /// Drops the instance with its entities.
-    pub(super) fn lose(&mut self, reason: &str) {
+    pub(super) fn drop_instance(&mut self, reason: &str) {
         self.instance = None;
         self.entities.clear(&reason.into());
     }
@@ -157,7 +157,7 @@ impl SessionState {
         if may_continue || self.instance.is_none() {
             return false;
         }
-        self.lose("the grants of the plugin have changed");
+        self.drop_instance("the grants of the plugin have changed");
         true
     }
 
@@ -168,14 +168,14 @@ impl SessionState {
         if is_same || self.instance.is_none() {
             return false;
         }
-        self.lose("the environment variables of the plugin have changed");
+        self.drop_instance("the environment variables of the plugin have changed");
         true
     }
 
     /// Removes the entities of an instance that was not put back because the future of its call was dropped.
     fn drop_abandoned(&mut self) {
         if self.instance.is_none() && !self.entities.is_empty() {
-            self.lose("an earlier call was abandoned while it ran");
+            self.drop_instance("an earlier call was abandoned while it ran");
         }
     }
 }

@@ -17,8 +17,8 @@ use super::session::{Session, SessionState};
 use super::tool_result::tool_result;
 use crate::grants::authority::Authority;
 use crate::inspect::inspection::id_parameter;
-use crate::link::host_api::CallStack;
-use crate::link::wasi::Stdio;
+use crate::link::host::host_api::CallStack;
+use crate::link::host::wasi::Stdio;
 use crate::values::decode::decode_arguments;
 use crate::values::encode::{FoundHandle, find_handles};
 use crate::values::types::{ResourceIndex, Shape};
@@ -236,7 +236,7 @@ impl GuestWork for SessionCall<'_> {
 
     fn lose(&mut self, error: &Error) {
         if let Some(state) = &mut self.state {
-            state.lose(&error.message);
+            state.drop_instance(&error.message);
         }
     }
 }

@@ -7,11 +7,11 @@ use std::task::Poll;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::link::stop_flag::{StopCause, StopFlag};
+use crate::link::limits::stop_flag::{StopCause, StopFlag};
 
 /// The error of a call whose future was dropped while its guest waited in a host call. The store must be dropped too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Abandoned(pub(crate) StopCause);
+pub(crate) struct AbandonedGuest(pub(crate) StopCause);
 
 /// Runs guest code until it ends, passes its deadline, is cancelled, or raises the flag itself.
 ///
@@ -19,13 +19,14 @@ pub(crate) struct Abandoned(pub(crate) StopCause);
 /// pending, it waits in a host call, possibly forever, and its future is dropped.
 ///
 /// # Errors
-/// [`Abandoned`] if the guest's future was dropped. A guest that the epoch stopped returns its trap, and the flag has the cause.
+/// [`AbandonedGuest`] if the guest's future was dropped. A guest that the epoch stopped returns its trap, and the flag
+/// has the cause.
 pub(crate) async fn run_guest<T>(
     stop: &StopFlag,
     deadline: Instant,
     cancel: &CancellationToken,
     mut guest: Pin<&mut impl Future<Output = T>>,
-) -> Result<T, Abandoned> {
+) -> Result<T, AbandonedGuest> {
     // Most guests end in their first poll, which needs no timer.
     let first_poll = poll_fn(|context| Poll::Ready(guest.as_mut().poll(context))).await;
     if let Poll::Ready(output) = first_poll {
@@ -40,7 +41,7 @@ async fn run_until_stopped<T>(
     deadline: Instant,
     cancel: &CancellationToken,
     mut guest: Pin<&mut impl Future<Output = T>>,
-) -> Result<T, Abandoned> {
+) -> Result<T, AbandonedGuest> {
     let run = poll_fn(|context| match (guest.as_mut().poll(context), stop.cause()) {
         (Poll::Ready(output), _) => Poll::Ready(Ok(output)),
         (Poll::Pending, Some(cause)) => Poll::Ready(Err(cause)),
@@ -58,7 +59,7 @@ async fn run_until_stopped<T>(
     stop.raise(cause);
     let last_poll = poll_fn(|context| match guest.as_mut().poll(context) {
         Poll::Ready(output) => Poll::Ready(Ok(output)),
-        Poll::Pending => Poll::Ready(Err(Abandoned(stop.cause().unwrap_or(cause)))),
+        Poll::Pending => Poll::Ready(Err(AbandonedGuest(stop.cause().unwrap_or(cause)))),
     });
     last_poll.await
 }

@@ -40,7 +40,7 @@ pub(crate) fn tool_result(
 
 /// Converts a value that the function returned as its success: a `tool-result`, or any other value.
 fn success(function: &Function, value: Value) -> ToolResult {
-    if function.gives_tool_result {
+    if function.returns_tool_result {
         read_tool_result(&value)
     } else {
         ToolResult::value(value)

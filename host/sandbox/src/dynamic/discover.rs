@@ -12,7 +12,7 @@ use crate::call::instance::Instance;
 use crate::call::plugin::Plugin;
 use crate::call::scope::Scope;
 use crate::grants::authority::Authority;
-use crate::link::wasi::Stdio;
+use crate::link::host::wasi::Stdio;
 use crate::values::dynamic_export::DiscoveredTool;
 use toolwit_core::text::printable;
 use toolwit_core::{Arguments, ToolContext, ToolResult};

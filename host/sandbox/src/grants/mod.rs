@@ -4,10 +4,11 @@
 //! plugin ships and no model can reach. The intersection is [`EffectiveRights`]. [`decide`] returns whether an access is allowed,
 //! and by which rule, for every gate of the host and for `explain`.
 //!
-//! `rules` is pure. `file` reads and changes the grants file. `authority` opens the granted
-//! resources for one call.
+//! `rules` is pure. `directories` opens granted directories and counts what is written to them. `file` reads and changes the
+//! grants file. `authority` gives one call its rights, directories and secrets.
 
 pub(crate) mod authority;
+pub(crate) mod directories;
 pub(crate) mod file;
 mod rules;
 

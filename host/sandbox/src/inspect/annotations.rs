@@ -46,7 +46,7 @@ pub struct Requirement {
 pub struct ToolText {
     /// Replaces the docs.
     pub description: Option<String>,
-    /// When to use the tool.
+    /// The situation in which to use the tool.
     pub use_case: Option<String>,
     /// The limitations of the tool.
     pub limitations: Option<String>,

@@ -15,7 +15,7 @@ const CORE_MODULE: &[u8] = &[0x01, 0x00, 0x00, 0x00];
 const COMPONENT: &[u8] = &[0x0d, 0x00, 0x01, 0x00];
 
 /// A valid component, with the names and types of its imports and exports.
-pub(crate) struct Checked<'a> {
+pub(crate) struct CheckedComponent<'a> {
     /// The engine configuration that it requires.
     pub(crate) profile: Profile,
     /// The resources that one instance allocates before it runs.
@@ -34,7 +34,7 @@ pub(crate) struct Checked<'a> {
 ///
 /// # Errors
 /// [`ErrorKind::MalformedComponent`] or [`ErrorKind::Unsupported`], with the reason in one line.
-pub(crate) fn check(bytes: &[u8]) -> Result<Checked<'_>, Error> {
+pub(crate) fn check(bytes: &[u8]) -> Result<CheckedComponent<'_>, Error> {
     check_header(bytes)?;
     match validate(bytes, Profile::Plain) {
         Ok(checked) => Ok(checked),
@@ -118,7 +118,7 @@ fn too_deep(payload: &Payload<'_>) -> Invalid {
     }
 }
 
-fn validate(bytes: &[u8], profile: Profile) -> Result<Checked<'_>, Invalid> {
+fn validate(bytes: &[u8], profile: Profile) -> Result<CheckedComponent<'_>, Invalid> {
     let features = features(profile);
     let mut validator = Validator::new_with_features(features);
     let mut parser = Parser::new(0);
@@ -159,7 +159,7 @@ fn validate(bytes: &[u8], profile: Profile) -> Result<Checked<'_>, Invalid> {
         message: "it ends too early".to_owned(),
         offset: bytes.len(),
     };
-    Ok(Checked {
+    Ok(CheckedComponent {
         profile,
         footprint: recorder.count(),
         types: types.ok_or_else(truncated)?,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use wasmparser::component_types::ComponentEntityType;
 
-use super::check::Checked;
+use super::check::CheckedComponent;
 use super::interfaces::{PLUGIN_PACKAGE, PLUGIN_VERSION, WASI_VERSIONS, is_supported};
 use super::reflect::shortened;
 use toolwit_core::{Error, ErrorKind, Phase};
@@ -31,7 +31,7 @@ pub enum ImportSupport {
 }
 
 /// Lists the imports of a component.
-pub(crate) fn list(checked: &Checked<'_>) -> Vec<Import> {
+pub(crate) fn list(checked: &CheckedComponent<'_>) -> Vec<Import> {
     let support_of = |name: &str| match checked.types.component_item_for_import(name).map(|item| &item.ty) {
         Some(ComponentEntityType::Type { .. }) => ImportSupport::TypesOnly,
         Some(ComponentEntityType::Instance(_)) if is_supported(name) => ImportSupport::Linked,

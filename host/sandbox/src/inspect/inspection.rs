@@ -7,7 +7,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::annotations::Annotations;
-use super::check::{self, Checked};
+use super::check::{self, CheckedComponent};
 use super::docs;
 use super::dynamic_export;
 use super::dynamic_tools::DynamicTools;
@@ -203,7 +203,7 @@ pub fn component_wit(bytes: &[u8]) -> Option<String> {
 }
 
 /// Returns WIT with docs: from the component if it contains any, otherwise from the file next to it.
-fn wit_with_docs(checked: &Checked<'_>, origin: Origin<'_>) -> Option<wit_parser::Resolve> {
+fn wit_with_docs(checked: &CheckedComponent<'_>, origin: Origin<'_>) -> Option<wit_parser::Resolve> {
     let sections = checked
         .custom_sections
         .iter()

@@ -155,9 +155,9 @@ impl<'a> Simulation<'a> {
                 return Some(None);
             }
             Step::Instantiate(component, args) => match self.get(scope, Space::Component, *component) {
-                Item::Component(inner, around) => {
+                Item::Component(inner, parent) => {
                     let args = self.group(scope, args)?;
-                    let exports = self.instantiate(inner, Some(around), &args, depth + 1)?;
+                    let exports = self.instantiate(inner, Some(parent), &args, depth + 1)?;
                     (Space::Instance, self.add_instance(exports))
                 }
                 _ => (Space::Instance, Item::Foreign),

@@ -10,7 +10,7 @@ use wasmparser::component_types::{
 use wasmparser::types::Types;
 use wit_parser::{Resolve, WorldItem};
 
-use super::check::Checked;
+use super::check::CheckedComponent;
 use super::dynamic_export::{FUNCTIONS, has_interface_types, is_interface};
 use super::interfaces::PLUGIN_PACKAGE;
 use super::type_reader::{Parts, TypeReader};
@@ -36,7 +36,7 @@ const FUNCTIONS_MAX: usize = 4_096;
 const TOOLCHAIN_EXPORTS: [&str; 2] = ["exports", "init"];
 
 /// Reads the exports of a component, without docs and schemas.
-pub(crate) fn reflect(checked: &Checked<'_>, wit: Option<&Resolve>) -> Shape {
+pub(crate) fn reflect(checked: &CheckedComponent<'_>, wit: Option<&Resolve>) -> Shape {
     let mut reader = Reader::new(checked, wit);
     for name in &checked.exports {
         reader.read_export(name);
@@ -56,7 +56,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(checked: &'a Checked<'a>, wit: Option<&'a Resolve>) -> Self {
+    fn new(checked: &'a CheckedComponent<'a>, wit: Option<&'a Resolve>) -> Self {
         let mut imported = HashMap::new();
         for name in &checked.imports {
             if let Some(item) = checked.types.component_item_for_import(name) {
@@ -274,7 +274,7 @@ impl<'a> Reader<'a> {
             name,
             params,
             result,
-            gives_tool_result: false,
+            returns_tool_result: false,
             docs: None,
             input_schema: Arc::default(),
             output_schema: None,
@@ -327,7 +327,7 @@ impl<'a> Reader<'a> {
             name: "run".to_owned(),
             params: Vec::new(),
             result: None,
-            gives_tool_result: false,
+            returns_tool_result: false,
             docs: None,
             input_schema: Arc::default(),
             output_schema: None,

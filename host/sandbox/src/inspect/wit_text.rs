@@ -40,7 +40,7 @@ pub(crate) fn print(wit: &Resolve) -> Option<String> {
 pub(crate) fn plain_description(function: &Function, name: &str, plugin: &str) -> String {
     if function.kind == FunctionKind::Command {
         return format!(
-            "Runs the program `{plugin}` with arguments and standard input; gives its output and exit status."
+            "Runs the program `{plugin}` with arguments and standard input; returns its output and exit status."
         );
     }
     let interface = function.interface.as_deref().unwrap_or(plugin);

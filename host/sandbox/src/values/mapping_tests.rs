@@ -25,7 +25,7 @@ fn function(ty: &WitType) -> Function {
             }],
             // In a tuple, because a `result` at the top level is the outcome of the call.
             result: Some(WitType::Tuple(vec![ty.clone()])),
-            gives_tool_result: false,
+            returns_tool_result: false,
             docs: None,
             input_schema: Default::default(),
             output_schema: None,

@@ -35,7 +35,7 @@ impl Shape {
                 }
                 .object(&function.params),
             });
-            function.gives_tool_result = function.outcome().0.is_some_and(is_tool_result);
+            function.returns_tool_result = function.outcome().0.is_some_and(is_tool_result);
             function.output_schema = output(function, &resources).map(Arc::new);
         }
         self.resources = resources;
@@ -46,7 +46,7 @@ fn output(function: &Function, resources: &[Resource]) -> Option<Value> {
     if function.kind == FunctionKind::Command {
         return Some(command_output());
     }
-    if function.gives_tool_result {
+    if function.returns_tool_result {
         // The model receives text, which has no schema.
         return None;
     }

@@ -144,7 +144,7 @@ pub(crate) struct Function {
     pub(crate) result: Option<WitType>,
     /// Whether a successful call returns `tool-result` of `toolwit:plugin`.
     #[serde(skip)]
-    pub(crate) gives_tool_result: bool,
+    pub(crate) returns_tool_result: bool,
     /// The docs.
     pub(crate) docs: Option<String>,
     /// The schema of the parameters.

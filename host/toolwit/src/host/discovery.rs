@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_registry::{DiscoveryOutcome, DiscoveryTargets, LiveRegistry};
 
-/// How long a host waits for the discovery of dynamic tools. It continues in the background afterwards.
+/// The time that a host waits for the discovery of dynamic tools. The discovery continues in the background afterwards.
 const DISCOVERY_WALL_MAX: Duration = Duration::from_secs(10);
 
 /// A discovery of dynamic tools that runs in the background. Dropping it ends the discovery.

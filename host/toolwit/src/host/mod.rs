@@ -40,7 +40,7 @@ pub struct Toolwit {
     _discovery: Option<Arc<DiscoveryTask>>,
 }
 
-/// The tools of plugins that a conversation shows its model. It is decided once, when the conversation is created.
+/// The choice of plugin tools that a conversation shows to its model. It is made once, when the conversation is created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Exposure {

@@ -8,21 +8,21 @@ use toolwit_agent::injection::Facade;
 use toolwit_core::text::snake_case;
 use toolwit_core::{Tool, ToolId};
 
-/// The most tools that the description of a facade names.
-const NAMES_SHOWN: usize = 12;
+/// Maximum number of tools that the description of a facade lists.
+const LISTED_TOOLS_MAX: usize = 12;
 
 /// Groups the tools of each interface into a facade, for the plugins for which `about` returns a description. A facade takes
 /// the position of the first of its tools. An interface with a single tool is not grouped.
 #[must_use]
 pub fn facades_by_interface(tools: Vec<Arc<dyn Tool>>, about: impl Fn(&str) -> Option<String>) -> Vec<Arc<dyn Tool>> {
-    let mut shelves: IndexMap<String, Vec<Arc<dyn Tool>>> = IndexMap::new();
+    let mut groups: IndexMap<String, Vec<Arc<dyn Tool>>> = IndexMap::new();
     for tool in tools {
         let id = &tool.definition().id;
         let interface = id.interface_of().filter(|_| about(id.owner()).is_some());
-        let shelf = interface.map_or_else(|| id.to_string(), str::to_owned);
-        shelves.entry(shelf).or_default().push(tool);
+        let group = interface.map_or_else(|| id.to_string(), str::to_owned);
+        groups.entry(group).or_default().push(tool);
     }
-    let shown = shelves.into_iter().flat_map(|(interface, tools)| {
+    let shown = groups.into_iter().flat_map(|(interface, tools)| {
         let owner = tools.first().map(|tool| tool.definition().id.owner().to_owned());
         let about = owner.and_then(|owner| about(&owner)).filter(|_| tools.len() > 1);
         match about.and_then(|about| facade(&interface, &about, &tools)) {
@@ -39,7 +39,7 @@ fn facade(interface: &str, about: &str, tools: &[Arc<dyn Tool>]) -> Option<Arc<d
     let short = snake_case(unversioned.rsplit(['/', ':']).next().unwrap_or(unversioned));
     let names: Vec<_> = tools
         .iter()
-        .take(NAMES_SHOWN)
+        .take(LISTED_TOOLS_MAX)
         .map(|tool| format!("`{}`", tool.definition().name()))
         .collect();
     let more = if tools.len() > names.len() { " and others" } else { "" };

@@ -48,7 +48,12 @@ impl ChatModel for Recorder {
             names: request.tools.iter().map(|tool| tool.name.to_string()).collect(),
             definitions: request.tools.iter().map(definition).collect(),
         });
-        Ok(self.responses.lock().unwrap().pop_front().expect("a response is left"))
+        Ok(self
+            .responses
+            .lock()
+            .unwrap()
+            .pop_front()
+            .expect("the model has another response"))
     }
 }
 
@@ -77,7 +82,7 @@ fn call(tool: &str, arguments: Value) -> ChatResponse {
 }
 
 /// Writes a component whose function `export` returns its first argument.
-fn put(directory: &Path, plugin: &str, export: &str, use_case: &str) {
+fn write_plugin(directory: &Path, plugin: &str, export: &str, use_case: &str) {
     let text = format!(
         r#"(component
             (core module $m (func (export "f") (param i32) (result i32) local.get 0))
@@ -96,24 +101,19 @@ fn put(directory: &Path, plugin: &str, export: &str, use_case: &str) {
     .unwrap();
 }
 
-async fn shelf(directory: &Path) -> ToolSearch {
+async fn tool_search(directory: &Path) -> ToolSearch {
     ToolSearch::new(registry(directory).await, Scope::new())
 }
 
 async fn registry(directory: &Path) -> Registry {
-    put(
+    write_plugin(
         directory,
         "weather",
         "get-forecast",
         "When the user asks for the weather",
     );
-    put(
-        directory,
-        "mail",
-        "send-email",
-        "When the user wants to write to somebody",
-    );
-    put(directory, "music", "play-song", "When the user wants to hear music");
+    write_plugin(directory, "mail", "send-email", "When the user wants to send a message");
+    write_plugin(directory, "music", "play-song", "When the user wants to hear music");
     let options = RuntimeOptions {
         code_cache: CodeCacheLocation::Off,
         ..RuntimeOptions::default()
@@ -124,9 +124,9 @@ async fn registry(directory: &Path) -> Registry {
 
 // accept: 103, accept: 110, accept: 125, accept: 131, accept: 135
 #[tokio::test]
-async fn what_the_user_says_brings_the_tool_before_the_model_is_asked() {
+async fn tools_that_match_the_message_are_declared_before_the_first_inference() {
     let directory = tempfile::tempdir().unwrap();
-    let search = shelf(directory.path()).await;
+    let search = tool_search(directory.path()).await;
     let (builder, recorder) = recorded([call("get_forecast", json!({"a": 21})), say("21 degrees")]);
     let builder = builder.strategy(search).system("You are a farmer.");
     let mut conversation = builder.build().unwrap();
@@ -134,17 +134,17 @@ async fn what_the_user_says_brings_the_tool_before_the_model_is_asked() {
     assert_eq!(outcome.text(), "21 degrees");
     let shown = recorder.requests.lock().unwrap().clone();
     assert_eq!(shown[0].names, ["search_tools", "get_forecast"]);
-    let told = format!("You are a farmer.\n\n{TOOL_GUIDANCE}");
-    assert_eq!(shown[0].messages[0].content(), told);
+    let system = format!("You are a farmer.\n\n{TOOL_GUIDANCE}");
+    assert_eq!(shown[0].messages[0].content(), system);
     assert!(shown[0].definitions[1].contains("When the user asks for the weather"));
     assert_eq!(shown[1].messages.last().unwrap().content(), "21");
 }
 
 // accept: 110, accept: 116
 #[tokio::test]
-async fn the_model_finds_a_tool_calls_it_and_is_told_not_to_search_again() {
+async fn the_model_finds_and_calls_a_tool_and_a_repeated_search_adds_nothing() {
     let directory = tempfile::tempdir().unwrap();
-    let search = shelf(directory.path()).await;
+    let search = tool_search(directory.path()).await;
     let query = json!({"query": "sending emails"});
     let (builder, recorder) = recorded([
         call("search_tools", query.clone()),
@@ -156,7 +156,11 @@ async fn the_model_finds_a_tool_calls_it_and_is_told_not_to_search_again() {
     conversation.run("Please go on").await.unwrap();
     let shown = recorder.requests.lock().unwrap().clone();
     let last = |at: usize| shown[at].messages.last().unwrap().content().to_owned();
-    assert_eq!(shown[0].names, ["search_tools"], "nothing fits what the user said");
+    assert_eq!(
+        shown[0].names,
+        ["search_tools"],
+        "no tool matches the message of the user"
+    );
     assert_eq!(shown[1].names, ["search_tools", "send_email"]);
     assert!(last(1).contains("these are your tools now"), "{}", last(1));
     assert_eq!(shown[2].definitions, shown[1].definitions, "no tool is added twice");
@@ -170,7 +174,7 @@ async fn a_tool_that_the_conversation_may_not_use_is_neither_found_nor_callable(
     let directory = tempfile::tempdir().unwrap();
     let registry = registry(directory.path()).await;
     let search = |may_use: fn(&str) -> bool| ToolSearch::among(registry.clone(), Scope::new(), may_use);
-    for (search, is_there) in [
+    for (search, is_available) in [
         (search(|_| true), true),
         (search(|id| !id.starts_with("weather#")), false),
     ] {
@@ -189,10 +193,10 @@ async fn a_tool_that_the_conversation_may_not_use_is_neither_found_nor_callable(
             .unwrap();
         let shown = recorder.requests.lock().unwrap().clone();
         assert_eq!(shown[0].messages[0].content(), "Be brief.");
-        assert_eq!(shown[2].names.contains(&"get_forecast".to_owned()), is_there);
-        assert_eq!(shown[2].messages.last().unwrap().content() == "21", is_there);
+        assert_eq!(shown[2].names.contains(&"get_forecast".to_owned()), is_available);
+        assert_eq!(shown[2].messages.last().unwrap().content() == "21", is_available);
         let found = shown[1].messages.last().unwrap().content().to_owned();
-        assert_eq!(found.contains("weather#get-forecast"), is_there, "{found}");
+        assert_eq!(found.contains("weather#get-forecast"), is_available, "{found}");
     }
 }
 
@@ -200,7 +204,7 @@ async fn a_tool_that_the_conversation_may_not_use_is_neither_found_nor_callable(
 #[tokio::test]
 async fn a_found_tool_never_takes_the_name_of_a_static_one() {
     let directory = tempfile::tempdir().unwrap();
-    let search = shelf(directory.path()).await;
+    let search = tool_search(directory.path()).await;
     let own = NativeTool::new("get_forecast", "Mine", json!({"type": "object"}), |_, _| async {
         Ok(ToolResult::text("mine"))
     });

@@ -16,10 +16,10 @@ use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, Tool
 use toolwit_registry::{HITS_DEFAULT, Hit, LiveRegistry, Query, Registry};
 use toolwit_sandbox::Scope;
 
-/// How long a search waits for the found tools to be compiled. Others are compiled when they are first called.
+/// The time that a search waits for the found tools to be compiled. Others are compiled when they are first called.
 pub const SEARCH_WALL_MAX: Duration = Duration::from_secs(5);
 
-/// How many earlier messages of the user are used as context.
+/// The number of earlier user messages that are used as context.
 const RECENT_MAX: usize = 3;
 
 /// The default guidance for a model that can search for tools. An embedder can replace it.
@@ -66,7 +66,7 @@ impl ToolSearch {
         let schema = json!({
             "type": "object",
             "properties": {
-                "query": {"type": "string", "description": "What the tool should do, in a few words."},
+                "query": {"type": "string", "description": "The task of the tool, in a few words."},
             },
             "required": ["query"],
             "additionalProperties": false,

@@ -150,7 +150,7 @@ impl InjectionStrategy for Chaining {
         self.any_type || self.types.iter().any(|chained| (chained.matches)(provider))
     }
 
-    fn gate(&self, tool: &NamedTool, _scene: &ConversationView<'_>) -> CallGate {
+    fn gate(&self, tool: &NamedTool, _view: &ConversationView<'_>) -> CallGate {
         if !is_current_method(&tool.definition.id) {
             CallGate::Ungated
         } else if is_bound(&tool.tool) {
@@ -165,7 +165,7 @@ impl Chaining {
     /// Makes an object of any type the current one, and removes the tools of current objects of other, undeclared types.
     fn replace(&self, injection: &mut Injection, provider: &dyn ToolProvider, context: &InjectionContext<'_>) {
         bind(injection, provider, context);
-        let stays = |tool: &&NamedTool| {
+        let remains = |tool: &&NamedTool| {
             let id = &tool.definition.id;
             let is_declared = self
                 .types
@@ -179,7 +179,7 @@ impl Chaining {
             .iter()
             .filter(|tool| is_current_method(&tool.definition.id));
         let removed: Vec<_> = bound
-            .filter(|tool| !stays(tool))
+            .filter(|tool| !remains(tool))
             .map(|tool| tool.definition.id.clone())
             .collect();
         injection.remove.extend(removed);

@@ -55,12 +55,12 @@ impl Entities {
     }
 
     /// Marks a method as having no object.
-    pub(crate) fn lose(&mut self, method: ToolId) {
+    pub(crate) fn mark_lost(&mut self, method: ToolId) {
         self.lost.insert(method);
     }
 
     /// Marks a method as having an object again.
-    pub(crate) fn recover(&mut self, method: &ToolId) {
+    pub(crate) fn mark_recovered(&mut self, method: &ToolId) {
         self.lost.remove(method);
     }
 

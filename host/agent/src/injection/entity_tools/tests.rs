@@ -69,11 +69,11 @@ struct TestConversation {
 }
 
 impl TestConversation {
-    fn returned(&mut self, things: impl IntoIterator<Item = Thing>) -> Injection {
-        self.returned_by(&ToolId::native("search"), things)
+    fn return_entities(&mut self, things: impl IntoIterator<Item = Thing>) -> Injection {
+        self.return_entities_from(&ToolId::native("search"), things)
     }
 
-    fn returned_by(&mut self, caller: &ToolId, things: impl IntoIterator<Item = Thing>) -> Injection {
+    fn return_entities_from(&mut self, caller: &ToolId, things: impl IntoIterator<Item = Thing>) -> Injection {
         let mut result = ToolResult::text("");
         for thing in things {
             result = result.with_provider(Arc::new(thing));
@@ -99,7 +99,7 @@ fn bindings(injection: &Injection) -> Vec<EntityBinding> {
 // accept: 29
 #[test]
 fn each_entity_of_a_list_adds_its_tools() {
-    let injection = TestConversation::default().returned(["c-1", "c-2", "c-3"].map(|id| thing("customer", id)));
+    let injection = TestConversation::default().return_entities(["c-1", "c-2", "c-3"].map(|id| thing("customer", id)));
     assert_eq!(injection.add.len(), 3);
     assert_eq!(bindings(&injection), [EntityBinding::New; 3]);
 }
@@ -108,8 +108,8 @@ fn each_entity_of_a_list_adds_its_tools() {
 #[test]
 fn the_same_entity_again_adds_nothing() {
     let mut conversation = TestConversation::default();
-    conversation.returned([thing("customer", "c-1")]);
-    let again = conversation.returned([thing("customer", "c-1"), thing("customer", "c-2")]);
+    conversation.return_entities([thing("customer", "c-1")]);
+    let again = conversation.return_entities([thing("customer", "c-1"), thing("customer", "c-2")]);
     assert_eq!(bindings(&again), [EntityBinding::Kept, EntityBinding::New]);
     assert_eq!(again.add.len(), 1);
     assert_eq!(conversation.entities.len(), 2);
@@ -123,17 +123,17 @@ fn a_type_with_latest_rebinding_is_bound_to_the_newest_instance() {
         rebinding: Rebinding::Latest,
         ..thing("quote", "q-1")
     };
-    conversation.returned([newest.clone()]);
-    let again = conversation.returned([newest]);
+    conversation.return_entities([newest.clone()]);
+    let again = conversation.return_entities([newest]);
     assert_eq!(bindings(&again), [EntityBinding::Rebound]);
     assert_eq!(again.add.len(), 1);
-    assert_eq!(conversation.tools.len(), 1, "rebinding adds no second tool");
+    assert_eq!(conversation.tools.len(), 1, "rebinding does not add a second tool");
 }
 
 #[test]
 fn an_entity_that_occurs_twice_in_one_result_is_added_once() {
     let mut conversation = TestConversation::default();
-    let injection = conversation.returned([thing("customer", "c-1"), thing("customer", "c-1")]);
+    let injection = conversation.return_entities([thing("customer", "c-1"), thing("customer", "c-1")]);
     assert_eq!(bindings(&injection), [EntityBinding::New, EntityBinding::Kept]);
     assert_eq!(injection.add.len(), 1);
 }
@@ -142,15 +142,21 @@ fn an_entity_that_occurs_twice_in_one_result_is_added_once() {
 #[test]
 fn an_entity_keeps_its_tools_when_another_type_has_the_same_tool_ids() {
     let mut conversation = TestConversation::default();
-    let careless = |namespace, prefix, id| Thing {
+    let with_shared_ids = |namespace, prefix, id| Thing {
         namespace,
         ids: vec![ToolId::native("get")],
         ..thing(prefix, id)
     };
-    conversation.returned([careless("native", "customer", "1"), careless("native", "order", "1")]);
-    conversation.returned([careless("other", "customer", "1")]);
+    conversation.return_entities([
+        with_shared_ids("native", "customer", "1"),
+        with_shared_ids("native", "order", "1"),
+    ]);
+    conversation.return_entities([with_shared_ids("other", "customer", "1")]);
     assert_eq!(conversation.tools.len(), 3);
-    let again = conversation.returned([careless("native", "order", "1"), careless("native", "customer", "1")]);
+    let again = conversation.return_entities([
+        with_shared_ids("native", "order", "1"),
+        with_shared_ids("native", "customer", "1"),
+    ]);
     assert!(again.add.is_empty(), "{again:?}");
     assert_eq!(conversation.tools.len(), 3);
 }
@@ -159,7 +165,7 @@ fn an_entity_keeps_its_tools_when_another_type_has_the_same_tool_ids() {
 #[test]
 fn an_empty_or_overlong_id_is_rejected_with_the_reason() {
     let long = "x".repeat(ENTITY_ID_BYTES_MAX + 1);
-    let injection = TestConversation::default().returned([
+    let injection = TestConversation::default().return_entities([
         thing("customer", ""),
         thing("customer", &long),
         thing("customer", "ok"),
@@ -177,28 +183,28 @@ fn an_object_without_tools_and_a_result_without_objects_change_nothing() {
         ids: Vec::new(),
         ..thing("note", "n-1")
     };
-    assert!(TestConversation::default().returned([bare]).is_none());
-    assert!(TestConversation::default().returned([]).is_none());
+    assert!(TestConversation::default().return_entities([bare]).is_none());
+    assert!(TestConversation::default().return_entities([]).is_none());
 }
 
 #[test]
 fn an_object_without_an_id_is_recognised_by_its_tools() {
     let mut conversation = TestConversation::default();
-    let unnamed = |tool: &str| Thing {
+    let without_id = |tool: &str| Thing {
         id: None,
         ids: vec![ToolId::native(tool)],
         ..thing("cursor", "")
     };
     assert_eq!(
-        bindings(&conversation.returned([unnamed("cursor.next(#1)")])),
+        bindings(&conversation.return_entities([without_id("cursor.next(#1)")])),
         [EntityBinding::New]
     );
     assert_eq!(
-        bindings(&conversation.returned([unnamed("cursor.next(#2)")])),
+        bindings(&conversation.return_entities([without_id("cursor.next(#2)")])),
         [EntityBinding::New]
     );
     assert_eq!(
-        bindings(&conversation.returned([unnamed("cursor.next(#1)")])),
+        bindings(&conversation.return_entities([without_id("cursor.next(#1)")])),
         [EntityBinding::Kept]
     );
     assert_eq!((conversation.tools.len(), conversation.entities.len()), (2, 2));
@@ -211,11 +217,11 @@ fn entities_deeper_than_the_limit_are_rejected() {
     let mut caller = ToolId::native("search");
     for level in 1..=ENTITY_DEPTH_MAX {
         let next = thing("node", &level.to_string());
-        let injection = conversation.returned_by(&caller, [next.clone()]);
+        let injection = conversation.return_entities_from(&caller, [next.clone()]);
         assert_eq!(injection.discovered[0].depth, level);
         caller = next.ids[0].clone();
     }
-    let injection = conversation.returned_by(&caller, [thing("node", "9"), thing("node", "1")]);
+    let injection = conversation.return_entities_from(&caller, [thing("node", "9"), thing("node", "1")]);
     assert_eq!(injection.rejected.len(), 1);
     assert!(injection.rejected[0].reason.contains("the limit is 8"), "{injection:?}");
     assert_eq!(
@@ -227,7 +233,7 @@ fn entities_deeper_than_the_limit_are_rejected() {
         depth: 9,
         ..thing("node", "far")
     };
-    assert_eq!(conversation.returned([from_plugin]).rejected.len(), 1);
+    assert_eq!(conversation.return_entities([from_plugin]).rejected.len(), 1);
 }
 
 // accept: 20, accept: 26

@@ -8,7 +8,7 @@ use toolwit_core::Tool;
 
 /// A subject that a model can work with, such as the user's memory: a description, instructions and tools.
 ///
-/// The conversation adds the text to its instructions and the tools to its tool set. [`facade`](Self::facade) offers both
+/// The conversation adds the instructions to its own and the tools to its tool set. [`facade`](Self::facade) offers both
 /// as one tool.
 ///
 /// ```

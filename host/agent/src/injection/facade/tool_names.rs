@@ -18,7 +18,7 @@ pub(crate) fn write_facade_tool_names(result: &mut ToolResult, listed: &[ToolId]
         };
         *list = json!(names);
         if names.is_empty() && value.get("note").is_some() {
-            value["note"] = json!("none of its tools can be opened here");
+            value["note"] = json!("its tools cannot be used in this conversation");
         }
         true
     });

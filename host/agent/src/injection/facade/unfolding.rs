@@ -34,8 +34,8 @@ impl Unfolding {
         Self::default()
     }
 
-    /// Folds unused tools: at the start of each turn, revealed tools that no message of the history calls are not declared
-    /// any more. A call of such a tool still runs, and declares the tool again.
+    /// Folds unused tools: from the start of each turn, a revealed tool that was never called in the history is no longer
+    /// declared. A call of a folded tool still runs, and declares the tool again.
     #[must_use]
     pub fn with_refolding(mut self) -> Self {
         self.refolding = true;

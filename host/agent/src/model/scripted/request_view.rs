@@ -14,7 +14,7 @@ const EXCERPT_CHARS_MAX: usize = 200;
 const NAMES_MAX: usize = 20;
 
 /// Minimum Jaro–Winkler similarity at which a name is suggested for another.
-const LIKENESS_MIN: f64 = 0.7;
+const SIMILARITY_MIN: f64 = 0.7;
 
 /// The content of a request to which a script can refer.
 #[derive(Clone, Copy)]
@@ -49,11 +49,14 @@ impl<'a> RequestView<'a> {
         if names.is_empty() {
             return "no tool is declared".to_owned();
         }
-        let mut text = format!("declared are {}", quoted(&names));
-        let likeness = |other: &&str| strsim::jaro_winkler(name, other);
-        let nearest = names.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-        if let Some(nearest) = nearest.filter(|nearest| likeness(nearest) >= LIKENESS_MIN) {
-            let _ = write!(text, "; the nearest is `{nearest}`");
+        let mut text = format!("the declared tools are {}", quoted(&names));
+        let similarity = |other: &&str| strsim::jaro_winkler(name, other);
+        let nearest = names
+            .iter()
+            .copied()
+            .max_by(|a, b| similarity(a).total_cmp(&similarity(b)));
+        if let Some(nearest) = nearest.filter(|nearest| similarity(nearest) >= SIMILARITY_MIN) {
+            let _ = write!(text, "; the most similar is `{nearest}`");
         }
         text
     }

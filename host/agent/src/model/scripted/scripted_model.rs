@@ -222,10 +222,10 @@ fn respond(
     text: &str,
     calls: &[ScriptedCall],
     request: &RequestView<'_>,
-    made: u64,
+    earlier_calls: u64,
 ) -> Result<ChatResponse, String> {
     let mut tool_calls = Vec::with_capacity(calls.len());
-    for (number, call) in (made + 1..).zip(calls) {
+    for (number, call) in (earlier_calls + 1..).zip(calls) {
         tool_calls.push(ToolCall {
             id: call.id.clone().unwrap_or_else(|| format!("call_{number}")),
             name: template::fill_text(&call.tool, request)?,

@@ -85,7 +85,7 @@ async fn a_failed_expectation_is_reported_with_its_turn_and_the_nearest_name() {
     let message = refusal(infer(&model, &[Message::user("hi")], &tools).await);
     let parts = [
         "the script `spend` does not match: turn 1 of 2: ",
-        "expected the tool `search_customer`, but declared are `search_customers`, `delete_all`; the nearest is `search_customers`",
+        "expected the tool `search_customer`, but the declared tools are `search_customers`, `delete_all`; the most similar is `search_customers`",
         "expected no tool `delete_all`, but it is declared",
         "expected a tool result, but there is none",
     ];

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-use self::shipped::Shipped;
+use self::shipped::ShippedPlugins;
 use crate::commands::run;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -38,7 +38,7 @@ impl Demo {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         let model = Arc::new(ScriptedModel::parse(SCENARIO).map_err(Error::from)?);
         let prompt = model.prompt().unwrap_or_default().to_owned();
-        let shipped = Shipped::ready(printer, cancel).await?;
+        let shipped = ShippedPlugins::ready(printer, cancel).await?;
         let host = load(&shipped, printer, cancel).await?;
         let events = Events::default();
         let recorded = events.clone();
@@ -70,7 +70,7 @@ impl Demo {
 }
 
 /// Loads and compiles the plugins.
-async fn load(shipped: &Shipped, printer: Printer, cancel: &CancellationToken) -> Result<Toolwit, Error> {
+async fn load(shipped: &ShippedPlugins, printer: Printer, cancel: &CancellationToken) -> Result<Toolwit, Error> {
     let mut builder = Toolwit::builder();
     for component in &shipped.components {
         builder = builder.plugins(component);

@@ -16,14 +16,14 @@ use toolwit::{Error, ErrorKind, Phase};
 const LANDMARK: &str = "plugins/customers/Cargo.toml";
 
 /// The shipped plugins, built and up to date.
-pub(crate) struct Shipped {
+pub(crate) struct ShippedPlugins {
     /// The directory of the components.
     pub(crate) directory: PathBuf,
     /// The components, sorted by name.
     pub(crate) components: Vec<PathBuf>,
 }
 
-impl Shipped {
+impl ShippedPlugins {
     /// Builds the components that are missing or older than their source.
     ///
     /// # Errors

@@ -19,12 +19,12 @@ pub(super) fn check(registry: &Registry, findings: &mut Findings) {
             Exit::NotLoaded,
         );
     }
-    for (package, unasked) in packages
+    for (package, error) in packages
         .iter()
         .filter_map(|package| Some((package, discovery_error(package)?)))
     {
-        let hint = unasked.suggestion.as_deref().unwrap_or_default();
-        let message = format!("{}: {}", package.name, unasked.message);
+        let hint = error.suggestion.as_deref().unwrap_or_default();
+        let message = format!("{}: {}", package.name, error.message);
         findings.warning("packages", &package.name, message, hint);
     }
     let usable = counted(registry.plugins().count(), "plugin");

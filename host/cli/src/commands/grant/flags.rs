@@ -34,7 +34,7 @@ pub(super) struct RuleFlags {
     /// Setting, which the plugin reads through `wasi:config`
     #[arg(long, value_name = "KEY=VALUE")]
     config: Vec<String>,
-    /// Key–value store of the plugin's own, and its size limit
+    /// Private key–value store of the plugin, given by its size limit
     #[arg(long, value_name = "SIZE")]
     keyvalue: Option<String>,
     /// Id of another tool that the plugin may call
@@ -100,7 +100,7 @@ impl RuleFlags {
     }
 }
 
-/// Lists the kinds of rules, with the capabilities of which a component must import one for the rule to have an effect.
+/// Lists the kinds of rules. A kind has an effect only if the component imports at least one of the listed capabilities.
 pub(super) fn kinds(rules: &GrantRules) -> Vec<(&'static str, &'static [Capability])> {
     let kinds = [
         (!rules.http.is_empty(), "http", &[Capability::Http][..]),

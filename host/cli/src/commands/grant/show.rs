@@ -32,7 +32,7 @@ pub(super) fn print(
         return printer.document(&serde_json::json!({
             "plugin": plugin.name(),
             "digest": digest,
-            "asks": plugin.declared(),
+            "declared": plugin.declared(),
             "needs": needs.collect::<Vec<_>>(),
             "has": has,
             "other_versions_had": had,

@@ -28,11 +28,11 @@ fn objects_are_found_by_name_and_by_simple_or_full_type() {
     assert_eq!(
         board.get("buyer").unwrap().value()["id"],
         "c",
-        "the newest has the name"
+        "the newest object with a name replaces the earlier one"
     );
     assert_eq!(board.last("customer").unwrap().value()["id"], "c");
     assert_eq!(board.count("shop/customers@1.0.0#customer"), 3);
-    assert_eq!(board.count("mer"), 0, "half a name is no name");
+    assert_eq!(board.count("mer"), 0, "a part of a name does not match");
     assert!(board.get("seller").is_none() && board.last("order").is_none());
     assert_eq!(ids(&board), ["a", "b", "c"]);
 }
@@ -43,7 +43,7 @@ struct Point {
 }
 
 #[test]
-fn a_rust_value_comes_back_as_it_was() {
+fn a_rust_value_is_read_back_unchanged() {
     let board: Arc<dyn Blackboard> = Arc::new(MemoryBlackboard::new());
     board.put(Artifact::of(&Point { x: 1 }).unwrap()).unwrap();
     board.put(Artifact::of(&Point { x: 2 }).unwrap()).unwrap();
@@ -53,7 +53,7 @@ fn a_rust_value_comes_back_as_it_was() {
 }
 
 #[test]
-fn a_full_board_refuses_by_the_name_of_the_limit_and_keeps_what_it_has() {
+fn a_full_board_refuses_further_objects_with_the_name_of_the_limit() {
     let few = MemoryBlackboard::with_limits(BlackboardLimits {
         entries_max: 1,
         bytes_max: 1_000,
@@ -74,7 +74,7 @@ fn a_full_board_refuses_by_the_name_of_the_limit_and_keeps_what_it_has() {
 
 // accept: 72
 #[test]
-fn nested_board_inherits_and_shares_by_rule() {
+fn a_nested_board_inherits_objects_and_shares_new_ones_by_rule() {
     let parent = MemoryBlackboard::new();
     parent.put(customer("a")).unwrap();
     let child = parent.spawn();
@@ -87,7 +87,11 @@ fn nested_board_inherits_and_shares_by_rule() {
     BlackboardSharing::Kinds(vec!["customer".to_owned()])
         .apply(&*child, &parent)
         .unwrap();
-    assert_eq!(ids(&parent), ["a", "late", "b"], "what the child took over stays out");
+    assert_eq!(
+        ids(&parent),
+        ["a", "late", "b"],
+        "inherited objects are not shared back"
+    );
     assert_eq!(parent.get("found").unwrap().value()["id"], "b");
     BlackboardSharing::All.apply(&*child, &parent).unwrap();
     assert_eq!(ids(&parent), ["a", "late", "b", "b", "n"]);

@@ -205,8 +205,8 @@ fn an_error_instead_of_a_response_is_returned() {
         panic!("an error is refused");
     };
     assert_eq!(message, "model `x` not found");
-    let beside = json!({"error": null, "choices": [{"message": {"content": "fine"}}]}).to_string();
-    assert_eq!(parse(beside).unwrap().content, "fine");
+    let null_error = json!({"error": null, "choices": [{"message": {"content": "fine"}}]}).to_string();
+    assert_eq!(parse(null_error).unwrap().content, "fine");
 }
 
 proptest! {
@@ -214,7 +214,7 @@ proptest! {
     #[test]
     fn no_body_panics(body in prop::collection::vec(any::<u8>(), 0..60), at in 0usize..600) {
         let _ = parse(body);
-        let whole = include_bytes!("fixtures/calls.json");
-        let _ = parse(&whole[..at.min(whole.len())]);
+        let complete = include_bytes!("fixtures/calls.json");
+        let _ = parse(&complete[..at.min(complete.len())]);
     }
 }

@@ -34,12 +34,12 @@ impl RawServer {
     pub(super) async fn start(actions: Vec<ServerAction>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let (tell, requests) = mpsc::unbounded_channel();
+        let (sender, requests) = mpsc::unbounded_channel();
         let task = tokio::spawn(async move {
-            let mut kept = Vec::new();
+            let mut open_streams = Vec::new();
             for action in actions {
                 let (mut stream, _) = listener.accept().await.unwrap();
-                let _ = tell.send(read_request(&mut stream).await);
+                let _ = sender.send(read_request(&mut stream).await);
                 match action {
                     ServerAction::Send(bytes) => {
                         let _ = stream.write_all(bytes.as_bytes()).await;
@@ -48,7 +48,7 @@ impl RawServer {
                         let _ = stream.write_all(head.as_bytes()).await;
                         while stream.write_all(piece.as_bytes()).await.is_ok() {}
                     }
-                    ServerAction::Hang => kept.push(stream),
+                    ServerAction::Hang => open_streams.push(stream),
                 }
             }
             std::future::pending::<()>().await;

@@ -28,7 +28,7 @@ impl DynamicToolsStore for SqliteStore {
     }
 }
 
-/// Deletes the dynamic tools that belong to no package.
+/// Deletes the dynamic tools that do not belong to a package.
 pub(super) fn delete_unused(transaction: &Transaction<'_>) -> Result<(), StoreError> {
     transaction.execute(
         "DELETE FROM told_tools WHERE NOT EXISTS

@@ -9,7 +9,7 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use crate::store::StoreError;
 
-/// How long to wait for another process to finish writing.
+/// The maximum time to wait for another process to finish writing.
 const BUSY_WALL_MAX: Duration = Duration::from_secs(5);
 
 /// The application id of SQLite files that are Toolwit stores: "Tlwt".

@@ -5,11 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::directory::OpenDirectory;
-use super::directory_quota::DirectoryQuota;
 use super::file_stamp::FileStamp;
 use super::ledger::{GrantUse, Ledger};
 use super::rights::{AuthorityRequest, OpenedRights};
+use crate::grants::directories::DirectoryQuota;
+use crate::grants::directories::OpenDirectory;
 use crate::grants::file::private_file::sibling;
 use crate::grants::file::read_grants_file;
 use crate::grants::{

@@ -115,7 +115,9 @@ impl KeyValueStore for MemoryKeyValueStore {
     ) -> Result<Vec<String>, KeyValueError> {
         let values = self.values();
         let own = values.get(plugin).into_iter().flatten();
-        let keys = own.filter(|((own, _), _)| own == bucket).map(|((_, key), _)| key);
+        let keys = own
+            .filter(|((key_bucket, _), _)| key_bucket == bucket)
+            .map(|((_, key), _)| key);
         let listed = keys.filter(|key| after.is_none_or(|after| key.as_str() > after));
         Ok(listed.take(keys_max).cloned().collect())
     }

@@ -3,8 +3,6 @@
 mod call_authority;
 mod conversation;
 mod current_grants;
-mod directory;
-mod directory_quota;
 mod file_stamp;
 mod key_value_store;
 mod ledger;
@@ -20,8 +18,6 @@ mod secret;
 
 pub(crate) use call_authority::Authority;
 pub(crate) use conversation::ConversationNumber;
-pub(crate) use directory::OpenDirectory;
-pub(crate) use directory_quota::{DirectoryQuota, ENTRY_BYTES, disk_full};
 pub use key_value_store::{KeyValueError, KeyValueStore, MemoryKeyValueStore};
 pub(crate) use provider::AuthorityProvider;
 #[cfg(feature = "network")]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::conversation::ConversationNumber;
-use super::directory::OpenDirectory;
+use crate::grants::directories::OpenDirectory;
 use crate::grants::{AccessMode, DeclaredCapabilities, EffectiveRights, NoGrantReason};
 
 /// A request for the authority of a call.

@@ -10,7 +10,7 @@ use toml_edit::{ArrayOfTables, DocumentMut, Item};
 
 use super::format::{GRANTS_BYTES_MAX, NewGrant};
 use super::private_file;
-use crate::grants::authority::OpenDirectory;
+use crate::grants::directories::OpenDirectory;
 use crate::grants::{Grants, GrantsError};
 use toolwit_core::{Error, ErrorKind, Phase};
 

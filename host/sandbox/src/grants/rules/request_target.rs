@@ -77,11 +77,11 @@ impl RequestHost {
         if name.is_empty() || name.len() > 253 {
             return Err(RuleError::new(format!("`{}` is not a host", shown(text))));
         }
-        let fits = |label: &str| {
-            let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-            (1..=63).contains(&label.len()) && label.bytes().all(fits)
+        let is_label = |label: &str| {
+            let is_label_byte = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+            (1..=63).contains(&label.len()) && label.bytes().all(is_label_byte)
         };
-        if !name.split('.').all(fits) {
+        if !name.split('.').all(is_label) {
             return Err(RuleError::new(format!("`{}` is not a host", shown(text))));
         }
         let last = name.rsplit('.').next().unwrap_or_default();
@@ -187,7 +187,7 @@ impl RequestTarget {
         let path = self.path_without_query().to_ascii_lowercase();
         let is_dots = |segment: &str| matches!(segment.replace("%2e", ".").as_str(), "." | "..");
         !path.contains("//")
-            && !["%2f", "%5c", "%00", "\\", ";"].iter().any(|odd| path.contains(odd))
+            && !["%2f", "%5c", "%00", "\\", ";"].iter().any(|ambiguous| path.contains(ambiguous))
             && !path.split('/').any(is_dots)
             // A doubly escaped character: some servers decode twice.
             && !path.contains("%25")

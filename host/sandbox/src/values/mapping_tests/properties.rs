@@ -154,7 +154,7 @@ fn one_of<T: std::fmt::Debug + 'static>(strategies: impl Iterator<Item = BoxedSt
 
 /// JSON that a model can write for a type: every form that the input schema allows.
 fn inputs(ty: &WitType) -> BoxedStrategy<Value> {
-    let whole = |min: i64, max: i64| {
+    let integer = |min: i64, max: i64| {
         prop_oneof![
             (min..=max).prop_map(|number| json!(number)),
             (min..=max).prop_map(|number| json!(number as f64)),
@@ -164,12 +164,12 @@ fn inputs(ty: &WitType) -> BoxedStrategy<Value> {
     };
     match ty {
         WitType::Bool => any::<bool>().prop_map(|value| json!(value)).boxed(),
-        WitType::S8 => whole(i8::MIN.into(), i8::MAX.into()),
-        WitType::U8 => whole(u8::MIN.into(), u8::MAX.into()),
-        WitType::S16 => whole(i16::MIN.into(), i16::MAX.into()),
-        WitType::U16 => whole(u16::MIN.into(), u16::MAX.into()),
-        WitType::S32 => whole(i32::MIN.into(), i32::MAX.into()),
-        WitType::U32 => whole(u32::MIN.into(), u32::MAX.into()),
+        WitType::S8 => integer(i8::MIN.into(), i8::MAX.into()),
+        WitType::U8 => integer(u8::MIN.into(), u8::MAX.into()),
+        WitType::S16 => integer(i16::MIN.into(), i16::MAX.into()),
+        WitType::U16 => integer(u16::MIN.into(), u16::MAX.into()),
+        WitType::S32 => integer(i32::MIN.into(), i32::MAX.into()),
+        WitType::U32 => integer(u32::MIN.into(), u32::MAX.into()),
         WitType::S64 => edgy(any::<i64>(), &[i64::MIN, i64::MAX])
             .prop_flat_map(|number| prop::sample::select(vec![json!(number), json!(number.to_string())]))
             .boxed(),
@@ -294,7 +294,7 @@ fn json() -> impl Strategy<Value = Value> {
 fn with<T: std::fmt::Debug + 'static>(
     make: impl Fn(&WitType) -> BoxedStrategy<T> + 'static,
 ) -> impl Strategy<Value = (WitType, T)> {
-    types().prop_flat_map(move |ty| make(&ty).prop_map(move |made| (ty.clone(), made)))
+    types().prop_flat_map(move |ty| make(&ty).prop_map(move |value| (ty.clone(), value)))
 }
 
 fn validator(schema: &Value) -> jsonschema::Validator {

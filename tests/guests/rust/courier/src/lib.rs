@@ -1,4 +1,4 @@
-//! Asks the host for all that `toolwit:plugin` offers.
+//! Calls every function of `toolwit:plugin`.
 
 wit_bindgen::generate!({ generate_all });
 
@@ -16,11 +16,11 @@ fn call(tool: &str, arguments: &str) -> Result<String, String> {
     match tools::call(tool, arguments) {
         Ok(result) if result.is_error => Err(format!("error result: {}", result.for_llm)),
         Ok(result) => Ok(result.for_llm),
-        Err(error) => Err(told(error)),
+        Err(error) => Err(error_text(error)),
     }
 }
 
-/// Sends a request, and gives the status of the answer when all of it was read.
+/// Sends a request, reads the full response, and returns its status.
 fn fetch(authority: &str) -> Result<u16, String> {
     let request = OutgoingRequest::new(Fields::new());
     request.set_scheme(Some(&Scheme::Http)).map_err(|()| "scheme refused")?;
@@ -41,7 +41,7 @@ fn fetch(authority: &str) -> Result<u16, String> {
     }
 }
 
-fn told(error: ToolError) -> String {
+fn error_text(error: ToolError) -> String {
     match error {
         ToolError::InvalidArguments(text) => format!("invalid-arguments: {text}"),
         ToolError::Unavailable(text) => format!("unavailable: {text}"),
@@ -64,7 +64,7 @@ impl Guest for Courier {
         (0..times).for_each(|_| output::communicate(&text));
     }
 
-    fn hand_over(kind: String, value: String) -> Result<(), String> {
+    fn attach(kind: String, value: String) -> Result<(), String> {
         output::attach(&Artifact { kind, value })
     }
 

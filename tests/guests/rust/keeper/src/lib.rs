@@ -36,20 +36,20 @@ impl GuestJar for Jar {
 
 impl shelf::Guest for Keeper {
     fn remember(bucket: String, key: String, value: String) -> Result<bool, String> {
-        let bucket = opened(&bucket)?;
-        bucket.set(&key, value.as_bytes()).map_err(told)?;
-        bucket.exists(&key).map_err(told)
+        let bucket = open_bucket(&bucket)?;
+        bucket.set(&key, value.as_bytes()).map_err(error_text)?;
+        bucket.exists(&key).map_err(error_text)
     }
 
     fn recall(bucket: String, key: String) -> Result<Option<String>, String> {
-        let value = opened(&bucket)?.get(&key).map_err(told)?;
+        let value = open_bucket(&bucket)?.get(&key).map_err(error_text)?;
         Ok(value.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
     fn forget(bucket: String, key: String) -> Result<Vec<String>, String> {
-        let bucket = opened(&bucket)?;
-        bucket.delete(&key).map_err(told)?;
-        Ok(bucket.list_keys(None).map_err(told)?.keys)
+        let bucket = open_bucket(&bucket)?;
+        bucket.delete(&key).map_err(error_text)?;
+        Ok(bucket.list_keys(None).map_err(error_text)?.keys)
     }
 
     fn settings() -> Vec<(String, String)> {
@@ -57,11 +57,11 @@ impl shelf::Guest for Keeper {
     }
 }
 
-fn opened(bucket: &str) -> Result<Bucket, String> {
-    open(bucket).map_err(told)
+fn open_bucket(bucket: &str) -> Result<Bucket, String> {
+    open(bucket).map_err(error_text)
 }
 
-fn told(error: wasi::keyvalue::store::Error) -> String {
+fn error_text(error: wasi::keyvalue::store::Error) -> String {
     format!("{error:?}")
 }
 

@@ -63,7 +63,7 @@ impl GuestPiece for Piece {
 
     fn describe(&self) -> Label {
         if let Some(Flaw::DescribeTraps) = self.flaw {
-            panic!("nobody knows");
+            panic!("the description is missing");
         }
         let times = if matches!(self.flaw, Some(Flaw::DescribeLong)) { 2 << 20 } else { 1 };
         Label {

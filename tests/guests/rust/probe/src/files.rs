@@ -7,21 +7,21 @@ use wasip2::filesystem::preopens::get_directories;
 use wasip2::filesystem::types::{Descriptor, NewTimestamp, PathFlags};
 
 use crate::exports::test::probe::files::Guest;
-use crate::{Probe, told};
+use crate::{Probe, with_text_error};
 
 impl Guest for Probe {
     fn read(path: String) -> Result<String, String> {
-        told(fs::read_to_string(path))
+        with_text_error(fs::read_to_string(path))
     }
 
     fn write(path: String, text: String) -> Result<String, String> {
-        told(fs::write(path, text)).map(|()| "written".to_owned())
+        with_text_error(fs::write(path, text)).map(|()| "written".to_owned())
     }
 
     fn entries(path: String) -> Result<Vec<String>, String> {
         let mut names = Vec::new();
-        for entry in told(fs::read_dir(path))? {
-            names.push(told(entry)?.file_name().to_string_lossy().into_owned());
+        for entry in with_text_error(fs::read_dir(path))? {
+            names.push(with_text_error(entry)?.file_name().to_string_lossy().into_owned());
         }
         names.sort();
         Ok(names)
@@ -29,7 +29,7 @@ impl Guest for Probe {
 
     fn fill(path: String, bytes: u64) -> Result<u64, String> {
         const PIECE: [u8; 4096] = [0; 4096];
-        let mut file = told(fs::File::create(path))?;
+        let mut file = with_text_error(fs::File::create(path))?;
         let mut written = 0;
         while written < bytes {
             match file.write(&PIECE) {
@@ -42,16 +42,16 @@ impl Guest for Probe {
 
     fn change(how: String, path: String, other: String) -> Result<String, String> {
         let done = match how.as_str() {
-            "truncate" => told(OpenOptions::new().write(true).truncate(true).open(path)).map(drop),
-            "append" => told(OpenOptions::new().append(true).open(path)).and_then(|mut file| told(file.write_all(b"x"))),
-            "unlink" => told(fs::remove_file(path)),
-            "mkdir" => told(fs::create_dir(path)),
-            "rename" => told(fs::rename(path, other)),
-            "link" => told(fs::hard_link(path, other)),
+            "truncate" => with_text_error(OpenOptions::new().write(true).truncate(true).open(path)).map(drop),
+            "append" => with_text_error(OpenOptions::new().append(true).open(path)).and_then(|mut file| with_text_error(file.write_all(b"x"))),
+            "unlink" => with_text_error(fs::remove_file(path)),
+            "mkdir" => with_text_error(fs::create_dir(path)),
+            "rename" => with_text_error(fs::rename(path, other)),
+            "link" => with_text_error(fs::hard_link(path, other)),
             "symlink" => symlink(&path, &other),
             "touch" => touch(&path),
-            "grow" => told(OpenOptions::new().write(true).create(true).truncate(false).open(path))
-                .and_then(|file| told(file.set_len(1 << 30))),
+            "grow" => with_text_error(OpenOptions::new().write(true).create(true).truncate(false).open(path))
+                .and_then(|file| with_text_error(file.set_len(1 << 30))),
             other => Err(format!("what is `{other}`?")),
         };
         done.map(|()| "done".to_owned())

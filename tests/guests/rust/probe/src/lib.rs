@@ -10,7 +10,7 @@ struct Probe;
 
 export!(Probe);
 
-/// How an attempt ended.
-fn told<T>(outcome: std::io::Result<T>) -> Result<T, String> {
+/// Converts the error of an attempt to text.
+fn with_text_error<T>(outcome: std::io::Result<T>) -> Result<T, String> {
     outcome.map_err(|error| error.to_string())
 }

@@ -19,7 +19,7 @@ use wasmtime_wasi::{FsPerms, OpenMode, async_trait};
 
 use super::host_state::HostState;
 use crate::grants::AccessMode;
-use crate::grants::authority::{DirectoryQuota, ENTRY_BYTES, OpenDirectory, disk_full};
+use crate::grants::directories::{DirectoryQuota, ENTRY_BYTES, OpenDirectory, disk_full};
 
 /// The files of one instance.
 pub(crate) struct Files {

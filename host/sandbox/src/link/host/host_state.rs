@@ -7,20 +7,30 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
-use super::call_clock::CallClock;
 use super::files::{Files, FilesView};
-use super::growth_limiter::GrowthLimiter;
 use super::host_api::{CallStack, ConversationAccess};
-use super::host_meter::{HostMeter, on_epoch, on_transition};
 use super::http::{HttpBudget, HttpGate, HttpLimits, Network};
 use super::keyvalue::PluginValues;
-use super::linked_component::LinkedComponent;
 use super::log_buffer::LogBuffer;
 use super::wasi::{self, Stdio};
 use crate::grants::EffectiveRights;
 use crate::grants::authority::{Authority, KeyValueStore, OpenedRights};
+use crate::link::limits::call_clock::CallClock;
+use crate::link::limits::growth_limiter::GrowthLimiter;
+use crate::link::limits::host_meter::HostMeter;
 use toolwit_core::Artifact;
 use toolwit_core::limits::CallLimits;
+
+/// What an instance gets from its plugin and its call.
+#[derive(Clone, Copy)]
+pub(crate) struct HostSetup<'a> {
+    pub(crate) engine: &'a wasmtime::Engine,
+    /// Whether the component imports an interface of `toolwit:plugin`.
+    pub(crate) imports_plugin_api: bool,
+    pub(crate) limits: &'a CallLimits,
+    pub(crate) authority: &'a Authority,
+    pub(crate) network: &'a Arc<Network>,
+}
 
 /// The data of a store. It belongs to one instance and is dropped with it.
 pub(crate) struct HostState {
@@ -44,30 +54,25 @@ pub(crate) struct HostState {
 
 impl HostState {
     /// Creates the state of a fresh instance, with only the granted resources of its plugin, and with every limit set.
-    pub(crate) fn new(
-        linked: &LinkedComponent,
-        limits: &CallLimits,
-        stdio: Stdio,
-        authority: &Authority,
-        network: &Arc<Network>,
-    ) -> Self {
+    pub(crate) fn new(setup: HostSetup<'_>, stdio: Stdio) -> Self {
+        let HostSetup { limits, authority, .. } = setup;
         let log = LogBuffer::new(limits.log_bytes_max);
         let mut resources = ResourceTable::new();
         resources.set_max_capacity(limits.resources_max);
         Self {
             wasi: wasi::context(stdio, &log, authority),
             http: wasi::http_context(),
-            gate: HttpGate::new(network.clone()),
+            gate: HttpGate::new(setup.network.clone()),
             rights: authority.rights.clone(),
             plugin: authority.plugin.clone(),
             keyvalue: authority.keyvalue.clone(),
             files: Files::new(authority.rights.directories()),
             resources,
             conversation: None,
-            imports_plugin_api: linked.imports_plugin_api(),
+            imports_plugin_api: setup.imports_plugin_api,
             session: None,
             limiter: GrowthLimiter::new(limits),
-            meter: HostMeter::new(limits, linked.engine().weak()),
+            meter: HostMeter::new(limits, setup.engine.weak()),
             log,
         }
     }
@@ -148,10 +153,14 @@ impl HostState {
     pub(crate) fn into_store(self, engine: &wasmtime::Engine, limits: &CallLimits) -> wasmtime::Result<Store<Self>> {
         let mut store = Store::new(engine, self);
         store.limiter(|state| &mut state.limiter);
-        store.call_hook(on_transition);
+        store.call_hook(|mut store, hook| {
+            let bytes = store.data().meter.copy_bytes_max(hook);
+            store.set_hostcall_fuel(bytes);
+            Ok(())
+        });
         store.set_max_component_handles(limits.resources_max);
         store.set_fuel(limits.fuel_max)?;
-        store.epoch_deadline_callback(on_epoch);
+        store.epoch_deadline_callback(|store| Ok(store.data().meter.on_epoch()));
         store.set_epoch_deadline(1);
         Ok(store)
     }

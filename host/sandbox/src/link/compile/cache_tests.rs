@@ -28,9 +28,9 @@ async fn answer(cache: &Path, number: i32) -> String {
     let runtime = Runtime::new(options).unwrap();
     let plugin = Plugin::from_bytes(&runtime, "oracle", component(number)).await.unwrap();
     let tools: Vec<Arc<dyn Tool>> = plugin.tools(&Scope::new());
-    let answered = tools[0].call(Arguments::new(), &ToolContext::new()).await.unwrap();
+    let result = tools[0].call(Arguments::new(), &ToolContext::new()).await.unwrap();
     assert!(matches!(plugin.compile_status(), CompileStatus::Ready { .. }));
-    answered.for_llm
+    result.for_llm
 }
 
 fn entries(cache: &Path) -> Vec<PathBuf> {
@@ -105,14 +105,14 @@ async fn the_least_recently_used_entry_is_removed_first() {
     let dropped = cache.set_bytes_max(usage.bytes / 2).unwrap();
     assert_eq!((dropped.entries, cache.usage().unwrap().entries), (2, 1));
     answer(&directory, 2).await;
-    let kept = cache.digests().unwrap();
+    let digests = cache.digests().unwrap();
     let origin = Origin {
         name: "",
         adjacent_wit: None,
     };
     assert!(
-        kept.contains(&Inspection::from_bytes(&component(2), origin).unwrap().digest),
-        "{kept:?}"
+        digests.contains(&Inspection::from_bytes(&component(2), origin).unwrap().digest),
+        "{digests:?}"
     );
     assert_eq!(cache.usage().unwrap().bytes_max, usage.bytes / 2);
     assert_eq!(

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use wasmtime::component::Component;
 
-use super::compile_status::Progress;
 use super::engine::{Engine, Engines};
 use super::linked_component::LinkedComponent;
+use super::status::Progress;
 use crate::inspect::inspection::Inspection;
 use crate::inspect::source::Source;
 use toolwit_core::{Error, ErrorKind, Phase};

@@ -33,7 +33,7 @@ struct Bucket {
 #[component(variant)]
 enum BucketError {
     #[component(name = "no-such-store")]
-    #[expect(dead_code, reason = "the interface has it; every bucket exists here")]
+    #[expect(dead_code, reason = "the interface declares it; every bucket exists here")]
     NoSuchStore,
     #[component(name = "access-denied")]
     AccessDenied,

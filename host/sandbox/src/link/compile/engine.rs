@@ -5,21 +5,21 @@ use std::sync::{Arc, OnceLock};
 use wasmtime::component::{Component, Linker};
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 
-use super::code_cache::CodeCache;
-use super::compile_workers::CompileWorkers;
-use super::host_state::HostState;
-use super::ticker::Ticker;
-use super::wasi;
+use super::cache::CodeCache;
+use super::workers::CompileWorkers;
 use crate::inspect::profile::Profile;
+use crate::link::host::host_state::HostState;
+use crate::link::host::wasi;
+use crate::link::limits::ticker::Ticker;
 use toolwit_core::limits::EngineLimits;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The memory that a free slot of the pool keeps resident, in bytes, if the kernel reports which pages were touched.
-const KEPT_BYTES_WITH_PAGEMAP: usize = 1 << 20;
+/// The resident memory of a free slot of the pool, in bytes, if the kernel reports which pages were touched.
+const RESIDENT_BYTES_WITH_PAGEMAP: usize = 1 << 20;
 
 /// The resident memory of a free slot, in bytes, if the kernel does not report touched pages: every resident byte is then cleared
 /// after each call.
-const KEPT_BYTES: usize = 64 << 10;
+const RESIDENT_BYTES: usize = 64 << 10;
 
 /// The number of core instances of one component that fit into the pool. Components of large toolchains have about ten.
 const CORE_INSTANCES_PER_COMPONENT: u32 = 16;
@@ -78,8 +78,8 @@ impl Engines {
 impl Engine {
     fn new(profile: Profile, limits: &EngineLimits) -> Result<Self, Error> {
         let pools = [
-            Some(pool(limits, Enabled::Yes, KEPT_BYTES_WITH_PAGEMAP)),
-            Some(pool(limits, Enabled::No, KEPT_BYTES)),
+            Some(pool(limits, Enabled::Yes, RESIDENT_BYTES_WITH_PAGEMAP)),
+            Some(pool(limits, Enabled::No, RESIDENT_BYTES)),
             // Without enough address space for a pool, memory is mapped for each instance.
             None,
         ];
@@ -145,7 +145,7 @@ fn config(profile: Profile, limits: &EngineLimits, pool: Option<PoolingAllocatio
     config
 }
 
-fn pool(limits: &EngineLimits, pagemap_scan: Enabled, kept_bytes: usize) -> PoolingAllocationConfig {
+fn pool(limits: &EngineLimits, pagemap_scan: Enabled, resident_bytes: usize) -> PoolingAllocationConfig {
     let instances = limits.instances_max;
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(instances)
@@ -157,8 +157,8 @@ fn pool(limits: &EngineLimits, pagemap_scan: Enabled, kept_bytes: usize) -> Pool
         .max_tables_per_module(8)
         .table_elements(TABLE_ELEMENTS)
         .max_memory_size(usize::try_from(limits.memory_bytes_max).unwrap_or(usize::MAX))
-        .linear_memory_keep_resident(kept_bytes)
-        .table_keep_resident(kept_bytes)
+        .linear_memory_keep_resident(resident_bytes)
+        .table_keep_resident(resident_bytes)
         .async_stack_keep_resident(64 << 10)
         .max_unused_warm_slots(instances)
         .pagemap_scan(pagemap_scan);

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use wasmtime::component::Component;
 
-use super::code_cache_entries::CodeCacheEntry;
+use super::cache_entries::CodeCacheEntry;
 use super::engine::Engine;
 use super::precompiled;
 

@@ -1,9 +1,8 @@
 //! Limits of a guest's host calls: their number, and the bytes that are copied at once.
 
 use wasmtime::component::Val;
-use wasmtime::{CallHook, EngineWeak, StoreContextMut, UpdateDeadline};
+use wasmtime::{CallHook, EngineWeak, UpdateDeadline};
 
-use super::host_state::HostState;
 use super::stop_flag::{StopCause, StopFlag};
 use toolwit_core::limits::CallLimits;
 
@@ -38,7 +37,7 @@ impl TransferLimits {
 }
 
 impl HostMeter {
-    pub(super) fn new(limits: &CallLimits, engine: EngineWeak) -> Self {
+    pub(crate) fn new(limits: &CallLimits, engine: EngineWeak) -> Self {
         Self {
             stop: StopFlag::default(),
             host_calls: 0,
@@ -62,7 +61,7 @@ impl HostMeter {
 
     /// Counts a call from the guest. The first one over the limit raises the flag and increments the epoch, so that the guest
     /// stops immediately.
-    pub(super) fn count_host_call(&mut self) {
+    pub(crate) fn count_host_call(&mut self) {
         self.host_calls += 1;
         if self.host_calls == self.host_calls_max.saturating_add(1) {
             self.stop.raise(StopCause::HostCalls);
@@ -71,24 +70,22 @@ impl HostMeter {
             }
         }
     }
-}
 
-/// Runs at each epoch tick while the guest computes. Stops the guest if its flag is raised, otherwise yields to other tasks.
-pub(super) fn on_epoch(store: StoreContextMut<'_, HostState>) -> wasmtime::Result<UpdateDeadline> {
-    match store.data().meter.stop.cause() {
-        Some(_) => Ok(UpdateDeadline::Interrupt),
-        None => Ok(UpdateDeadline::Yield(1)),
+    /// Decides at an epoch tick: stops the guest if its flag is raised, otherwise yields to other tasks.
+    pub(crate) fn on_epoch(&self) -> UpdateDeadline {
+        if self.stop.cause().is_some() {
+            UpdateDeadline::Interrupt
+        } else {
+            UpdateDeadline::Yield(1)
+        }
     }
-}
 
-/// Runs when control passes between host and guest. Sets the limit of the next copy: that of host calls while the guest runs, and
-/// that of results after it has returned.
-pub(super) fn on_transition(mut store: StoreContextMut<'_, HostState>, hook: CallHook) -> wasmtime::Result<()> {
-    let transfer = &store.data().meter.transfer;
-    let bytes = match hook {
-        CallHook::ReturningFromWasm => transfer.result_bytes,
-        _ => transfer.host_call_bytes,
-    };
-    store.set_hostcall_fuel(bytes);
-    Ok(())
+    /// Returns the maximum number of bytes of the next copy out of the guest, as control passes between host and guest: that of
+    /// results after the guest has returned, and that of host calls while it runs.
+    pub(crate) fn copy_bytes_max(&self, hook: CallHook) -> usize {
+        match hook {
+            CallHook::ReturningFromWasm => self.transfer.result_bytes,
+            _ => self.transfer.host_call_bytes,
+        }
+    }
 }

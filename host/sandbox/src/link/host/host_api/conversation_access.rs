@@ -7,8 +7,8 @@ use tokio::time::Instant;
 use super::nested_call::CallStack;
 use crate::grants::authority::Authority;
 use crate::grants::{AccessMode, AccessRequest};
-use crate::link::call_clock::CallClock;
-use crate::link::nested_budget::NestedBudget;
+use crate::link::limits::call_clock::CallClock;
+use crate::link::limits::nested_budget::NestedBudget;
 use crate::values::tool_result::json_weight;
 use toolwit_core::limits::{ByteCount, CallLimits};
 use toolwit_core::text::printable;
@@ -47,7 +47,7 @@ impl ConversationAccess {
 
     /// Returns the budget of the calls that the guest makes.
     pub(super) fn nested_calls(&self) -> &Arc<NestedBudget> {
-        let budget = || CallStack::budget_inside(&self.context, self.limits.nested_calls_max);
+        let budget = || CallStack::nested_budget(&self.context, self.limits.nested_calls_max);
         self.nested_calls.get_or_init(budget)
     }
 

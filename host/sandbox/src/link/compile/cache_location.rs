@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::code_cache::CodeCache;
+use super::cache::CodeCache;
 
 /// The directory in which machine code of compiled components is cached.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -14,9 +14,9 @@ use tokio::time::{Instant, timeout_at};
 use wasmtime_wasi_http::io::TokioIo;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
-use super::body::{Incoming, Outgoing};
+use super::body::{IncomingBody, OutgoingBody};
 use super::secret_placement::insert_secrets;
-use super::{AdmittedRequest, Network, Sent};
+use super::{AdmittedRequest, Network, SendFuture};
 use crate::grants::authority::Refusal;
 use crate::grants::{RequestHost, Scheme, decide_address};
 
@@ -34,7 +34,7 @@ pub(super) async fn send(
     admitted: AdmittedRequest,
     request: Request<WasiBody>,
     options: RequestOptions,
-) -> Result<(Response<WasiBody>, Sent<()>), Error> {
+) -> Result<(Response<WasiBody>, SendFuture<()>), Error> {
     let request = outgoing(&admitted, request)?;
     let stream = timeout_at(admitted.deadline, connect(&admitted, options))
         .await
@@ -43,7 +43,7 @@ pub(super) async fn send(
 }
 
 /// Converts a request to the form that is sent: with secrets, the checked host, and a body that draws on the budget.
-fn outgoing(admitted: &AdmittedRequest, request: Request<WasiBody>) -> Result<Request<Outgoing>, Error> {
+fn outgoing(admitted: &AdmittedRequest, request: Request<WasiBody>) -> Result<Request<OutgoingBody>, Error> {
     let (mut parts, body) = request.into_parts();
     let path = insert_secrets(&admitted.authority.secrets, &admitted.target, &mut parts.headers)
         .ok_or_else(|| Error::InternalError(Some("a secret could not be inserted".to_owned())))?;
@@ -60,7 +60,7 @@ fn outgoing(admitted: &AdmittedRequest, request: Request<WasiBody>) -> Result<Re
         return Err(Error::HttpRequestHeaderSectionSize(u32::try_from(head_bytes).ok()));
     }
     let budget = admitted.budget.clone();
-    Ok(Request::from_parts(parts, Outgoing { body, budget }))
+    Ok(Request::from_parts(parts, OutgoingBody { body, budget }))
 }
 
 /// Connects to an address of the host, after checking all addresses.
@@ -126,10 +126,10 @@ async fn secured(network: &Network, host: &RequestHost, stream: TcpStream) -> Re
 /// Sends the request and waits for the head of the response. Polls the connection meanwhile.
 async fn exchange(
     admitted: &AdmittedRequest,
-    request: Request<Outgoing>,
+    request: Request<OutgoingBody>,
     options: RequestOptions,
     stream: Box<dyn Stream>,
-) -> Result<(Response<WasiBody>, Sent<()>), Error> {
+) -> Result<(Response<WasiBody>, SendFuture<()>), Error> {
     let limits = admitted.budget.limits;
     let shorter = |requested: Option<Duration>, max: Duration| requested.map_or(max, |requested| requested.min(max));
     let first_byte = shorter(options.first_byte_timeout, limits.first_byte_wall_max);
@@ -158,7 +158,7 @@ async fn exchange(
     let response = timeout_at(until, waiting)
         .await
         .map_err(|_| Error::ConnectionReadTimeout)??;
-    let driver: Sent<()> = Box::new(async move {
+    let driver: SendFuture<()> = Box::new(async move {
         if is_open {
             connection.await?;
         }
@@ -190,7 +190,7 @@ fn incoming(
             *value = HeaderValue::from_bytes(&bytes).map_err(|_| Error::HttpProtocolError)?;
         }
     }
-    let body = Incoming::new(
+    let body = IncomingBody::new(
         body,
         admitted.budget.clone(),
         admitted.authority.clone(),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::code_cache::{CodeCache, create_private_file};
+use super::cache::{CodeCache, create_private_file};
 
 /// The default limit of the cache, in bytes. It suffices for several hundred components of a large toolchain.
 pub const CODE_CACHE_BYTES_MAX: u64 = 2 << 30;

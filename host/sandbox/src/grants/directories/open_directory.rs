@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::directory_quota::DirectoryQuota;
+use super::quota::DirectoryQuota;
 use crate::grants::DirectoryRule;
 
 /// File systems that expose processes, their environment and memory, and devices.
@@ -16,7 +16,7 @@ const KERNEL_FILE_SYSTEMS: [&str; 3] = ["/proc", "/sys", "/dev"];
 pub(crate) struct OpenDirectory {
     handle: File,
     /// The real path, without links, at the time of opening.
-    pub(super) path: PathBuf,
+    pub(crate) path: PathBuf,
     /// The path at which the guest sees it.
     pub(crate) guest: String,
     pub(crate) quota: Arc<DirectoryQuota>,

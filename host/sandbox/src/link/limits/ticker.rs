@@ -17,15 +17,15 @@ const LINGER_TICKS: u32 = 50;
 
 /// Increments the epoch of every engine while a guest runs.
 pub(crate) struct Ticker {
-    shared: Arc<Shared>,
+    shared: Arc<TickerState>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct TickerState {
     running: AtomicUsize,
-    asleep: AtomicBool,
-    stopped: AtomicBool,
+    is_parked: AtomicBool,
+    is_stopped: AtomicBool,
     /// Weak references, so that the thread does not keep engines alive.
     engines: Mutex<Vec<EngineWeak>>,
 }
@@ -37,7 +37,7 @@ pub(crate) struct TickerGuard {
 
 impl Ticker {
     pub(crate) fn start() -> Result<Arc<Self>, Error> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(TickerState::default());
         let in_thread = shared.clone();
         let thread = thread::Builder::new()
             .name("toolwit-epoch".to_owned())
@@ -67,7 +67,7 @@ impl Ticker {
     /// Keeps the ticker running until the returned guard is dropped.
     pub(crate) fn run(self: &Arc<Self>) -> TickerGuard {
         self.shared.running.fetch_add(1, Ordering::SeqCst);
-        if self.shared.asleep.load(Ordering::SeqCst) {
+        if self.shared.is_parked.load(Ordering::SeqCst) {
             self.unpark();
         }
         TickerGuard { ticker: self.clone() }
@@ -88,7 +88,7 @@ impl Drop for TickerGuard {
 
 impl Drop for Ticker {
     fn drop(&mut self) {
-        self.shared.stopped.store(true, Ordering::SeqCst);
+        self.shared.is_stopped.store(true, Ordering::SeqCst);
         self.unpark();
         if let Some(thread) = self.thread.take() {
             // The thread does not panic, and a panic would need no handling.
@@ -97,10 +97,10 @@ impl Drop for Ticker {
     }
 }
 
-impl Shared {
+impl TickerState {
     fn tick(&self) {
         let mut idle_ticks = 0;
-        while !self.stopped.load(Ordering::SeqCst) {
+        while !self.is_stopped.load(Ordering::SeqCst) {
             if self.running.load(Ordering::SeqCst) > 0 {
                 idle_ticks = 0;
             } else if idle_ticks < LINGER_TICKS {
@@ -120,10 +120,10 @@ impl Shared {
 
     /// Parks until a guest runs. The flag is set before the counter is read, so that no start is missed.
     fn sleep(&self) {
-        self.asleep.store(true, Ordering::SeqCst);
-        while self.running.load(Ordering::SeqCst) == 0 && !self.stopped.load(Ordering::SeqCst) {
+        self.is_parked.store(true, Ordering::SeqCst);
+        while self.running.load(Ordering::SeqCst) == 0 && !self.is_stopped.load(Ordering::SeqCst) {
             thread::park();
         }
-        self.asleep.store(false, Ordering::SeqCst);
+        self.is_parked.store(false, Ordering::SeqCst);
     }
 }

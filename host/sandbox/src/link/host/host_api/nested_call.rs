@@ -9,9 +9,9 @@ use wasmtime::StoreContextMut;
 
 use super::conversation_access::ConversationAccess;
 use crate::grants::{AccessRequest, EffectiveRights};
-use crate::link::host_state::HostState;
-use crate::link::http::HttpBudget;
-use crate::link::nested_budget::{BudgetExceeded, NestedBudget};
+use crate::link::host::host_state::HostState;
+use crate::link::host::http::HttpBudget;
+use crate::link::limits::nested_budget::{BudgetExceeded, NestedBudget};
 use toolwit_core::limits::LimitRequest;
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 use toolwit_core::{ToolContext, ToolError, ToolResult, parse_arguments};
@@ -50,9 +50,9 @@ impl FuelMeter {
 pub(crate) struct CallStack {
     /// The number of surrounding calls.
     depth: u32,
-    /// The budget of nested calls of the calling plugin, inside those of its callers.
+    /// The budget of the calling plugin's nested calls, which are also charged to the budgets of its callers.
     calls: Arc<NestedBudget>,
-    /// The HTTP budget of the calling plugin, inside those of its callers.
+    /// The HTTP budget of the calling plugin. Its use is also charged to the budgets of its callers.
     http: Option<Arc<HttpBudget>>,
     /// The numbers of the session instances that are running.
     sessions: Arc<[u64]>,
@@ -65,8 +65,8 @@ impl CallStack {
         context.extension::<Self>()
     }
 
-    /// Creates the budget of a guest's nested calls, inside that of the surrounding call.
-    pub(super) fn budget_inside(context: &ToolContext, calls_max: u32) -> Arc<NestedBudget> {
+    /// Creates the budget of a guest's nested calls, which are also charged to the budget of the surrounding call.
+    pub(super) fn nested_budget(context: &ToolContext, calls_max: u32) -> Arc<NestedBudget> {
         let outer = Self::of(context).map(|stack| stack.calls.clone());
         Arc::new(NestedBudget::new(calls_max.into(), outer))
     }
@@ -131,8 +131,8 @@ pub(super) async fn call(
         Ok(stack) => stack,
         Err(error) => return Ok(Err(ToolError::Model(error))),
     };
-    // The result of the other plugin is not searched for this plugin's secrets, so they are redacted in the arguments: in the
-    // text for secrets that are numbers, and in the values for secrets that were escaped.
+    // The other plugin's result is not searched for this plugin's secrets, so the secrets are redacted in the arguments. The
+    // text is redacted for secrets that are numbers, and the parsed values for secrets that were escaped.
     let redactor = &conversation.authority.redactor;
     let arguments = match parse_arguments(&redactor.text(arguments)) {
         Ok(parsed) => redactor.fields(parsed.arguments),
@@ -176,7 +176,7 @@ fn nested_stack(
         return Err(limit(message, "nested_depth_max", depth_max.into(), depth.into()));
     }
     if let Err(BudgetExceeded { max, used }) = conversation.nested_calls().take(1) {
-        let message = format!("a call may make at most {max} calls, including those inside them");
+        let message = format!("a call may make at most {max} calls, including nested ones");
         return Err(limit(message, "nested_calls_max", max, used));
     }
     let sessions = outer.map_or(&[][..], |stack| &stack.sessions);

@@ -13,12 +13,12 @@ use super::http_budget::HttpBudget;
 use crate::grants::authority::{Authority, StreamMask};
 
 /// The body of a guest's request.
-pub(super) struct Outgoing {
+pub(super) struct OutgoingBody {
     pub(super) body: WasiBody,
     pub(super) budget: Arc<HttpBudget>,
 }
 
-impl Body for Outgoing {
+impl Body for OutgoingBody {
     type Data = Bytes;
     type Error = Error;
 
@@ -47,7 +47,7 @@ impl Body for Outgoing {
 }
 
 /// The body of a response to a guest.
-pub(super) struct Incoming {
+pub(super) struct IncomingBody {
     body: hyper::body::Incoming,
     budget: Arc<HttpBudget>,
     /// The authority whose redactor removes secrets from the body.
@@ -56,10 +56,10 @@ pub(super) struct Incoming {
     between_bytes: std::time::Duration,
     deadline: Instant,
     timer: Pin<Box<Sleep>>,
-    is_over: bool,
+    has_ended: bool,
 }
 
-impl Incoming {
+impl IncomingBody {
     pub(super) fn new(
         body: hyper::body::Incoming,
         budget: Arc<HttpBudget>,
@@ -76,30 +76,30 @@ impl Incoming {
             between_bytes,
             deadline,
             timer: Box::pin(sleep_until(first)),
-            is_over: false,
+            has_ended: false,
         }
     }
 
     fn end(&mut self, error: Error) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
-        self.is_over = true;
+        self.has_ended = true;
         Poll::Ready(Some(Err(error)))
     }
 }
 
-impl Body for Incoming {
+impl Body for IncomingBody {
     type Data = Bytes;
     type Error = Error;
 
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
         loop {
-            if self.is_over {
+            if self.has_ended {
                 return Poll::Ready(None);
             }
             let frame = match Pin::new(&mut self.body).poll_frame(context) {
                 Poll::Ready(Some(Ok(frame))) => frame,
                 Poll::Ready(Some(Err(error))) => return self.end(Error::from(error)),
                 Poll::Ready(None) => {
-                    self.is_over = true;
+                    self.has_ended = true;
                     let rest = self.mask.finish();
                     return Poll::Ready((!rest.is_empty()).then(|| Ok(Frame::data(rest))));
                 }

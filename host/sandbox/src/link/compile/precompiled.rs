@@ -11,7 +11,7 @@ use wasmtime::component::Component;
 
 /// Maps a file of machine code into memory.
 ///
-/// Only [`CodeCache`](super::code_cache::CodeCache) calls this, on files whose keyed hash it has just checked, in a
+/// Only [`CodeCache`](super::cache::CodeCache) calls this, on files whose keyed hash it has just checked, in a
 /// directory that other users cannot enter. Files of plugin directories are never mapped.
 pub(crate) fn map(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
     // SAFETY: the file is output of `Component::serialize`: its hash is keyed with a secret of this user and covers its

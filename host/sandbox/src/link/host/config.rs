@@ -9,7 +9,7 @@ use crate::inspect::interfaces::CONFIG_STORES;
 /// The type `error` of the interface. Reading a setting does not fail: a setting without a grant is reported as absent.
 #[derive(ComponentType, Lower)]
 #[component(variant)]
-#[expect(dead_code, reason = "the interface has it, and no function here returns it")]
+#[expect(dead_code, reason = "the interface declares it, and no function here returns it")]
 enum ConfigError {
     #[component(name = "upstream")]
     Upstream(String),

@@ -9,8 +9,8 @@ use futures::future::{BoxFuture, Shared};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::compile_status::{CompileStatus, Progress};
 use super::linked_component::LinkedComponent;
+use super::status::{CompileStatus, Progress};
 use toolwit_core::limits::Span;
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::link::nested_budget::{BudgetExceeded, NestedBudget};
+use crate::link::limits::nested_budget::{BudgetExceeded, NestedBudget};
 use toolwit_core::limits::CallLimits;
 
 /// The limits of the HTTP requests of one call.
@@ -45,11 +45,11 @@ pub(crate) struct HttpBudget {
 impl HttpBudget {
     /// Creates the budget of a call. A nested call also draws on the budget of the surrounding call.
     pub(crate) fn new(limits: HttpLimits, outer: Option<&Self>) -> Self {
-        let inside = |max: u64, outer: Option<&Arc<NestedBudget>>| Arc::new(NestedBudget::new(max, outer.cloned()));
+        let nested = |max: u64, outer: Option<&Arc<NestedBudget>>| Arc::new(NestedBudget::new(max, outer.cloned()));
         Self {
             limits,
-            requests: inside(limits.requests_max.into(), outer.map(|outer| &outer.requests)),
-            bytes: inside(limits.bytes_max, outer.map(|outer| &outer.bytes)),
+            requests: nested(limits.requests_max.into(), outer.map(|outer| &outer.requests)),
+            bytes: nested(limits.bytes_max, outer.map(|outer| &outer.bytes)),
         }
     }
 

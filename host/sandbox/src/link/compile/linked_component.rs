@@ -6,8 +6,8 @@ use wasmtime::Store;
 use wasmtime::component::{Component, ComponentExportIndex, Func, Instance, InstancePre};
 
 use super::engine::Engine;
-use super::host_state::HostState;
 use crate::inspect::interfaces::PLUGIN_PACKAGE;
+use crate::link::host::host_state::HostState;
 use crate::values::types::{FunctionKind, Shape};
 use toolwit_core::{Error, ErrorKind, Phase};
 

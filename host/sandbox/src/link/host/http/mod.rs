@@ -28,7 +28,7 @@ pub(crate) use trust::ExtraRoots;
 use crate::grants::authority::{Authority, Refusal};
 use crate::grants::{HttpRule, RequestTarget};
 
-type Sent<T> = Box<dyn Future<Output = Result<T, Error>> + Send>;
+type SendFuture<T> = Box<dyn Future<Output = Result<T, Error>> + Send>;
 
 /// The network services that all gates of a runtime share.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Network {
 
     /// Adds certificate authorities to the trusted ones.
     #[cfg(feature = "network")]
-    pub(crate) fn trusting(mut self, extra_roots: ExtraRoots) -> Self {
+    pub(crate) fn with_extra_roots(mut self, extra_roots: ExtraRoots) -> Self {
         self.extra_roots = extra_roots;
         self
     }
@@ -133,8 +133,8 @@ impl HttpGate {
     /// [`Error::HttpRequestDenied`]. The refusal becomes part of the call's error.
     fn admit(&self, request: &http::Request<WasiBody>) -> Result<AdmittedRequest, Error> {
         let call = self.call.as_ref().ok_or(Error::HttpRequestDenied)?;
-        let refuse = |wanted: String, why: String, suggestion: String| {
-            call.authority.refuse(Refusal::new(wanted, why, suggestion));
+        let refuse = |access: String, reason: String, suggestion: String| {
+            call.authority.refuse(Refusal::new(access, reason, suggestion));
             Error::HttpRequestDenied
         };
         let uri = request.uri();
@@ -159,13 +159,13 @@ impl HttpGate {
         let rule = rule.clone();
         let budget = call.budget();
         if let Err(exceeded) = budget.take_request() {
-            let why = format!(
-                "a call may make at most {} requests, including those of the calls inside it",
+            let reason = format!(
+                "a call may make at most {} requests, including those of nested calls",
                 exceeded.max
             );
             return Err(refuse(
                 format!("send `{target}`"),
-                why,
+                reason,
                 "send fewer requests in one call; an operator can raise `http_requests_max`".to_owned(),
             ));
         }
@@ -201,8 +201,8 @@ impl WasiHttpHooks for HttpGate {
         &mut self,
         request: http::Request<WasiBody>,
         options: Option<RequestOptions>,
-        _processed: Sent<()>,
-    ) -> Sent<(http::Response<WasiBody>, Sent<()>)> {
+        _processed: SendFuture<()>,
+    ) -> SendFuture<(http::Response<WasiBody>, SendFuture<()>)> {
         match self.admit(&request) {
             Ok(admitted) => Box::new(send(admitted, request, options.unwrap_or_default())),
             Err(error) => Box::new(async { Err(error) }),
@@ -215,7 +215,7 @@ async fn send(
     admitted: AdmittedRequest,
     request: http::Request<WasiBody>,
     options: RequestOptions,
-) -> Result<(http::Response<WasiBody>, Sent<()>), Error> {
+) -> Result<(http::Response<WasiBody>, SendFuture<()>), Error> {
     dial::send(admitted, request, options).await
 }
 
@@ -225,6 +225,6 @@ async fn send(
     _: AdmittedRequest,
     _: http::Request<WasiBody>,
     _: RequestOptions,
-) -> Result<(http::Response<WasiBody>, Sent<()>), Error> {
+) -> Result<(http::Response<WasiBody>, SendFuture<()>), Error> {
     Err(Error::HttpRequestDenied)
 }

@@ -1,0 +1,14 @@
+//! From a component's bytes to a linked component: the engines, the compiler and the cache of compiled code.
+
+pub(crate) mod cache;
+pub(crate) mod cache_entries;
+pub(crate) mod cache_location;
+#[cfg(test)]
+mod cache_tests;
+pub(crate) mod engine;
+pub(crate) mod link_once;
+pub(crate) mod linked_component;
+pub(crate) mod pipeline;
+mod precompiled;
+pub(crate) mod status;
+mod workers;

@@ -1,0 +1,15 @@
+//! The host interfaces that a component can import, and the state of one instance behind them.
+
+mod config;
+mod files;
+mod frozen;
+pub(crate) mod host_api;
+pub(crate) mod host_state;
+#[cfg_attr(
+    not(feature = "network"),
+    allow(dead_code, reason = "without the feature every request is refused")
+)]
+pub(crate) mod http;
+mod keyvalue;
+pub(crate) mod log_buffer;
+pub(crate) mod wasi;
