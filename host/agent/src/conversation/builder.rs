@@ -192,8 +192,8 @@ impl ConversationBuilder {
     /// these calls, each around those before it.
     ///
     /// [`build`](Self::build) fails if no tool is selected, unless the selector is [late](ToolSelector::later). Methods of
-    /// entities are selected by their own id. They also have the decorators of the tool that returned the entity if these
-    /// [cover entities](Decorator::covers_entities), such as an approval.
+    /// entities are selected by their own id. They also have the [guards](Decorator::is_guard), such as an approval, of the tool that returned the
+    /// entity.
     ///
     /// ```
     /// use toolwit_agent::Conversation;

@@ -104,7 +104,7 @@ impl Replay<'_> {
             Event::ToolsRedefined {
                 trigger, definitions, ..
             } => self.redefine(&trigger, definitions),
-            Event::EntityDiscovered { tools, .. } => self.inherit_decorators(&tools),
+            Event::EntityDiscovered { tools, .. } => self.inherit_guards(&tools),
             Event::ToolExcluded { tool } => drop(toolbox.exclude(&tool)),
             Event::ToolAdmitted { tool } => toolbox.admit(&tool),
             Event::ToolsRemoved { names, .. } => toolbox.remove_named(&names),
@@ -202,17 +202,17 @@ impl Replay<'_> {
         }
     }
 
-    /// Applies the decorators of the tool that returned an entity to its methods.
-    fn inherit_decorators(&mut self, methods: &[ToolName]) {
+    /// Applies the guards of the tool that returned an entity to its methods.
+    fn inherit_guards(&mut self, methods: &[ToolName]) {
         let toolbox = &mut self.conversation.toolbox;
         let Some(parent) = &self.last_answered else { return };
-        let decorators = toolbox.entity_decorators(parent);
+        let guards = toolbox.guards(parent);
         let ids = methods.iter().filter_map(|name| match toolbox.look_up(name.as_str()) {
             ToolLookup::Found(named) => Some(named.definition.id.clone()),
             ToolLookup::Removed(_) | ToolLookup::Unknown(_) => None,
         });
         let ids: Vec<_> = ids.collect();
-        toolbox.inherit(&decorators, &ids);
+        toolbox.inherit(&guards, &ids);
     }
 
     /// Binds tools to the object that was returned last. A tool without a new object is unchanged.

@@ -82,7 +82,7 @@ impl NestedScope {
     /// Returns a tool that was never in the conversation and that a strategy can restore, with the decorators that it would have
     /// in the conversation.
     fn restored(&self, id: &ToolId, context: &ToolContext) -> Option<Arc<dyn Tool>> {
-        if self.tools.was_ever(id) {
+        if self.tools.was_added(id) {
             return None;
         }
         let tool = self.strategy.restore(id).filter(|tool| !self.tools.is_excluded(tool))?;

@@ -104,6 +104,14 @@ async fn an_approval_belongs_to_a_tool_whatever_its_way_in() {
         guarded(builder).tools([Arc::new(erase().with_name("wipe")) as _])
     });
     assert!(renamed.await[0].contains(DENIED));
+    let own = Arc::new(erase().with_decorator(denial())) as Arc<dyn Tool>;
+    let replaced = played([try_it("prepare"), try_it("erase")], |builder| {
+        builder.tools([echo("prepare"), own]).strategy(Injecting)
+    });
+    assert!(
+        replaced.await[1].contains(DENIED),
+        "the guard of a tool that is replaced"
+    );
     let free = played([try_it("erase")], |builder| builder.tools([erase()])).await;
     assert_eq!(free[0], "erase");
 }

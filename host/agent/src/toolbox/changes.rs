@@ -24,7 +24,7 @@ struct Additions {
 impl Toolbox {
     /// Applies an injection after the result of `trigger`: removals first, then additions. Returns the events to emit.
     pub(crate) fn apply(&mut self, injection: Injection, trigger: &ToolName) -> Vec<Event> {
-        let inherited = self.entity_decorators(trigger);
+        let guards = self.guards(trigger);
         let removed: Vec<_> = injection.remove.iter().filter_map(|id| self.remove(id)).collect();
         let added = self.add(injection.add);
         let mut events = Vec::new();
@@ -45,7 +45,7 @@ impl Toolbox {
         events.extend(self.restore(&listed));
         recent.extend(listed);
         for discovery in &injection.discovered {
-            self.inherit(&inherited, &discovery.tools);
+            self.inherit(&guards, &discovery.tools);
             self.entities.record(discovery);
             let names = self.names_of(discovery);
             events.push(entity_discovered(discovery, names.clone()));
@@ -72,28 +72,23 @@ impl Toolbox {
         events
     }
 
-    /// Returns the decorators of a tool that also apply to the methods of the entities that it returns.
-    pub(crate) fn entity_decorators(&self, tool: &ToolName) -> Vec<Arc<dyn Decorator>> {
+    /// Returns the guards of a tool, which also apply to the methods of the entities that it returns.
+    pub(crate) fn guards(&self, tool: &ToolName) -> Vec<Arc<dyn Decorator>> {
         let Some(named) = self.named(tool) else {
             return Vec::new();
         };
         let decorators = decorator_chain(&named.tool).filter_map(|layer| layer.decorator());
-        let mut inherited: Vec<_> = decorators
-            .filter(|decorator| decorator.covers_entities())
-            .cloned()
-            .collect();
+        let mut guards: Vec<_> = decorators.filter(|decorator| decorator.is_guard()).cloned().collect();
         // The outermost is applied last.
-        inherited.reverse();
-        inherited
+        guards.reverse();
+        guards
     }
 
-    /// Applies decorators to methods of entities, now and whenever they are added again.
-    pub(crate) fn inherit(&mut self, decorators: &[Arc<dyn Decorator>], methods: &[ToolId]) {
-        for method in methods.iter().filter(|_| !decorators.is_empty()) {
+    /// Applies guards to methods of entities, now and whenever they are added again.
+    pub(crate) fn inherit(&mut self, guards: &[Arc<dyn Decorator>], methods: &[ToolId]) {
+        for method in methods.iter().filter(|_| !guards.is_empty()) {
             let callable = Arc::make_mut(&mut self.callable);
-            decorators
-                .iter()
-                .for_each(|decorator| callable.attach(method, decorator));
+            guards.iter().for_each(|guard| callable.attach(method, guard));
         }
     }
 
@@ -146,7 +141,7 @@ impl Toolbox {
         let tools = names.iter().filter_map(|name| self.named(name));
         let ids: Vec<_> = tools.map(|tool| tool.definition.id.clone()).collect();
         for id in &ids {
-            self.entities.recover(id);
+            self.entities.mark_recovered(id);
         }
         Some(Event::ToolsRebound {
             trigger: trigger.clone(),

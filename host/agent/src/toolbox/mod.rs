@@ -109,7 +109,7 @@ impl Toolbox {
         let id = tool.definition().id.clone();
         // A tool that exists already is now one of the initial tools of the application.
         if Arc::make_mut(&mut self.callable).adopt(name.clone(), tool) && is_lost {
-            self.entities.lose(id);
+            self.entities.mark_lost(id);
         }
         self.touch(&name);
         self.declare(&name);
@@ -118,7 +118,7 @@ impl Toolbox {
 
     /// Replaces the implementation of an existing tool.
     pub(crate) fn rebind(&mut self, tool: Arc<dyn Tool>) {
-        self.entities.recover(&tool.definition().id);
+        self.entities.mark_recovered(&tool.definition().id);
         self.replace(tool);
     }
 

@@ -57,7 +57,7 @@ impl<A: Approver> ApprovalGate<A> {
 
 #[async_trait]
 impl<A: Approver> Decorator for ApprovalGate<A> {
-    fn covers_entities(&self) -> bool {
+    fn is_guard(&self) -> bool {
         true
     }
 

@@ -50,9 +50,11 @@ pub trait Decorator: Send + Sync {
         tool.serial_group()
     }
 
-    /// Returns whether the decorator also applies to the methods of the entities that the tool returns. By default it does not;
-    /// an [`ApprovalGate`] does.
-    fn covers_entities(&self) -> bool {
+    /// Returns whether the decorator is a guard, such as an [`ApprovalGate`]. By default it is not.
+    ///
+    /// In a conversation, a guard stays on a tool when the tool is added again without it, for example because its plugin file
+    /// has changed, and also applies to the methods of the entities that the tool returns.
+    fn is_guard(&self) -> bool {
         false
     }
 }

@@ -23,7 +23,7 @@ const SIMILARITY_MIN: f64 = 0.7;
 /// history remain unambiguous.
 ///
 /// Decorators and exclusions belong to the identity of a tool. They apply whenever a tool of this identity is added, whatever
-/// adds it.
+/// adds it. [Guards](Decorator::is_guard) of a tool stay with its id.
 #[derive(Clone, Default)]
 pub struct ToolSet {
     /// The tools by position. Positions are in insertion order, and have gaps where tools were removed.
@@ -34,7 +34,7 @@ pub struct ToolSet {
     /// The ids of tools that were ever in the set, by each further id in their decorator chain.
     variants: HashMap<ToolId, BTreeSet<ToolId>>,
     decorators: SelectorMap<Arc<dyn Decorator>>,
-    /// Further decorators of single tools.
+    /// The guards of tools, and other decorators of single tools.
     attached: HashMap<ToolId, Vec<Arc<dyn Decorator>>>,
     excluded: HashSet<ToolId>,
     /// The positions of exclusive facades.
@@ -100,10 +100,7 @@ impl ToolSet {
         if let Some(named) = position.and_then(|at| self.tools.get_mut(&at)) {
             apply(&mut named.tool, decorator);
         }
-        let attached = self.attached.entry(id.clone()).or_default();
-        if !attached.iter().any(|known| Arc::ptr_eq(known, decorator)) {
-            attached.push(decorator.clone());
-        }
+        remember(&mut self.attached, id, decorator);
     }
 
     /// Returns a tool with the decorators that it would have in the set.
@@ -166,7 +163,7 @@ impl ToolSet {
 
     /// Returns whether a tool with this id is or was in the set, or is excluded.
     #[must_use]
-    pub fn was_ever(&self, id: &ToolId) -> bool {
+    pub fn was_added(&self, id: &ToolId) -> bool {
         self.names.name_of(id).is_some() || self.excluded.contains(id)
     }
 
@@ -257,6 +254,12 @@ impl ToolSet {
         for other in tool_identities(&tool).into_iter().filter(|other| *other != id) {
             self.variants.entry(other).or_default().insert(id.clone());
         }
+        for guard in decorator_chain(&tool)
+            .filter_map(|layer| layer.decorator())
+            .filter(|layer| layer.is_guard())
+        {
+            remember(&mut self.attached, &id, guard);
+        }
         let tool = self.decorated(tool);
         let position = *self.positions.entry(name.clone()).or_insert(self.next_position);
         if tool.facade().is_some_and(|facade| facade.is_exclusive()) {
@@ -283,6 +286,14 @@ impl ToolSet {
         }
         there.definition = Arc::new(there.tool.definition().clone());
         AddOutcome::Redefined(name)
+    }
+}
+
+/// Remembers a decorator of a tool.
+fn remember(attached: &mut HashMap<ToolId, Vec<Arc<dyn Decorator>>>, id: &ToolId, decorator: &Arc<dyn Decorator>) {
+    let attached = attached.entry(id.clone()).or_default();
+    if !attached.iter().any(|known| Arc::ptr_eq(known, decorator)) {
+        attached.push(decorator.clone());
     }
 }
 

@@ -17,6 +17,8 @@ use toolwit_sandbox::{CodeCacheLocation, Runtime, RuntimeOptions, Scope};
 
 use super::{TOOL_GUIDANCE, ToolSearch};
 
+mod guards;
+
 /// A request that the model received.
 #[derive(Clone)]
 struct Request {

@@ -219,3 +219,18 @@ fn selectors_distinguish_ids_names_and_late_tools() {
     assert!(!selects("erase") && !selects("native#wipe") && !selects("#erase"));
     assert!(ToolSelector::later("x").is_late() && !ToolSelector::from("x").is_late());
 }
+
+#[tokio::test]
+async fn a_guard_stays_when_a_tool_is_added_again_without_it_and_other_decorators_do_not() {
+    let mut set = ToolSet::new();
+    let guarded = tool("pay", &["pay"]).with_approval(|_: &ApprovalRequest| Approval::Denied { reason: "no".into() });
+    set.add(Arc::new(guarded));
+    set.add(tool("pay", &["pay"]));
+    assert!(answer(&set, "pay").await.contains("not approved"));
+    set.add(Arc::new(tool("ask", &["ask"]).return_direct()));
+    set.add(tool("ask", &["ask"]));
+    assert_eq!(
+        decorator_chain(&set.by_id(&ToolId::native("ask")).unwrap().tool).count(),
+        1
+    );
+}
