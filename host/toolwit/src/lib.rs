@@ -108,3 +108,8 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/src/embedding.md")]
 struct Embedding;
+
+/// Compiles the examples about tool injection.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/src/injection.md")]
+struct InjectionChapter;
