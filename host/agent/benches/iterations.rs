@@ -16,7 +16,7 @@ use serde_json::json;
 use toolwit_agent::injection::{Playbook, StateMachine, Unlock};
 use toolwit_agent::model::{ChatModel, ChatRequest, ChatResponse, ModelError};
 use toolwit_agent::{Conversation, Event, LoopLimits};
-use toolwit_core::{NativeTool, Tool, ToolCall, ToolId, ToolResult};
+use toolwit_core::{NativeTool, Origin, Tool, ToolCall, ToolId, ToolResult};
 
 /// The iterations whose median counts.
 const ITERATIONS: u32 = 50;
@@ -100,7 +100,7 @@ impl Bench {
         let builder = builder
             .playbook(playbook)
             .state_machine(machine)
-            .observer(|_: &Event| {});
+            .observer(|_: &Event, _: &Origin| {});
         let mut bench = Self {
             conversation: builder.build().unwrap(),
             model,

@@ -45,7 +45,7 @@ mod tools;
 mod tests;
 
 pub use agents::{Agent, AgenticTool, Agents, Subagent, SubagentBuilder};
-pub use conversation::{Conversation, ConversationBuilder, RESERVED_TOOL_NAMES, TypedOutcome, UserTurn};
+pub use conversation::{Conversation, ConversationBuilder, LoopConfig, RESERVED_TOOL_NAMES, TypedOutcome, UserTurn};
 pub use event::{Event, Observer, QueuedObserver, TRACE_VERSION, Trace, TraceEntry, visible_tools};
 pub use group::{
     FixedTools, GroupConfig, GroupPermission, GroupsConfig, SourceTools, ToolGroup, ToolGroups, ToolSource,
@@ -53,7 +53,6 @@ pub use group::{
 pub use limits::{IterationPolicy, LoopLimits, UnknownToolPolicy};
 pub use outcome::{CallRecord, RunError, RunFailure, RunOutcome, RunUsage, StopReason};
 pub use process::{
-    AGENT_DEPTH_MAX, Budget, ModelUsage, ModelUsageKind, Process, ProcessAction, ProcessStatus, RemainingBudget,
-    ToolUsage,
+    Budget, ModelUsage, ModelUsageKind, Process, ProcessAction, ProcessStatus, RemainingBudget, ToolUsage,
 };
 pub use tools::{BlackboardTools, ProcessTools, communicate_tool, progress_tool};

@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::millis::millis;
+use toolwit_core::limits::{
+    CALLS_MAX, CALLS_PER_RESPONSE_MAX, DECLARED_TOOLS_MAX, ITERATIONS_MAX, RUN_WALL_MAX, SHOWN_RESULT_BYTES_MAX,
+};
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// The limits of one run, from a user message to its answer.
@@ -43,15 +47,15 @@ pub struct LoopLimits {
 impl Default for LoopLimits {
     fn default() -> Self {
         Self {
-            iterations_max: 20,
+            iterations_max: ITERATIONS_MAX,
             on_iterations_max: IterationPolicy::Error,
-            calls_max: 100,
-            calls_per_response_max: 32,
-            wall_ms_max: 600_000,
+            calls_max: CALLS_MAX,
+            calls_per_response_max: CALLS_PER_RESPONSE_MAX,
+            wall_ms_max: millis(RUN_WALL_MAX),
             tokens_max: None,
             unknown_tools: UnknownToolPolicy::StopAfter(3),
-            result_bytes_max: 32 << 10,
-            tools_max: 128,
+            result_bytes_max: SHOWN_RESULT_BYTES_MAX,
+            tools_max: DECLARED_TOOLS_MAX,
             tools_warn: 30,
         }
     }
@@ -91,7 +95,6 @@ impl LoopLimits {
 /// The policy for a run that reaches its iteration limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum IterationPolicy {
     /// The run fails. The error contains the history.
     #[default]
@@ -105,7 +108,6 @@ pub enum IterationPolicy {
 /// The policy for calls of tools that do not exist. Each such call is answered with the most similar names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum UnknownToolPolicy {
     /// The run stops after this many consecutive responses with an unknown name. 1 stops it at the first such response.
     StopAfter(u32),

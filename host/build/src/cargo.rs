@@ -12,6 +12,7 @@ use super::{
     BuildError, Progress, Silent, Step, TARGET,
     command::{Stdout, run, run_to_success},
     rust_target::RustToolchain,
+    target_directory::TargetDirectory,
 };
 
 /// The time limit of `cargo metadata`.
@@ -40,6 +41,8 @@ pub(super) struct CargoBuild<'a> {
     pub(super) profile: Option<&'a str>,
     /// The time limit of the build.
     pub(super) limit: Duration,
+    /// The target directory of packages outside of workspaces.
+    pub(super) shared: &'a Path,
 }
 
 /// The artifact of a cargo build.
@@ -47,6 +50,8 @@ pub(super) struct CargoBuild<'a> {
 pub(super) struct CargoArtifact {
     /// The component's path in the target directory.
     pub(super) file: PathBuf,
+    /// Keeps the file from being replaced by the build of another package.
+    pub(super) target: TargetDirectory,
 }
 
 /// A cargo package with its directories.
@@ -95,6 +100,11 @@ impl CargoPackage {
             workspace_root: metadata.workspace_root,
         })
     }
+
+    /// Whether it is not part of a workspace, and cargo is not configured to compile it elsewhere.
+    fn stands_alone(&self, dir: &Path) -> bool {
+        self.workspace_root == dir && self.target_dir == dir.join("target")
+    }
 }
 
 impl CargoBuild<'_> {
@@ -115,8 +125,12 @@ impl CargoBuild<'_> {
             TARGET,
         ]);
         cargo.arg("--manifest-path").arg(self.dir.join("Cargo.toml"));
-        // A separate directory from that of host builds, so that neither build locks or invalidates the other.
-        cargo.arg("--target-dir").arg(package.target_dir.join("toolwit"));
+        let target = if package.stands_alone(self.dir) {
+            TargetDirectory::shared(self.shared, &package.name, self.dir, progress).await?
+        } else {
+            TargetDirectory::of_workspace(&package.target_dir)
+        };
+        cargo.arg("--target-dir").arg(&target.path);
         match &package.artifact {
             ArtifactKind::Library => cargo.arg("--lib"),
             ArtifactKind::Program(name) => cargo.args(["--bin", name]),
@@ -153,7 +167,7 @@ impl CargoBuild<'_> {
             .into_iter()
             .rev()
             .find_map(|message| message.component_of(&package.id));
-        file.map(|file| CargoArtifact { file })
+        file.map(|file| CargoArtifact { file, target })
             .ok_or(BuildError::NoArtifact { expected: None })
     }
 }

@@ -24,6 +24,7 @@ mod progress;
 mod request;
 mod rust_target;
 mod source;
+mod target_directory;
 mod wasm_sysroot;
 mod wit;
 

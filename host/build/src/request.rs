@@ -18,6 +18,7 @@ use super::{
     componentize::componentize,
     embed_wit,
     rust_target::RustToolchain,
+    target_directory::TargetDirectory,
 };
 
 /// The default time limit of the compilation.
@@ -70,7 +71,7 @@ pub struct BuildReport {
 }
 
 impl Build {
-    /// Creates a build of the plugin in a source directory.
+    /// Creates a build of the plugin in a source directory, or of a component or core module that another tool has built.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self {
             dir: dir.into(),
@@ -91,7 +92,8 @@ impl Build {
         self
     }
 
-    /// Sets the WIT directory or file. The default is `wit` in the plugin's directory.
+    /// Sets the WIT directory or file. The default is `wit` in the plugin's directory; for a file, the `.wit` file of its name
+    /// takes precedence.
     pub fn wit(mut self, path: impl Into<PathBuf>) -> Self {
         self.wit = Some(path.into());
         self
@@ -162,9 +164,22 @@ impl Build {
     async fn read_source(&self) -> Result<(PathBuf, Source, Option<ResolvedWit>), BuildError> {
         let request = self.clone();
         blocking(move || {
-            let dir = &request.dir;
-            let source = Source::find(dir)?;
-            let dir = fs::canonicalize(dir).map_err(BuildError::file("read", dir))?;
+            let given = &request.dir;
+            let (dir, source) = if given.is_file() {
+                (
+                    given.parent().unwrap_or(given).to_owned(),
+                    Source::of_file(given.clone())?,
+                )
+            } else {
+                (given.clone(), Source::find(given)?)
+            };
+            // The parent of a bare file name is empty.
+            let dir = if dir.as_os_str().is_empty() {
+                PathBuf::from(".")
+            } else {
+                dir
+            };
+            let dir = fs::canonicalize(&dir).map_err(BuildError::file("read", &dir))?;
             let path = request.wit_path(&dir);
             // A path that the caller set must exist.
             let wit = if path.exists() || request.wit.is_some() {
@@ -184,12 +199,14 @@ impl Build {
             dir,
             profile: self.profile.as_deref(),
             limit: self.time_limit,
+            shared: &self.shared_target(dir),
         };
         let artifact = build.run(&package, &toolchain, progress).await?;
         Ok(BuiltFile {
             file: artifact.file,
             name: package.name,
             target_dir: package.target_dir,
+            _cargo: Some(artifact.target),
         })
     }
 
@@ -215,7 +232,8 @@ impl Build {
     }
 
     fn wit_path(&self, dir: &Path) -> PathBuf {
-        self.wit.clone().unwrap_or_else(|| dir.join("wit"))
+        let sibling = || Some(self.dir.with_extension("wit")).filter(|path| self.dir.is_file() && path.is_file());
+        self.wit.clone().or_else(sibling).unwrap_or_else(|| dir.join("wit"))
     }
 
     fn target(&self, built: &BuiltFile) -> PathBuf {
@@ -225,6 +243,11 @@ impl Build {
             Some(out) => out.join(file),
             None => built.target_dir.join("plugins").join(file),
         }
+    }
+
+    /// Returns the directory in which packages outside of workspaces are compiled, so that they share their dependencies.
+    fn shared_target(&self, dir: &Path) -> PathBuf {
+        self.compiler_cache(dir).join("target")
     }
 
     /// Returns the cache directory of the compiler. It is in the target directory if the user has no home directory.
@@ -245,6 +268,8 @@ struct BuiltFile {
     file: PathBuf,
     name: String,
     target_dir: PathBuf,
+    /// Held until the file is read.
+    _cargo: Option<TargetDirectory>,
 }
 
 impl BuiltFile {
@@ -254,6 +279,7 @@ impl BuiltFile {
             file,
             name,
             target_dir: target_dir(dir),
+            _cargo: None,
         }
     }
 }

@@ -304,3 +304,26 @@ async fn the_build_command_of_a_project_is_run_and_its_output_is_used() {
     let error = build.run(&Silent).await.unwrap_err();
     assert!(error.to_string().ends_with("x.wasm`"), "{error}");
 }
+
+#[tokio::test]
+async fn a_file_is_built_with_the_wit_of_its_name() {
+    let dir = project(&[("greeter.wit", GREETER_WIT)]);
+    let file = dir.path().join("greeter.wasm");
+    fs::write(&file, wat::parse_str(GREETER_MODULE).unwrap()).unwrap();
+    let report = Build::new(&file)
+        .out(dir.path().join("out"))
+        .run(&Silent)
+        .await
+        .unwrap();
+    assert_eq!(report.component, dir.path().join("out/greeter.wasm"));
+    assert_eq!(
+        packages(&fs::read(&report.component).unwrap()).len(),
+        1,
+        "the docs are embedded"
+    );
+    let error = Build::new(dir.path().join("greeter.wit"))
+        .run(&Silent)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, BuildError::NotWasm { .. }), "{error:?}");
+}

@@ -15,7 +15,7 @@ Examples:
   toolwit demo                                           a scripted conversation, without a key or network
   toolwit build greet --out tools                        build a plugin from source
   toolwit list --plugins tools                           list the tools of a plugin directory
-  toolwit call add '{\"a\": 1, \"b\": 2}' --plugins tools    call a tool without a model
+  toolwit call add a=1 b=2 --plugins tools               call a tool without a model
   toolwit inspect tools/calc.wasm                        show the exports and imports of a component
   toolwit add calc.wasm                                  copy a component into the directory `tools`
   toolwit doctor                                         diagnose the installation

@@ -6,24 +6,23 @@
 use std::borrow::Cow;
 use std::error::Error as _;
 
-use toolwit::registry::{AddError, Package};
+use toolwit::find::FindError;
+use toolwit::grants::{Capability, DeclaredCapabilities};
+use toolwit::limits::{Limit, LimitSetting, all_limits};
+use toolwit::registry::{AddError, Package, Registry};
 use toolwit::sandbox::MissingGrant;
+use toolwit::store::StoreError;
 use toolwit::{Error, ErrorKind};
 
-/// Returns the option that raises the limit which an error reports.
-pub(crate) fn limit_option(error: &Error) -> Option<&'static str> {
-    let limit = error.limit.as_ref()?.limit;
-    match (error.kind, limit) {
-        (ErrorKind::LoopLimit, "iterations_max") => Some("--max-iterations"),
-        (ErrorKind::LoopLimit, _) => None,
-        (_, "fuel_max") => Some("--fuel"),
-        (_, "wall_ms_max") => Some("--timeout"),
-        (_, "memory_bytes_max") => Some("--memory"),
-        (_, "result_bytes_max") => Some("--result-bytes"),
-        (_, "nested_calls_max") => Some("--nested-calls"),
-        (_, "nested_depth_max") => Some("--nested-depth"),
-        _ => None,
-    }
+/// Returns the entry of the table of limits for the limit that an error reports.
+pub(crate) fn exceeded_limit(error: &Error) -> Option<Limit> {
+    let name = error.limit.as_ref()?.limit;
+    let field = format!("LoopLimits::{name}`");
+    let is_it = |limit: &Limit| match limit.setting {
+        LimitSetting::Named(named) => error.kind == ErrorKind::LoopLimit && named.contains(&field),
+        _ => limit.name == name,
+    };
+    all_limits().into_iter().find(is_it)
 }
 
 /// Returns why the dynamic tools of a package are missing, with the command that discovers them as hint.
@@ -37,6 +36,30 @@ pub(crate) fn discovery_error(package: &Package) -> Option<Error> {
         None => format!("{command} discovers them now; a host discovers them when it starts"),
     };
     Some(error.override_suggestion(hint))
+}
+
+/// Adds the command that leads to a tool that was not found.
+pub(crate) fn find_error(error: FindError, registry: &Registry) -> Error {
+    let suggestion = match &error {
+        FindError::Unknown { nearest, .. } if nearest.is_empty() => Some("`toolwit list` lists the tools".to_owned()),
+        FindError::NeedsEntity { entity, .. } => Some(format!(
+            "call a tool that returns a `{entity}` first; `--script FILE` makes several calls in one conversation"
+        )),
+        FindError::Unavailable { plugin, .. } => match registry.package(plugin).and_then(discovery_error) {
+            Some(error) => return error,
+            None => None,
+        },
+        _ => None,
+    };
+    let error = Error::from(error);
+    match (suggestion, error.kind, &error.suggestion) {
+        (Some(first), ErrorKind::UnknownTool, Some(more)) => {
+            let suggestion = format!("{first}. {more}");
+            error.override_suggestion(suggestion)
+        }
+        (Some(suggestion), ..) => error.override_suggestion(suggestion),
+        (None, ..) => error,
+    }
 }
 
 /// Adds the option or command that fixes a failed `add`.
@@ -53,31 +76,64 @@ pub(crate) fn add_error(error: AddError) -> Error {
     }
 }
 
-/// Replaces the suggestion of an error by the command that fixes it, if a grant is missing.
-pub(crate) fn with_grant_command(error: &Error) -> Cow<'_, Error> {
+/// Replaces the suggestion of an error by the command or option that fixes it, if a grant is missing or the store is unusable.
+pub(crate) fn with_command(error: &Error) -> Cow<'_, Error> {
     let mut source = error.source();
     while let Some(cause) = source {
         if let Some(missing) = cause.downcast_ref::<MissingGrant>() {
             return Cow::Owned(error.clone().override_suggestion(suggestion(error.kind, missing)));
+        }
+        if let Some(unusable) = cause.downcast_ref::<StoreError>() {
+            return Cow::Owned(error.clone().override_suggestion(store_suggestion(unusable)));
         }
         source = cause.source();
     }
     Cow::Borrowed(error)
 }
 
+fn store_suggestion(error: &StoreError) -> &'static str {
+    match error {
+        StoreError::Foreign => "pass another or a new file with `--store FILE`",
+        StoreError::Newer { .. } => "use a newer version of toolwit, or pass another file with `--store FILE`",
+        _ => "check the file and its directory, or pass another file with `--store FILE`",
+    }
+}
+
+/// Returns the commands that give a plugin a value that it requires.
+pub(crate) fn missing_value(plugin: &str, declared: &DeclaredCapabilities, value: &str) -> String {
+    let mut hint = format!("`{}`", value_command(plugin, declared.value_key(), value));
+    if declared.has(Capability::Http) {
+        let (plugin, value) = (shell_word(plugin), shell_word(value));
+        hint.push_str(&format!(
+            "; if a host receives it: `toolwit secret set {value}`, \
+             then `toolwit grant {plugin} --secret {value} --to HOST --as bearer`"
+        ));
+    }
+    hint
+}
+
+fn value_command(plugin: &str, key: &str, value: &str) -> String {
+    format!(
+        "toolwit grant {} --{key} {}=VALUE",
+        shell_word(plugin),
+        shell_word(value)
+    )
+}
+
 fn suggestion(kind: ErrorKind, missing: &MissingGrant) -> String {
-    let plugin = shell_word(&missing.plugin);
     if kind == ErrorKind::MissingKey {
-        let value = shell_word(&missing.value);
-        return format!(
-            "ask the user for it, then run `toolwit grant {plugin} --env {value}=VALUE`, or store it as a secret"
-        );
+        let command = value_command(&missing.plugin, missing.key, &missing.value);
+        return format!("ask the user for it, then run `{command}`; `toolwit doctor` checks it");
     }
     let flag = match missing.key {
         "tools" => "tool",
         key => key,
     };
-    format!("toolwit grant {plugin} --{flag} {}", shell_word(&missing.value))
+    format!(
+        "toolwit grant {} --{flag} {}",
+        shell_word(&missing.plugin),
+        shell_word(&missing.value)
+    )
 }
 
 /// Quotes a word for a shell: people copy the command, and a guest chooses the value.
@@ -94,6 +150,30 @@ fn shell_word(word: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use toolwit::Phase;
+    use toolwit::tool::ExceededLimit;
+
+    #[test]
+    fn an_exceeded_limit_leads_to_its_option() {
+        let option = |kind, limit| {
+            let error = Error::new(kind, Phase::Execute, "it failed").with_limit(ExceededLimit::new(limit, 1, 1));
+            exceeded_limit(&error).and_then(|limit| limit.flag())
+        };
+        assert_eq!(option(ErrorKind::Fuel, "fuel_max").as_deref(), Some("--fuel"));
+        assert_eq!(
+            option(ErrorKind::HostCalls, "host_calls_max").as_deref(),
+            Some("--host-calls")
+        );
+        assert_eq!(
+            option(ErrorKind::LoopLimit, "iterations_max").as_deref(),
+            Some("--iterations")
+        );
+        assert_eq!(
+            option(ErrorKind::LoopLimit, "wall_ms_max").as_deref(),
+            Some("--run-wall")
+        );
+        assert_eq!(option(ErrorKind::FileBytes, "component_bytes_max"), None);
+    }
 
     // attack: C21
     #[test]

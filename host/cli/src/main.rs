@@ -23,7 +23,7 @@ use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use self::command_line::CommandLine;
 use self::commands::Command;
@@ -65,7 +65,7 @@ async fn run_until_interrupted(command: Command, printer: Printer) -> Exit {
     };
     let outcome = tokio::select! {
         biased;
-        outcome = command.run(printer, &cancel) => outcome,
+        outcome = command.run(printer, &cancel, CommandLine::command) => outcome,
         () = grace_period_over => Err(Error::new(ErrorKind::Cancelled, Phase::Execute, "interrupted").into()),
     };
     match finish(printer, outcome) {

@@ -97,6 +97,7 @@ fn run_page(page: &str) -> usize {
     let here = directory.path();
     fs::create_dir(here.join("target")).unwrap();
     std::os::unix::fs::symlink(&*PLUGINS, here.join("target/plugins")).unwrap();
+    std::os::unix::fs::symlink(repository(), here.join("toolwit")).unwrap();
     let mut count = 0;
     for block in blocks(&text) {
         if let Some(file) = block.file() {
@@ -132,6 +133,11 @@ fn the_readme_works_as_it_is_typed() {
 #[test]
 fn the_book_works_as_it_is_typed() {
     assert!(run_page("docs/src/operating.md") >= 4, "the blocks were not found");
+}
+
+#[test]
+fn the_readme_of_the_sdk_works_in_a_clone() {
+    assert!(run_page("sdk/rust/README.md") >= 1, "the blocks were not found");
 }
 
 #[test]

@@ -149,9 +149,9 @@ impl fmt::Display for Phase {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ExceededLimit {
-    /// The name of the limit as in settings, unit last (`memory_bytes_max`).
+    /// The name of the limit in the API (`memory_bytes_max`); see [`all_limits`](crate::limits::all_limits).
     pub limit: &'static str,
-    /// The limit.
+    /// The limit. Times are in milliseconds.
     pub max: u64,
     /// The amount that was used or requested.
     pub used: u64,
@@ -172,7 +172,7 @@ impl ExceededLimit {
 #[serde(transparent)]
 pub struct Error(Box<ErrorReport>);
 
-/// The fields of an [`Error`]: `{"kind", "phase", "plugin", "tool", "message", "suggestion", …}`.
+/// The fields of an [`Error`]: `{"kind", "phase", "plugin", "tool", "agent"?, "message", "suggestion", …}`.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ErrorReport {
@@ -184,6 +184,9 @@ pub struct ErrorReport {
     pub plugin: Option<String>,
     /// The tool, if one is involved.
     pub tool: Option<String>,
+    /// The innermost agent in which the error occurred, if it occurred in an agent that a tool runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// One sentence, lowercase, without full stop.
     pub message: String,
     /// A suggestion for the operator.
@@ -194,6 +197,9 @@ pub struct ErrorReport {
     /// The error value that the tool returned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
+    /// Standard output, standard error and log of the guest until it failed. It is for operators and never serialised.
+    #[serde(skip)]
+    pub log: Option<Arc<str>>,
     #[serde(skip)]
     source: Option<Arc<dyn StdError + Send + Sync>>,
 }
@@ -207,10 +213,12 @@ impl Error {
             phase,
             plugin: None,
             tool: None,
+            agent: None,
             message: message.into(),
             suggestion: None,
             limit: None,
             details: None,
+            log: None,
             source: None,
         }))
     }
@@ -226,6 +234,13 @@ impl Error {
     #[must_use]
     pub fn with_tool(mut self, tool: impl Into<String>) -> Self {
         self.0.tool.get_or_insert_with(|| tool.into());
+        self
+    }
+
+    /// Sets the agent in which the error occurred, unless it is already set.
+    #[must_use]
+    pub fn with_agent(mut self, agent: impl Into<String>) -> Self {
+        self.0.agent.get_or_insert_with(|| agent.into());
         self
     }
 
@@ -257,6 +272,13 @@ impl Error {
         self
     }
 
+    /// Sets the output of the guest until it failed.
+    #[must_use]
+    pub fn with_log(mut self, log: Option<Arc<str>>) -> Self {
+        self.0.log = log;
+        self
+    }
+
     /// Sets the source, for the log.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
@@ -271,6 +293,7 @@ impl Error {
         if let Some(details) = &mut self.0.details {
             value(details);
         }
+        self.0.log = self.0.log.as_deref().map(|log| text(log).into());
         self.0.source = self.0.source.map(|source| {
             let redacted = text(&source.to_string());
             Arc::from(Box::<dyn StdError + Send + Sync>::from(redacted))
@@ -289,6 +312,9 @@ impl Deref for Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(agent) = &self.agent {
+            write!(f, "agent `{agent}`: ")?;
+        }
         match (&self.plugin, &self.tool) {
             (_, Some(tool)) => write!(f, "{tool}: {}", self.message),
             (Some(plugin), None) => write!(f, "plugin `{plugin}`: {}", self.message),

@@ -39,22 +39,21 @@ pub use artifact::{
     Artifact, ArtifactCapture, ArtifactSink, Asset, AssetTracker, BlackboardSink, CompositeSink, ListSink,
 };
 pub use context::{
-    BACKGROUND_TASKS_MAX, BackgroundTask, BackgroundTasks, Blackboard, BlackboardEntry, BlackboardLimits,
-    BlackboardSharing, CHANNEL, CHAT_ID, LOOP_ID, LateResult, MemoryBlackboard, MetaFilter, NoOutput, OutputSink,
-    ToolCaller, ToolContext,
+    BackgroundTask, BackgroundTasks, Blackboard, BlackboardEntry, BlackboardLimits, BlackboardSharing, CHANNEL,
+    CHAT_ID, LOOP_ID, LateResult, MemoryBlackboard, MetaFilter, NoOutput, Origin, OutputSink, ToolCaller, ToolContext,
 };
 pub use decorator::{
     Approval, ApprovalGate, ApprovalRequest, Approver, DecoratedTool, Decorator, LoopMemory, OneShot, Timeout, ToolExt,
 };
 pub use definition::{
-    Arguments, DialectDefinition, NAME_BYTES_MAX, RevealedTools, Tool, ToolDefinition, ToolDialect, ToolFacade, ToolId,
-    ToolName, decorator_chain,
+    Arguments, DialectDefinition, RevealedTools, Tool, ToolDefinition, ToolDialect, ToolFacade, ToolId, ToolName,
+    decorator_chain,
 };
 pub use entity::{
     AVAILABLE_TOOLS, EntityMethods, NativeEntity, Rebinding, ToolProvider, entity_tool_names, name_available_tools,
 };
 pub use error::{Error, ErrorKind, ErrorReport, ExceededLimit, Phase};
-pub use input::{ARGUMENT_BYTES_MAX, InputValidator, Parameter, ParsedArguments, parse_arguments};
+pub use input::{InputValidator, Parameter, ParsedArguments, parse_arguments};
 pub use native::{NativeTool, NoArguments, ToolMethod, ToolMethods, ToolObject};
 pub use result::{Audience, CallUsage, Disposition, FollowUpCall, Signal, ToolError, ToolResult, ToolStatus};
 pub use set::{

@@ -12,6 +12,7 @@
 //! - `scan` lists the files, reads those that changed and takes the others from the store. It compiles nothing and runs no
 //!   guest code.
 //! - [`Manifest`]: the metadata that the author of a package declares in addition to its WIT.
+//! - [`Project`]: the operator's settings in `toolwit.toml`.
 //! - [`Registry`]: an immutable snapshot of the packages; [`LiveRegistry`]: a registry that follows its directories.
 //! - `discovery`: runs plugins with dynamic tools once, to list these tools ([`LiveRegistry::discover_dynamic_tools`]). It is
 //!   the only part of this crate that runs guest code.
@@ -28,11 +29,13 @@ mod install;
 mod live;
 mod manifest;
 mod package;
+mod project;
 mod registry;
 mod scan;
 pub mod store;
 #[cfg(test)]
 mod tests;
+mod text_file;
 mod watch;
 
 pub use catalog::{
@@ -44,10 +47,11 @@ pub use health::{FailingTool, check_outcome};
 pub use install::{AddError, AddedPackage, NameConflict, RemovedPackage, add_packages, pack, write_atomically};
 pub use live::{LiveRegistry, RefreshOutcome};
 pub use manifest::{
-    EntitySettings, EnvironmentNeed, Hints, LimitSettings, MANIFEST_BYTES_MAX, MANIFEST_SECTION, Manifest,
-    RebindSetting, Tier, ToolSettings,
+    EntitySettings, EnvironmentNeed, Hints, LimitSettings, MANIFEST_SECTION, Manifest, RebindSetting, Tier,
+    ToolSettings,
 };
 pub use package::{Package, PackageStatus};
+pub use project::{Project, RunSettings};
 pub use registry::Registry;
-pub use scan::{MissingPath, inspect_package};
+pub use scan::{MissingPath, inspect_package, lint_package};
 pub use watch::{WatchEvents, WatchGuard, WatchOptions};

@@ -57,7 +57,7 @@ impl Plugin {
                 &bytes,
                 Origin {
                     name: &task_name,
-                    adjacent_wit: adjacent_wit.as_deref(),
+                    adjacent_wit: adjacent_wit.as_ref(),
                 },
             )
         };
@@ -89,7 +89,7 @@ impl Plugin {
         annotations: &Annotations,
     ) -> Result<Arc<Self>, Error> {
         let ceilings = &runtime.engines.limits;
-        let limits = effective(ceilings, &runtime.operator_limits, &LimitRequest::none());
+        let limits = effective(ceilings, &runtime.operator_limits, &LimitRequest::default());
         let fits = || inspection.footprint.require_within(&limits, ceilings.memory_bytes_max);
         inspection
             .require_loadable()

@@ -104,7 +104,7 @@ impl Guest {
     async fn new(entry: EntryPoint, body: &str) -> Self {
         let options = RuntimeOptions {
             code_cache: CodeCacheLocation::Off,
-            operator_limits: LimitRequest::none().fuel(1_000_000),
+            operator_limits: LimitRequest::default().with_fuel_max(1_000_000),
             ..RuntimeOptions::default()
         };
         let runtime = Runtime::new(options).unwrap();

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde_json::json;
 use toolwit::agent::communicate_tool;
 use toolwit::model::{Cost, Price, PricedModel};
+use toolwit::tool::Origin;
 use toolwit::{
     AgenticTool, Artifact, Budget, Conversation, Parameter, ScriptedModel, StateMachine, Subagent, Tool, ToolContext,
     ToolError, ToolExt, ToolObject, ToolResult, tool,
@@ -104,7 +105,7 @@ fn clerk(shop: Shop) -> Result<AgenticTool, toolwit::Error> {
     Ok(AgenticTool::new("clerk", "Orders items.")
         .with_parameter(Parameter::string("wish", "What is needed"))
         .with_state_machine(machine)
-        .with_observer(Arc::new(|event: &toolwit::Event| match event {
+        .with_observer(Arc::new(|event: &toolwit::Event, _: &Origin| match event {
             toolwit::Event::CallGuided { content, .. } => println!("    {content}"),
             toolwit::Event::ToolFinished { name, content, .. } => println!("    {name}: {content}"),
             _ => {}
@@ -136,7 +137,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .tool(clerk(Shop::default())?)
         .tool(Subagent::of(reviewer).consuming::<ToReview>()?)
         .tool(communicate_tool()?)
-        .observer(|event: &toolwit::Event| match event {
+        .observer(|event: &toolwit::Event, _: &Origin| match event {
             toolwit::Event::ToolFinished { name, content, .. } => println!("{name}: {content}"),
             toolwit::Event::LateResult { name, content, .. } => println!("{name}, late: {content}"),
             _ => {}

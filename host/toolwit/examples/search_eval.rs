@@ -63,11 +63,11 @@ fn evaluate(set: &Path) -> Result<Value, Box<dyn Error>> {
     let started = Instant::now();
     let rankings: Vec<_> = queries
         .iter()
-        .map(|(query, _)| catalog.search(&query.clone().hits_max(10).cutoff(Cutoff::None), |_| true))
+        .map(|(query, _)| catalog.search(&query.clone().with_hits_max(10).with_cutoff(Cutoff::None), |_| true))
         .collect();
     let seconds = started.elapsed().as_secs_f64();
     for ((query, right), ranking) in queries.iter().zip(&rankings) {
-        let shown = catalog.search(&query.clone().hits_max(HITS_DEFAULT), |_| true);
+        let shown = catalog.search(&query.clone().with_hits_max(HITS_DEFAULT), |_| true);
         hits += shown.len();
         let measured = [
             recall(ranking, right, 1),

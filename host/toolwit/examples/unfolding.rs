@@ -10,6 +10,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use toolwit::tool::Origin;
 use toolwit::{Event, Facade, NativeTool, Playbook, ScriptedModel, Tool, ToolResult, Unlock};
 
 /// Creates a tool that returns a confirmation.
@@ -60,7 +61,7 @@ fn accounts() -> Result<Facade, toolwit::Error> {
 }
 
 /// Prints the events that concern tools.
-fn print_event(event: &Event) {
+fn print_event(event: &Event, _: &Origin) {
     match event {
         Event::IterationStarted { iteration, tools, .. } => println!("\n{iteration}: the model is shown {tools} tools"),
         Event::ToolFinished { name, content, .. } => println!("  {name}: {content:.90}"),

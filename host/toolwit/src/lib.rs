@@ -23,15 +23,17 @@
 //! - Deciding which tools a model sees: [`Facade`], [`Unlock`], [`Playbook`], [`StateMachine`]; more in [`injection`] and
 //!   [`strategy`].
 //! - Models: [`ChatModel`], [`OpenAi`], [`ScriptedModel`]; more in [`model`] and [`models`].
-//! - Building components from source: [`build`].
+//! - Building components from source: [`build`]; shipping a package as one file: [`packing`]; finding a tool by name: [`find`].
 
 // The code that `#[tool]` generates refers to `::toolwit`, also in this crate's own tests.
 extern crate self as toolwit;
 
 mod host;
+#[cfg(feature = "build")]
+pub mod packing;
 pub mod strategy;
 
-pub use host::{DiscoveryTask, Exposure, TOOLS_VISIBLE_MAX, Toolwit, ToolwitBuilder};
+pub use host::{DiscoveryTask, Exposure, PLUGIN_SOURCE, Toolwit, ToolwitBuilder, find};
 
 #[doc(inline)]
 pub use toolwit_agent::{
@@ -52,8 +54,11 @@ pub use toolwit_registry::{DynamicDiscovery, LiveRegistry, Registry};
 #[doc(inline)]
 pub use toolwit_sandbox::{Runtime, Scope};
 
-#[cfg(feature = "macros")]
-#[doc = include_str!("attribute.md")]
+#[cfg_attr(feature = "macros", doc = include_str!("attribute.md"))]
+#[cfg_attr(
+    not(feature = "macros"),
+    doc = "Needs the feature `macros`; without it, each use is an error that names the feature."
+)]
 pub use toolwit_macros::tool;
 
 /// The agent loop: conversations, agents, processes and traces.

@@ -79,7 +79,7 @@ fn fetch_and_relay(server: &Server, times: u32) -> Value {
 async fn requests_of_a_call_and_its_nested_calls_are_counted_together() {
     let server = Server::start(Answer::text("reached")).await;
     let mut host = host_with_http_grant(&server).await;
-    set_limits(&mut host, LimitRequest::none().http_requests(2));
+    set_limits(&mut host, LimitRequest::default().with_http_requests_max(2));
     let results = host.value("fetch_and_relay", fetch_and_relay(&server, 2)).await;
     assert_eq!(results[0], "200", "the request of the outer call");
     assert!(
@@ -92,7 +92,7 @@ async fn requests_of_a_call_and_its_nested_calls_are_counted_together() {
     // The next call starts with a full budget.
     let results = host.value("fetch_and_relay", fetch_and_relay(&server, 1)).await;
     assert!(results[1].as_str().unwrap().contains("reached"), "{results}");
-    set_limits(&mut host, LimitRequest::none().http_requests(0));
+    set_limits(&mut host, LimitRequest::default().with_http_requests_max(0));
     let results = host.value("fetch_and_relay", fetch_and_relay(&server, 1)).await;
     assert!(results[1].as_str().unwrap().starts_with("denied: "), "{results}");
     assert_eq!(server.connections(), 4, "a limit of zero requests allows none");
@@ -103,7 +103,7 @@ async fn requests_of_a_call_and_its_nested_calls_are_counted_together() {
 async fn bytes_of_a_call_and_its_nested_calls_are_counted_together() {
     let server = Server::start(Answer::text(&"x".repeat(10_000))).await;
     let mut host = host_with_http_grant(&server).await;
-    set_limits(&mut host, LimitRequest::none().http_bytes(25_000));
+    set_limits(&mut host, LimitRequest::default().with_http_bytes_max(25_000));
     let results = host.value("fetch_and_relay", fetch_and_relay(&server, 2)).await;
     assert_eq!(results[0], "200");
     assert!(
@@ -132,14 +132,19 @@ async fn nested_calls_are_limited_in_number_and_depth() {
     let deep = failure(&host, deeper(&four)).await;
     assert!(deep.contains("limit: calls may be nested at most 4 deep"), "{deep}");
     // A caller may request less, and nested calls count as its own.
-    set_limits(&mut host, LimitRequest::none().nested_calls(2).nested_depth(3));
+    set_limits(
+        &mut host,
+        LimitRequest::default()
+            .with_nested_calls_max(2)
+            .with_nested_depth_max(3),
+    );
     assert_ne!(host.value("relay", deeper(&one)).await, Value::Null);
     let counted = failure(&host, deeper(&relay(BURN, &burn, 2))).await;
     assert!(counted.contains("2 calls"), "{counted}");
     assert!(failure(&host, four).await.contains("3 deep"));
-    set_limits(&mut host, LimitRequest::none().nested_calls(0));
+    set_limits(&mut host, LimitRequest::default().with_nested_calls_max(0));
     assert!(failure(&host, one.clone()).await.contains("0 calls"));
-    set_limits(&mut host, LimitRequest::none().nested_depth(1));
+    set_limits(&mut host, LimitRequest::default().with_nested_depth_max(1));
     assert!(failure(&host, one).await.contains("1 deep"));
 }
 
@@ -147,12 +152,14 @@ async fn nested_calls_are_limited_in_number_and_depth() {
 async fn operator_may_allow_more_nested_calls_up_to_the_ceiling() {
     let burn = json!({"rounds": 1});
     let nested = |levels: usize| (1..levels).fold(relay(BURN, &burn, 1), |inner, _| relay(RELAY, &inner, 1));
-    let operator = LimitRequest::none().nested_calls(40).nested_depth(u32::MAX);
+    let operator = LimitRequest::default()
+        .with_nested_calls_max(40)
+        .with_nested_depth_max(u32::MAX);
     let setup = Setup::new().grant(&may_call(&[BURN, RELAY])).limits(operator);
     let mut host = conversation(setup).await;
     assert_ne!(host.value("relay", relay(BURN, &burn, 40)).await, Value::Null);
     assert_ne!(host.value("relay", nested(6)).await, Value::Null);
-    set_limits(&mut host, LimitRequest::none().nested_calls(u32::MAX));
+    set_limits(&mut host, LimitRequest::default().with_nested_calls_max(u32::MAX));
     let counted = host.failure("relay", relay(BURN, &burn, 41)).await;
     assert!(counted.contains("40 calls"), "{counted}");
     let lowered = EngineLimits::default();
@@ -167,14 +174,14 @@ async fn background_work_of_a_nested_call_has_its_remaining_fuel() {
     let alone = host.call("burn", rounds.clone()).await.unwrap().usage.unwrap().fuel;
     let twice = json!({"rounds": 1_000_000, "tool": "burn", "arguments": rounds.to_string()});
     let recorder = record_calls(&mut host);
-    set_limits(&mut host, LimitRequest::none().fuel(alone * 3));
+    set_limits(&mut host, LimitRequest::default().with_fuel_max(alone * 3));
     assert_ne!(
         host.value("relay", relay(BURN_AND_BEGIN, &twice, 1)).await,
         Value::Null,
         "the fuel suffices for both"
     );
     assert!(recorder.failed.lock().unwrap().is_empty());
-    set_limits(&mut host, LimitRequest::none().fuel(alone * 3 / 2));
+    set_limits(&mut host, LimitRequest::default().with_fuel_max(alone * 3 / 2));
     let ended = host.call("relay", relay(BURN_AND_BEGIN, &twice, 1)).await;
     let failed = recorder.failed.lock().unwrap().pop().expect("the work was stopped");
     assert_eq!(failed.kind, ErrorKind::Fuel, "{failed}");
@@ -204,13 +211,13 @@ async fn calls_through_a_native_tool_have_the_remaining_fuel_of_the_outer_call()
     let alone = alone.usage.unwrap().fuel;
     let recorder = record_calls_with(&mut host, [twice]);
     let call = || relay("native#twice", &json!({}), 1);
-    set_limits(&mut host, LimitRequest::none().fuel(alone * 3));
+    set_limits(&mut host, LimitRequest::default().with_fuel_max(alone * 3));
     assert_ne!(
         host.value("relay", call()).await,
         Value::Null,
         "the fuel suffices for both"
     );
-    set_limits(&mut host, LimitRequest::none().fuel(alone * 3 / 2));
+    set_limits(&mut host, LimitRequest::default().with_fuel_max(alone * 3 / 2));
     let ended = host.call("relay", call()).await;
     assert!(ended.is_err() || ended.is_ok_and(|result| result.is_error()));
     let failed = recorder

@@ -381,7 +381,7 @@ async fn request_ends_with_its_call() {
     host.context = host
         .context
         .clone()
-        .with_extension(LimitRequest::none().wall(Duration::from_millis(300)));
+        .with_extension(LimitRequest::default().with_wall_max(Duration::from_millis(300)));
     let started = Instant::now();
     let ended = host
         .call("fetch", request(&format!("api.example.com:{}", silent.port)))

@@ -196,7 +196,7 @@ async fn nested_calls_use_the_fuel_of_the_outer_call() {
     host.context = host
         .context
         .clone()
-        .with_extension(LimitRequest::none().fuel(alone * 3));
+        .with_extension(LimitRequest::default().with_fuel_max(alone * 3));
     let spent = host
         .call("relay", relay(BURN, &json!({"rounds": 100_000}), 10))
         .await

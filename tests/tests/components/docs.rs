@@ -1,7 +1,7 @@
 //! The WIT embedded in a component or in the file next to it. It is optional: invalid WIT is ignored.
 
 use super::*;
-use toolwit::sandbox::{WIT_SECTION, component_wit};
+use toolwit::sandbox::{AdjacentWit, WIT_SECTION, component_wit};
 use wasm_encoder::{ComponentSection, CustomSection};
 
 fn with_section(mut bytes: Vec<u8>, data: &[u8]) -> Vec<u8> {
@@ -47,7 +47,7 @@ fn inspect_with_wit(wit: &str) -> Inspection {
         (export "a:b/calc" (instance $calc)))"#;
     let origin = Origin {
         name: "odd",
-        adjacent_wit: Some(wit),
+        adjacent_wit: Some(&AdjacentWit::Text(wit.to_owned())),
     };
     Inspection::from_bytes(&component_of(text), origin).unwrap()
 }
@@ -100,15 +100,13 @@ fn the_init_function_of_an_author_is_a_tool_and_that_of_a_toolchain_is_not() {
             (core instance $i (instantiate $m))
             (func (export "init") (canon lift (core func $i "f"))))"#,
     );
-    let inspection = |adjacent_wit| {
-        Inspection::from_bytes(
-            &bytes,
-            Origin {
-                name: "odd",
-                adjacent_wit,
-            },
-        )
-        .unwrap()
+    let inspection = |adjacent_wit: Option<&str>| {
+        let adjacent_wit = adjacent_wit.map(|text| AdjacentWit::Text(text.to_owned()));
+        let origin = Origin {
+            name: "odd",
+            adjacent_wit: adjacent_wit.as_ref(),
+        };
+        Inspection::from_bytes(&bytes, origin).unwrap()
     };
     assert_eq!(inspection(None).skipped.len(), 1);
     assert_eq!(

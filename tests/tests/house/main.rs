@@ -10,8 +10,10 @@
 
 mod files;
 mod lean;
+mod limits;
 mod lists;
 mod rooms;
+mod setters;
 mod source;
 mod texts;
 mod words;

@@ -93,6 +93,26 @@ fn public_names_are_exported_without_globs() {
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }
 
+/// Whether a line is an arm of a `match` on a boolean.
+fn is_boolean_arm(line: &str) -> bool {
+    ["true =>", "false =>"]
+        .iter()
+        .any(|arm| line.trim_start().starts_with(arm))
+}
+
+#[test]
+fn conditions_are_written_with_if() {
+    let arms = |file: &TextFile| -> Vec<String> {
+        let lines = file.text.lines().enumerate();
+        let arms = lines.filter(|(_, line)| is_boolean_arm(line));
+        arms.map(|(index, line)| format!("{}: {}", file.at(index + 1), line.trim()))
+            .collect()
+    };
+    let complaints: Vec<String> = sources().iter().flat_map(arms).collect();
+    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+    assert!(is_boolean_arm("    true => 1,") && !is_boolean_arm("Some(true) => 1,"));
+}
+
 #[test]
 fn the_length_of_a_function_is_measured_from_its_head_to_its_brace() {
     let source = "impl X {\n    pub async fn long(\n        self,\n    ) {\n        if a {\n        }\n    }\n\n    fn declared();\n}\n\nfn short() {}\n\nfn plain() {\n}\n";

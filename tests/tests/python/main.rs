@@ -67,7 +67,7 @@ impl Desk {
 
     /// Makes an attempt that must succeed.
     async fn allowed(&self, name: &str, argument: &str) -> String {
-        match self.attempt(LimitRequest::none(), name, argument).await {
+        match self.attempt(LimitRequest::default(), name, argument).await {
             Ok(result) if !result.is_error() => result.for_llm,
             other => panic!("{name} {argument:?}: {other:?}"),
         }
@@ -75,7 +75,7 @@ impl Desk {
 
     /// Makes an attempt that must fail inside Python.
     async fn refused(&self, name: &str, argument: &str) {
-        match self.attempt(LimitRequest::none(), name, argument).await {
+        match self.attempt(LimitRequest::default(), name, argument).await {
             Ok(result) if result.is_error() => {
                 let missing = ["ModuleNotFoundError", "LookupError", "NameError"];
                 let message = &result.for_llm;
@@ -146,9 +146,9 @@ async fn python_tool_without_grants_accesses_nothing_and_stays_within_its_limits
     );
     assert!(std::fs::read_dir(owned.path()).unwrap().next().is_none());
 
-    let none = LimitRequest::none;
-    let wall = || none().wall(Duration::from_millis(500));
-    desk.ended(none().fuel(1_000_000_000), "spin", "", ErrorKind::Fuel)
+    let none = LimitRequest::default;
+    let wall = || none().with_wall_max(Duration::from_millis(500));
+    desk.ended(none().with_fuel_max(1_000_000_000), "spin", "", ErrorKind::Fuel)
         .await;
     desk.ended(wall(), "spin", "", ErrorKind::Timeout).await;
     desk.ended(wall(), "sleep", "", ErrorKind::Timeout).await;

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::json;
+use toolwit::limits::SEARCH_WALL_MAX;
 use toolwit::limits::{EngineLimits, LimitRequest, effective};
 use toolwit::model::ScriptedModel;
 use toolwit::registry::WatchOptions;
-use toolwit::strategy::SEARCH_WALL_MAX;
 use toolwit::{Exposure, NativeTool, ToolResult};
 use toolwit_tests::Guests;
 
@@ -146,18 +146,18 @@ async fn few_tools_are_all_visible_under_unique_names() {
 // accept: 119
 #[test]
 fn default_time_limits_are_as_documented() {
-    let (engine, none) = (EngineLimits::default(), LimitRequest::none());
+    let (engine, none) = (EngineLimits::default(), LimitRequest::default());
     assert_eq!(engine.load_wall_max, Duration::from_secs(120));
     assert_eq!(SEARCH_WALL_MAX, Duration::from_secs(5));
     let usual = effective(&engine, &none, &none);
     assert_eq!(usual.wall_max, Duration::from_secs(30));
-    let long = effective(&engine, &none.clone().wall(Duration::from_secs(300)), &none);
+    let long = effective(&engine, &none.clone().with_wall_max(Duration::from_secs(300)), &none);
     assert_eq!(
         long.wall_max,
         Duration::from_secs(300),
         "the operator can allow a long-running tool"
     );
-    let greedy = effective(&engine, &none, &none.clone().wall(Duration::from_secs(300)));
+    let greedy = effective(&engine, &none, &none.clone().with_wall_max(Duration::from_secs(300)));
     assert_eq!(
         greedy.wall_max,
         Duration::from_secs(30),

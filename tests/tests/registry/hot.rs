@@ -95,7 +95,9 @@ async fn running_call_continues_after_its_file_is_deleted() {
     let spin = host.registry().tool("compute#spin", &Scope::new()).unwrap();
     let fine = host.registry().tool("compute#fine", &Scope::new()).unwrap();
     fine.call(Arguments::new(), &ToolContext::new()).await.unwrap();
-    let limits = LimitRequest::none().fuel(3_000_000_000).wall(Duration::from_secs(60));
+    let limits = LimitRequest::default()
+        .with_fuel_max(3_000_000_000)
+        .with_wall_max(Duration::from_secs(60));
     let running = tokio::spawn(async move {
         let context = ToolContext::new().with_extension(limits);
         spin.call(Arguments::new(), &context).await

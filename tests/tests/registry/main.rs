@@ -9,6 +9,7 @@
 mod discovery;
 mod dynamic;
 mod flow;
+mod groups;
 mod hot;
 mod needs;
 mod place;

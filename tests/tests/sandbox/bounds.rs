@@ -9,10 +9,10 @@ use toolwit_tests::{Conversation, Guests};
 
 /// Limits that a test exceeds quickly.
 fn small() -> LimitRequest {
-    LimitRequest::none()
-        .fuel(20_000_000)
-        .wall(Duration::from_secs(5))
-        .memory_bytes(4 << 20)
+    LimitRequest::default()
+        .with_fuel_max(20_000_000)
+        .with_wall_max(Duration::from_secs(5))
+        .with_memory_bytes_max(4 << 20)
 }
 
 /// Exceeds a limit, and checks that the same plugin and another one still answer.
@@ -57,8 +57,14 @@ async fn endless_loop_is_stopped_when_its_fuel_is_used_up() {
 #[tokio::test(flavor = "multi_thread")]
 async fn endless_loop_is_stopped_at_its_deadline_and_not_before() {
     let wall = Duration::from_millis(300);
-    let error = exceed("compute", "spin", json!({}), LimitRequest::none().wall(wall)).await;
-    assert_limit(&error, ErrorKind::Timeout, "wall_ms_max", 300);
+    let error = exceed(
+        "compute",
+        "spin",
+        json!({}),
+        LimitRequest::default().with_wall_max(wall),
+    )
+    .await;
+    assert_limit(&error, ErrorKind::Timeout, "wall_max", 300);
     let used = error.limit.as_ref().unwrap().used;
     assert!((300..375).contains(&used), "{used} ms");
 }
@@ -66,9 +72,9 @@ async fn endless_loop_is_stopped_at_its_deadline_and_not_before() {
 // attack: B8
 #[tokio::test(flavor = "multi_thread")]
 async fn guest_sleeping_in_a_host_call_is_stopped_at_its_deadline() {
-    let limits = LimitRequest::none().wall(Duration::from_millis(200));
+    let limits = LimitRequest::default().with_wall_max(Duration::from_millis(200));
     let error = exceed("host-calls", "sleep", json!({"seconds": 3600}), limits).await;
-    assert_limit(&error, ErrorKind::Timeout, "wall_ms_max", 200);
+    assert_limit(&error, ErrorKind::Timeout, "wall_max", 200);
     let used = error.limit.as_ref().unwrap().used;
     assert!((200..250).contains(&used), "{used} ms");
 }
@@ -76,7 +82,9 @@ async fn guest_sleeping_in_a_host_call_is_stopped_at_its_deadline() {
 // attack: B15
 #[tokio::test(flavor = "multi_thread")]
 async fn guest_copying_gigabytes_is_stopped() {
-    let limits = LimitRequest::none().wall(Duration::from_millis(300)).fuel(u64::MAX);
+    let limits = LimitRequest::default()
+        .with_wall_max(Duration::from_millis(300))
+        .with_fuel_max(u64::MAX);
     let error = exceed("compute", "copy", json!({}), limits).await;
     assert!(matches!(error.kind, ErrorKind::Timeout | ErrorKind::Fuel), "{error:#?}");
 }
@@ -148,7 +156,7 @@ async fn request_for_a_tebibyte_of_randomness_traps() {
 
 #[tokio::test]
 async fn bytes_passed_to_the_host_are_limited() {
-    let limits = LimitRequest::none().wall(Duration::from_secs(5));
+    let limits = LimitRequest::default().with_wall_max(Duration::from_secs(5));
     let error = exceed("host-calls", "print_much", json!({"bytes": 17 << 20}), limits).await;
     assert_limit(&error, ErrorKind::HostCallBytes, "host_call_bytes_max", 16 << 20);
 }
@@ -165,6 +173,11 @@ async fn endless_output_is_truncated_and_the_call_ends() {
     assert!(log.ends_with("more bytes were dropped]"));
     let error = conversation.error("print", json!({"times": u32::MAX})).await;
     assert_limit(&error, ErrorKind::HostCalls, "host_calls_max", 10_000);
+    let log = error.log.as_deref().unwrap();
+    assert!(
+        log.len() > 200 << 10 && log.ends_with("more bytes were dropped]"),
+        "a failed call keeps its log"
+    );
 }
 
 #[tokio::test]
@@ -200,9 +213,9 @@ async fn limit_of_zero_is_refused_and_the_largest_limit_is_accepted() {
     let guests = Guests::new();
     let compute = guests.wat("compute").await;
     for zero in [
-        LimitRequest::none().fuel(0),
-        LimitRequest::none().wall(Duration::ZERO),
-        LimitRequest::none().memory_bytes(0),
+        LimitRequest::default().with_fuel_max(0),
+        LimitRequest::default().with_wall_max(Duration::ZERO),
+        LimitRequest::default().with_memory_bytes_max(0),
     ] {
         let mut conversation = Conversation::over(&[&compute]).limited(zero);
         assert_eq!(
@@ -210,13 +223,13 @@ async fn limit_of_zero_is_refused_and_the_largest_limit_is_accepted() {
             ErrorKind::Configuration
         );
     }
-    let most = LimitRequest::none()
-        .fuel(u64::MAX)
-        .wall(Duration::MAX)
-        .memory_bytes(u64::MAX);
+    let most = LimitRequest::default()
+        .with_fuel_max(u64::MAX)
+        .with_wall_max(Duration::MAX)
+        .with_memory_bytes_max(u64::MAX);
     let mut conversation = Conversation::over(&[&compute]).limited(most);
     assert_eq!(conversation.value("fine", json!({})).await, json!(42));
-    let least = LimitRequest::none().fuel(1);
+    let least = LimitRequest::default().with_fuel_max(1);
     let error = Conversation::over(&[&compute])
         .limited(least)
         .error("spin", json!({}))

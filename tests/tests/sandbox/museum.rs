@@ -163,7 +163,7 @@ async fn similar_ids_have_separate_tools() {
 #[tokio::test]
 async fn id_and_describe_share_the_limits_of_the_call() {
     let guests = Guests::cached();
-    let limits = LimitRequest::none().fuel(50_000_000);
+    let limits = LimitRequest::default().with_fuel_max(50_000_000);
     let mut museum = Conversation::over(&[&guests.rust("museum").await]).limited(limits);
     for (flaw, kind) in [
         ("id-spins", ErrorKind::Fuel),

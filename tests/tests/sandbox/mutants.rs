@@ -27,10 +27,10 @@ fn arguments(schema: &Value) -> Value {
 async fn component_with_a_flipped_bit_is_refused_or_runs_within_its_limits() {
     let original = component_of(include_str!("../../guests/wat/token.wat"));
     let guests = Guests::new();
-    let limits = LimitRequest::none()
-        .fuel(300_000)
-        .memory_bytes(2 << 20)
-        .result_bytes(10_000);
+    let limits = LimitRequest::default()
+        .with_fuel_max(300_000)
+        .with_memory_bytes_max(2 << 20)
+        .with_result_bytes_max(10_000);
     let mut completed = 0;
     for bit in (0..original.len() * 8).step_by(STRIDE) {
         let mut mutant = original.clone();

@@ -18,7 +18,9 @@ fn used(error: &Error) -> (&str, u64, u64) {
 // attack: B4
 #[tokio::test]
 async fn result_of_exactly_the_limit_is_returned_and_one_byte_more_is_refused() {
-    let mut conversation = conversation().await.limited(LimitRequest::none().result_bytes(100_000));
+    let mut conversation = conversation()
+        .await
+        .limited(LimitRequest::default().with_result_bytes_max(100_000));
     let result = conversation.call("text", json!({"bytes": 100_000})).await.unwrap();
     assert_eq!(result.for_llm.len(), 100_000);
     let error = conversation.error("text", json!({"bytes": 100_001})).await;

@@ -150,7 +150,7 @@ async fn session_survives_an_oversized_result() {
 async fn endless_method_is_stopped_at_its_deadline() {
     let guests = Guests::new();
     let token = guests.wat("token").await;
-    let limits = LimitRequest::none().wall(Duration::from_millis(100));
+    let limits = LimitRequest::default().with_wall_max(Duration::from_millis(100));
     let mut conversation = Conversation::over(&[&token]).limited(limits);
     conversation.value("make", json!({})).await;
     let error = conversation.error("token_spin", json!({"token_id": "1"})).await;

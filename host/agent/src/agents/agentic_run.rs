@@ -1,44 +1,28 @@
 //! One call of an agentic tool: a conversation from start to end.
 
-use super::inner_loop::{InnerLoop, SystemPrompt};
+use std::sync::Arc;
+
+use super::agentic_tool::AgenticTool;
 use crate::conversation::Conversation;
 use crate::model::ModelError;
 use crate::outcome::{RunError, RunFailure, RunOutcome};
-use crate::process::{AGENT_DEPTH_MAX, Process};
+use crate::process::{Account, FailedAgent, Process};
+use toolwit_core::limits::AGENT_DEPTH_MAX;
 use toolwit_core::{Error, ErrorKind, Phase};
-use toolwit_core::{Role, ToolContext, ToolDefinition, ToolError, ToolResult};
+use toolwit_core::{Role, ToolContext, ToolError, ToolResult};
 
-/// Runs the inner loop, and waits for its background calls.
+/// Runs the inner loop, its background calls included.
 pub(super) async fn run_agent(
-    inner: &InnerLoop,
-    definition: &ToolDefinition,
+    agent: &AgenticTool,
     input: &str,
     context: &ToolContext,
 ) -> Result<ToolResult, ToolError> {
     check_depth(context)?;
-    let mut conversation =
-        inner_conversation(inner, &definition.description, input, context).map_err(ToolError::Operator)?;
-    let mut outcome = conversation.run(input).await;
-    let mut artifacts = Vec::new();
-    while let Ok(finished) = &mut outcome {
-        artifacts.append(&mut finished.artifacts);
-        if finished.signal.is_some() {
-            break;
-        }
-        match conversation.wake().await {
-            Some(next) => outcome = next,
-            None => break,
-        }
+    let mut conversation = inner_conversation(agent, input, context).map_err(ToolError::Operator)?;
+    match conversation.turn(input).run_with_background().await {
+        Ok(outcome) => Ok(answer(outcome)),
+        Err(error) => failure_result(error, agent.definition.name(), context),
     }
-    let mut result = match outcome {
-        Ok(outcome) => answer(outcome),
-        Err(mut error) => {
-            artifacts.append(&mut error.outcome.artifacts);
-            failure_result(error, &definition.names)?
-        }
-    };
-    result.artifacts = artifacts;
-    Ok(result)
 }
 
 fn check_depth(context: &ToolContext) -> Result<(), ToolError> {
@@ -53,73 +37,60 @@ fn check_depth(context: &ToolContext) -> Result<(), ToolError> {
     ))
 }
 
-fn inner_conversation(
-    inner: &InnerLoop,
-    description: &str,
-    input: &str,
-    context: &ToolContext,
-) -> Result<Conversation, Error> {
-    if let Some(error) = &inner.failed {
+fn inner_conversation(agent: &AgenticTool, input: &str, context: &ToolContext) -> Result<Conversation, Error> {
+    if let Some(error) = &agent.failed {
         return Err(error.clone());
     }
-    let system = match &inner.system {
-        SystemPrompt::Fixed(text) => text.to_string(),
-        SystemPrompt::FromCall(make) => make(context, input),
-        SystemPrompt::FromDescription => format!(
+    let mut config = agent.config.clone();
+    config.has_nested_artifacts.get_or_insert(false);
+    let description = &agent.definition.description;
+    let system = match (&agent.make_system_prompt, config.system.take()) {
+        (Some(make), _) => make(context, input),
+        (None, Some(text)) => text,
+        (None, None) => format!(
             "You are an agent that does one task with the help of tools. Use the tools that you are given, and answer only with \
              the result. The task: {description}"
         ),
     };
-    let mut builder = Conversation::builder()
-        .context(context.clone())
-        .system(system)
-        .goal(description)
-        .options(inner.options.clone())
-        .limits(inner.limits.clone())
-        .budget(inner.budget)
-        .tools(inner.tools.iter().cloned())
-        .strategy(inner.strategies.clone())
-        .chaining(inner.chaining.clone());
-    if let Some(add_workflow) = &inner.workflow {
-        builder = add_workflow(builder);
-    }
-    for reference in &inner.references {
-        builder = builder.reference(reference);
-    }
-    if let Some(choice) = &inner.model {
-        builder = builder.model_choice(choice.clone());
-    }
-    if !inner.captures_nested_artifacts {
-        builder = builder.without_nested_artifacts();
-    }
-    for observer in &inner.observers {
-        builder = builder.shared_observer(observer.clone());
-    }
-    builder.build()
+    let builder = Conversation::builder().config(config.with_system(system));
+    builder.goal(description).context(context.clone()).build()
 }
 
 /// Returns the result of a run. A signal of an inner tool is passed on to the outer run.
 fn answer(outcome: RunOutcome) -> ToolResult {
-    match outcome.signal {
+    let mut result = match outcome.signal {
         Some(signal) => ToolResult::from(signal),
         None => ToolResult::text(outcome.answer.unwrap_or_default()),
-    }
+    };
+    result.artifacts = outcome.artifacts;
+    result
 }
 
 /// Converts a failed run to a result for the outer model, or to an error for the operator if only the operator can fix it.
-fn failure_result(error: RunError, names: &[String]) -> Result<ToolResult, ToolError> {
-    let RunError { failure, outcome } = error;
+/// The outer run learns which agent failed.
+fn failure_result(error: RunError, name: &str, context: &ToolContext) -> Result<ToolResult, ToolError> {
+    let failed_agent = error.agent.as_deref().unwrap_or(name).to_owned();
+    let message = format!("`{name}` did not finish: {error}");
+    let RunError { failure, outcome, .. } = error;
+    if let Some(account) = context.extension::<Arc<Account>>() {
+        account.record_failed_agent(FailedAgent {
+            name: failed_agent,
+            failure: failure.clone(),
+        });
+    }
     match &failure {
-        RunFailure::Tool(error) => return Err(ToolError::Operator(error.clone())),
-        RunFailure::Model(ModelError::Configuration { .. }) => return Err(ToolError::Operator(failure.report())),
+        RunFailure::Tool(error) => return Err(ToolError::Operator(error.clone().with_agent(name))),
+        RunFailure::Model(ModelError::Configuration { .. }) => {
+            return Err(ToolError::Operator(failure.report().with_agent(name)));
+        }
         RunFailure::Cancelled => return Err(ToolError::Model(failure.report())),
         _ => {}
     }
-    let name = names.first().map_or("agent", String::as_str);
     let mut messages = outcome.history.iter().rev();
     let last_text = messages
         .find(|message| matches!(message.role, Role::Assistant { .. }) && !message.content().is_empty())
         .map(|message| format!("; its last message: {}", message.content()));
-    let message = format!("`{name}` did not finish: {failure}{}", last_text.unwrap_or_default());
-    Ok(ToolResult::error(message).with_source(failure))
+    let mut result = ToolResult::error(message + &last_text.unwrap_or_default()).with_source(failure);
+    result.artifacts = outcome.artifacts;
+    Ok(result)
 }

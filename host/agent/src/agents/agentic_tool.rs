@@ -7,14 +7,15 @@ use serde_json::{Value, json};
 
 use super::agent::Agent;
 use super::agentic_run::run_agent;
-use super::inner_loop::{InnerLoop, SystemPrompt};
+use crate::conversation::LoopConfig;
 use crate::event::Observer;
-use crate::injection::{Chaining, InjectionStrategy, MachineState, Playbook, Reference, StateMachine, StrategyChain};
+use crate::injection::{Chaining, InjectionStrategy, MachineState, Playbook, Reference, StateMachine};
 use crate::limits::LoopLimits;
 use crate::model::{ChatModel, ChatOptions, ModelChoice};
 use crate::process::Budget;
 use toolwit_core::{
-    Arguments, InputValidator, Parameter, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolObject, ToolResult,
+    Arguments, Error, InputValidator, Parameter, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolObject,
+    ToolResult,
 };
 
 /// The argument of an agentic tool without declared parameters.
@@ -23,8 +24,8 @@ const TASK: &str = "task";
 /// A tool that runs a model with its own tools. To its callers it is a tool like any other.
 ///
 /// The inner loop has its own model, limits and history. It shares the context, the user and the blackboard with the calling
-/// conversation, and its usage is charged to the budget of that conversation. Each `with_` method returns a changed copy and
-/// leaves the original unchanged.
+/// conversation, and its usage is charged to the budget of that conversation. Its settings are a [`LoopConfig`]; a clone can be
+/// changed without an effect on the original.
 ///
 /// ```
 /// use toolwit_agent::model::ModelChoice;
@@ -42,10 +43,16 @@ const TASK: &str = "task";
 /// ```
 #[derive(Clone)]
 pub struct AgenticTool {
-    definition: ToolDefinition,
+    pub(super) definition: ToolDefinition,
     parameters: Vec<Parameter>,
-    inner: InnerLoop,
+    pub(super) config: LoopConfig,
+    pub(super) make_system_prompt: Option<Arc<MakeSystemPrompt>>,
+    /// The error of an invalid parameter, which every call returns.
+    pub(super) failed: Option<Error>,
 }
+
+/// Creates the system prompt from the context and the input of a call.
+type MakeSystemPrompt = dyn Fn(&ToolContext, &str) -> String + Send + Sync;
 
 impl AgenticTool {
     /// Creates an agentic tool without inner tools. Without parameters it has one text argument, the `task`.
@@ -57,153 +64,156 @@ impl AgenticTool {
         Self {
             definition,
             parameters: Vec::new(),
-            inner: InnerLoop {
-                system: SystemPrompt::FromDescription,
-                model: None,
-                options: ChatOptions::default(),
-                limits: LoopLimits::default(),
-                budget: Budget::default(),
-                tools: Vec::new(),
-                references: Vec::new(),
-                strategies: StrategyChain::new(),
-                workflow: None,
-                chaining: Chaining::new(),
-                observers: Vec::new(),
-                captures_nested_artifacts: false,
-                failed: None,
-            },
+            config: LoopConfig::new(),
+            make_system_prompt: None,
+            failed: None,
         }
     }
 
-    /// Sets the model. By default it is the model of the calling conversation.
+    /// Sets the configuration of the inner loop. It replaces all settings that a [`LoopConfig`] has.
     #[must_use]
-    pub fn with_model(&self, model: impl ChatModel + 'static) -> Self {
-        self.with_model_choice(ModelChoice::Model(Arc::new(model)))
-    }
-
-    /// Chooses one of the models of the calling conversation.
-    #[must_use]
-    pub fn with_model_choice(&self, choice: impl Into<ModelChoice>) -> Self {
-        self.changed(|inner| inner.model = Some(choice.into()))
-    }
-
-    /// Sets the options of the model.
-    #[must_use]
-    pub fn with_options(&self, options: ChatOptions) -> Self {
-        self.changed(|inner| inner.options = options)
-    }
-
-    /// Sets the system prompt. By default it is derived from the description.
-    #[must_use]
-    pub fn with_system_prompt(&self, instructions: impl Into<String>) -> Self {
-        self.changed(|inner| inner.system = SystemPrompt::Fixed(instructions.into().into()))
-    }
-
-    /// Creates the system prompt for each call from its context and its input.
-    #[must_use]
-    pub fn with_system_prompt_from(&self, make: impl Fn(&ToolContext, &str) -> String + Send + Sync + 'static) -> Self {
-        self.changed(|inner| inner.system = SystemPrompt::FromCall(Arc::new(make)))
-    }
-
-    /// Sets the iteration limit of a call; 20 by default.
-    #[must_use]
-    pub fn with_iterations_max(&self, iterations_max: u32) -> Self {
-        self.changed(|inner| inner.limits.iterations_max = iterations_max)
-    }
-
-    /// Sets the limits of a call.
-    #[must_use]
-    pub fn with_limits(&self, limits: LoopLimits) -> Self {
-        self.changed(|inner| inner.limits = limits)
-    }
-
-    /// Sets the budget of a call, in addition to the outer budgets.
-    #[must_use]
-    pub fn with_budget(&self, budget: Budget) -> Self {
-        self.changed(|inner| inner.budget = budget)
+    pub fn with_config(mut self, config: LoopConfig) -> Self {
+        self.config = config;
+        self
     }
 
     /// Adds a parameter.
     #[must_use]
-    pub fn with_parameter(&self, parameter: Parameter) -> Self {
-        let mut copy = self.clone();
-        copy.parameters.push(parameter);
-        match Parameter::schema(copy.parameters.clone()) {
-            Ok(schema) => copy.definition.input_schema = Arc::new(schema),
-            Err(error) => copy.inner.fail(error),
+    pub fn with_parameter(mut self, parameter: Parameter) -> Self {
+        self.parameters.push(parameter);
+        match Parameter::schema(self.parameters.clone()) {
+            Ok(schema) => self.definition.input_schema = Arc::new(schema),
+            Err(error) => {
+                self.failed.get_or_insert(error);
+            }
         }
-        copy
+        self
     }
 
-    /// Adds an inner tool.
+    /// Creates the system prompt for each call from its context and its input.
     #[must_use]
-    pub fn with_tool(&self, tool: impl Tool + 'static) -> Self {
-        self.with_tools([Arc::new(tool) as Arc<dyn Tool>])
+    pub fn with_system_prompt_from(
+        mut self,
+        make: impl Fn(&ToolContext, &str) -> String + Send + Sync + 'static,
+    ) -> Self {
+        self.make_system_prompt = Some(Arc::new(make));
+        self
     }
 
-    /// Adds inner tools.
+    /// Sets the system prompt. By default it is derived from the description.
     #[must_use]
-    pub fn with_tools(&self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
-        self.changed(|inner| inner.tools.extend(tools))
+    pub fn with_system_prompt(mut self, instructions: impl Into<String>) -> Self {
+        self.make_system_prompt = None;
+        self.configured(|config| config.with_system(instructions))
     }
 
     /// Adds the methods of an object, if any, as inner tools.
     #[must_use]
-    pub fn with_tool_object(&self, object: impl Into<ToolObject>) -> Self {
-        self.changed(|inner| match object.into().tools_if_any() {
-            Ok(tools) => inner.tools.extend(tools),
-            Err(error) => inner.fail(error),
-        })
+    pub fn with_tool_object(self, object: impl Into<ToolObject>) -> Self {
+        self.configured(|config| config.with_checked_tools(object.into().tools_if_any()))
     }
 
-    /// Adds a strategy to the inner loop, after the default ones.
+    /// Sets the model. By default it is the model of the calling conversation.
     #[must_use]
-    pub fn with_strategy(&self, strategy: impl InjectionStrategy + 'static) -> Self {
-        self.changed(|inner| inner.strategies = inner.strategies.clone().then(strategy))
+    pub fn with_model(self, model: impl ChatModel + 'static) -> Self {
+        self.configured(|config| config.with_model(model))
     }
 
-    /// Adds a playbook with its tools. It replaces an earlier playbook or state machine.
+    /// Chooses one of the models of the calling conversation.
     #[must_use]
-    pub fn with_playbook(&self, playbook: Playbook) -> Self {
-        self.changed(|inner| inner.workflow = Some(Arc::new(move |builder| builder.playbook(playbook.clone()))))
+    pub fn with_model_choice(self, choice: impl Into<ModelChoice>) -> Self {
+        self.configured(|config| config.with_model_choice(choice))
     }
 
-    /// Adds a state machine with its tools. It replaces an earlier playbook or state machine, so a copy can
-    /// [start in another state](StateMachine::starting_in).
+    /// Sets the options of the model.
     #[must_use]
-    pub fn with_state_machine<S: MachineState>(&self, machine: StateMachine<S>) -> Self {
-        self.changed(|inner| inner.workflow = Some(Arc::new(move |builder| builder.state_machine(machine.clone()))))
+    pub fn with_options(self, options: ChatOptions) -> Self {
+        self.configured(|config| config.with_options(options))
+    }
+
+    /// Sets the iteration limit of a call; 20 by default.
+    #[must_use]
+    pub fn with_iterations_max(self, iterations_max: u32) -> Self {
+        self.configured(|config| config.with_iterations_max(iterations_max))
+    }
+
+    /// Sets the limits of a call, background calls included.
+    #[must_use]
+    pub fn with_limits(self, limits: LoopLimits) -> Self {
+        self.configured(|config| config.with_limits(limits))
+    }
+
+    /// Sets the budget of a call, in addition to the outer budgets.
+    #[must_use]
+    pub fn with_budget(self, budget: Budget) -> Self {
+        self.configured(|config| config.with_budget(budget))
+    }
+
+    /// Adds an inner tool.
+    #[must_use]
+    pub fn with_tool(self, tool: impl Tool + 'static) -> Self {
+        self.configured(|config| config.with_tool(tool))
+    }
+
+    /// Adds inner tools.
+    #[must_use]
+    pub fn with_tools(self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        self.configured(|config| config.with_tools(tools))
+    }
+
+    /// Adds the tools of a role of the calling conversation's tool groups.
+    #[must_use]
+    pub fn with_role(self, role: impl Into<String>) -> Self {
+        self.configured(|config| config.with_role(role))
+    }
+
+    /// Adds a strategy to the inner loop, after the default ones, with its initial tools and its guidance.
+    #[must_use]
+    pub fn with_strategy(self, strategy: impl InjectionStrategy + 'static) -> Self {
+        self.configured(|config| config.with_strategy(strategy))
+    }
+
+    /// Sets the playbook, with its tools. It replaces an earlier playbook.
+    #[must_use]
+    pub fn with_playbook(self, playbook: Playbook) -> Self {
+        self.configured(|config| config.with_playbook(playbook))
+    }
+
+    /// Sets the state machine, with its tools. It replaces an earlier state machine, so a copy can
+    /// [start in another state](StateMachine::with_initial_state).
+    #[must_use]
+    pub fn with_state_machine<S: MachineState>(self, machine: StateMachine<S>) -> Self {
+        self.configured(|config| config.with_state_machine(machine))
     }
 
     /// Chains tools to objects that inner tools return. A playbook or a state machine does not lock the chained tools.
     #[must_use]
-    pub fn with_chaining(&self, chaining: Chaining) -> Self {
-        self.changed(|inner| inner.chaining = inner.chaining.clone().and(chaining))
+    pub fn with_chaining(self, chaining: Chaining) -> Self {
+        self.configured(|config| config.with_chaining(chaining))
     }
 
     /// Adds a reference to the inner system prompt, with its tools.
     #[must_use]
-    pub fn with_reference(&self, reference: &Reference) -> Self {
-        self.changed(|inner| inner.references.push(reference.clone()))
+    pub fn with_reference(self, reference: &Reference) -> Self {
+        self.configured(|config| config.with_reference(reference))
     }
 
     /// Adds an observer of the inner loop.
     #[must_use]
-    pub fn with_observer(&self, observer: Arc<dyn Observer>) -> Self {
-        self.changed(|inner| inner.observers.push(observer))
+    pub fn with_observer(self, observer: Arc<dyn Observer>) -> Self {
+        self.configured(|config| config.with_observer(observer))
     }
 
     /// Sets whether the result contains the artifacts of inner agentic tools. By default it does not. It always contains the
     /// artifacts of other inner tools.
     #[must_use]
-    pub fn with_nested_artifacts(&self, is_captured: bool) -> Self {
-        self.changed(|inner| inner.captures_nested_artifacts = is_captured)
+    pub fn with_nested_artifacts(self, are_included: bool) -> Self {
+        self.configured(|config| config.with_nested_artifacts(are_included))
     }
 
-    fn changed(&self, change: impl FnOnce(&mut InnerLoop)) -> Self {
-        let mut copy = self.clone();
-        change(&mut copy.inner);
-        copy
+    fn configured(mut self, change: impl FnOnce(LoopConfig) -> LoopConfig) -> Self {
+        self.config = change(self.config);
+        self
     }
 
     /// Returns the input as the prompt of the inner loop.
@@ -224,7 +234,7 @@ impl Tool for AgenticTool {
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
         let check = InputValidator::of(&self.definition).map_err(ToolError::Operator)?;
         let arguments = check.check(arguments)?;
-        run_agent(&self.inner, &self.definition, &self.input(&arguments), context).await
+        run_agent(self, &self.input(&arguments), context).await
     }
 
     fn is_agent(&self) -> bool {
@@ -248,7 +258,7 @@ impl Agent for AgenticTool {
             Value::String(text) => text,
             other => other.to_string(),
         };
-        run_agent(&self.inner, &self.definition, &input, context).await
+        run_agent(self, &input, context).await
     }
 }
 

@@ -3,7 +3,6 @@
 mod agent;
 mod agentic_run;
 mod agentic_tool;
-mod inner_loop;
 mod subagent;
 
 pub use agent::{Agent, Agents};

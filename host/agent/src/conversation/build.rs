@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use super::builder::{ConversationBuilder, RESERVED_TOOL_NAMES};
 use super::conversation_handle::Conversation;
+use super::loop_config::LoopConfig;
 use super::references::check_references;
 use super::replay::replay;
-use crate::injection::InjectionStrategy;
+use crate::event::{Event, Observers, OuterObservers};
+use crate::group::{SourceCache, ToolGroups};
+use crate::injection::{InjectionStrategy, StrategyChain};
 use crate::model::{ChatModel, Delivery, ModelChoice, ModelTask, Models};
 use crate::outcome::RunOutcome;
 use crate::process::Process;
-use crate::state::{ConversationState, History, LateResults, LongResults, read_result_tool};
+use crate::state::{CallIds, ConversationState, History, LateResults, LongResults, Roles, read_result_tool};
 use crate::toolbox::{Toolbox, call_tool};
-use toolwit_core::{Decorator, MemoryBlackboard, Tool, ToolId, ToolName, ToolSelector, ToolSet};
+use toolwit_core::{Decorator, MemoryBlackboard, Tool, ToolContext, ToolId, ToolName, ToolSelector, ToolSet};
 use toolwit_core::{Error, ErrorKind, Phase};
 
 impl ConversationBuilder {
@@ -21,77 +24,77 @@ impl ConversationBuilder {
     /// # Errors
     /// [`ErrorKind::Configuration`] if the model is missing, if a limit, a tool object or the history is invalid, or if a strategy or
     /// a decorator refers to a tool that the conversation does not have and that no strategy can restore.
-    pub fn build(mut self) -> Result<Conversation, Error> {
-        if let Some(error) = self.failed {
+    pub fn build(self) -> Result<Conversation, Error> {
+        let Self {
+            mut config,
+            goal,
+            history,
+            log,
+            context,
+        } = self;
+        if let Some(error) = config.failed {
             return Err(error);
         }
-        self.limits.check()?;
-        let (models, model) = self.chosen_model()?;
-        check_delivery(self.delivery, &*model)?;
-        if !self.chaining.is_empty() {
-            let chaining = std::mem::take(&mut self.chaining);
-            self = self.tools(chaining.tools()).strategy(chaining);
+        config.limits.check()?;
+        let (models, model) = chosen_model(&config, goal.as_deref(), &context)?;
+        check_delivery(config.delivery, &*model)?;
+        config = with_workflows(config);
+        let groups = chosen_groups(&config, &context);
+        let call_ids = CallIds::of(&context);
+        let mut history = History::resume(history, call_ids.clone())?;
+        check_events(&log, &history, &config.strategies)?;
+        if let Some(instructions) = instructions(&mut config) {
+            history.set_system(instructions);
         }
-        let mut history = History::resume(self.history)?;
-        let guidance = self.guidance.filter(|guidance| !guidance.is_empty());
-        let instructions: Vec<_> = self.system.into_iter().chain(guidance).chain(self.references).collect();
-        if !instructions.is_empty() {
-            history.set_system(instructions.join("\n\n"));
-        }
-        let blackboard = match self.context.blackboard() {
-            Ok(blackboard) => blackboard.clone(),
-            Err(_) => Arc::new(MemoryBlackboard::new()),
-        };
-        let long_results = Arc::new(LongResults::new(self.limits.result_bytes_max));
+        let blackboard = context.blackboard().cloned();
+        let blackboard = blackboard.unwrap_or_else(|_| Arc::new(MemoryBlackboard::new()));
+        let long_results = Arc::new(LongResults::new(config.limits.result_bytes_max));
         let read_result: Arc<dyn Tool> = Arc::new(read_result_tool(long_results.clone())?);
-        if self.delivery == Delivery::Gateway {
-            self.tools
-                .extend([Arc::new(call_tool()?) as Arc<dyn Tool>, read_result.clone()]);
+        if config.delivery == Delivery::Gateway {
+            let gateway: [Arc<dyn Tool>; 2] = [Arc::new(call_tool()?), read_result.clone()];
+            config.tools.extend(gateway);
         }
-        let mut references = self.strategies.0.references();
-        references.extend(self.decorators.iter().map(|(tools, _)| tools.clone()));
-        let tools = initial_tools(self.tools, self.decorators);
-        check_references(&references, &tools, &self.strategies.0)?;
+        let mut references = config.strategies.references();
+        references.extend(config.decorators.iter().map(|(tools, _)| tools.clone()));
+        let tools = initial_tools(config.tools, config.decorators);
+        check_references(&references, &tools, &config.strategies)?;
+        let process = Arc::new(Process::begin(goal, config.budget, &context));
+        let observers = Observers::new(
+            process.origin(),
+            config.observers,
+            context.extension::<OuterObservers>(),
+        );
         let mut state = ConversationState {
             history,
-            toolbox: Toolbox::new(tools, self.delivery, &self.limits),
-            strategy: self.strategies.0,
-            process: Arc::new(Process::begin(self.goal, self.budget, &self.context)),
-            late_results: LateResults::new(self.context.cancel()),
-            drops_nested_artifacts: self.drops_nested_artifacts,
-            context: self
-                .context
+            toolbox: Toolbox::new(tools, config.delivery, &config.limits),
+            strategy: config.strategies,
+            process,
+            late_results: LateResults::new(context.cancel()),
+            roles: Roles::new(groups.clone(), config.roles)?,
+            drops_nested_artifacts: config.has_nested_artifacts == Some(false),
+            context: context
+                .clone()
                 .with_blackboard(blackboard.clone())
+                .with_extension(call_ids)
+                .with_extension(SourceCache::of(&context))
+                .with_extension(groups)
                 .with_extension(models)
                 .with_extension(CallerModel(model.clone())),
             model,
             blackboard,
-            options: self.options,
-            limits: self.limits,
-            observers: self.observers,
+            options: config.options,
+            limits: config.limits,
+            observers,
             read_result,
             long_results,
             turns: 0,
         };
-        replay(&mut state, self.log);
+        if config.has_nested_events {
+            let outer = OuterObservers(state.observers.clone());
+            state.context = state.context.with_extension(outer);
+        }
+        replay(&mut state, log);
         Ok(Conversation { state })
-    }
-
-    /// Chooses a model from the models of this conversation, or else from those of the outer conversation.
-    fn chosen_model(&self) -> Result<(Arc<Models>, Arc<dyn ChatModel>), Error> {
-        let outer_models = || self.context.extension::<Arc<Models>>().cloned().unwrap_or_default();
-        let models = self.models.clone().unwrap_or_else(outer_models);
-        let caller_model = || self.context.extension::<CallerModel>().map(|caller| caller.0.clone());
-        let task = ModelTask::new(self.goal.as_deref().unwrap_or_default(), self.tools.len());
-        let model = match &self.model {
-            Some(choice) => models.choose(choice, &task)?,
-            None if self.models.is_some() => models.choose(&ModelChoice::Default, &task)?,
-            None => caller_model().ok_or_else(|| {
-                Error::new(ErrorKind::Configuration, Phase::Model, "the conversation has no model")
-                    .with_suggestion("set one with `model`")
-            })?,
-        };
-        Ok((models, model))
     }
 
     /// Builds a conversation and answers one user message.
@@ -103,8 +106,72 @@ impl ConversationBuilder {
     }
 }
 
+/// Adds the playbook, the state machine and the chaining, with their tools.
+fn with_workflows(mut config: LoopConfig) -> LoopConfig {
+    let workflows = [config.playbook.take(), config.state_machine.take()];
+    for workflow in workflows.into_iter().flatten() {
+        config = config.with_tools(workflow.tools).with_strategy(workflow.strategy);
+    }
+    if config.chaining.is_empty() {
+        return config;
+    }
+    let chaining = std::mem::take(&mut config.chaining);
+    config.with_tools(chaining.tools()).with_strategy(chaining)
+}
+
+/// Returns the system message, or `None` if there are no instructions.
+fn instructions(config: &mut LoopConfig) -> Option<String> {
+    let guidance = config.guidance.take().filter(|guidance| !guidance.is_empty());
+    let references = std::mem::take(&mut config.references);
+    let parts: Vec<_> = config
+        .system
+        .take()
+        .into_iter()
+        .chain(guidance)
+        .chain(references)
+        .collect();
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
+}
+
+/// Returns the tool groups of this conversation, or else those of the outer conversation.
+fn chosen_groups(config: &LoopConfig, context: &ToolContext) -> Arc<ToolGroups> {
+    let outer_groups = || context.extension::<Arc<ToolGroups>>().cloned().unwrap_or_default();
+    config.groups.clone().unwrap_or_else(outer_groups)
+}
+
+/// Chooses a model from the models of this conversation, or else from those of the outer conversation.
+fn chosen_model(
+    config: &LoopConfig,
+    goal: Option<&str>,
+    context: &ToolContext,
+) -> Result<(Arc<Models>, Arc<dyn ChatModel>), Error> {
+    let outer_models = || context.extension::<Arc<Models>>().cloned().unwrap_or_default();
+    let models = config.models.clone().unwrap_or_else(outer_models);
+    let caller_model = || context.extension::<CallerModel>().map(|caller| caller.0.clone());
+    let task = ModelTask::new(goal.unwrap_or_default(), config.tools.len());
+    let model = match &config.model {
+        Some(choice) => models.choose(choice, &task)?,
+        None if config.models.is_some() => models.choose(&ModelChoice::Default, &task)?,
+        None => caller_model().ok_or_else(|| {
+            Error::new(ErrorKind::Configuration, Phase::Model, "the conversation has no model")
+                .with_suggestion("set one with `model`")
+        })?,
+    };
+    Ok((models, model))
+}
+
 /// The model of the conversation that calls a tool. Agents without a model of their own use it.
 struct CallerModel(Arc<dyn ChatModel>);
+
+/// Rejects a history with calls but without the events from which a strategy restores its state.
+fn check_events(log: &[Event], history: &History, strategies: &StrategyChain) -> Result<(), Error> {
+    if !log.is_empty() || !history.has_calls() || !strategies.requires_events() {
+        return Ok(());
+    }
+    let message = "the state machine of the conversation cannot be restored from the history alone";
+    Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
+        .with_suggestion("pass the events to `resume`, or set the state with `StateMachine::with_initial_state`"))
+}
 
 /// Rejects a delivery that the model does not support.
 fn check_delivery(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error> {

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use crate::event::{Event, Observer, Observers};
-use crate::group::ToolGroup;
+use super::loop_config::LoopConfig;
+use crate::event::{Event, Observer};
+use crate::group::{ToolGroup, ToolGroups};
 use crate::injection::{
-    Chaining, EntityTools, InjectionStrategy, MachineState, Playbook, Reference, RegisteredTools, SEARCH_TOOLS,
-    StateMachine, StrategyChain,
+    Chaining, InjectionStrategy, MachineState, Playbook, Reference, RegisteredTools, SEARCH_TOOLS, StateMachine,
+    StrategyChain,
 };
 use crate::limits::LoopLimits;
 use crate::model::{ChatModel, ChatOptions, Delivery, ModelChoice, Models};
 use crate::process::Budget;
 use crate::state::READ_RESULT;
 use crate::toolbox::CALL_TOOL;
-use toolwit_core::Error;
 use toolwit_core::{
     Blackboard, Decorator, EntityMethods, Message, OutputSink, Tool, ToolContext, ToolObject, ToolRegistry,
     ToolSelector,
@@ -63,61 +63,38 @@ pub const RESERVED_TOOL_NAMES: [&str; 3] = [READ_RESULT, SEARCH_TOOLS, CALL_TOOL
 /// ```
 #[derive(Default)]
 pub struct ConversationBuilder {
-    pub(super) model: Option<ModelChoice>,
-    pub(super) models: Option<Arc<Models>>,
+    pub(super) config: LoopConfig,
     pub(super) goal: Option<String>,
-    pub(super) budget: Budget,
-    pub(super) drops_nested_artifacts: bool,
-    /// The first error of a setter, which `build` returns.
-    pub(super) failed: Option<Error>,
-    pub(super) system: Option<String>,
-    /// Instructions about the use of tools, after `system`.
-    pub(super) guidance: Option<String>,
-    /// Texts of references, after `guidance`.
-    pub(super) references: Vec<String>,
     pub(super) history: Vec<Message>,
-    pub(super) tools: Vec<Arc<dyn Tool>>,
-    pub(super) decorators: Vec<(ToolSelector, Arc<dyn Decorator>)>,
-    pub(super) strategies: Strategies,
-    pub(super) chaining: Chaining,
-    pub(super) delivery: Delivery,
     /// The events to resume from.
     pub(super) log: Vec<Event>,
     pub(super) context: ToolContext,
-    pub(super) options: ChatOptions,
-    pub(super) limits: LoopLimits,
-    pub(super) observers: Observers,
-}
-
-/// The strategies of a conversation. By default, facades reveal their tools and entities are discovered.
-pub(super) struct Strategies(pub(super) StrategyChain);
-
-impl Default for Strategies {
-    fn default() -> Self {
-        Self(StrategyChain::with_unfolding().then(EntityTools))
-    }
 }
 
 impl ConversationBuilder {
+    /// Sets the configuration of the loop. It replaces all settings that a [`LoopConfig`] has.
+    #[must_use]
+    pub fn config(mut self, config: LoopConfig) -> Self {
+        self.config = config;
+        self
+    }
+
     /// Sets the model. An `Arc` of a model is a model too.
     #[must_use]
-    pub fn model(mut self, model: impl ChatModel + 'static) -> Self {
-        self.model = Some(ModelChoice::Model(Arc::new(model)));
-        self
+    pub fn model(self, model: impl ChatModel + 'static) -> Self {
+        self.configured(|config| config.with_model(model))
     }
 
     /// Sets the models among which this conversation and its agents choose. Without a choice, the default model is used.
     #[must_use]
-    pub fn models(mut self, models: Models) -> Self {
-        self.models = Some(Arc::new(models));
-        self
+    pub fn models(self, models: Models) -> Self {
+        self.configured(|config| config.with_models(models))
     }
 
     /// Chooses one of the [`models`](Self::models) by name, by role, or automatically.
     #[must_use]
-    pub fn model_choice(mut self, choice: impl Into<ModelChoice>) -> Self {
-        self.model = Some(choice.into());
-        self
+    pub fn model_choice(self, choice: impl Into<ModelChoice>) -> Self {
+        self.configured(|config| config.with_model_choice(choice))
     }
 
     /// Sets the goal, which tools and agents can read. By default it is the first user message.
@@ -129,26 +106,24 @@ impl ConversationBuilder {
 
     /// Limits the total usage of all runs of the conversation, including nested agents.
     #[must_use]
-    pub fn budget(mut self, budget: Budget) -> Self {
-        self.budget = budget;
-        self
+    pub fn budget(self, budget: Budget) -> Self {
+        self.configured(|config| config.with_budget(budget))
     }
 
-    /// Omits the artifacts of agentic tools from the outcome.
+    /// Sets whether the outcome contains the artifacts of agentic tools. By default it does.
     #[must_use]
-    pub(crate) fn without_nested_artifacts(mut self) -> Self {
-        self.drops_nested_artifacts = true;
-        self
+    pub fn nested_artifacts(self, are_included: bool) -> Self {
+        self.configured(|config| config.with_nested_artifacts(are_included))
     }
 
     /// Sets the system message.
     #[must_use]
-    pub fn system(mut self, instructions: impl Into<String>) -> Self {
-        self.system = Some(instructions.into());
-        self
+    pub fn system(self, instructions: impl Into<String>) -> Self {
+        self.configured(|config| config.with_system(instructions))
     }
 
-    /// Continues an earlier history. Its unanswered calls are answered as cancelled.
+    /// Continues an earlier history. Its unanswered calls are answered as cancelled. The state of a state machine follows from
+    /// events: with earlier calls, [`build`](Self::build) fails without [`resume`](Self::resume).
     #[must_use]
     pub fn history(mut self, messages: Vec<Message>) -> Self {
         self.history = messages;
@@ -158,27 +133,33 @@ impl ConversationBuilder {
     /// Adds a tool. It replaces an earlier tool with the same id.
     #[must_use]
     pub fn tool(self, tool: impl Tool + 'static) -> Self {
-        self.tools([Arc::new(tool) as Arc<dyn Tool>])
+        self.configured(|config| config.with_tool(tool))
     }
 
     /// Adds the methods of an object as tools. The [`ToolObject`] determines their names. [`build`](Self::build) fails if the
     /// object has no methods.
     #[must_use]
-    pub fn tool_object(mut self, object: impl Into<ToolObject>) -> Self {
-        match object.into().tools() {
-            Ok(tools) => self.tools(tools),
-            Err(error) => {
-                self.failed.get_or_insert(error);
-                self
-            }
-        }
+    pub fn tool_object(self, object: impl Into<ToolObject>) -> Self {
+        self.configured(|config| config.with_tool_object(object))
     }
 
     /// Adds tools. Native tools get their names before plugin tools, regardless of the order in which they are added.
     #[must_use]
-    pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
-        self.tools.extend(tools);
-        self
+    pub fn tools(self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        self.configured(|config| config.with_tools(tools))
+    }
+
+    /// Sets the tool groups among which the conversation, its turns and its agents choose by role.
+    #[must_use]
+    pub fn groups(self, groups: ToolGroups) -> Self {
+        self.configured(|config| config.with_groups(groups))
+    }
+
+    /// Adds the tools of a role of the [`groups`](Self::groups). They are resolved at the first turn, with its context;
+    /// [`build`](Self::build) only checks that the role exists.
+    #[must_use]
+    pub fn role(self, role: impl Into<String>) -> Self {
+        self.configured(|config| config.with_role(role))
     }
 
     /// Adds the tools of a group.
@@ -192,8 +173,8 @@ impl ConversationBuilder {
     /// these calls, each around those before it.
     ///
     /// [`build`](Self::build) fails if no tool is selected, unless the selector is [late](ToolSelector::later). Methods of
-    /// entities are selected by their own id. They also have the [guards](Decorator::is_guard), such as an approval, of the tool that returned the
-    /// entity.
+    /// entities are selected by their own id. They also have the [guards](Decorator::is_guard), such as an approval, of the tool
+    /// that returned the entity.
     ///
     /// ```
     /// use toolwit_agent::Conversation;
@@ -206,9 +187,8 @@ impl ConversationBuilder {
     /// let builder = Conversation::builder().decorate(ToolSelector::later("bank#pay"), ApprovalGate::new(ask));
     /// ```
     #[must_use]
-    pub fn decorate(mut self, tools: impl Into<ToolSelector>, decorator: impl Decorator + 'static) -> Self {
-        self.decorators.push((tools.into(), Arc::new(decorator)));
-        self
+    pub fn decorate(self, tools: impl Into<ToolSelector>, decorator: impl Decorator + 'static) -> Self {
+        self.configured(|config| config.with_decorator(tools, decorator))
     }
 
     /// Adds the tools of a registry, and follows its changes while the conversation runs.
@@ -219,40 +199,33 @@ impl ConversationBuilder {
 
     /// Appends a reference to the system message and adds its tools. [`Reference::facade`] offers it as one tool instead.
     #[must_use]
-    pub fn reference(mut self, reference: &Reference) -> Self {
-        self.references.push(reference.prompt());
-        self.tools(reference.direct_tools().iter().cloned())
+    pub fn reference(self, reference: &Reference) -> Self {
+        self.configured(|config| config.with_reference(reference))
     }
 
     /// Adds a strategy after the others, with its initial tools and its guidance.
     #[must_use]
-    pub fn strategy(mut self, strategy: impl InjectionStrategy + 'static) -> Self {
-        self.tools.extend(strategy.initial_tools());
-        if let Some(guidance) = strategy.guidance() {
-            self.guidance.get_or_insert_with(|| guidance.to_owned());
-        }
-        self.strategies = Strategies(self.strategies.0.then(strategy));
-        self
+    pub fn strategy(self, strategy: impl InjectionStrategy + 'static) -> Self {
+        self.configured(|config| config.with_strategy(strategy))
     }
 
     /// Sets the instructions about the use of tools. They replace the guidance of a strategy; an empty text omits them.
     #[must_use]
-    pub fn guidance(mut self, guidance: impl Into<String>) -> Self {
-        self.guidance = Some(guidance.into());
-        self
+    pub fn guidance(self, guidance: impl Into<String>) -> Self {
+        self.configured(|config| config.with_guidance(guidance))
     }
 
     /// Replaces all strategies, including the default ones. Start with [`StrategyChain::with_unfolding`] to keep facades working.
     #[must_use]
-    pub fn strategies(mut self, strategies: StrategyChain) -> Self {
-        self.strategies = Strategies(strategies);
-        self
+    pub fn strategies(self, strategies: StrategyChain) -> Self {
+        self.configured(|config| config.with_strategies(strategies))
     }
 
     /// Resumes a conversation from its events: the same tools are visible, with the same names and in the same order. A prefix
-    /// of the events creates a branch. Set the same tools, strategies and [`history`](Self::history) as before.
+    /// of the events creates a branch. Set the same tools, strategies and [`history`](Self::history) as before, and pass only the
+    /// events of this conversation, not those of its agents.
     ///
-    /// Open facades stay open. Objects of the earlier process no longer exist: calls of their methods fail until the object
+    /// Open facades stay open. Background calls of the earlier process are answered with an error. Objects of the earlier process no longer exist: calls of their methods fail until the object
     /// is returned again.
     #[must_use]
     pub fn resume(mut self, events: impl IntoIterator<Item = Event>) -> Self {
@@ -262,9 +235,8 @@ impl ConversationBuilder {
 
     /// Chains tools to returned objects: the methods of a type are declared from the start, and act on the last object.
     #[must_use]
-    pub fn chaining(mut self, chaining: Chaining) -> Self {
-        self.chaining = self.chaining.and(chaining);
-        self
+    pub fn chaining(self, chaining: Chaining) -> Self {
+        self.configured(|config| config.with_chaining(chaining))
     }
 
     /// Chains tools to the objects of a Rust type. See [`chaining`](Self::chaining).
@@ -279,30 +251,28 @@ impl ConversationBuilder {
         self.chaining(Chaining::new().with_any_type())
     }
 
-    /// Adds a playbook with its tools, which it locks and unlocks.
+    /// Sets the playbook, with its tools, which it locks and unlocks. It replaces an earlier playbook.
     #[must_use]
     pub fn playbook(self, playbook: Playbook) -> Self {
-        self.tools(playbook.tools()).strategy(playbook)
+        self.configured(|config| config.with_playbook(playbook))
     }
 
-    /// Adds a state machine with its tools, which it locks and unlocks.
+    /// Sets the state machine, with its tools, which it locks and unlocks. It replaces an earlier state machine.
     #[must_use]
     pub fn state_machine<S: MachineState>(self, machine: StateMachine<S>) -> Self {
-        self.tools(machine.tools()).strategy(machine)
+        self.configured(|config| config.with_state_machine(machine))
     }
 
     /// Sets how injected tools are delivered to the model.
     #[must_use]
-    pub fn delivery(mut self, delivery: Delivery) -> Self {
-        self.delivery = delivery;
-        self
+    pub fn delivery(self, delivery: Delivery) -> Self {
+        self.configured(|config| config.with_delivery(delivery))
     }
 
     /// Removes all strategies, including the default ones, so that the tools never change.
     #[must_use]
-    pub fn without_strategies(mut self) -> Self {
-        self.strategies = Strategies(StrategyChain::new());
-        self
+    pub fn without_strategies(self) -> Self {
+        self.strategies(StrategyChain::new())
     }
 
     /// Sets the context that tools receive and the model does not: tenant, channel, the token that cancels all turns. The
@@ -330,23 +300,20 @@ impl ConversationBuilder {
 
     /// Sets the options of the model.
     #[must_use]
-    pub fn options(mut self, options: ChatOptions) -> Self {
-        self.options = options;
-        self
+    pub fn options(self, options: ChatOptions) -> Self {
+        self.configured(|config| config.with_options(options))
     }
 
     /// Sets the limits of a run.
     #[must_use]
-    pub fn limits(mut self, limits: LoopLimits) -> Self {
-        self.limits = limits;
-        self
+    pub fn limits(self, limits: LoopLimits) -> Self {
+        self.configured(|config| config.with_limits(limits))
     }
 
     /// Sets the iteration limit of a run. The other limits are unchanged.
     #[must_use]
-    pub fn iterations_max(mut self, iterations_max: u32) -> Self {
-        self.limits.iterations_max = iterations_max;
-        self
+    pub fn iterations_max(self, iterations_max: u32) -> Self {
+        self.configured(|config| config.with_iterations_max(iterations_max))
     }
 
     /// Adds an observer.
@@ -357,8 +324,19 @@ impl ConversationBuilder {
 
     /// Adds an observer that is shared with other owners.
     #[must_use]
-    pub fn shared_observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.observers.add(observer);
+    pub fn shared_observer(self, observer: Arc<dyn Observer>) -> Self {
+        self.configured(|config| config.with_observer(observer))
+    }
+
+    /// Sets whether the observers receive the events of agents inside the conversation too, at any depth. By default they do
+    /// not. The origin of an event tells them apart.
+    #[must_use]
+    pub fn nested_events(self, are_forwarded: bool) -> Self {
+        self.configured(|config| config.with_nested_events(are_forwarded))
+    }
+
+    fn configured(mut self, change: impl FnOnce(LoopConfig) -> LoopConfig) -> Self {
+        self.config = change(self.config);
         self
     }
 }

@@ -9,7 +9,7 @@ use super::user_turn::{TypedOutcome, UserTurn};
 use crate::event::Event;
 use crate::injection::Entities;
 use crate::outcome::{RunError, RunOutcome};
-use crate::process::Process;
+use crate::process::{Budget, Process};
 use crate::run::ToolLoop;
 use crate::state::ConversationState;
 use toolwit_core::{Blackboard, Message, Tool, ToolId, ToolName, ToolSet};
@@ -93,6 +93,12 @@ impl Conversation {
         &self.state.process
     }
 
+    /// Changes the budget, which counts the usage of all runs so far. A conversation whose budget was exhausted can continue
+    /// with a higher one.
+    pub fn set_budget(&mut self, budget: Budget) {
+        self.state.process.account().set_budget(budget);
+    }
+
     /// Prepares a turn with its own context, cancellation token or output.
     pub fn turn(&mut self, prompt: impl Into<String>) -> UserTurn<'_> {
         UserTurn::new(&mut self.state, prompt.into())
@@ -124,9 +130,9 @@ impl Conversation {
 
     /// Adds a tool, or replaces the one with its id. It is declared to the model from the next turn.
     pub fn add_tool(&mut self, tool: Arc<dyn Tool>) -> ToolName {
-        let (name, events) = self.state.toolbox.add_fixed(tool);
-        events.iter().for_each(|event| self.state.observers.emit(event));
-        name
+        let admitted = self.state.toolbox.admit_tool(&tool);
+        admitted.iter().for_each(|event| self.state.observers.emit(event));
+        self.state.toolbox.add_fixed(tool).name().clone()
     }
 
     /// Removes a tool for the rest of the conversation: no facade, search or changed package adds it again, only

@@ -3,6 +3,7 @@
 mod build;
 mod builder;
 mod conversation_handle;
+mod loop_config;
 mod references;
 mod replay;
 mod unavailable_tool;
@@ -10,4 +11,5 @@ mod user_turn;
 
 pub use builder::{ConversationBuilder, RESERVED_TOOL_NAMES};
 pub use conversation_handle::Conversation;
+pub use loop_config::LoopConfig;
 pub use user_turn::{TypedOutcome, UserTurn};

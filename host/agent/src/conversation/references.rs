@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::injection::{FACADE_DEPTH_MAX, InjectionStrategy, StrategyChain};
+use crate::injection::{InjectionStrategy, StrategyChain};
+use toolwit_core::limits::FACADE_DEPTH_MAX;
 use toolwit_core::{Error, ErrorKind, Phase, SelectorMap, Tool, ToolId, ToolName, ToolSelector, ToolSet};
 
 /// Checks that each reference selects a tool of the conversation, a tool behind a facade, or one that a strategy can restore, such

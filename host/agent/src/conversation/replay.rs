@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::unavailable_tool::UnavailableTool;
 use crate::event::Event;
 use crate::injection::{CompletedCall, InjectionContext, InjectionStrategy, PastCall};
-use crate::state::ConversationState;
+use crate::state::{BackgroundCall, ConversationState};
 use crate::toolbox::{CALL_TOOL, gateway_target};
 use toolwit_core::{
     Arguments, Artifact, Message, NamedTool, Role, Tool, ToolCall, ToolDefinition, ToolId, ToolLookup, ToolName,
@@ -22,6 +22,7 @@ use toolwit_core::{
 pub(super) fn replay(conversation: &mut ConversationState, events: Vec<Event>) {
     let mut replay = Replay {
         calls: HashMap::new(),
+        background: Vec::new(),
         offered: HashMap::new(),
         answers: answer_positions(conversation.history.messages()),
         last_answered: None,
@@ -31,12 +32,15 @@ pub(super) fn replay(conversation: &mut ConversationState, events: Vec<Event>) {
     for event in events {
         replay.apply(event);
     }
+    replay.lose_background_calls();
 }
 
 struct Replay<'c> {
     conversation: &'c mut ConversationState,
     /// The calls that the model requested, by id.
     calls: HashMap<String, ToolCall>,
+    /// The background calls without a late result: their ids and tools.
+    background: Vec<(String, ToolName, ToolId)>,
     /// The tools that the strategies inject after the last answered call.
     offered: HashMap<ToolId, Arc<dyn Tool>>,
     /// The positions of the answers in the history, by call.
@@ -64,8 +68,12 @@ impl Replay<'_> {
             Event::ToolStarted { name, .. } => toolbox.touch(&name),
             // A background call is complete with its late result.
             Event::ToolFinished {
-                is_background: true, ..
-            } => {}
+                is_background: true,
+                id,
+                name,
+                tool,
+                ..
+            } => self.background.push((id, name, tool)),
             Event::ToolFinished {
                 id,
                 name,
@@ -87,6 +95,7 @@ impl Replay<'_> {
                 content,
                 artifacts,
             } => {
+                self.background.retain(|(id, ..)| *id != call);
                 let past = self.past_call(&call, (name, tool), is_error, artifacts);
                 self.record_answer(&id, past, content);
             }
@@ -111,6 +120,25 @@ impl Replay<'_> {
             Event::ToolsEvicted { names } | Event::ToolsFolded { names } => toolbox.hide(&names),
             Event::ToolsRestored { names } => drop(toolbox.restore(&names)),
             _ => {}
+        }
+    }
+
+    /// Answers the background calls whose result never arrived. The model reads the errors before the next inference.
+    fn lose_background_calls(&mut self) {
+        for (id, name, tool) in std::mem::take(&mut self.background) {
+            let call = self.calls.get(&id).cloned().unwrap_or_else(|| ToolCall {
+                id: id.clone(),
+                name: name.to_string(),
+                arguments: "{}".to_owned(),
+            });
+            let arguments = self.arguments(&id);
+            let tool = match self.conversation.toolbox.look_up(name.as_str()) {
+                ToolLookup::Found(named) => named,
+                _ => unavailable(name, tool),
+            };
+            self.conversation
+                .late_results
+                .lose(BackgroundCall { call, arguments, tool });
         }
     }
 
@@ -173,7 +201,9 @@ impl Replay<'_> {
         let history = conversation.history.messages();
         let until_answer = self.answers.get(id).map_or(history, |&at| &history[..=at]);
         let view = conversation.toolbox.view(until_answer);
-        let view = view.with_context(&conversation.context).at(past.turn, self.iteration);
+        let view = view
+            .with_context(&conversation.context)
+            .with_position(past.turn, self.iteration);
         conversation
             .strategy
             .evaluate(&InjectionContext::after(&call, view))
@@ -236,4 +266,14 @@ fn answer_positions(history: &[Message]) -> HashMap<String, usize> {
         _ => None,
     });
     answers.collect()
+}
+
+/// Stands for the tool of a background call that no longer exists.
+fn unavailable(name: ToolName, id: ToolId) -> NamedTool {
+    let definition = ToolDefinition::new(id, name.as_str(), "", serde_json::json!({"type": "object"}));
+    NamedTool {
+        tool: Arc::new(UnavailableTool::new(&definition, &name)),
+        definition: Arc::new(definition),
+        name,
+    }
 }

@@ -32,6 +32,7 @@ pub struct UserTurn<'c> {
     state: &'c mut ConversationState,
     prompt: String,
     context: ToolContext,
+    roles: Vec<String>,
 }
 
 /// An answer as a value of type `T`, with the outcome of its run.
@@ -47,7 +48,12 @@ pub struct TypedOutcome<T> {
 impl<'c> UserTurn<'c> {
     pub(super) fn new(state: &'c mut ConversationState, prompt: String) -> Self {
         let context = state.context.clone();
-        Self { state, prompt, context }
+        Self {
+            state,
+            prompt,
+            context,
+            roles: Vec::new(),
+        }
     }
 
     /// Adds a context to that of the conversation. Its values take precedence.
@@ -68,12 +74,26 @@ impl<'c> UserTurn<'c> {
         self
     }
 
+    /// Adds the tools of a role of the conversation's [`groups`](crate::ConversationBuilder::groups), for this turn only.
+    pub fn role(mut self, role: impl Into<String>) -> Self {
+        self.roles.push(role.into());
+        self
+    }
+
     /// Runs the turn.
     ///
     /// # Errors
     /// As [`Conversation::run`](crate::Conversation::run).
     pub async fn run(self) -> Result<RunOutcome, RunError> {
-        ToolLoop::new(self.state, &self.context).run(Some(&self.prompt)).await
+        let run = ToolLoop::new(self.state, &self.context).with_roles(self.roles);
+        run.run(Some(&self.prompt)).await
+    }
+
+    /// Runs the turn until no background call is open, within the limits of one run.
+    pub(crate) async fn run_with_background(self) -> Result<RunOutcome, RunError> {
+        let run = ToolLoop::new(self.state, &self.context).with_roles(self.roles);
+        let run = run.awaiting_background();
+        run.run(Some(&self.prompt)).await
     }
 
     /// Runs the turn and parses its answer as a `T`. The prompt contains the schema of `T`, and the answer is parsed as
@@ -90,7 +110,8 @@ impl<'c> UserTurn<'c> {
             "{}\n\nWhen you are done, answer only with JSON that fits this schema:\n{schema}",
             self.prompt
         );
-        let outcome = ToolLoop::new(self.state, &self.context).run(Some(&prompt)).await?;
+        let run = ToolLoop::new(self.state, &self.context).with_roles(self.roles);
+        let outcome = run.run(Some(&prompt)).await?;
         match serde_json::from_str(without_fence(outcome.text())) {
             Ok(value) => Ok(TypedOutcome { value, outcome }),
             Err(error) => {

@@ -14,7 +14,7 @@ use toolwit_core::ErrorKind;
 use toolwit_core::{ToolCall, ToolDefinition, ToolId, ToolName};
 
 pub use observer::Observer;
-pub(crate) use observer::Observers;
+pub(crate) use observer::{Observers, OuterObservers};
 pub use queued_observer::QueuedObserver;
 pub use trace::{TRACE_VERSION, Trace, TraceEntry};
 pub use visible_tools::visible_tools;
@@ -97,6 +97,13 @@ pub enum Event {
         /// Whether the call continues in the background and will deliver a late result.
         #[serde(default, rename = "goes_on")]
         is_background: bool,
+    },
+    /// A running tool reports its progress to the user.
+    Progress {
+        /// The id of the model's call.
+        id: String,
+        /// The text, which the next one replaces.
+        text: String,
     },
     /// A running tool calls another tool: a plugin through `toolwit:plugin/tools`, native code through its context. The model
     /// does not see the call.

@@ -5,28 +5,36 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Event;
+use toolwit_core::Origin;
 
 /// Receives the events of a conversation.
+///
+/// Each event comes with its origin: the process, and for an agent the call in which it runs. A conversation with
+/// [`nested_events`](crate::ConversationBuilder::nested_events) sends the events of its agents to its observers too.
 ///
 /// The run calls observers synchronously and in order. Wrap an observer that may block in a
 /// [`QueuedObserver`](super::QueuedObserver). An observer that panics is not called again, and the run continues. A closure is
 /// an observer.
 pub trait Observer: Send + Sync {
     /// Receives one event.
-    fn observe(&self, event: &Event);
+    fn observe(&self, event: &Event, origin: &Origin);
 }
 
-impl<F: Fn(&Event) + Send + Sync> Observer for F {
-    fn observe(&self, event: &Event) {
-        self(event);
+impl<F: Fn(&Event, &Origin) + Send + Sync> Observer for F {
+    fn observe(&self, event: &Event, origin: &Origin) {
+        self(event, origin);
     }
 }
 
-/// The observers of one conversation.
-#[derive(Clone, Default)]
+/// The observers of one conversation, and the origin of its events.
+#[derive(Clone)]
 pub(crate) struct Observers {
+    origin: Arc<Origin>,
     all: Vec<Arc<GuardedObserver>>,
 }
+
+/// The observers of an outer conversation, which receive the events of the agents inside it.
+pub(crate) struct OuterObservers(pub(crate) Observers);
 
 /// A wrapper that stops calling an observer after a panic.
 struct GuardedObserver {
@@ -35,26 +43,38 @@ struct GuardedObserver {
 }
 
 impl Observers {
-    pub(crate) fn add(&mut self, observer: Arc<dyn Observer>) {
-        self.all.push(Arc::new(GuardedObserver {
-            observer,
-            has_panicked: AtomicBool::new(false),
-        }));
+    /// Combines the observers of a conversation with those of the outer conversation.
+    pub(crate) fn new(origin: &Origin, own: Vec<Arc<dyn Observer>>, outer: Option<&OuterObservers>) -> Self {
+        let guarded = own.into_iter().map(|observer| {
+            Arc::new(GuardedObserver {
+                observer,
+                has_panicked: AtomicBool::new(false),
+            })
+        });
+        let outer = outer.into_iter().flat_map(|outer| outer.0.all.iter().cloned());
+        Self {
+            origin: Arc::new(origin.clone()),
+            all: guarded.chain(outer).collect(),
+        }
     }
 
     pub(crate) fn emit(&self, event: &Event) {
         for observer in &self.all {
-            observer.emit(event);
+            observer.emit(event, &self.origin);
         }
+    }
+
+    pub(crate) fn origin(&self) -> &Origin {
+        &self.origin
     }
 }
 
 impl GuardedObserver {
-    fn emit(&self, event: &Event) {
+    fn emit(&self, event: &Event, origin: &Origin) {
         if self.has_panicked.load(Ordering::Relaxed) {
             return;
         }
-        if catch_unwind(AssertUnwindSafe(|| self.observer.observe(event))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| self.observer.observe(event, origin))).is_err() {
             self.has_panicked.store(true, Ordering::Relaxed);
             tracing::warn!("an observer panicked and receives no more events of this conversation");
         }

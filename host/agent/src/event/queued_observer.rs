@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use super::{Event, Observer};
+use toolwit_core::Origin;
 
 /// Calls an observer on a separate thread, so that a slow observer does not block the run.
 ///
@@ -16,7 +17,7 @@ pub struct QueuedObserver {
 }
 
 enum QueueItem {
-    Event(Box<Event>),
+    Event(Box<(Event, Origin)>),
     Flush(Sender<()>),
 }
 
@@ -44,17 +45,20 @@ impl QueuedObserver {
 }
 
 impl Observer for QueuedObserver {
-    fn observe(&self, event: &Event) {
+    fn observe(&self, event: &Event, origin: &Origin) {
         // Sending fails only after the observer panicked and its thread ended.
-        let _ = self.queue.send(QueueItem::Event(Box::new(event.clone())));
+        let _ = self
+            .queue
+            .send(QueueItem::Event(Box::new((event.clone(), origin.clone()))));
     }
 }
 
 fn deliver(items: &Receiver<QueueItem>, observer: &dyn Observer) {
     for item in items {
         match item {
-            QueueItem::Event(event) => {
-                if catch_unwind(AssertUnwindSafe(|| observer.observe(&event))).is_err() {
+            QueueItem::Event(item) => {
+                let (event, origin) = *item;
+                if catch_unwind(AssertUnwindSafe(|| observer.observe(&event, &origin))).is_err() {
                     tracing::warn!("an observer panicked and receives no more events of this conversation");
                     return;
                 }
@@ -77,13 +81,13 @@ mod tests {
         let gate = Mutex::new(gate);
         let received = Arc::new(Mutex::new(Vec::new()));
         let sink = received.clone();
-        let queued = QueuedObserver::new(move |event: &Event| {
+        let queued = QueuedObserver::new(move |event: &Event, _: &Origin| {
             gate.lock().unwrap().recv().ok();
             sink.lock().unwrap().push(event.clone());
         })
         .unwrap();
         for count in 0..3 {
-            queued.observe(&Event::ToolsMany { count });
+            queued.observe(&Event::ToolsMany { count }, &Origin::default());
         }
         assert!(
             received.lock().unwrap().is_empty(),
@@ -96,9 +100,9 @@ mod tests {
 
     #[test]
     fn an_observer_that_panicked_does_not_block() {
-        let queued = QueuedObserver::new(|_: &Event| panic!("broken")).unwrap();
-        queued.observe(&Event::ToolsMany { count: 1 });
-        queued.observe(&Event::ToolsMany { count: 2 });
+        let queued = QueuedObserver::new(|_: &Event, _: &Origin| panic!("broken")).unwrap();
+        queued.observe(&Event::ToolsMany { count: 1 }, &Origin::default());
+        queued.observe(&Event::ToolsMany { count: 2 }, &Origin::default());
         queued.flush();
     }
 }

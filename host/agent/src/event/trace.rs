@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::{Event, Observer};
+use toolwit_core::Origin;
 
 /// The version of the trace schema, which every line contains.
 pub const TRACE_VERSION: u32 = 1;
@@ -21,6 +22,9 @@ pub struct TraceEntry {
     pub sequence: u64,
     /// The time of the event, in milliseconds since 1970 UTC.
     pub at_ms: u64,
+    /// The process of the event, and the call in which it runs if it is nested: `process` and `parent_call`.
+    #[serde(flatten)]
+    pub origin: Origin,
     /// The event.
     #[serde(flatten)]
     pub event: Event,
@@ -59,12 +63,13 @@ impl<W: Write> Trace<W> {
 }
 
 impl<W: Write> TraceState<W> {
-    fn write(&mut self, event: &Event) -> io::Result<()> {
+    fn write(&mut self, event: &Event, origin: &Origin) -> io::Result<()> {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let entry = TraceEntry {
             version: TRACE_VERSION,
             sequence: self.sequence,
             at_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX),
+            origin: origin.clone(),
             event: event.clone(),
         };
         let mut line = serde_json::to_vec(&entry)?;
@@ -79,12 +84,12 @@ impl<W: Write> TraceState<W> {
 }
 
 impl<W: Write + Send> Observer for Trace<W> {
-    fn observe(&self, event: &Event) {
+    fn observe(&self, event: &Event, origin: &Origin) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.has_failed {
             return;
         }
-        if let Err(error) = state.write(event) {
+        if let Err(error) = state.write(event, origin) {
             state.has_failed = true;
             tracing::warn!(%error, "the trace cannot be written and ends here");
         }
@@ -103,11 +108,20 @@ mod tests {
             Event::ToolsMany { count: 31 },
             Event::ToolsEvicted { names: Vec::new() },
         ];
-        events.iter().for_each(|event| trace.observe(event));
+        let origin = Origin {
+            process: "p".to_owned(),
+            parent_call: Some("c".to_owned()),
+        };
+        events.iter().for_each(|event| trace.observe(event, &origin));
         let text = String::from_utf8(trace.into_inner()).unwrap();
         let entries: Vec<TraceEntry> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert!(text.starts_with(r#"{"version":1,"sequence":0,"at_ms":"#), "{text}");
-        assert!(entries.iter().zip(&events).all(|(entry, event)| entry.event == *event));
+        assert!(
+            entries
+                .iter()
+                .zip(&events)
+                .all(|(entry, event)| entry.event == *event && entry.origin == origin)
+        );
         assert_eq!(entries[1].sequence, 1);
     }
 
@@ -132,7 +146,7 @@ mod tests {
     fn a_full_disk_ends_the_trace_without_an_error() {
         let trace = Trace::new(FullDisk(Vec::new()));
         for count in 0..4 {
-            trace.observe(&Event::ToolsMany { count });
+            trace.observe(&Event::ToolsMany { count }, &Origin::default());
         }
         assert_eq!(trace.into_inner().0.iter().filter(|byte| **byte == b'\n').count(), 1);
     }

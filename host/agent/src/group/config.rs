@@ -11,7 +11,6 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// A permission that a group declares for its tools. It is informational and grants nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum GroupPermission {
     /// Internet access.
     InternetAccess,
@@ -29,13 +28,13 @@ pub enum GroupPermission {
 ///
 /// let groups = GroupsConfig::parse(
 ///     r#"
-///     [web]
+///     [groups.web]
 ///     description = "Looks things up on the web."
 ///     provider = "plugins"
 ///     tools = ["fetch", "search"]
 ///     permissions = ["internet_access"]
 ///
-///     [crm]
+///     [groups.crm]
 ///     description = "Works with customers."
 ///     include = ["^customer_"]
 ///     "#,
@@ -49,10 +48,16 @@ pub struct GroupsConfig {
     pub(super) groups: BTreeMap<String, GroupConfig>,
 }
 
+/// The part of a `toolwit.toml` that contains groups.
+#[derive(Deserialize)]
+struct GroupsFile {
+    #[serde(default)]
+    groups: GroupsConfig,
+}
+
 /// The configuration of one group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[non_exhaustive]
 pub struct GroupConfig {
     /// Purpose of the tools.
     pub description: String,
@@ -69,20 +74,21 @@ pub struct GroupConfig {
 }
 
 impl GroupsConfig {
-    /// Parses groups from TOML.
+    /// Parses the tables `[groups.ROLE]` of a `toolwit.toml`. Other tables are ignored.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] with line and column.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        toml::from_str(text).map_err(|error| {
+        let file: GroupsFile = toml::from_str(text).map_err(|error| {
             let message = format!("the tool groups cannot be parsed: {error}");
             Error::new(ErrorKind::Configuration, Phase::Registry, message)
-        })
+        })?;
+        Ok(file.groups)
     }
 
     /// Adds a group, replacing the group with the same role.
     #[must_use]
-    pub fn with(mut self, role: impl Into<String>, group: GroupConfig) -> Self {
+    pub fn with_group(mut self, role: impl Into<String>, group: GroupConfig) -> Self {
         self.groups.insert(role.into(), group);
         self
     }

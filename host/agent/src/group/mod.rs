@@ -1,13 +1,16 @@
 //! Tool groups: tools by role, such as `web`, `maps` or `crm`. Configuration maps each role to tools.
 
 mod config;
+mod configured;
 mod resolver;
 mod source;
+mod source_cache;
 mod source_tools;
 
 pub use config::{GroupConfig, GroupPermission, GroupsConfig};
 pub use resolver::ToolGroups;
 pub use source::{FixedTools, ToolSource};
+pub(crate) use source_cache::SourceCache;
 pub use source_tools::SourceTools;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +22,6 @@ use toolwit_core::Tool;
 
 /// The tools of a role.
 #[derive(Clone)]
-#[non_exhaustive]
 pub struct ToolGroup {
     /// Role, such as `web`.
     pub role: String,
@@ -65,7 +67,7 @@ impl ToolGroup {
 
     /// Removes the tools that `keep` does not accept.
     #[must_use]
-    pub fn filter_tools(mut self, keep: impl Fn(&dyn Tool) -> bool) -> Self {
+    pub fn with_filter(mut self, keep: impl Fn(&dyn Tool) -> bool) -> Self {
         self.tools.retain(|tool| keep(tool.as_ref()));
         self
     }

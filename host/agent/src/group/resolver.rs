@@ -3,24 +3,26 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use regex::Regex;
-
 use super::ToolGroup;
-use super::config::{GroupConfig, GroupsConfig};
+use super::config::GroupsConfig;
+use super::configured::ConfiguredGroup;
 use super::source::ToolSource;
-use super::source_tools::{SourceTools, is_named};
+use super::source_cache::SourceCache;
 use crate::injection::Facade;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{Tool, ToolContext};
 
 /// Resolves roles to tools: first from groups that were built in code, then from configured groups over sources.
 ///
+/// A conversation that has the resolver adds the tools of its [roles](crate::ConversationBuilder::role) at its first turn, and
+/// those of the [roles of a turn](crate::UserTurn::role) for that turn. It queries each source at most once.
+///
 /// Sources are queried when a role that needs them is resolved, with the caller's context. A missing tool or an unreachable
 /// source is logged as a warning and does not affect other tools.
 #[derive(Clone, Default)]
 pub struct ToolGroups {
     groups: BTreeMap<String, ToolGroup>,
-    configured: BTreeMap<String, (GroupConfig, Vec<Regex>)>,
+    configured: BTreeMap<String, ConfiguredGroup>,
     sources: Vec<Arc<dyn ToolSource>>,
 }
 
@@ -33,14 +35,19 @@ impl ToolGroups {
 
     /// Adds a group, replacing the group with the same role.
     #[must_use]
-    pub fn with(mut self, group: ToolGroup) -> Self {
+    pub fn with_group(mut self, group: ToolGroup) -> Self {
         self.groups.insert(group.role.clone(), group);
         self
     }
 
-    /// Adds a source of tools.
+    /// Adds a source of tools. It replaces a source with the same name.
     #[must_use]
     pub fn with_source(mut self, source: impl ToolSource + 'static) -> Self {
+        tracing::debug!(
+            source = source.name(),
+            "a source of tools is not contacted before its first use"
+        );
+        self.sources.retain(|other| other.name() != source.name());
         self.sources.push(Arc::new(source));
         self
     }
@@ -51,25 +58,16 @@ impl ToolGroups {
     /// [`ErrorKind::Configuration`] for an invalid regular expression, or for a provider that is not a known source.
     pub fn with_config(mut self, config: GroupsConfig) -> Result<Self, Error> {
         for (role, group) in config.groups {
-            let invalid = |message: String| Error::new(ErrorKind::Configuration, Phase::Registry, message);
             if let Some(provider) = &group.provider
                 && !self.sources.iter().any(|source| source.name() == provider)
             {
-                let known: Vec<_> = self
-                    .sources
-                    .iter()
-                    .map(|source| format!("`{}`", source.name()))
-                    .collect();
-                return Err(invalid(format!(
-                    "the group `{role}` refers to the provider `{provider}`, which does not exist"
-                ))
-                .with_suggestion(format!("the providers are: {}", known.join(", "))));
+                let message = format!("the group `{role}` refers to the provider `{provider}`, which does not exist");
+                let known = quoted(self.sources.iter().map(|source| source.name()));
+                return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
+                    .with_suggestion(format!("the providers are: {known}")));
             }
-            let pattern = |text: &String| {
-                Regex::new(text).map_err(|error| invalid(format!("the group `{role}` has an invalid pattern: {error}")))
-            };
-            let patterns = group.include.iter().map(pattern).collect::<Result<Vec<_>, _>>()?;
-            self.configured.insert(role, (group, patterns));
+            let group = ConfiguredGroup::new(&role, group)?;
+            self.configured.insert(role, group);
         }
         Ok(self)
     }
@@ -88,28 +86,42 @@ impl ToolGroups {
         roles
     }
 
-    /// Returns the group of a role. The group is empty if all its tools are missing.
+    /// Checks that a role exists. Nothing is contacted.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for an unknown role. The error lists the known roles.
+    pub fn check(&self, role: &str) -> Result<(), Error> {
+        if self.groups.contains_key(role) || self.configured.contains_key(role) {
+            return Ok(());
+        }
+        let message = format!("no tool group has the role `{role}`");
+        let error = Error::new(ErrorKind::Configuration, Phase::Registry, message);
+        let roles = self.roles();
+        Err(if roles.is_empty() {
+            error.with_suggestion("there are no tool groups")
+        } else {
+            error.with_suggestion(format!("the roles are: {}", quoted(roles)))
+        })
+    }
+
+    /// Returns the group of a role. The group is empty if all its tools are missing.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
     pub async fn resolve(&self, role: &str, context: &ToolContext) -> Result<ToolGroup, Error> {
+        self.check(role)?;
         if let Some(group) = self.groups.get(role) {
             return Ok(group.clone());
         }
-        let Some((config, patterns)) = self.configured.get(role) else {
-            let known: Vec<_> = self.roles().iter().map(|role| format!("`{role}`")).collect();
-            let message = format!("no tool group has the role `{role}`");
-            return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
-                .with_suggestion(format!("the roles are: {}", known.join(", "))));
-        };
-        let mut group = ToolGroup::new(
-            role,
-            &config.description,
-            self.members(role, config, patterns, context).await,
-        );
-        group.provider.clone_from(&config.provider);
-        group.permissions.clone_from(&config.permissions);
-        group.metadata.clone_from(&config.metadata);
+        let mut group = ToolGroup::new(role, "", Vec::new());
+        if let Some(configured) = self.configured.get(role) {
+            let config = &configured.config;
+            group.description.clone_from(&config.description);
+            group.provider.clone_from(&config.provider);
+            group.permissions.clone_from(&config.permissions);
+            group.metadata.clone_from(&config.metadata);
+            group.tools = self.members(role, configured, context).await;
+        }
         Ok(group)
     }
 
@@ -149,43 +161,46 @@ impl ToolGroups {
         facade.build().map(Some)
     }
 
-    async fn members(
-        &self,
-        role: &str,
-        config: &GroupConfig,
-        patterns: &[Regex],
-        context: &ToolContext,
-    ) -> Vec<Arc<dyn Tool>> {
-        let is_provider = |source: &&Arc<dyn ToolSource>| match &config.provider {
-            Some(provider) => source.name() == provider,
-            None => true,
-        };
-        let mut members = Vec::new();
-        for source in self.sources.iter().filter(is_provider) {
-            match SourceTools::load(source.as_ref(), context).await {
-                Ok(found) => members.extend_from_slice(found.tools()),
+    /// Returns the tools of a configured group, in the order of the sources. Sources that know their tools are asked first;
+    /// the others only if a tool can be missing.
+    async fn members(&self, role: &str, group: &ConfiguredGroup, context: &ToolContext) -> Vec<Arc<dyn Tool>> {
+        let candidates = self.sources.iter().enumerate();
+        let mut candidates: Vec<_> = candidates
+            .filter(|(_, source)| group.can_come_from(source.as_ref()))
+            .collect();
+        candidates.sort_by_key(|(_, source)| source.known_names().is_none());
+        let (mut found, mut members) = (BTreeMap::new(), Vec::new());
+        for (position, source) in candidates {
+            if source.known_names().is_none() && group.is_complete(&members) {
+                break;
+            }
+            match SourceCache::of(context).load(source.as_ref(), context).await {
+                Ok(tools) => {
+                    let tools: Vec<_> = tools
+                        .tools()
+                        .iter()
+                        .filter(|tool| group.accepts(tool))
+                        .cloned()
+                        .collect();
+                    members.extend_from_slice(&tools);
+                    found.insert(position, tools);
+                }
                 Err(error) => {
                     tracing::warn!(role, source = source.name(), %error, "a source of tools cannot be reached");
                 }
             }
         }
-        for missing in config
-            .tools
-            .iter()
-            .filter(|name| !members.iter().any(|tool| is_named(tool, name)))
-        {
+        for missing in group.missing(&members) {
             tracing::warn!(role, tool = %missing, "a tool of a group does not exist");
         }
-        let takes_all = config.tools.is_empty() && patterns.is_empty();
-        members.retain(|tool| {
-            let name = tool.definition().name();
-            takes_all
-                || config.tools.iter().any(|name| is_named(tool, name))
-                || patterns.iter().any(|pattern| pattern.is_match(name))
-        });
         if members.is_empty() {
             tracing::warn!(role, "a tool group has no tools");
         }
-        members
+        found.into_values().flatten().collect()
     }
+}
+
+fn quoted<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
+    let names: Vec<_> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
 }

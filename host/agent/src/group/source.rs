@@ -16,6 +16,13 @@ pub trait ToolSource: Send + Sync {
     /// Returns the name of the source, to which a group's `provider` refers.
     fn name(&self) -> &str;
 
+    /// Returns the names and ids of its tools if they are known without contacting it. By default they are not known.
+    ///
+    /// A role without a provider does not query a source that has none of its tools.
+    fn known_names(&self) -> Option<Vec<String>> {
+        None
+    }
+
     /// Returns the tools of the source.
     ///
     /// # Errors
@@ -44,6 +51,12 @@ impl FixedTools {
 impl ToolSource for FixedTools {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn known_names(&self) -> Option<Vec<String>> {
+        let definitions = self.tools.iter().map(|tool| tool.definition());
+        let names = definitions.flat_map(|definition| [definition.name().to_owned(), definition.id.to_string()]);
+        Some(names.collect())
     }
 
     async fn tools(&self, _context: &ToolContext) -> Result<Vec<Arc<dyn Tool>>, Error> {

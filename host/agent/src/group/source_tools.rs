@@ -26,7 +26,10 @@ impl SourceTools {
     /// # Errors
     /// If the source cannot be reached.
     pub async fn load(source: &dyn ToolSource, context: &ToolContext) -> Result<Self, Error> {
-        tracing::debug!(source = source.name(), "querying a source of tools");
+        tracing::info!(
+            source = source.name(),
+            "a source of tools is contacted for the first time"
+        );
         let tools = source.tools(context).await?;
         Ok(Self {
             source: source.name().to_owned(),

@@ -52,7 +52,7 @@ impl ToolSource for Server {
 fn config() -> GroupsConfig {
     GroupsConfig::parse(
         r#"
-        [web]
+        [groups.web]
         description = "Looks things up."
         provider = "server"
         tools = ["draw", "missing"]
@@ -60,11 +60,11 @@ fn config() -> GroupsConfig {
         permissions = ["internet_access", "cookies"]
         metadata = { version = 2 }
 
-        [math]
+        [groups.math]
         description = "Calculates."
         tools = ["add"]
 
-        [all]
+        [groups.all]
         provider = "local"
         "#,
     )
@@ -152,10 +152,10 @@ async fn a_source_is_queried_only_on_use_and_with_the_callers_token() {
 #[tokio::test]
 async fn a_group_built_in_code_replaces_the_configured_one() {
     let group = ToolGroup::new("web", "Mine.", vec![tool("a"), tool("b")])
-        .filter_tools(|tool| tool.definition().name() != "b")
+        .with_filter(|tool| tool.definition().name() != "b")
         .with_permission(GroupPermission::InternetAccess)
         .with_metadata("owner", "me");
-    let groups = groups(&Arc::default()).with(group);
+    let groups = groups(&Arc::default()).with_group(group);
     let web = groups.resolve("web", &ToolContext::new()).await.unwrap();
     assert_eq!(names(&web.tools), ["a"], "it replaces the configured group");
     assert_eq!(web.metadata["owner"], "me");
@@ -201,20 +201,96 @@ async fn source_tools_return_single_tools_and_facades() {
 // accept: 95
 #[test]
 fn an_invalid_configuration_is_refused() {
-    let error = GroupsConfig::parse("[web]\ntool = []").err().unwrap();
+    let error = GroupsConfig::parse("[groups.web]\ntool = []").err().unwrap();
     assert!(error.message.contains("line 2"), "{}", error.message);
-    let pattern = GroupsConfig::parse("[web]\ninclude = ['(']").unwrap();
+    let pattern = GroupsConfig::parse("[groups.web]\ninclude = ['(']").unwrap();
     let error = ToolGroups::new().with_config(pattern).err().unwrap();
     assert!(
         error.message.contains("`web` has an invalid pattern"),
         "{}",
         error.message
     );
-    let provider = GroupsConfig::parse("[web]\nprovider = 'nobody'").unwrap();
+    let provider = GroupsConfig::parse("[groups.web]\nprovider = 'nobody'").unwrap();
     let error = ToolGroups::new()
         .with_source(fixed("local", &[]))
         .with_config(provider)
         .err()
         .unwrap();
     assert!(error.suggestion.as_ref().unwrap().contains("`local`"), "{error:?}");
+}
+
+/// Collects the messages of log events.
+#[derive(Clone, Default)]
+struct Log(Arc<std::sync::Mutex<Vec<String>>>);
+
+impl tracing::field::Visit for Log {
+    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+        self.0.lock().unwrap().push(format!("{} {value:?}", field.name()));
+    }
+}
+
+impl tracing::Subscriber for Log {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() <= tracing::Level::DEBUG
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        event.record(&mut self.clone());
+    }
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+// accept: 99, accept: 94
+#[tokio::test]
+async fn a_role_without_a_provider_contacts_only_sources_that_can_have_its_tools() {
+    let queries = Arc::new(AtomicUsize::new(0));
+    let groups = groups(&queries);
+    let context = ToolContext::new().with("token", "secret");
+    let math = groups.resolve("math", &context).await.unwrap();
+    assert_eq!(names(&math.tools), ["add"]);
+    assert_eq!(
+        queries.load(Ordering::Relaxed),
+        0,
+        "the local source has all of its tools"
+    );
+    let config =
+        GroupsConfig::parse("[groups.mixed]\ntools = ['draw', 'add']\n[groups.pattern]\ninclude = ['^web_']").unwrap();
+    let groups = groups.with_config(config).unwrap();
+    let mixed = groups.resolve("mixed", &context).await.unwrap();
+    assert_eq!(
+        names(&mixed.tools),
+        ["add", "draw"],
+        "the server may have the other one"
+    );
+    let pattern = groups.resolve("pattern", &context).await.unwrap();
+    assert_eq!(names(&pattern.tools), ["web_local", "web_search", "web_fetch"]);
+    assert_eq!(queries.load(Ordering::Relaxed), 2);
+}
+
+// accept: 99
+#[tokio::test]
+async fn the_log_reports_when_a_source_is_contacted() {
+    let log = Log::default();
+    let _guard = tracing::subscriber::set_default(log.clone());
+    let groups = groups(&Arc::default());
+    let lines = || log.0.lock().unwrap().join("\n");
+    assert!(lines().contains("is not contacted before its first use"), "{}", lines());
+    assert!(!lines().contains("is contacted for the first time"), "{}", lines());
+    groups
+        .resolve("web", &ToolContext::new().with("token", "secret"))
+        .await
+        .unwrap();
+    assert!(lines().contains("is contacted for the first time"), "{}", lines());
+    assert!(!lines().contains("secret"), "the token is not logged");
 }

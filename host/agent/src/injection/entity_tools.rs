@@ -5,18 +5,11 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::entity::{DiscoveredEntity, ENTITIES_PER_RESULT_MAX, EntityBinding, EntityIdentity, SharedDiscovery};
+use super::entity::{DiscoveredEntity, EntityBinding, EntityIdentity, SharedDiscovery};
 use super::strategy::{Injection, InjectionStrategy, RejectedProvider};
 use super::view::InjectionContext;
+use toolwit_core::limits::{ENTITIES_PER_RESULT_MAX, ENTITY_DEPTH_MAX, ENTITY_ID_BYTES_MAX};
 use toolwit_core::{Rebinding, Tool, ToolExt, ToolId, ToolProvider};
-
-/// Maximum nesting depth of entities. An entity that an initial tool returns has depth 1.
-///
-/// Customer, order, line item is a depth of 3. A depth of 8 almost always means that objects return each other in a cycle.
-pub const ENTITY_DEPTH_MAX: u32 = 8;
-
-/// Maximum length of the id of an entity, in bytes. The id appears in results and in tool names.
-pub const ENTITY_ID_BYTES_MAX: usize = 256;
 
 /// Adds the methods of every [`ToolProvider`] in a result as tools, each bound to its live object.
 ///

@@ -31,11 +31,10 @@ pub const SEARCH_TOOLS: &str = "search_tools";
 
 pub use chaining::Chaining;
 pub use entity::{
-    DiscoveredEntity, ENTITIES_PER_RESULT_MAX, Entities, EntityBinding, EntityIdentity, SharedDiscovery,
-    SharedEntities, write_entity_tool_names,
+    DiscoveredEntity, Entities, EntityBinding, EntityIdentity, SharedDiscovery, SharedEntities, write_entity_tool_names,
 };
-pub use entity_tools::{ENTITY_DEPTH_MAX, ENTITY_ID_BYTES_MAX, EntityTools};
-pub use facade::{FACADE_DEPTH_MAX, Facade, FacadeBuilder, Reference, Unfolding};
+pub use entity_tools::EntityTools;
+pub use facade::{Facade, FacadeBuilder, Reference, Unfolding};
 pub use gating::{MachineState, Playbook, StateMachine, StateMachineBuilder, Unlock};
 pub use registered_tools::RegisteredTools;
 pub use strategy::{CallGate, Injection, InjectionStrategy, NoInjection, RejectedProvider, WithheldTool};

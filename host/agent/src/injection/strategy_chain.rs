@@ -90,6 +90,10 @@ impl InjectionStrategy for StrategyChain {
         self.strategies.iter().find_map(|strategy| strategy.restore(tool))
     }
 
+    fn requires_events(&self) -> bool {
+        self.strategies.iter().any(|strategy| strategy.requires_events())
+    }
+
     fn claims(&self, provider: &dyn ToolProvider) -> bool {
         self.strategies.iter().any(|strategy| strategy.claims(provider))
     }

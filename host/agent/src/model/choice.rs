@@ -29,7 +29,6 @@ impl<'a> ModelTask<'a> {
 
 /// The choice of a model.
 #[derive(Clone, Default)]
-#[non_exhaustive]
 pub enum ModelChoice {
     /// The default model.
     #[default]
@@ -90,8 +89,8 @@ impl fmt::Debug for ModelChoice {
 ///
 /// # fn example(small: ScriptedModel, large: ScriptedModel) -> Result<(), toolwit_agent::model::ModelError> {
 /// let models = Models::new()
-///     .with("small", small)
-///     .with("large", large)
+///     .with_model("small", small)
+///     .with_model("large", large)
 ///     .with_role("smart", "large")
 ///     .with_default("small")
 ///     .with_auto(|task| (task.tools > 10).then(|| "large".to_owned()));
@@ -115,7 +114,7 @@ impl Models {
 
     /// Adds a model under a name. The first model is the default unless [`with_default`](Self::with_default) sets another.
     #[must_use]
-    pub fn with(mut self, name: impl Into<String>, model: impl ChatModel + 'static) -> Self {
+    pub fn with_model(mut self, name: impl Into<String>, model: impl ChatModel + 'static) -> Self {
         let name = name.into();
         self.default.get_or_insert_with(|| name.clone());
         self.named.insert(name, Arc::new(model));
@@ -212,8 +211,8 @@ mod tests {
     fn models() -> Models {
         let model = |name: &str| ScriptedModel::new().with_name(name);
         Models::new()
-            .with("small", model("small-1"))
-            .with("large", model("large-9"))
+            .with_model("small", model("small-1"))
+            .with_model("large", model("large-9"))
             .with_role("smart", "large")
             .with_role("broken", "gone")
             .with_auto(|task| (task.tools > 10).then(|| "large".to_owned()))

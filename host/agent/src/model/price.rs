@@ -82,7 +82,6 @@ impl<'de> Deserialize<'de> for Cost {
 /// assert_eq!(price.cost(&TokenUsage::new(1_000_000, 0, 100_000)), Cost::usd(4.5));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Price {
     /// Price of an input token.
     pub input: Cost,

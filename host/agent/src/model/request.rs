@@ -59,7 +59,6 @@ impl<'a> ChatRequest<'a> {
 /// The way in which tools that are injected during a conversation reach the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Delivery {
     /// Injected tools are declared after the existing ones, so that the prompt before them stays cached.
     #[default]

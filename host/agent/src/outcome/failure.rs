@@ -15,6 +15,8 @@ use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 pub struct RunError {
     /// The failure.
     pub failure: RunFailure,
+    /// The name of the innermost agent that failed, if the run failed because of an agent inside it.
+    pub agent: Option<String>,
     /// The outcome so far. Its history can be continued.
     pub outcome: Box<RunOutcome>,
 }
@@ -149,6 +151,21 @@ impl RunFailure {
     }
 }
 
+impl RunFailure {
+    /// Returns whether a run failed with this failure because an agent inside it failed with `inner`: the agent reached the
+    /// same limit, or it was cancelled when the run ran out of time.
+    pub(crate) fn follows_from(&self, inner: &Self) -> bool {
+        match (self, inner) {
+            (Self::TokenLimit { max, .. }, Self::TokenLimit { max: inner, .. }) => max == inner,
+            (Self::CostLimit { max, .. }, Self::CostLimit { max: inner, .. }) => max == inner,
+            (Self::CallLimit { max }, Self::CallLimit { max: inner }) => max == inner,
+            (Self::WallClockLimit { max }, Self::WallClockLimit { max: inner }) => max == inner,
+            (Self::WallClockLimit { .. }, Self::Cancelled) => true,
+            _ => false,
+        }
+    }
+}
+
 fn model_report(source: &ModelError) -> Error {
     let kind = match source {
         ModelError::Configuration { .. } => ErrorKind::Configuration,
@@ -172,9 +189,30 @@ fn list(names: &[ToolName]) -> String {
 
 impl RunError {
     pub(crate) fn new(failure: RunFailure, outcome: RunOutcome) -> Self {
+        let agent = match &failure {
+            RunFailure::Tool(error) => error.agent.clone(),
+            _ => None,
+        };
         Self {
             failure,
+            agent,
             outcome: Box::new(outcome),
+        }
+    }
+
+    /// Sets the agent that failed, if there is one and it is not set.
+    pub(crate) fn with_agent(mut self, agent: Option<String>) -> Self {
+        self.agent = self.agent.or(agent);
+        self
+    }
+
+    /// Returns the failure as an error with a suggestion, and with the agent that failed.
+    #[must_use]
+    pub fn report(&self) -> Error {
+        let report = self.failure.report();
+        match &self.agent {
+            Some(agent) => report.with_agent(agent),
+            None => report,
         }
     }
 
@@ -187,7 +225,13 @@ impl RunError {
 
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.failure.fmt(f)
+        match &self.agent {
+            // The error of a tool contains the agent.
+            Some(agent) if !matches!(self.failure, RunFailure::Tool(_)) => {
+                write!(f, "agent `{agent}`: {}", self.failure)
+            }
+            _ => self.failure.fmt(f),
+        }
     }
 }
 
@@ -199,6 +243,6 @@ impl StdError for RunError {
 
 impl From<RunError> for Error {
     fn from(error: RunError) -> Self {
-        error.failure.report()
+        error.report()
     }
 }

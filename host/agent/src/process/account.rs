@@ -16,9 +16,18 @@ use crate::outcome::RunFailure;
 /// belongs to its process, and the account of a nested process to the run that called it.
 pub(crate) struct Account {
     parent: Option<Arc<Account>>,
-    budget: Budget,
     opened: Instant,
-    used: Mutex<AccountUsage>,
+    state: Mutex<AccountState>,
+}
+
+#[derive(Default)]
+struct AccountState {
+    budget: Budget,
+    used: AccountUsage,
+    /// The limit of an outer account that refused calls of this account.
+    refused_by: Option<u32>,
+    /// The agent that failed last in this run.
+    failed_agent: Option<FailedAgent>,
 }
 
 /// The usage that an account has recorded.
@@ -30,6 +39,19 @@ pub(crate) struct AccountUsage {
     pub(crate) models: BTreeMap<(ModelUsageKind, String), ModelUsage>,
 }
 
+/// The calls that an account and its parents allow.
+pub(crate) struct CallGrant {
+    pub(crate) allowed: u32,
+    /// The limit of calls that refused the others, if any were refused.
+    pub(crate) refused_by: Option<u32>,
+}
+
+/// An agent that failed inside a run.
+pub(crate) struct FailedAgent {
+    pub(crate) name: String,
+    pub(crate) failure: RunFailure,
+}
+
 impl AccountUsage {
     fn total_tokens(&self) -> u64 {
         self.tokens.input_tokens.saturating_add(self.tokens.output_tokens)
@@ -38,16 +60,23 @@ impl AccountUsage {
 
 impl Account {
     pub(crate) fn open(budget: Budget, parent: Option<Arc<Account>>) -> Self {
+        let state = AccountState {
+            budget,
+            ..AccountState::default()
+        };
         Self {
             parent,
-            budget,
             opened: Instant::now(),
-            used: Mutex::default(),
+            state: Mutex::new(state),
         }
     }
 
-    pub(crate) fn budget(&self) -> &Budget {
-        &self.budget
+    pub(crate) fn budget(&self) -> Budget {
+        self.lock().budget
+    }
+
+    pub(crate) fn set_budget(&self, budget: Budget) {
+        self.lock().budget = budget;
     }
 
     pub(crate) fn age(&self) -> Duration {
@@ -55,36 +84,41 @@ impl Account {
     }
 
     pub(crate) fn used(&self) -> AccountUsage {
-        self.lock().clone()
+        self.lock().used.clone()
     }
 
     /// Records an inference.
     pub(crate) fn charge(&self, kind: ModelUsageKind, model: &str, tokens: TokenUsage, cost: Cost) {
-        let mut used = self.lock();
+        let used = &mut self.lock().used;
         used.tokens += tokens;
         used.cost = used.cost.saturating_add(cost);
-        used.models
-            .entry((kind, model.to_owned()))
-            .or_default()
-            .add(tokens, cost);
-        drop(used);
+        let of_model = used.models.entry((kind, model.to_owned()));
+        of_model.or_default().add(tokens, cost);
         if let Some(parent) = &self.parent {
             parent.charge(kind, model, tokens, cost);
         }
     }
 
-    /// Charges the requested calls, up to the number that this account and its parents have left, and returns that number.
+    /// Charges the requested calls, up to the number that this account and its parents have left.
+    ///
+    /// If a parent refuses calls, this account is exhausted: the budget of the parent stops every agent up to its owner.
     /// Accounts are always locked from the inner to the outer one, which prevents deadlocks.
-    pub(crate) fn take_calls(&self, requested: u32) -> u32 {
-        let mut used = self.lock();
-        let left = self
-            .budget
-            .calls_max
-            .map_or(u32::MAX, |max| max.saturating_sub(used.calls));
+    pub(crate) fn take_calls(&self, requested: u32) -> CallGrant {
+        let mut state = self.lock();
+        let max = state.budget.calls_max;
+        let left = max.map_or(u32::MAX, |max| max.saturating_sub(state.used.calls));
         let own = requested.min(left);
-        let taken = self.parent.as_ref().map_or(own, |parent| parent.take_calls(own));
-        used.calls = used.calls.saturating_add(taken);
-        taken
+        let mut grant = match &self.parent {
+            Some(parent) => parent.take_calls(own),
+            None => CallGrant {
+                allowed: own,
+                refused_by: None,
+            },
+        };
+        state.used.calls = state.used.calls.saturating_add(grant.allowed);
+        state.refused_by = state.refused_by.or(grant.refused_by);
+        grant.refused_by = grant.refused_by.or(max.filter(|_| own < requested));
+        grant
     }
 
     /// Returns the first limit of this account or its parents that is reached.
@@ -94,40 +128,33 @@ impl Account {
     }
 
     fn own_exhausted(&self) -> Option<RunFailure> {
-        let used = self.lock();
+        let state = self.lock();
+        let (budget, used) = (&state.budget, &state.used);
         let tokens = used.total_tokens();
-        if let Some(max) = self.budget.tokens_max.filter(|max| tokens >= *max) {
+        if let Some(max) = budget.tokens_max.filter(|max| tokens >= *max) {
             return Some(RunFailure::TokenLimit { max, used: tokens });
         }
-        if let Some(max) = self.budget.cost_max.filter(|max| used.cost >= *max) {
+        if let Some(max) = budget.cost_max.filter(|max| used.cost >= *max) {
             return Some(RunFailure::CostLimit { max, used: used.cost });
         }
-        let reached = self.budget.wall_max.filter(|max| self.opened.elapsed() >= *max);
-        reached.map(|max| RunFailure::WallClockLimit { max })
-    }
-
-    /// Returns the first call limit of this account or its parents that is reached.
-    pub(crate) fn calls_exhausted(&self) -> Option<RunFailure> {
-        let used = self.lock().calls;
-        match self.budget.calls_max.filter(|max| used >= *max) {
-            Some(max) => Some(RunFailure::CallLimit { max }),
-            None => self.parent.as_ref().and_then(|parent| parent.calls_exhausted()),
+        if let Some(max) = budget.wall_max.filter(|max| self.opened.elapsed() >= *max) {
+            return Some(RunFailure::WallClockLimit { max });
         }
+        state.refused_by.map(|max| RunFailure::CallLimit { max })
     }
 
     /// Returns the remaining budget, limited by the budgets of the parents.
     pub(crate) fn remaining(&self) -> RemainingBudget {
-        let used = self.lock();
+        let wall_ms = self.wall_left().map(millis);
+        let state = self.lock();
+        let (budget, used) = (&state.budget, &state.used);
         let own = RemainingBudget {
-            tokens: self
-                .budget
-                .tokens_max
-                .map(|max| max.saturating_sub(used.total_tokens())),
-            cost_usd: self.budget.cost_max.map(|max| max.saturating_sub(used.cost)),
-            calls: self.budget.calls_max.map(|max| max.saturating_sub(used.calls)),
-            wall_ms: self.wall_left().map(millis),
+            tokens: budget.tokens_max.map(|max| max.saturating_sub(used.total_tokens())),
+            cost_usd: budget.cost_max.map(|max| max.saturating_sub(used.cost)),
+            calls: budget.calls_max.map(|max| max.saturating_sub(used.calls)),
+            wall_ms,
         };
-        drop(used);
+        drop(state);
         match &self.parent {
             Some(parent) => own.min(parent.remaining()),
             None => own,
@@ -136,12 +163,24 @@ impl Account {
 
     /// Returns the remaining time budget of this account, without its parents.
     pub(crate) fn wall_left(&self) -> Option<Duration> {
-        self.budget
-            .wall_max
-            .map(|max| max.saturating_sub(self.opened.elapsed()))
+        let wall_max = self.budget().wall_max;
+        wall_max.map(|max| max.saturating_sub(self.opened.elapsed()))
     }
 
-    fn lock(&self) -> MutexGuard<'_, AccountUsage> {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Records an agent that failed in this run.
+    pub(crate) fn record_failed_agent(&self, agent: FailedAgent) {
+        self.lock().failed_agent = Some(agent);
+    }
+
+    /// Returns the agent whose failure is the cause of a failure of this run.
+    pub(crate) fn failed_agent(&self, failure: &RunFailure) -> Option<String> {
+        let state = self.lock();
+        let agent = state.failed_agent.as_ref();
+        let agent = agent.filter(|agent| failure.follows_from(&agent.failure));
+        agent.map(|agent| agent.name.clone())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, AccountState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,8 +6,9 @@ mod process_handle;
 mod record;
 mod run_id;
 
-pub(crate) use account::Account;
+pub(crate) use account::{Account, FailedAgent};
 pub use budget::{Budget, RemainingBudget};
-pub use process_handle::{AGENT_DEPTH_MAX, Process, ProcessStatus};
+pub(crate) use process_handle::CallId;
+pub use process_handle::{Process, ProcessStatus};
 pub use record::{ModelUsage, ModelUsageKind, ProcessAction, ToolUsage};
 pub(crate) use run_id::new_run_id;

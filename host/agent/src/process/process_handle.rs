@@ -13,10 +13,7 @@ use super::run_id::new_run_id;
 use crate::model::{Cost, TokenUsage};
 use crate::outcome::StopReason;
 use toolwit_core::{Error, ErrorKind, Phase};
-use toolwit_core::{ToolContext, ToolError, ToolName};
-
-/// Maximum nesting depth of agents. Each level multiplies the possible cost of a run.
-pub const AGENT_DEPTH_MAX: u32 = 4;
+use toolwit_core::{Origin, ToolContext, ToolError, ToolName};
 
 /// Maximum number of actions that a process stores. The oldest are dropped first; the usage counts all of them.
 const ACTIONS_MAX: usize = 1_000;
@@ -38,11 +35,14 @@ const GOAL_CHARS_MAX: usize = 500;
 /// # Ok::<(), toolwit_core::Error>(())
 /// ```
 pub struct Process {
-    id: String,
+    origin: Origin,
     depth: u32,
     account: Arc<Account>,
     state: Mutex<ProcessState>,
 }
+
+/// The id of the call in whose context a tool runs.
+pub(crate) struct CallId(pub(crate) String);
 
 struct ProcessState {
     goal: Option<String>,
@@ -54,7 +54,6 @@ struct ProcessState {
 /// The status of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", content = "stop_reason", rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum ProcessStatus {
     /// No run has begun.
     Ready,
@@ -80,8 +79,12 @@ impl Process {
     pub(crate) fn begin(goal: Option<String>, budget: Budget, context: &ToolContext) -> Self {
         let parent = context.extension::<Arc<Account>>().cloned();
         let depth = Self::of(context).map_or(0, |process| process.depth.saturating_add(1));
+        let outer_call = context.extension::<CallId>().map(|call| call.0.clone());
         Self {
-            id: new_run_id(),
+            origin: Origin {
+                process: new_run_id(),
+                parent_call: outer_call,
+            },
             depth,
             account: Arc::new(Account::open(budget, parent)),
             state: Mutex::new(ProcessState {
@@ -96,7 +99,13 @@ impl Process {
     /// Returns the unique id.
     #[must_use]
     pub fn id(&self) -> &str {
-        &self.id
+        &self.origin.process
+    }
+
+    /// Returns the id of the process and that of the call in which it runs, as every event carries them.
+    #[must_use]
+    pub fn origin(&self) -> &Origin {
+        &self.origin
     }
 
     /// Returns the goal of the conversation; by default the first user message.
@@ -125,7 +134,7 @@ impl Process {
 
     /// Returns the budget.
     #[must_use]
-    pub fn budget(&self) -> &Budget {
+    pub fn budget(&self) -> Budget {
         self.account.budget()
     }
 

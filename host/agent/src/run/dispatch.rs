@@ -6,6 +6,7 @@ use super::call_queue::{CallQueue, CallState, FinishedCall, PendingCall, run_too
 use super::call_result::{record_call, record_guidance, record_refusal};
 use super::ending::{EndRequests, Ending};
 use super::nested_calls::NestedCaller;
+use super::observed_output::ObservedOutput;
 use super::prepared_call::PreparedCall;
 use super::refusal::{not_run, redefined_tool, removed_tool, shortened_name, tool_in_facade, unknown_tool};
 use super::run_state::RunState;
@@ -14,6 +15,7 @@ use crate::injection::CallGate;
 use crate::limits::UnknownToolPolicy;
 use crate::model::Delivery;
 use crate::outcome::RunFailure;
+use crate::process::CallId;
 use crate::toolbox::facade_path;
 use toolwit_core::{Error, ErrorKind};
 use toolwit_core::{NamedTool, ToolDefinition, ToolLookup};
@@ -192,9 +194,12 @@ fn begin(
         tool: tool.definition.id.clone(),
     });
     let arguments = call.arguments.clone().unwrap_or_default();
-    let mut context = run.conversation.late_results.offer(&call.call.id, &run.context);
+    let id = &call.call.id;
+    let context = run.conversation.late_results.offer(id, &run.context);
+    let context = context.with_extension(CallId(id.clone()));
+    let mut context = ObservedOutput::observe(context, &run.conversation.observers, id);
     if tool.tool.calls_tools() {
-        context = context.with_tools(Arc::new(NestedCaller::new(run, &call.call.id, &tool.definition.id)));
+        context = context.with_tools(Arc::new(NestedCaller::new(run, id, &tool.definition.id)));
     }
     run_tool(tool, arguments, context)
 }

@@ -16,7 +16,7 @@ use crate::model::{
 };
 use crate::outcome::RunFailure;
 use crate::process::ModelUsageKind;
-use toolwit_core::{Message, OutputSink};
+use toolwit_core::{Message, Origin, OutputSink};
 
 /// The model's response, with its calls ready to run.
 pub(super) struct ModelReply {
@@ -49,6 +49,7 @@ pub(super) async fn infer(run: &mut RunState<'_>, choice: Option<ToolChoice>) ->
         tools: toolbox.declared(),
         options: &options,
         output: run.context.output(),
+        origin: conversation.observers.origin(),
         stop: &run.stop,
     };
     let started = Instant::now();
@@ -72,6 +73,7 @@ struct Inference<'r> {
     tools: &'r [DeclaredTool],
     options: &'r ChatOptions,
     output: &'r dyn OutputSink,
+    origin: &'r Origin,
     stop: &'r Stop,
 }
 
@@ -81,7 +83,7 @@ impl Inference<'_> {
         let is_streamed = AtomicBool::new(false);
         let stream = |text: &str| {
             is_streamed.store(true, Ordering::Relaxed);
-            if catch_unwind(AssertUnwindSafe(|| self.output.words(text))).is_err() {
+            if catch_unwind(AssertUnwindSafe(|| self.output.words(text, self.origin))).is_err() {
                 tracing::warn!("the output sink panicked; some text is lost");
             }
         };

@@ -18,6 +18,7 @@ mod ending;
 mod inference;
 mod late_calls;
 mod nested_calls;
+mod observed_output;
 mod prepared_call;
 mod refusal;
 mod run_state;

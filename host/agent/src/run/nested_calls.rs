@@ -94,7 +94,9 @@ impl NestedScope {
         };
         let view = ConversationView::new(&[], &self.tools);
         let view = view.with_calls(&self.calls_before).with_lineage(&self.lineage);
-        let gate = self.strategy.gate(&named, &view.with_context(context).at(self.turn, 1));
+        let gate = self
+            .strategy
+            .gate(&named, &view.with_context(context).with_position(self.turn, 1));
         (gate == CallGate::Ungated).then_some(named.tool)
     }
 }

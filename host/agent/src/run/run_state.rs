@@ -82,7 +82,7 @@ impl<'c> RunState<'c> {
         let conversation = &self.conversation;
         let view = conversation.toolbox.view(conversation.history.messages());
         view.with_context(&self.context)
-            .at(conversation.turns, self.tally.iterations)
+            .with_position(conversation.turns, self.tally.iterations)
     }
 
     /// Returns whether the strategies allow a call of a tool now. A strategy that panics locks the tool.

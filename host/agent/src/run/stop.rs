@@ -41,6 +41,11 @@ impl Stop {
         &self.run
     }
 
+    /// Returns whether the run was cancelled from outside.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.conversation.is_cancelled() || self.turn.is_cancelled()
+    }
+
     /// Waits until the run must stop, then cancels the run's token.
     pub(super) async fn wait(&self) -> RunFailure {
         let failure = tokio::select! {

@@ -23,6 +23,10 @@ use toolwit_core::{LOOP_ID, Message, ToolContext, ToolName};
 pub(crate) struct ToolLoop<'c> {
     run: RunState<'c>,
     started: Instant,
+    /// Whether the run ends only when no background call is open.
+    awaits_background: bool,
+    /// The roles whose tools the turn has.
+    roles: Vec<String>,
     is_finished: bool,
 }
 
@@ -31,22 +35,73 @@ impl<'c> ToolLoop<'c> {
         Self {
             run: RunState::new(conversation, context),
             started: Instant::now(),
+            awaits_background: false,
+            roles: Vec::new(),
             is_finished: false,
         }
     }
 
+    /// Adds the tools of roles for this turn.
+    pub(crate) fn with_roles(mut self, roles: Vec<String>) -> Self {
+        self.roles = roles;
+        self
+    }
+
+    /// Makes background calls part of the run: an answer of the model is final only when no background call is open.
+    pub(crate) fn awaiting_background(mut self) -> Self {
+        self.awaits_background = true;
+        self
+    }
+
     /// Answers a user message or, without a message, the late results of background calls.
+    ///
+    /// A run with a message that is refused at once, because a budget is exhausted or it was cancelled before, changes
+    /// nothing: the message does not enter the history, and no turn begins.
     pub(crate) async fn run(mut self, prompt: Option<&str>) -> Result<RunOutcome, RunError> {
+        if prompt.is_some()
+            && let Err(failure) = self.prepare().await
+        {
+            self.is_finished = true;
+            self.run.conversation.process.end_run(failure.stop());
+            let outcome = self.outcome(Ending::new(None, failure.stop()));
+            return Err(RunError::new(failure, outcome));
+        }
         self.begin_turn(prompt);
         match self.drive().await {
             Ok(ending) => Ok(self.finish(ending)),
             Err(failure) => {
                 let is_cut = matches!(failure, RunFailure::Length);
+                let agent = self.run.account.failed_agent(&failure);
                 let answer = self.run.tally.text.take().filter(|_| is_cut);
                 let outcome = self.finish(Ending::new(answer, failure.stop()));
-                Err(RunError::new(failure, outcome))
+                Err(RunError::new(failure, outcome).with_agent(agent))
             }
         }
+    }
+
+    /// Checks that the run can begin, and adds the tools of its roles.
+    async fn prepare(&mut self) -> Result<(), RunFailure> {
+        if let Some(failure) = self.refusal() {
+            return Err(failure);
+        }
+        let run = &mut self.run;
+        let roles = &mut run.conversation.roles;
+        let resolved = tokio::select! {
+            biased;
+            failure = run.stop.wait() => return Err(failure),
+            resolved = roles.resolve(&self.roles, &run.context) => resolved.map_err(RunFailure::Tool)?,
+        };
+        roles.apply(resolved, &mut run.conversation.toolbox);
+        Ok(())
+    }
+
+    /// Returns the reason why the run cannot begin.
+    fn refusal(&self) -> Option<RunFailure> {
+        let run = &self.run;
+        run.stop
+            .is_cancelled()
+            .then_some(RunFailure::Cancelled)
+            .or_else(|| run.account.exhausted())
     }
 
     fn begin_turn(&mut self, prompt: Option<&str>) {
@@ -96,13 +151,27 @@ impl<'c> ToolLoop<'c> {
             }
             let reply = infer(&mut self.run, None).await?;
             if reply.calls.is_empty() {
-                return conclude(reply);
+                let ending = conclude(reply)?;
+                if self.awaits_background && self.late_result_arrives().await? {
+                    continue;
+                }
+                return Ok(ending);
             }
             if let Some(ending) = self.run_calls(reply.calls).await? {
                 return Ok(self.end_by_tool(ending));
             }
         }
         self.end_of_iterations().await
+    }
+
+    /// Waits for a late result within the limits of the run. Returns `false` if no background call is open.
+    async fn late_result_arrives(&mut self) -> Result<bool, RunFailure> {
+        let RunState { conversation, stop, .. } = &mut self.run;
+        tokio::select! {
+            biased;
+            failure = stop.wait() => Err(failure),
+            has_arrived = conversation.late_results.wait() => Ok(has_arrived),
+        }
     }
 
     /// Ends the run with the answer of a tool, and appends it to the history.
@@ -125,18 +194,19 @@ impl<'c> ToolLoop<'c> {
         let max = limits.calls_max;
         let requested = u32::try_from(calls.len()).unwrap_or(u32::MAX);
         let left = max.saturating_sub(run.tally.calls_requested);
-        let allowed = run.account.take_calls(requested.min(left));
+        let grant = run.account.take_calls(requested.min(left));
         let quota = CallQuota {
             per_response: limits.calls_per_response_max as usize,
-            per_run: allowed as usize,
+            per_run: grant.allowed as usize,
         };
         run.tally.calls_requested = run.tally.calls_requested.saturating_add(requested);
         let ending = Dispatch::new(run, calls, &quota).run().await?;
-        if ending.is_some() || requested <= allowed {
+        if ending.is_some() || requested <= grant.allowed {
             return Ok(ending);
         }
-        let by_budget = run.account.calls_exhausted().filter(|_| requested <= left);
-        Err(by_budget.unwrap_or(RunFailure::CallLimit { max }))
+        Err(RunFailure::CallLimit {
+            max: grant.refused_by.unwrap_or(max),
+        })
     }
 
     async fn end_of_iterations(&mut self) -> Result<Ending, RunFailure> {
@@ -163,6 +233,11 @@ impl<'c> ToolLoop<'c> {
 
     fn finish(&mut self, ending: Ending) -> RunOutcome {
         self.close(ending.stop);
+        self.outcome(ending)
+    }
+
+    /// Returns the progress of the run so far.
+    fn outcome(&mut self, ending: Ending) -> RunOutcome {
         let usage = self.run.usage();
         let tally = std::mem::take(&mut self.run.tally);
         RunOutcome {

@@ -2,11 +2,9 @@
 
 use std::collections::HashSet;
 
+use super::call_ids::CallIds;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{Message, Role, ToolCall};
-
-/// Maximum length of a call id that is accepted from a model, in bytes. A longer id is replaced.
-const CALL_ID_BYTES_MAX: usize = 256;
 
 /// The messages of a conversation. Every call has a unique id and exactly one answer.
 ///
@@ -15,9 +13,7 @@ const CALL_ID_BYTES_MAX: usize = 256;
 pub(crate) struct History {
     messages: Vec<Message>,
     open: Vec<ToolCall>,
-    ids: HashSet<String>,
-    /// The number of ids that the history has assigned.
-    assigned_ids: u64,
+    ids: CallIds,
 }
 
 impl History {
@@ -25,8 +21,9 @@ impl History {
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] if two calls have the same id, or an answer does not belong to an unanswered call.
-    pub(crate) fn resume(messages: Vec<Message>) -> Result<Self, Error> {
+    pub(crate) fn resume(messages: Vec<Message>, ids: CallIds) -> Result<Self, Error> {
         let mut history = Self::default();
+        let mut called = HashSet::new();
         for message in messages {
             match &message.role {
                 Role::Tool { tool_call_id, .. } => {
@@ -40,7 +37,7 @@ impl History {
                 Role::Assistant { tool_calls, .. } => {
                     history.close(&interrupted_call());
                     for call in tool_calls {
-                        if !history.ids.insert(call.id.clone()) {
+                        if !called.insert(call.id.clone()) {
                             return Err(invalid(format!("two calls have the id `{}`", call.id)));
                         }
                     }
@@ -51,11 +48,18 @@ impl History {
             history.messages.push(message);
         }
         history.close(&interrupted_call());
+        ids.extend(&called);
+        history.ids = ids;
         Ok(history)
     }
 
     pub(crate) fn messages(&self) -> &[Message] {
         &self.messages
+    }
+
+    /// Returns whether the model has called a tool.
+    pub(crate) fn has_calls(&self) -> bool {
+        self.messages.iter().any(|message| !message.tool_calls().is_empty())
     }
 
     /// Sets the system message, and replaces an earlier one.
@@ -85,18 +89,8 @@ impl History {
     }
 
     /// Returns a unique id for a call: the model's own if possible.
-    pub(crate) fn claim_id(&mut self, wanted: &str) -> String {
-        let is_usable = !wanted.is_empty() && wanted.len() <= CALL_ID_BYTES_MAX;
-        if is_usable && self.ids.insert(wanted.to_owned()) {
-            return wanted.to_owned();
-        }
-        loop {
-            self.assigned_ids += 1;
-            let id = format!("call_{}", self.assigned_ids);
-            if self.ids.insert(id.clone()) {
-                return id;
-            }
-        }
+    pub(crate) fn claim_id(&self, wanted: &str) -> String {
+        self.ids.claim(wanted)
     }
 
     /// Appends a response of the model. The ids of its calls must have been [claimed](History::claim_id).
@@ -169,7 +163,7 @@ mod tests {
     // attack: F9
     #[test]
     fn missing_duplicate_and_oversized_ids_are_replaced() {
-        let mut history = History::default();
+        let history = History::default();
         let wanted = ["a", "a", "", "call_2", &"x".repeat(1000)];
         let ids: Vec<_> = wanted.iter().map(|id| history.claim_id(id)).collect();
         assert_eq!(ids, ["a", "call_1", "call_2", "call_3", "call_4"]);
@@ -185,7 +179,7 @@ mod tests {
             Message::user("still there?"),
             Message::assistant("", vec![call("c")]),
         ];
-        let history = History::resume(messages).unwrap();
+        let history = History::resume(messages, CallIds::default()).unwrap();
         let is_cancelled: Vec<_> = history
             .messages()
             .iter()
@@ -197,8 +191,8 @@ mod tests {
     #[test]
     fn stray_answers_and_duplicate_ids_are_refused() {
         let stray = vec![Message::tool(&call("a"), "fine", false)];
-        assert!(History::resume(stray).is_err());
+        assert!(History::resume(stray, CallIds::default()).is_err());
         let duplicate = vec![Message::assistant("", vec![call("a"), call("a")])];
-        assert!(History::resume(duplicate).is_err());
+        assert!(History::resume(duplicate, CallIds::default()).is_err());
     }
 }

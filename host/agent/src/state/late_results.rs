@@ -58,6 +58,18 @@ impl LateResults {
         is_background
     }
 
+    /// Answers a call of an earlier process with an error: its work ended with that process.
+    pub(crate) fn lose(&mut self, call: BackgroundCall) {
+        let id = call.call.id.clone();
+        self.open.insert(id.clone(), call);
+        self.arrived.push_back(LateResult {
+            call: id,
+            result: ToolResult::error(
+                "the background work ended with the process that ran it; it may have taken effect",
+            ),
+        });
+    }
+
     /// Returns the number of background calls.
     pub(crate) fn open_calls(&self) -> usize {
         self.open.len()

@@ -1,8 +1,10 @@
 //! The state of a conversation between its runs.
 
+mod call_ids;
 mod history;
 mod late_results;
 mod long_results;
+mod roles;
 
 use std::sync::Arc;
 
@@ -14,9 +16,11 @@ use crate::process::Process;
 use crate::toolbox::Toolbox;
 use toolwit_core::{Blackboard, Tool, ToolContext};
 
+pub(crate) use call_ids::CallIds;
 pub(crate) use history::{History, error_text, interrupted_call};
-pub(crate) use late_results::LateResults;
+pub(crate) use late_results::{BackgroundCall, LateResults};
 pub(crate) use long_results::{LongResults, READ_RESULT, TruncatedResult, read_result_tool};
+pub(crate) use roles::Roles;
 
 /// All data of a conversation: its history, its tools and its configuration.
 pub(crate) struct ConversationState {
@@ -28,6 +32,7 @@ pub(crate) struct ConversationState {
     pub(crate) blackboard: Arc<dyn Blackboard>,
     pub(crate) process: Arc<Process>,
     pub(crate) late_results: LateResults,
+    pub(crate) roles: Roles,
     /// Whether the outcome of a run omits the artifacts of agentic tools.
     pub(crate) drops_nested_artifacts: bool,
     pub(crate) options: ChatOptions,

@@ -1,6 +1,7 @@
 //! Agentic tools.
 
 use super::*;
+use toolwit_core::limits::AGENT_DEPTH_MAX;
 use toolwit_core::{Artifact, Blackboard, MemoryBlackboard, NoArguments, Parameter, ToolMethod, ToolMethods};
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -52,11 +53,12 @@ async fn an_agentic_tool_runs_its_own_loop() {
 #[tokio::test]
 async fn options_are_set_on_copies() {
     let (base, stage) = agent("base", [say("a"), say("b"), say("c")]);
-    let fixed = base.with_system_prompt("Be brief.");
-    let dynamic = base.with_system_prompt_from(|context, input| {
+    let fixed = base.clone().with_system_prompt("Be brief.");
+    let dynamic = base.clone().with_system_prompt_from(|context, input| {
         format!("For {}: {input}", context.text("tenant").unwrap_or("no tenant"))
     });
     let more = base
+        .clone()
         .with_parameter(Parameter::string("topic", "What about"))
         .with_parameter(Parameter::integer("depth", "How deep").optional())
         .with_parameter(Parameter::number("share", "How much").optional());
@@ -265,4 +267,71 @@ async fn an_agent_without_a_model_returns_a_configuration_error() {
     )
     .await;
     assert!(error.unwrap_err().to_string().contains("no model"));
+}
+
+/// The topic of a question.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+#[expect(dead_code, reason = "only the schema is used")]
+struct Topic {
+    name: String,
+}
+
+// accept: 12
+#[tokio::test]
+async fn one_configuration_serves_a_conversation_an_agentic_tool_and_a_subagent() {
+    let look = || call([("look", json!({}))]);
+    let steps = [
+        call([("asker", json!({"task": "x"}))]),
+        look(),
+        say("asked"),
+        call([("helper", json!({"name": "tea"}))]),
+        look(),
+        look(),
+        look(),
+        say("Done."),
+    ];
+    let (_, stage) = Stage::set(steps);
+    let config = LoopConfig::new()
+        .with_model(stage.clone())
+        .with_system("Be brief.")
+        .with_tools([echo("look")])
+        .with_iterations_max(3);
+    let agent = |name: &str| AgenticTool::new(name, "Works.").with_config(config.clone());
+    let helper = Subagent::of(agent("helper")).consuming::<Topic>().unwrap();
+    let builder = Conversation::builder().config(config.clone()).tool(agent("asker"));
+    let outcome = builder.tool(helper).build().unwrap().run("go").await.unwrap();
+    let answers = answers(&outcome.history);
+    assert_eq!((answers[0], outcome.text()), ("asked", "Done."));
+    assert!(answers[1].contains("limit of 3 iterations"), "{}", answers[1]);
+    for inference in 0..stage.times_asked() {
+        let shown = stage.shown(inference);
+        assert_eq!(shown.messages[0].content(), "Be brief.", "inference {inference}");
+        assert_eq!(shown.names[0], "look", "inference {inference}");
+    }
+}
+
+// accept: 12, accept: 70
+#[tokio::test]
+async fn a_strategy_of_an_agent_brings_its_initial_tools_and_guidance() {
+    struct Guided;
+    impl crate::injection::InjectionStrategy for Guided {
+        fn evaluate(&self, _: &crate::injection::InjectionContext<'_>) -> crate::injection::Injection {
+            crate::injection::Injection::none()
+        }
+
+        fn initial_tools(&self) -> Vec<Arc<dyn Tool>> {
+            vec![echo("first")]
+        }
+
+        fn guidance(&self) -> Option<&str> {
+            Some("Call `first` first.")
+        }
+    }
+    let (tool, stage) = agent("agent", [say("ok")]);
+    call_with(&tool.with_strategy(Guided), json!({"task": "x"}), &ToolContext::new())
+        .await
+        .unwrap();
+    let shown = stage.shown(0);
+    assert_eq!(shown.names, ["first"]);
+    assert!(shown.messages[0].content().ends_with("Call `first` first."));
 }

@@ -12,7 +12,7 @@ impl OutputSink for Screen {
 
     fn communicate(&self, _: &str) {}
 
-    fn words(&self, text: &str) {
+    fn words(&self, text: &str, _: &Origin) {
         self.0.lock().unwrap().push(text.to_owned());
     }
 }

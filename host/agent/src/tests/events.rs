@@ -65,7 +65,7 @@ async fn an_observer_that_panics_is_dropped_and_the_run_continues() {
     let count = received.clone();
     let (builder, stage) = Stage::set([say("ok")]);
     let outcome = builder
-        .observer(move |_: &Event| {
+        .observer(move |_: &Event, _: &Origin| {
             *count.lock().unwrap() += 1;
             panic!("broken observer")
         })

@@ -2,7 +2,8 @@
 
 use super::unfolding::{database, facade, open, played, read};
 use super::*;
-use crate::injection::{EntityTools, FACADE_DEPTH_MAX, Facade, StrategyChain, Unfolding};
+use crate::injection::{EntityTools, Facade, StrategyChain, Unfolding};
+use toolwit_core::limits::FACADE_DEPTH_MAX;
 
 // accept: 55
 #[tokio::test]

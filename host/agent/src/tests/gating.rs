@@ -275,7 +275,7 @@ async fn a_tool_in_two_states_has_a_transition_for_each() {
 // accept: 68
 #[tokio::test]
 async fn a_machine_starts_in_its_initial_state_and_requires_one() {
-    let results = run_order(order().starting_in(Order::Confirmed), [try_it("ship")]).await;
+    let results = run_order(order().with_initial_state(Order::Confirmed), [try_it("ship")]).await;
     assert_eq!(results[0], "ship");
     let builder = StateMachine::builder().in_state("draft").tool(echo("x"));
     let error = builder.build().err().unwrap();

@@ -555,3 +555,18 @@ async fn a_registry_that_changes_while_the_conversation_runs_is_followed_from_th
     conversation.run("again").await.unwrap();
     assert_eq!(stage.shown(4).names, ["look", "change"]);
 }
+
+// accept: 23, accept: 94
+#[tokio::test]
+async fn a_role_does_not_add_a_tool_that_was_removed_by_hand_and_its_tools_are_guarded() {
+    let groups = ToolGroups::new().with_group(ToolGroup::new("web", "", vec![echo("fetch"), erase()]));
+    let (builder, stage) = Stage::set([say("one"), try_it("erase"), say("two")]);
+    let late = ToolSelector::later("native#erase");
+    let mut conversation = builder.groups(groups).decorate(late, denial()).build().unwrap();
+    conversation.turn("1").role("web").run().await.unwrap();
+    conversation.remove_tool(&ToolId::native("fetch"));
+    let outcome = conversation.turn("2").role("web").run().await.unwrap();
+    assert_eq!(stage.shown(0).names, ["fetch", "erase"]);
+    assert_eq!(stage.shown(1).names, ["erase"]);
+    assert!(answers(&outcome.history)[0].contains(DENIED));
+}

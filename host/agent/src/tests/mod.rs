@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod agent_tree;
 mod agentic;
 mod background;
 mod calls;
@@ -24,6 +25,7 @@ mod ordered_agents;
 mod processes;
 mod property;
 mod resume;
+mod roles;
 mod runs;
 mod signals;
 mod stopping;
@@ -40,7 +42,7 @@ use super::*;
 use crate::model::{
     ChatModel, ChatRequest, ChatResponse, DeclaredTool, FinishReason, ModelError, TokenUsage, ToolChoice,
 };
-use toolwit_core::{Arguments, Message, NativeTool, Role, Tool, ToolCall, ToolContext, ToolError, ToolResult};
+use toolwit_core::{Arguments, Message, NativeTool, Origin, Role, Tool, ToolCall, ToolContext, ToolError, ToolResult};
 
 /// The response of the model to one inference.
 type Step = Box<dyn FnOnce(&ChatRequest<'_>) -> Result<ChatResponse, ModelError> + Send>;
@@ -96,7 +98,7 @@ impl Stage {
         let events = stage.events.clone();
         let builder = Conversation::builder()
             .model(stage.clone())
-            .observer(move |event: &Event| events.lock().unwrap().push(event.clone()));
+            .observer(move |event: &Event, _: &Origin| events.lock().unwrap().push(event.clone()));
         (builder, stage)
     }
 

@@ -96,7 +96,7 @@ async fn a_nested_call_of_a_cancelled_call_emits_its_end() {
     let (builder, stage) = Stage::set([call([("outer", json!({"native#wait": {}}))])]);
     let cancel = tokio_util::sync::CancellationToken::new();
     let (stop, events) = (cancel.clone(), stage.events.clone());
-    let builder = builder.observer(move |event: &Event| {
+    let builder = builder.observer(move |event: &Event, _: &Origin| {
         if matches!(event, Event::NestedCallStarted { .. }) {
             stop.cancel();
         }

@@ -122,7 +122,9 @@ async fn a_copy_can_start_in_another_state() {
     let step = || call([("ship", json!({}))]);
     let (tool, stage) = agent([step(), say("done"), step(), say("done")]);
     let fresh = tool.with_state_machine(order());
-    let resumed = fresh.with_state_machine(order().starting_in(Order::Confirmed));
+    let resumed = fresh
+        .clone()
+        .with_state_machine(order().with_initial_state(Order::Confirmed));
     run(&resumed).await;
     assert_eq!(answers_of(&stage), ["ship"]);
     run(&fresh).await;

@@ -241,3 +241,72 @@ fn inconsistent_events_do_not_panic() {
     let conversation = builder.resume(events).build().unwrap();
     assert!(conversation.tools().iter().all(|tool| tool.name.as_str() != "ghost"));
 }
+
+/// Returns a tool whose background work never ends.
+fn endless() -> Arc<dyn Tool> {
+    tool("endless", |_, context| {
+        context.background_task()?.spawn(std::future::pending());
+        Ok(ToolResult::background("started"))
+    })
+}
+
+// accept: 85, accept: 126
+#[tokio::test]
+async fn a_resume_answers_pending_background_calls_with_an_error() {
+    let quick = || {
+        tool("quick", |_, context| {
+            context.background_task()?.deliver(ToolResult::text("42"));
+            Ok(ToolResult::background("started"))
+        })
+    };
+    let (builder, stage) = Stage::set([call([("quick", json!({})), ("endless", json!({"n": 1}))]), say("Wait.")]);
+    let outcome = builder.tools([quick(), endless()]).run("go").await.unwrap();
+    assert_eq!(stage.events_named("late_result").len(), 1, "the quick one arrived");
+    let (builder, resumed) = Stage::set([say("It is lost.")]);
+    let builder = builder.history(outcome.history).resume(round_trip(&stage.events()));
+    let mut conversation = builder.tools([quick(), endless()]).build().unwrap();
+    assert_eq!(conversation.background_calls(), 1);
+    let woken = conversation.wake().await.unwrap().unwrap();
+    assert_eq!(woken.text(), "It is lost.");
+    let late = resumed.events_named("late_result");
+    assert_eq!(
+        (late.len(), &late[0]["name"], &late[0]["is_error"]),
+        (1, &json!("endless"), &json!(true))
+    );
+    let last = answers(&woken.history).pop().unwrap();
+    assert!(last.contains("ended with the process"), "{last}");
+    assert_valid(&woken.history);
+    assert!(conversation.wake().await.is_none());
+    let log: Vec<_> = stage.events().into_iter().chain(resumed.events()).collect();
+    let (builder, _) = Stage::set([]);
+    let again = builder.history(woken.history).resume(log).build().unwrap();
+    assert_eq!(again.background_calls(), 0, "it is answered once");
+}
+
+// accept: 68
+#[tokio::test]
+async fn a_state_machine_is_not_continued_from_the_history_alone() {
+    let (builder, stage) = set([one("confirm", json!({})), say("ok")]);
+    let history = builder.run("confirm").await.unwrap().history;
+    let (builder, _) = set([]);
+    let error = builder.history(history.clone()).build().err().unwrap();
+    assert_eq!(error.kind, toolwit_core::ErrorKind::Configuration);
+    assert!(error.message.contains("state machine"), "{error}");
+    assert!(error.suggestion.as_ref().unwrap().contains("`resume`"), "{error:?}");
+    let (builder, _) = set([]);
+    assert!(builder.history(history.clone()).resume(stage.events()).build().is_ok());
+    let (builder, _) = set([one("ship", json!({})), say("ok")]);
+    let chosen = builder.state_machine(machine().with_initial_state("confirmed"));
+    let outcome = chosen.history(history).run("ship").await.unwrap();
+    assert_eq!(
+        answers(&outcome.history).pop(),
+        Some("ship"),
+        "the application chose the state"
+    );
+    let (builder, _) = set([say("ok")]);
+    let talk = vec![Message::user("Hello."), Message::assistant("Hello.", Vec::new())];
+    assert!(
+        builder.history(talk).build().is_ok(),
+        "without calls, the first state is right"
+    );
+}

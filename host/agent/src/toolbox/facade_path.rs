@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::injection::FACADE_DEPTH_MAX;
+use toolwit_core::limits::FACADE_DEPTH_MAX;
 use toolwit_core::{Tool, ToolSet};
 
 /// Returns the facades to call, one after the other, until a tool of this name is visible. The shortest path is returned.

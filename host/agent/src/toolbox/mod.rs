@@ -170,16 +170,21 @@ impl Toolbox {
         self.callable.look_up(name)
     }
 
-    /// Adds a tool as if it were an initial one, also one that was excluded. It is declared from the next turn.
-    pub(crate) fn add_fixed(&mut self, tool: Arc<dyn Tool>) -> (ToolName, Vec<Event>) {
-        let callable = Arc::make_mut(&mut self.callable);
-        let mut admitted = tool_identities(&tool);
-        admitted.retain(|id| callable.admit(id));
-        let name = callable.add(tool).name().clone();
-        self.hidden.remove(&name);
-        self.fixed.insert(name.clone());
-        let events = admitted.into_iter().map(|tool| Event::ToolAdmitted { tool });
-        (name, events.collect())
+    /// Adds a tool as if it were an initial one, unless it is excluded. It is declared from the next turn.
+    pub(crate) fn add_fixed(&mut self, tool: Arc<dyn Tool>) -> AddOutcome {
+        let outcome = Arc::make_mut(&mut self.callable).add(tool);
+        if !matches!(outcome, AddOutcome::Excluded(_)) {
+            self.hidden.remove(outcome.name());
+            self.fixed.insert(outcome.name().clone());
+        }
+        outcome
+    }
+
+    /// Ends the exclusion of a tool. Returns the events to emit.
+    pub(crate) fn admit_tool(&mut self, tool: &Arc<dyn Tool>) -> Vec<Event> {
+        let mut admitted = tool_identities(tool);
+        admitted.retain(|id| Arc::make_mut(&mut self.callable).admit(id));
+        admitted.into_iter().map(|tool| Event::ToolAdmitted { tool }).collect()
     }
 
     /// Ends the exclusion of a tool that was added by hand before the conversation was resumed.
@@ -187,7 +192,7 @@ impl Toolbox {
         Arc::make_mut(&mut self.callable).admit(id);
     }
 
-    /// Removes a tool, so that nothing but [`add_fixed`](Self::add_fixed) adds it again. It stays declared until the end of the
+    /// Removes a tool, so that nothing adds it again until it is [admitted](Self::admit_tool). It stays declared until the end of the
     /// turn. Returns the names of the removed tools.
     pub(crate) fn exclude(&mut self, id: &ToolId) -> Vec<ToolName> {
         let names = Arc::make_mut(&mut self.callable).exclude(id);

@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::hint;
 use crate::input::limits::LimitFlags;
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
+use crate::output::package::wit_warning;
 use crate::output::page::{FAINT, Page, counted};
 use crate::output::printer::{Format, Printer};
 use toolwit::Error;
@@ -53,6 +54,9 @@ struct Report {
     /// The reason why the dynamic tools could not be discovered.
     #[serde(skip_serializing_if = "Option::is_none")]
     discovery_error: Option<String>,
+    /// The reason why the WIT file next to it does not describe it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wit_problem: Option<String>,
     needs_grants: bool,
 }
 
@@ -66,6 +70,7 @@ impl From<&AddedPackage> for Report {
             replaced: package.is_replacement,
             tools: package.tool_count,
             discovery_error: None,
+            wit_problem: package.wit_problem.clone(),
             needs_grants: package.needs_grants,
         }
     }
@@ -99,7 +104,7 @@ impl Add {
 
     /// Discovers the dynamic tools of plugins. A plugin whose discovery fails stays added, because it may need a grant first.
     async fn discover(&self, names: &[String], reports: &mut [Report], printer: Printer) -> Result<(), Error> {
-        let host = self.plugins.granted(&LimitFlags::default(), &self.authority).await?;
+        let host = self.plugins.granted(&LimitFlags::default(), &self.authority)?;
         let host = host.dynamic_discovery(DynamicDiscovery::Never).build().await?;
         for outcome in discover(&host, DiscoveryTargets::Named(names), printer).await? {
             let report = reports.iter_mut().find(|report| report.name == outcome.plugin);
@@ -129,6 +134,9 @@ fn print(printer: Printer, reports: &[Report]) -> Result<(), Failure> {
     printer.message(&messages);
     printer.data(&paths)?;
     for report in reports {
+        if let Some(problem) = &report.wit_problem {
+            printer.warn(wit_warning(&report.name, problem));
+        }
         if let Some(reason) = &report.discovery_error {
             let name = &report.name;
             printer.hint(format_args!(

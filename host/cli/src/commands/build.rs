@@ -19,23 +19,24 @@ const EXAMPLES: &str = "\
 Examples:
   toolwit build plugins/customers                          build target/plugins/customers.wasm
   toolwit build greet --out tools                          build tools/greet.wasm
+  toolwit build greet.wasm --out tools                     embed greet.wit in an existing component
   toolwit list --plugins $(dirname $(toolwit build greet))";
 
 /// Build a plugin from source
 ///
-/// Builds a Rust package for wasm32-wasip2, runs the command in the [build] table of toolwit.toml, or takes an existing .wasm
-/// file. Then embeds the WIT of the directory `wit` with its /// comments, which toolchains drop. Compiler output goes to
+/// Builds a Rust package for wasm32-wasip2, runs the command in the [build] table of toolwit.toml, or takes a .wasm file that
+/// another tool has built. Then embeds the WIT of the directory `wit` with its /// comments, which toolchains drop. Compiler output goes to
 /// standard error, the path of the component to standard output.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Build {
-    /// Source directory of the plugin
-    #[arg(value_name = "DIR")]
-    directory: PathBuf,
+    /// Source directory of the plugin, or a component or core module
+    #[arg(value_name = "DIR|FILE")]
+    source: PathBuf,
     /// Output path: a .wasm file or a directory [default: `plugins` in the target directory]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Path to the WIT directory or file [default: DIR/wit]
+    /// Path to the WIT directory or file [default: DIR/wit, or FILE with the extension .wit]
     #[arg(long, value_name = "PATH")]
     wit: Option<PathBuf>,
     /// World that a core module implements, if the WIT has several
@@ -48,7 +49,7 @@ pub(crate) struct Build {
 
 impl Build {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
-        let mut request = Request::new(self.directory);
+        let mut request = Request::new(self.source);
         if let Some(out) = self.out {
             request = request.out(out);
         }

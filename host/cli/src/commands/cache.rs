@@ -1,18 +1,14 @@
 //! `toolwit cache`: the cache of compiled code.
 
-use std::path::Path;
-
 use clap::Subcommand;
 use serde_json::json;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::input::code_cache::{directory, open, unusable};
 use crate::output::page::{Page, counted, size};
 use crate::output::printer::{Format, Printer};
 use toolwit::limits::ByteCount;
-use toolwit::sandbox::CodeCacheUsage;
-use toolwit::{Error, ErrorKind, Phase};
+use toolwit::sandbox::{CodeCacheChange, CodeCacheLocation, CodeCacheReport};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -50,63 +46,43 @@ enum Action {
 
 impl Cache {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
-        let work = move || {
-            let directory = directory()?;
-            let cache = open(&directory)?;
-            let failed = |error: std::io::Error| unusable(&directory, &error);
-            let dropped = match self.action {
-                None | Some(Action::Show) => None,
-                Some(Action::Clean { keep }) => {
-                    let keep = keep.map_or(0, |ByteCount(bytes)| bytes);
-                    Some(cache.shrink_to(keep).map_err(failed)?)
-                }
-                Some(Action::Cap { size: ByteCount(bytes) }) => Some(cache.set_bytes_max(bytes).map_err(failed)?),
-            };
-            Ok((cache.usage().map_err(failed)?, dropped, directory))
+        let change = match self.action {
+            None | Some(Action::Show) => None,
+            Some(Action::Clean { keep }) => Some(CodeCacheChange::ShrinkTo(keep.map_or(0, |ByteCount(bytes)| bytes))),
+            Some(Action::Cap { size: ByteCount(bytes) }) => Some(CodeCacheChange::SetMaximum(bytes)),
         };
-        let (usage, dropped, directory) = tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
-            let message = "reading the cache failed unexpectedly";
-            Err(Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error))
-        })?;
-        print(printer, &usage, dropped.as_ref(), &directory)?;
+        let report = CodeCacheLocation::User.manage(change).await?;
+        print(printer, &report)?;
         Ok(Exit::Success)
     }
 }
 
-fn print(
-    printer: Printer,
-    usage: &CodeCacheUsage,
-    dropped: Option<&CodeCacheUsage>,
-    directory: &Path,
-) -> Result<(), Failure> {
+fn print(printer: Printer, report: &CodeCacheReport) -> Result<(), Failure> {
+    let (usage, directory) = (&report.usage, report.directory.display());
     if printer.format() == Format::Json {
-        let dropped = dropped.map(|dropped| json!({"entries": dropped.entries, "bytes": dropped.bytes}));
+        let removed = report.removed.as_ref();
+        let removed = removed.map(|removed| json!({"entries": removed.entries, "bytes": removed.bytes}));
         return printer.document(&json!({
-            "directory": directory.display().to_string(),
+            "directory": directory.to_string(),
             "entries": usage.entries,
             "bytes": usage.bytes,
             "bytes_max": usage.bytes_max,
-            "dropped": dropped,
+            "dropped": removed,
         }));
     }
-    if let Some(dropped) = dropped {
+    if let Some(removed) = &report.removed {
         let mut page = Page::new();
-        page.text(format_args!(
-            "removed {}, {}",
-            counted(dropped.entries, "component"),
-            size(dropped.bytes)
-        ))
-        .end();
+        let (components, bytes) = (counted(removed.entries, "component"), size(removed.bytes));
+        page.text(format_args!("removed {components}, {bytes}")).end();
         printer.message(&page);
     }
     let mut page = Page::new();
-    page.text(format_args!(
-        "{}, {} of {}, in {}",
+    let (components, bytes, bytes_max) = (
         counted(usage.entries, "component"),
         size(usage.bytes),
         size(usage.bytes_max),
-        directory.display()
-    ))
-    .end();
+    );
+    page.text(format_args!("{components}, {bytes} of {bytes_max}, in {directory}"))
+        .end();
     printer.data(&page)
 }

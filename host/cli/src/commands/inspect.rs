@@ -6,15 +6,15 @@ use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::input::code_cache;
 use crate::output::definition;
-use crate::output::package::{CodeStates, PackageDocument};
+use crate::output::package::{CodeStates, PackageDocument, wit_warning};
 use crate::output::page::{BAD, FAINT, GOOD, Page, TITLE, WARN, size};
 use crate::output::printer::{Format, Printer};
 use toolwit::limits::EngineLimits;
 use toolwit::registry::{EnvironmentNeed, Manifest, TOOLS_NOT_DISCOVERED, inspect_package};
 use toolwit::sandbox::{
-    EntityType, Import, ImportSupport, Inspection, Profile, SkippedExport, component_wit, read_component,
+    CodeCacheLocation, EntityType, Import, ImportSupport, Inspection, Profile, SkippedExport, component_wit,
+    read_component,
 };
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -103,9 +103,7 @@ fn document<'a>(inspected: &'a InspectedFile, refusal: Option<&'a Error>) -> Doc
         wit,
     } = inspected;
     let manifest = manifest.as_ref();
-    let cache = code_cache::directory()
-        .and_then(|directory| code_cache::open(&directory))
-        .ok();
+    let cache = CodeCacheLocation::User.open();
     let code = CodeStates::in_cache(cache.as_ref()).of_digest(&inspection.digest);
     Document {
         package: PackageDocument::new(name, file, Some(inspection), manifest, refusal).with_code(code),
@@ -155,6 +153,10 @@ fn write_summary(page: &mut Page, inspected: &InspectedFile, refusal: Option<&Er
         Some(error) => page.styled(BAD, "broken").text(": ").text(&error.message),
     };
     page.end();
+    if let Some(problem) = &inspection.wit_problem {
+        page.indent(2).styled(WARN, "warning").text(" ");
+        page.quoted(wit_warning(&inspected.name, problem)).end();
+    }
     if let Some(suggestion) = refusal.and_then(|error| error.suggestion.as_deref()) {
         page.indent(10).styled(FAINT, format_args!("hint: {suggestion}")).end();
     }

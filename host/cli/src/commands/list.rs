@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::hint::discovery_error;
 use crate::input::limits::LimitFlags;
 use crate::input::plugins::PluginFlags;
-use crate::output::package::{CodeStates, PackageDocument};
+use crate::output::package::{CodeStates, PackageDocument, wit_warning};
 use crate::output::page::{BAD, FAINT, NAME, Page, TITLE, WARN, first_sentence};
 use crate::output::printer::{Format, Printer};
 use toolwit::Error;
@@ -74,6 +74,10 @@ fn page(registry: &Registry) -> Page {
         page.end();
         match &package.status {
             PackageStatus::Ready(plugin) => {
+                if let Some(problem) = &plugin.inspection().wit_problem {
+                    page.indent(2).styled(WARN, "warning:").text(" ");
+                    page.quoted(wit_warning(&package.name, problem)).end();
+                }
                 for definition in &plugin.inspection().tools {
                     let is_shared = owners.get(definition.name()).is_some_and(|owners| *owners > 1);
                     tool(&mut page, definition, width, is_shared);

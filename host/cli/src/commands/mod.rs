@@ -4,12 +4,15 @@ pub(crate) mod add;
 pub(crate) mod build;
 pub(crate) mod cache;
 pub(crate) mod call;
+pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod grant;
 pub(crate) mod inspect;
+pub(crate) mod lint;
 pub(crate) mod list;
+pub(crate) mod man;
 pub(crate) mod pack;
 pub(crate) mod refresh;
 pub(crate) mod remove;
@@ -46,13 +49,22 @@ pub(crate) enum Command {
     Remove(remove::Remove),
     Refresh(Box<refresh::Refresh>),
     Pack(pack::Pack),
+    Lint(lint::Lint),
     Cache(cache::Cache),
     Doctor(doctor::Doctor),
+    Completions(completions::Completions),
+    Man(man::Man),
 }
 
 impl Command {
-    /// Runs the command. Cancelling the token ends a command that waits for a guest, a model or a compiler.
-    pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
+    /// Runs the command. Cancelling the token ends a command that waits for a guest, a model or a compiler. `definition` is the
+    /// command line.
+    pub(crate) async fn run(
+        self,
+        printer: Printer,
+        cancel: &CancellationToken,
+        definition: fn() -> clap::Command,
+    ) -> Result<Exit, Failure> {
         match self {
             Self::Demo(demo) => demo.run(printer, cancel).await,
             Self::Run(run) => run.run(printer, cancel).await,
@@ -70,8 +82,11 @@ impl Command {
             Self::Remove(remove) => remove.run(printer).await,
             Self::Refresh(refresh) => refresh.run(printer).await,
             Self::Pack(pack) => pack.run(printer).await,
+            Self::Lint(lint) => lint.run(printer).await,
             Self::Cache(cache) => cache.run(printer).await,
             Self::Doctor(doctor) => doctor.run(printer).await,
+            Self::Completions(completions) => completions.run(printer, definition()),
+            Self::Man(man) => man.run(printer, definition()),
         }
     }
 }

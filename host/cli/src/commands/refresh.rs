@@ -33,7 +33,7 @@ pub(crate) struct Refresh {
 
 impl Refresh {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
-        let host = self.plugins.granted(&self.limits, &self.authority).await?;
+        let host = self.plugins.granted(&self.limits, &self.authority)?;
         let host = host.dynamic_discovery(DynamicDiscovery::Never).build().await?;
         let registry = host.registry();
         if let Some(name) = self.names.iter().find(|name| registry.package(name).is_none()) {

@@ -11,18 +11,20 @@ use tokio_util::sync::CancellationToken;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::call_arguments::read_text;
-use crate::input::limits::LimitFlags;
+use crate::input::limits::{LimitFlags, RunLimitFlags};
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
+use crate::input::project::project;
 use crate::output::conversation;
 use crate::output::page::{FAINT, Page};
 use crate::output::printer::{Format, Printer};
 use crate::output::progress::Spinner;
-use toolwit::Exposure;
-use toolwit::agent::{Event, LoopLimits, RunError, RunFailure, RunOutcome, Trace};
+use toolwit::agent::{Event, RunError, RunFailure, RunOutcome, Trace};
+use toolwit::limits::PROMPT_BYTES_MAX;
 use toolwit::model::ChatModel;
 use toolwit::models::{ModelSpec, connect};
-use toolwit::tool::OutputSink;
+use toolwit::tool::{Origin, OutputSink};
 use toolwit::{Error, ErrorKind, Phase};
+use toolwit::{Exposure, ToolwitBuilder};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,8 +35,8 @@ Examples:
 
 openai: models read their key from OPENAI_API_KEY.";
 
-/// Maximum size of a prompt from standard input.
-const PROMPT_BYTES_MAX: u64 = 4 << 20;
+/// The file in the current directory that can have tool groups.
+const GROUPS_FILE: &str = "toolwit.toml";
 
 /// Run a prompt with a model and the tools of plugins
 ///
@@ -56,16 +58,21 @@ pub(crate) struct Run {
     /// File to write the trace to, as JSON lines
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Maximum number of model calls [default: 20]
-    #[arg(long, value_name = "N")]
-    max_iterations: Option<u32>,
     /// Tools that the model sees at the start [default: all if there are few, else search]
     #[arg(long, value_name = "MODE")]
     exposure: Option<ExposureFlag>,
+    /// Role whose tools the model has, instead of all; can be repeated
+    #[arg(long = "role", value_name = "ROLE")]
+    roles: Vec<String>,
+    /// Path to the file with the tool groups of roles [default: toolwit.toml]
+    #[arg(long, value_name = "FILE")]
+    groups: Option<PathBuf>,
     #[command(flatten)]
     plugins: PluginFlags,
     #[command(flatten)]
     authority: AuthorityFlags,
+    #[command(flatten)]
+    run_limits: RunLimitFlags,
     #[command(flatten)]
     limits: LimitFlags,
 }
@@ -99,11 +106,17 @@ impl Run {
             _ => self.prompt,
         };
         let exposure = self.exposure.map(Exposure::from).unwrap_or_default();
-        let host = self.plugins.granted(&self.limits, &self.authority).await?;
+        let host = self.plugins.granted(&self.limits, &self.authority)?;
+        let groups = groups_file(self.groups, &self.roles)?;
+        let host = groups.into_iter().fold(host, ToolwitBuilder::groups_file);
         let host = host.exposure(exposure).build().await?;
-        let mut limits = LoopLimits::default();
-        limits.iterations_max = self.max_iterations.unwrap_or(limits.iterations_max);
-        let mut builder = host.conversation().model(model.clone()).limits(limits);
+        let limits = self.run_limits.limits(&project()?);
+        let conversation = if self.roles.is_empty() {
+            host.conversation()
+        } else {
+            host.conversation_for(self.roles)
+        };
+        let mut builder = conversation.model(model.clone()).limits(limits);
         if let Some(system) = self.system {
             builder = builder.system(system);
         }
@@ -114,7 +127,7 @@ impl Run {
         let observer = progress.clone();
         let builder = builder
             .output(progress)
-            .observer(move |event: &Event| observer.print(event));
+            .observer(move |event: &Event, _: &Origin| observer.print(event));
         let mut conversation = builder.build()?;
         let ended = conversation.turn(prompt).cancel(cancel.clone()).run().await;
         // Removes the spinner before the answer is printed.
@@ -156,6 +169,23 @@ struct FailedRun<'a> {
     outcome: &'a RunOutcome,
 }
 
+/// Returns the file with the tool groups: the given one or, if there are roles, that of the current directory.
+fn groups_file(given: Option<PathBuf>, roles: &[String]) -> Result<Option<PathBuf>, Error> {
+    if given.is_some() || roles.is_empty() {
+        return Ok(given);
+    }
+    let default = PathBuf::from(GROUPS_FILE);
+    if default.is_file() {
+        return Ok(Some(default));
+    }
+    let message = format!("`--role` needs tool groups, and `{GROUPS_FILE}` does not exist in the current directory");
+    Err(
+        Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(format!(
+            "add a table `[groups.ROLE]` to `{GROUPS_FILE}`, or pass another file with `--groups FILE`"
+        )),
+    )
+}
+
 /// Prints the answer, or the outcome as JSON. Fails if a scripted model has turns left.
 fn print_outcome(outcome: &RunOutcome, model: &dyn ChatModel, printer: Printer) -> Result<Exit, Failure> {
     if printer.format() == Format::Human {
@@ -177,7 +207,7 @@ pub(crate) fn print_failure(ended: &RunError, printer: Printer) -> Result<Exit, 
     if printer.format() == Format::Human && ended.outcome.answer.is_some() {
         print_answer(&ended.outcome, printer)?;
     }
-    let exit = print_error_with_outcome(&ended.failure.report(), &ended.outcome, printer)?;
+    let exit = print_error_with_outcome(&ended.report(), &ended.outcome, printer)?;
     Ok(match ended.failure {
         // The model called an unknown tool, not the user.
         RunFailure::UnknownTools { .. } => Exit::Failed,

@@ -30,8 +30,8 @@ impl Search {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let host = self.plugins.load(&LimitFlags::default()).await?;
         let query = Query::new(self.query.join(" "))
-            .hits_max(self.hits)
-            .cutoff(Cutoff::None);
+            .with_hits_max(self.hits)
+            .with_cutoff(Cutoff::None);
         let registry = host.registry();
         let hits = registry.search(&query, |_| true);
         match printer.format() {

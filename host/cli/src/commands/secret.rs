@@ -11,11 +11,9 @@ use crate::input::call_arguments::read_text;
 use crate::input::secrets::SecretFlags;
 use crate::output::page::Page;
 use crate::output::printer::{Format, Printer};
+use toolwit::limits::SECRET_BYTES_MAX;
 use toolwit::sandbox::{SecretError, SecretStore};
 use toolwit::{Error, ErrorKind, Phase};
-
-/// The longest value that is read from standard input, in bytes.
-const VALUE_BYTES_MAX: u64 = 64 << 10;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -55,7 +53,7 @@ impl Secret {
         let store = SecretStore::new(self.secrets.path()?);
         match self.action {
             Action::Set { name } => {
-                let value = Zeroizing::new(read_text("-".to_owned(), VALUE_BYTES_MAX, cancel).await?);
+                let value = Zeroizing::new(read_text("-".to_owned(), SECRET_BYTES_MAX, cancel).await?);
                 store
                     .set(&name, value.trim_end_matches(['\r', '\n']))
                     .map_err(to_error)?;

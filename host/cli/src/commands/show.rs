@@ -4,15 +4,16 @@ use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::hint;
 use crate::input::limits::LimitFlags;
 use crate::input::plugins::PluginFlags;
-use crate::input::tool_lookup::{find_method, find_tool};
 use crate::output::definition;
 use crate::output::page::Page;
 use crate::output::printer::{Format, Printer};
 use crate::output::schema;
 use toolwit::Error;
 use toolwit::Toolwit;
+use toolwit::find::EntityMethod;
 use toolwit::registry::Registry;
 use toolwit::sandbox::{EntityType, Plugin, Scope};
 use toolwit::tool::{ToolDefinition, ToolId};
@@ -56,11 +57,11 @@ impl Show {
 }
 
 fn find<'a>(host: &Toolwit, registry: &'a Registry, wanted: &str) -> Result<(&'a Plugin, &'a ToolDefinition), Error> {
-    let id = match find_tool(host, &host.tools(&Scope::new()), wanted) {
+    let id = match host.find_or_explain(&host.tools(&Scope::new()), wanted) {
         Ok(tool) => tool.definition().id.clone(),
-        Err(error) => match find_method(registry, wanted) {
+        Err(error) => match EntityMethod::find(registry, wanted) {
             Some(method) => return Ok((method.plugin, method.definition)),
-            None => return Err(error),
+            None => return Err(hint::find_error(error, registry)),
         },
     };
     by_id(registry, &id).ok_or_else(|| {

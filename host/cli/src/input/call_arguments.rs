@@ -3,34 +3,101 @@
 use std::fs::File;
 use std::io::{self, Read};
 
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use toolwit::limits::ARGUMENT_BYTES_MAX;
 use toolwit::tool::text::{json_type, parse_json};
-use toolwit::tool::{ARGUMENT_BYTES_MAX, Arguments};
+use toolwit::tool::{Arguments, ToolDefinition};
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Reads the arguments of a tool call: a JSON object, `@FILE`, or `-` for standard input. The default is an empty object.
-pub(crate) async fn read_arguments(value: Option<String>, cancel: &CancellationToken) -> Result<Arguments, Error> {
-    let text = match value {
-        None => return Ok(Arguments::new()),
-        Some(source) if source == "-" || source.starts_with('@') => {
-            read_text(source, ARGUMENT_BYTES_MAX as u64, cancel).await?
+/// The arguments of a tool call, before the tool is known.
+#[derive(Debug, PartialEq)]
+pub(crate) enum CallArguments {
+    /// A JSON object.
+    Object(Arguments),
+    /// Words such as `name=John`, whose types follow from the tool's schema.
+    Pairs(Vec<(String, String)>),
+}
+
+impl CallArguments {
+    /// Reads the arguments: one JSON object, `@FILE` or `-` for standard input, or words `NAME=VALUE`. The default is an empty
+    /// object.
+    pub(crate) async fn read(words: Vec<String>, cancel: &CancellationToken) -> Result<Self, Error> {
+        let is_object = |word: &str| word == "-" || word.starts_with(['@', '{', '[']) || !word.contains('=');
+        match <[String; 1]>::try_from(words) {
+            Ok([word]) if is_object(&word) => read_object(word, cancel).await.map(Self::Object),
+            Ok([word]) => pairs(vec![word]),
+            Err(words) => pairs(words),
         }
-        Some(text) if text.len() > ARGUMENT_BYTES_MAX => {
-            return Err(invalid_arguments(format!(
-                "the arguments have more than {ARGUMENT_BYTES_MAX} bytes"
-            )));
+    }
+
+    /// Returns the arguments for a tool. The value of a string parameter is taken as it is; any other is JSON.
+    pub(crate) fn for_tool(self, definition: &ToolDefinition) -> Arguments {
+        match self {
+            Self::Object(arguments) => arguments,
+            Self::Pairs(pairs) => {
+                let value = |(name, text): (String, String)| {
+                    let schema = &definition.input_schema["properties"][&name];
+                    // Text that is not JSON is a string; the schema of the tool refuses it if it must not be one.
+                    let value = match parse_json(&text) {
+                        Ok(value) if !accepts_text(schema) => value,
+                        _ => Value::String(text),
+                    };
+                    (name, value)
+                };
+                pairs.into_iter().map(value).collect()
+            }
         }
-        Some(text) => text,
+    }
+}
+
+/// Whether a parameter can be a string.
+fn accepts_text(schema: &Value) -> bool {
+    let is_string = |ty: &Value| ty == "string";
+    let ty = &schema["type"];
+    is_string(ty)
+        || ty.as_array().is_some_and(|types| types.iter().any(is_string))
+        || ["anyOf", "oneOf"]
+            .iter()
+            .filter_map(|key| schema[key].as_array())
+            .flatten()
+            .any(accepts_text)
+}
+
+fn pairs(words: Vec<String>) -> Result<CallArguments, Error> {
+    let mut pairs: Vec<(String, String)> = Vec::new();
+    for word in words {
+        let Some((name, value)) = word.split_once('=').filter(|(name, _)| !name.is_empty()) else {
+            return Err(invalid_arguments(format!("`{word}` is not of the form NAME=VALUE"))
+                .with_suggestion("pass words such as `name=John`, or one JSON object"));
+        };
+        if pairs.iter().any(|(earlier, _)| earlier == name) {
+            return Err(invalid_arguments(format!("the argument `{name}` is given twice")));
+        }
+        pairs.push((name.to_owned(), value.to_owned()));
+    }
+    Ok(CallArguments::Pairs(pairs))
+}
+
+async fn read_object(word: String, cancel: &CancellationToken) -> Result<Arguments, Error> {
+    let text = if word == "-" || word.starts_with('@') {
+        read_text(word, ARGUMENT_BYTES_MAX as u64, cancel).await?
+    } else if word.len() > ARGUMENT_BYTES_MAX {
+        return Err(invalid_arguments(format!(
+            "the arguments have more than {ARGUMENT_BYTES_MAX} bytes"
+        )));
+    } else {
+        word
     };
     match parse_json(&text) {
-        Ok(serde_json::Value::Object(arguments)) => Ok(arguments),
+        Ok(Value::Object(arguments)) => Ok(arguments),
         Ok(other) => Err(invalid_arguments(format!(
             "the arguments must be a JSON object, not {}",
             json_type(&other)
         ))),
         Err(error) => Err(invalid_arguments(format!("the arguments are not valid JSON: {error}"))
-            .with_suggestion("quote them for the shell, as in '{\"name\": \"value\"}', or pass a file as @FILE")),
+            .with_suggestion("pass words such as `name=John`, JSON that is quoted for the shell, or a file as @FILE")),
     }
 }
 
@@ -71,4 +138,45 @@ fn read_limited(source: impl Read, bytes_max: u64) -> io::Result<String> {
 
 fn invalid_arguments(message: String) -> Error {
     Error::new(ErrorKind::InvalidArguments, Phase::Validate, message)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+    use toolwit::tool::ToolId;
+
+    use super::*;
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn values_of_words_follow_the_schema() {
+        let schema = json!({"type": "object", "properties": {
+            "name": {"type": "string"},
+            "note": {"type": ["string", "null"]},
+            "count": {"type": "integer"},
+            "tags": {"type": "array"},
+            "kind": {"enum": ["a", "b"]},
+        }});
+        let definition = ToolDefinition::new(ToolId::native("t"), "t", "", schema);
+        let given = words(&["name=5", "note=a=b", "count=5", "tags=[\"x\"]", "kind=a", "other=true"]);
+        let arguments = pairs(given).unwrap().for_tool(&definition);
+        let expected = json!({"name": "5", "note": "a=b", "count": 5, "tags": ["x"], "kind": "a", "other": true});
+        assert_eq!(Value::Object(arguments), expected);
+    }
+
+    #[test]
+    fn words_without_a_name_and_repeated_names_are_refused() {
+        for (given, why) in [
+            (&["name=a", "b"][..], "`b` is not of the form"),
+            (&["=a", "b=c"], "`=a` is not of the form"),
+            (&["a=1", "a=2"], "`a` is given twice"),
+        ] {
+            let error = pairs(words(given)).unwrap_err();
+            assert!(error.message.contains(why), "{error}");
+        }
+    }
 }

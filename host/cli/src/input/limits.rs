@@ -1,8 +1,10 @@
-//! Options that limit calls.
+//! Options that limit calls and runs.
 
+use toolwit::agent::LoopLimits;
 use toolwit::limits::{ByteCount, LimitRequest, Span};
+use toolwit::registry::Project;
 
-/// The operator's limits for each tool call.
+/// The operator's limits for each tool call. Each option is named after its limit.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Limits of each call")]
 pub(crate) struct LimitFlags {
@@ -10,40 +12,159 @@ pub(crate) struct LimitFlags {
     #[arg(long, value_name = "N")]
     fuel: Option<u64>,
     /// Maximum wall-clock time, such as 250ms, 5s or 2m [default: 30s]
-    #[arg(long, value_name = "TIME")]
-    timeout: Option<Span>,
+    #[arg(long, visible_alias = "timeout", value_name = "TIME")]
+    wall: Option<Span>,
     /// Maximum guest memory, such as 64MiB [default: 256MiB]
-    #[arg(long, value_name = "SIZE")]
-    memory: Option<ByteCount>,
+    #[arg(long, visible_alias = "memory", value_name = "SIZE")]
+    memory_bytes: Option<ByteCount>,
     /// Maximum size of the JSON result, such as 64KiB [default: 1MiB]
     #[arg(long, value_name = "SIZE")]
     result_bytes: Option<ByteCount>,
+    /// Maximum size of guest output, after which it is cut [default: 256KiB]
+    #[arg(long, value_name = "SIZE")]
+    log_bytes: Option<ByteCount>,
+    /// Maximum size of all artifacts [default: 16MiB]
+    #[arg(long, value_name = "SIZE")]
+    artifact_bytes: Option<ByteCount>,
+    /// Maximum number of calls from the guest into the host [default: 10000]
+    #[arg(long, value_name = "N")]
+    host_calls: Option<u64>,
+    /// Maximum size that one of them copies [default: 16MiB]
+    #[arg(long, value_name = "SIZE")]
+    host_call_bytes: Option<ByteCount>,
+    /// Maximum number of open resources, such as files and streams [default: 4096]
+    #[arg(long, value_name = "N")]
+    resources: Option<usize>,
     /// Maximum number of HTTP requests [default: 20]
     #[arg(long, value_name = "N")]
     http_requests: Option<u32>,
     /// Maximum size of all HTTP requests and responses, such as 1MiB [default: 16MiB]
     #[arg(long, value_name = "SIZE")]
     http_bytes: Option<ByteCount>,
+    /// Maximum nesting depth of tool calls, including the first [default: 4] [at most: 16]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
+    nested_depth: Option<u32>,
     /// Maximum number of nested tool calls [default: 32]
     #[arg(long, value_name = "N")]
     nested_calls: Option<u32>,
-    /// Maximum nesting depth of tool calls, including the first [default: 4; at most 16]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
-    nested_depth: Option<u32>,
 }
 
 impl LimitFlags {
-    /// Returns the limits to request. Options that are not given keep their defaults.
-    pub(crate) fn request(&self) -> LimitRequest {
-        let mut request = LimitRequest::none();
+    /// Returns the limits to request. Options take precedence over `toolwit.toml`; limits that neither sets have their defaults.
+    pub(crate) fn request(&self, project: &Project) -> LimitRequest {
+        let bytes = |size: Option<ByteCount>| size.map(|ByteCount(bytes)| bytes);
+        let mut request = LimitRequest::default();
         request.fuel_max = self.fuel;
-        request.wall_max = self.timeout.map(|Span(time)| time);
-        request.memory_bytes_max = self.memory.map(|ByteCount(bytes)| bytes);
-        request.result_bytes_max = self.result_bytes.map(|ByteCount(bytes)| bytes);
+        request.wall_max = self.wall.map(|Span(time)| time);
+        request.memory_bytes_max = bytes(self.memory_bytes);
+        request.result_bytes_max = bytes(self.result_bytes);
+        request.log_bytes_max = bytes(self.log_bytes).map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+        request.artifact_bytes_max = bytes(self.artifact_bytes);
+        request.host_calls_max = self.host_calls;
+        request.host_call_bytes_max = bytes(self.host_call_bytes);
+        request.resources_max = self.resources;
         request.http_requests_max = self.http_requests;
-        request.http_bytes_max = self.http_bytes.map(|ByteCount(bytes)| bytes);
-        request.nested_calls_max = self.nested_calls;
+        request.http_bytes_max = bytes(self.http_bytes);
         request.nested_depth_max = self.nested_depth;
-        request
+        request.nested_calls_max = self.nested_calls;
+        request.or(&project.limits.request())
+    }
+}
+
+/// The operator's limits of a run.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Limits of the run")]
+pub(crate) struct RunLimitFlags {
+    /// Maximum number of model calls [default: 20]
+    #[arg(long, visible_alias = "max-iterations", value_name = "N")]
+    iterations: Option<u32>,
+    /// Maximum number of tool calls [default: 100]
+    #[arg(long, value_name = "N")]
+    calls: Option<u32>,
+    /// Maximum number of input and output tokens [default: unlimited]
+    #[arg(long, value_name = "N")]
+    tokens: Option<u64>,
+    /// Maximum wall-clock time, such as 2m [default: 600s]
+    #[arg(long, value_name = "TIME")]
+    run_wall: Option<Span>,
+}
+
+impl RunLimitFlags {
+    /// Returns the limits of a run. Options take precedence over `toolwit.toml`.
+    pub(crate) fn limits(&self, project: &Project) -> LoopLimits {
+        let (settings, defaults) = (&project.run, LoopLimits::default());
+        let wall = self.run_wall.map(|Span(time)| time).or(settings.wall());
+        let millis = wall.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        LoopLimits {
+            iterations_max: self
+                .iterations
+                .or(settings.iterations)
+                .unwrap_or(defaults.iterations_max),
+            calls_max: self.calls.or(settings.calls).unwrap_or(defaults.calls_max),
+            tokens_max: self.tokens.or(settings.tokens),
+            wall_ms_max: millis.unwrap_or(defaults.wall_ms_max),
+            ..defaults
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use clap::{Args, Command};
+    use toolwit::limits::{Amount, all_limits};
+
+    use super::*;
+
+    /// Returns the help of an option.
+    fn help<T: Args>(flag: &str) -> Option<String> {
+        let command = T::augment_args(Command::new("test"));
+        let argument = command
+            .get_arguments()
+            .find(|argument| argument.get_long() == Some(flag))?;
+        Some(argument.get_help()?.to_string())
+    }
+
+    #[test]
+    fn each_limit_that_an_operator_sets_has_an_option_with_its_default() {
+        let limits = all_limits();
+        for (limit, flag) in limits.iter().filter_map(|limit| Some((limit, limit.flag()?))) {
+            let name = flag.trim_start_matches("--");
+            let help = help::<LimitFlags>(name).or_else(|| help::<RunLimitFlags>(name));
+            let help = help.unwrap_or_else(|| panic!("{flag} does not exist"));
+            let default = match limit.default {
+                Amount::Count(count) => count.to_string(),
+                amount => amount.to_string().replace(' ', ""),
+            };
+            let is_listed = [format!("[default: {default}]"), format!("[default: {default},")];
+            assert!(
+                is_listed.iter().any(|text| help.contains(text)),
+                "{flag}: {help}, not {default}"
+            );
+        }
+        assert_eq!(limits.iter().filter(|limit| limit.flag().is_some()).count(), 17);
+    }
+
+    #[test]
+    fn options_take_precedence_over_the_project() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = "[limits]\nhost_calls = 5\nfuel = 6\n[run]\niterations = 7\ncalls = 8\n";
+        std::fs::write(directory.path().join("toolwit.toml"), file).unwrap();
+        let project = Project::read(directory.path()).unwrap();
+        let flags = LimitFlags {
+            fuel: Some(1),
+            ..LimitFlags::default()
+        };
+        let request = flags.request(&project);
+        assert_eq!(
+            (request.fuel_max, request.host_calls_max, request.wall_max),
+            (Some(1), Some(5), None)
+        );
+        let flags = RunLimitFlags {
+            calls: Some(2),
+            ..RunLimitFlags::default()
+        };
+        let limits = flags.limits(&project);
+        assert_eq!((limits.iterations_max, limits.calls_max), (7, 2));
     }
 }

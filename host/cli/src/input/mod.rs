@@ -1,12 +1,11 @@
 //! Input of commands: shared options, files, standard input and the environment.
 
 pub(crate) mod call_arguments;
-pub(crate) mod code_cache;
 pub(crate) mod configuration;
 pub(crate) mod environment;
 pub(crate) mod grants;
 pub(crate) mod limits;
 pub(crate) mod plugins;
+pub(crate) mod project;
 pub(crate) mod secrets;
 pub(crate) mod store;
-pub(crate) mod tool_lookup;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::environment::variable;
 use super::grants::GrantFlags;
 use super::limits::LimitFlags;
+use super::project::project;
 use super::secrets::SecretFlags;
 use super::store::StoreFlags;
 use toolwit::registry::DynamicDiscovery;
@@ -39,23 +40,19 @@ pub(crate) struct AuthorityFlags {
 impl PluginFlags {
     /// Builds a host for reading metadata: without grants, compilation or guest code.
     pub(crate) async fn load(&self, limits: &LimitFlags) -> Result<Toolwit, Error> {
-        let builder = self.builder(limits).await?;
+        let builder = self.builder(limits)?;
         builder.dynamic_discovery(DynamicDiscovery::Never).build().await
     }
 
     /// Builds a host for calls with grants. Dynamic tools are not discovered yet.
     pub(crate) async fn load_granted(&self, limits: &LimitFlags, authority: &AuthorityFlags) -> Result<Toolwit, Error> {
-        let builder = self.granted(limits, authority).await?;
+        let builder = self.granted(limits, authority)?;
         builder.dynamic_discovery(DynamicDiscovery::Never).build().await
     }
 
     /// Returns the builder of a host for calls with grants.
-    pub(crate) async fn granted(
-        &self,
-        limits: &LimitFlags,
-        authority: &AuthorityFlags,
-    ) -> Result<ToolwitBuilder, Error> {
-        let mut builder = self.builder(limits).await?;
+    pub(crate) fn granted(&self, limits: &LimitFlags, authority: &AuthorityFlags) -> Result<ToolwitBuilder, Error> {
+        let mut builder = self.builder(limits)?;
         if let Some(grants) = authority.grants.existing() {
             builder = builder.grants(grants);
         }
@@ -65,12 +62,12 @@ impl PluginFlags {
         Ok(builder)
     }
 
-    async fn builder(&self, limits: &LimitFlags) -> Result<ToolwitBuilder, Error> {
-        let mut builder = Toolwit::builder().limits(limits.request());
+    fn builder(&self, limits: &LimitFlags) -> Result<ToolwitBuilder, Error> {
+        let mut builder = Toolwit::builder().limits(limits.request(&project()?));
         for place in self.directories()? {
             builder = builder.plugins(place);
         }
-        self.store.add_to(builder).await
+        Ok(self.store.add_to(builder))
     }
 
     /// Returns the directory to add packages to: the given one, or `tools`, which may not exist yet.

@@ -9,3 +9,4 @@ pub(crate) mod printer;
 pub(crate) mod progress;
 pub(crate) mod schema;
 pub(crate) mod tool_output;
+mod wrap;

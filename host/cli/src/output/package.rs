@@ -22,6 +22,9 @@ pub(crate) struct PackageDocument<'a> {
     tier: Tier,
     status: Status,
     reason: Option<Cow<'a, str>>,
+    /// Why the WIT file next to it does not describe it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wit_problem: Option<&'a str>,
     /// The state of its compiled code.
     code: &'static str,
     tools: &'a [ToolDefinition],
@@ -77,6 +80,7 @@ impl<'a> PackageDocument<'a> {
             tier: manifest.map(Manifest::tier).unwrap_or_default(),
             status,
             reason,
+            wit_problem: inspection.and_then(|inspection| inspection.wit_problem.as_deref()),
             code: CompileStatus::NotStarted.word(),
             tools: inspection.map_or(&[], |inspection| &inspection.tools),
         }
@@ -87,6 +91,11 @@ impl<'a> PackageDocument<'a> {
         self.code = code;
         self
     }
+}
+
+/// Returns the warning about a WIT file that does not describe the component next to it.
+pub(crate) fn wit_warning(plugin: &str, problem: &str) -> String {
+    format!("`{plugin}.wit` does not describe the component: {problem}")
 }
 
 /// The components that have compiled code, in this process or in the cache.

@@ -3,13 +3,17 @@
 use std::error::Error as _;
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::json;
+use terminal_size::{Height, Width, terminal_size_of};
 
 use crate::failure::Failure;
-use crate::hint::{limit_option, with_grant_command};
+use crate::hint::{exceeded_limit, with_command};
 use crate::output::page::{BAD, FAINT, GOOD, Page, WARN};
+use crate::output::wrap::wrapped;
+use toolwit::limits::{Amount, Limit};
 use toolwit::tool::ExceededLimit;
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -57,7 +61,12 @@ impl Printer {
 
     /// Prints text for people to standard output.
     pub(crate) fn data(self, page: &Page) -> Result<(), Failure> {
-        write_stdout(&page.to_string())
+        write_stdout(&for_terminal(page, terminal_size_of(io::stdout())))
+    }
+
+    /// Prints text for programs to standard output.
+    pub(crate) fn text(self, text: &str) -> Result<(), Failure> {
+        write_stdout(text)
     }
 
     /// Prints a JSON document to standard output, on one line.
@@ -100,7 +109,7 @@ impl Printer {
     /// Reports the error that ended the command: as text on standard error, or as the JSON document.
     pub(crate) fn error(self, error: &Error) -> Result<(), Failure> {
         if self.format == Format::Json {
-            return self.document(&json!({ "ok": false, "error": with_grant_command(error).as_ref() }));
+            return self.document(&json!({ "ok": false, "error": with_command(error).as_ref() }));
         }
         self.print_error(error);
         Ok(())
@@ -108,13 +117,18 @@ impl Printer {
 
     /// Prints an error to standard error: message, limit, causes if verbose, and hint.
     pub(crate) fn print_error(self, error: &Error) {
-        let error = with_grant_command(error);
+        let error = with_command(error);
         let error = error.as_ref();
         let mut page = Page::new();
         page.styled(BAD, "error:").text(" ").quoted(error).end();
         if let Some(ExceededLimit { limit, max, used, .. }) = &error.limit {
-            let option = limit_option(error).map(|option| format!(" (`{option}`)"));
+            let known = exceeded_limit(error);
+            let option = known
+                .as_ref()
+                .and_then(Limit::flag)
+                .map(|option| format!(" (`{option}`)"));
             let option = option.unwrap_or_default();
+            let [max, used] = [*max, *used].map(|amount| in_unit(amount, known.as_ref()));
             page.styled(
                 FAINT,
                 format_args!("limit: {limit}{option} is {max}, used or requested: {used}"),
@@ -135,6 +149,15 @@ impl Printer {
     }
 }
 
+/// Formats an amount that an error reports in the unit of its limit.
+fn in_unit(amount: u64, limit: Option<&Limit>) -> Amount {
+    match limit.map(|limit| limit.default) {
+        Some(Amount::Bytes(_)) => Amount::Bytes(amount),
+        Some(Amount::Time(_)) => Amount::Time(Duration::from_millis(amount)),
+        _ => Amount::Count(amount),
+    }
+}
+
 fn write_stdout(text: &str) -> Result<(), Failure> {
     let mut stdout = anstream::AutoStream::auto(io::stdout().lock());
     stdout
@@ -145,8 +168,18 @@ fn write_stdout(text: &str) -> Result<(), Failure> {
 
 /// Writes to standard error. A failure is ignored, because there is nowhere left to report it.
 fn write_stderr(page: &Page) {
+    let text = for_terminal(page, terminal_size_of(io::stderr()));
     let mut stderr = anstream::AutoStream::auto(io::stderr().lock());
-    let _ = stderr.write_all(page.to_string().as_bytes());
+    let _ = stderr.write_all(text.as_bytes());
+}
+
+/// Returns the text of a page. On a terminal, its lines are wrapped between words.
+fn for_terminal(page: &Page, terminal: Option<(Width, Height)>) -> String {
+    let text = page.to_string();
+    match terminal {
+        Some((Width(columns), _)) => wrapped(&text, columns.into()),
+        None => text,
+    }
 }
 
 /// Escapes the control and bidirectional characters that JSON permits unescaped and a terminal may act on.

@@ -83,7 +83,7 @@ fn arguments_must_be_an_object() {
 
     --- stderr
     error: the arguments are not valid JSON: key must be a string at line 1 column 2
-    hint: quote them for the shell, as in '{"name": "value"}', or pass a file as @FILE
+    hint: pass words such as `name=John`, JSON that is quoted for the shell, or a file as @FILE
     "#);
     assert_snapshot!(workspace.run(&["call", "add", r#"{"a": 1, "b": 3.5}"#]), @"
     exit: 2
@@ -136,7 +136,7 @@ fn limits_of_the_operator_stop_a_call() {
 
     --- stderr
     error: plain#spin: the call used all its fuel of 1000000
-    limit: fuel_max (`--fuel`) is 1000000, used or requested: 1000000
+    limit: fuel_max (`--fuel`) is 1,000,000, used or requested: 1,000,000
     hint: request less in one call; an operator can raise `fuel_max`
     ");
     let cases = [
@@ -173,14 +173,14 @@ fn missing_tool_is_reported_with_the_cause() {
 
     --- stderr
     error: there is no tool `halv`
-    hint: did you mean `halve`? Tools are missing because these plugins are broken: `foreign`
+    hint: did you mean `halve`? Tools are missing because these plugins are broken or undiscovered: `foreign`
     ");
     assert_snapshot!(workspace.run(&["call", "unheard_of"]), @"
     exit: 2
 
     --- stderr
     error: there is no tool `unheard_of`
-    hint: `toolwit list` shows the tools that there are. Tools are missing because these plugins are broken: `foreign`
+    hint: `toolwit list` lists the tools. Tools are missing because these plugins are broken or undiscovered: `foreign`
     ");
     assert_snapshot!(workspace.run(&["call", "counter_next"]), @"
     exit: 2
@@ -201,4 +201,45 @@ fn resource_usage_is_printed_if_verbose() {
         run.stderr.contains(" fuel, ") && run.stderr.contains("64 KiB of memory"),
         "{run}"
     );
+}
+
+#[test]
+fn case_of_an_error_is_explained_by_its_wit() {
+    let wat = r#"(component
+        (type $problem' (enum "missing" "locked"))
+        (import "problem" (type $problem (eq $problem')))
+        (core module $m
+            (memory (export "memory") 1)
+            (data (i32.const 16) "\01\01")
+            (func (export "open") (result i32) (i32.const 16)))
+        (core instance $i (instantiate $m))
+        (alias core export $i "memory" (core memory $memory))
+        (func (export "open") (result (result (error $problem)))
+            (canon lift (core func $i "open") (memory $memory))))"#;
+    let wit = "package demo:door;\nworld door {\n    enum problem {\n        missing,\n        /// Another visitor holds the key.\n        locked,\n    }\n    export open: func() -> result<_, problem>;\n}\n";
+    let workspace = Workspace::with("door", wat).file("tools/door.wit", wit);
+    assert_snapshot!(workspace.run(&["call", "open"]), @"
+    exit: 1
+
+    --- stderr
+    error: door#open: locked: Another visitor holds the key.
+    ");
+    let (_, document) = workspace.json(&["call", "open", "--json"]);
+    assert_eq!(document["error"]["details"], "locked", "the value is unchanged");
+}
+
+#[test]
+fn arguments_are_words_or_json() {
+    let workspace = Workspace::with("plain", PLAIN);
+    assert_eq!(workspace.run(&["call", "add", "a=1", "b=2"]).stdout, "3\n");
+    assert_eq!(workspace.run(&["call", "add", r#"{"a": 1, "b": 2}"#]).stdout, "3\n");
+    assert_snapshot!(workspace.run(&["call", "add", "a=1", "b"]), @"
+    exit: 2
+
+    --- stderr
+    error: `b` is not of the form NAME=VALUE
+    hint: pass words such as `name=John`, or one JSON object
+    ");
+    let wrong = workspace.run(&["call", "add", "a=one", "b=2"]);
+    assert!(wrong.code == Some(2) && wrong.stderr.contains("one"), "{wrong}");
 }

@@ -61,3 +61,24 @@ fn command_in_the_hint_of_the_demo_works() {
     assert_eq!(shown.code, Some(0), "{typed}: {shown}");
     assert!(shown.stdout.starts_with("search_customer\n"), "{shown}");
 }
+
+#[test]
+fn demo_needs_no_clone() {
+    let workspace = Workspace::new();
+    let target = Path::new(TOOLWIT).ancestors().nth(2).unwrap();
+    let mut command = Command::new(TOOLWIT);
+    command
+        .args(["demo", "--json"])
+        .current_dir(workspace.path())
+        .env("CARGO_TARGET_DIR", target.join("demo"))
+        .env("XDG_DATA_HOME", workspace.path().join("data"));
+    let run: Run = command.output().unwrap().into();
+    let document: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run}"));
+    assert_eq!(document["answer"], "John Smith's average spend is 450.00 USD a month.");
+    assert!(
+        workspace
+            .path()
+            .join("data/toolwit/demo/plugins/customers/Cargo.toml")
+            .is_file()
+    );
+}

@@ -108,3 +108,100 @@ fn plugins_are_found_by_option_then_environment_then_default_directory() {
     let flags = ["list", "--json", "--plugins", "tools", "--plugins", "more/rival.wasm"];
     assert_eq!(names(&workspace, &flags), serde_json::json!(["plain", "rival"]));
 }
+
+#[test]
+fn wit_that_does_not_describe_its_component_is_reported() {
+    let other_version = PLAIN_WIT.replace(
+        "export add: func(a: u32, b: u32) -> u32;",
+        "export plus: func() -> u32;",
+    );
+    let cases = [
+        ("garbage {", "it is not valid WIT: "),
+        (
+            other_version.as_str(),
+            "it does not export the function `add` from a world",
+        ),
+        (
+            "package a:b;\nworld w { export f: func(); }\n",
+            "it does not export the function `add` from a world",
+        ),
+    ];
+    for (wit, problem) in cases {
+        let workspace = Workspace::with("plain", PLAIN).file("tools/plain.wit", wit);
+        let warning = format!("`plain.wit` does not describe the component: {problem}");
+        let (_, listed) = workspace.json(&["list", "--json"]);
+        assert!(
+            listed["plugins"][0]["wit_problem"]
+                .as_str()
+                .unwrap()
+                .starts_with(problem),
+            "{listed}"
+        );
+        let file = ["inspect", "tools/plain.wasm"];
+        let add = ["add", "tools/plain.wasm", "--plugins", "other"];
+        for (arguments, code) in [(&["list"][..], 0), (&file, 0), (&add, 0), (&["doctor"], 0)] {
+            let run = workspace.run(arguments);
+            assert!(
+                run.code == Some(code) && (run.stdout + &run.stderr).contains(&warning),
+                "{arguments:?}"
+            );
+        }
+        let linted = workspace.run(&["lint", "tools/plain.wasm"]);
+        assert!(
+            linted.code == Some(1) && linted.stdout.contains("plain.wit"),
+            "{linted}"
+        );
+    }
+    let fitting = Workspace::with("plain", PLAIN).file("tools/plain.wit", PLAIN_WIT);
+    assert!(fitting.json(&["list", "--json"]).1["plugins"][0]["wit_problem"].is_null());
+}
+
+#[test]
+fn lint_reports_what_a_model_cannot_understand() {
+    let wit = "
+        package demo:plain;
+        interface forgotten { call: func(); }
+        world plain {
+            /// Add two numbers: `a` and another one.
+            export add: func(a: u32, b: u32) -> u32;
+            /// Halve an even number.
+            export halve: func(number: u32) -> result<u32, u32>;
+            export greet: func() -> string;
+            /// Never end.
+            export spin: func();
+            /// Trap.
+            export crash: func();
+            /// Use memory.
+            export grow: func();
+        }";
+    let workspace = Workspace::with("plain", PLAIN).file("tools/plain.wit", wit);
+    let (code, document) = workspace.json(&["lint", "tools/plain.wasm", "--json"]);
+    let findings = document["findings"].as_array().unwrap().iter();
+    let findings: Vec<_> = findings
+        .map(|finding| {
+            format!(
+                "{} {}",
+                finding["rule"].as_str().unwrap(),
+                finding["subject"].as_str().unwrap()
+            )
+        })
+        .collect();
+    let expected = [
+        "missing-docs greet",
+        "unclear-parameter add",
+        "unused-wit demo:plain/forgotten",
+    ];
+    assert_eq!(
+        (code, findings),
+        (Some(1), expected.map(str::to_owned).to_vec()),
+        "{document}"
+    );
+    let quiet = workspace.file(
+        "tools/plain.wit",
+        wit.replace("interface forgotten { call: func(); }", "")
+            .replace("`a` and another one", "`a` and `b`")
+            .replace("export greet", "/// Greet.\n export greet"),
+    );
+    let run = quiet.run(&["lint", "tools/plain.wasm"]);
+    assert_eq!(run.code, Some(0), "{run}");
+}

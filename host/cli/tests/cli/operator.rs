@@ -178,7 +178,7 @@ fn doctor_reports_problems_and_working_fixes() {
     warning  plain#crash failed when it was last called: the guest trapped: wasm `unreachable` instruction executed
              hint: a successful call clears this: `toolwit call plain#crash`
     problem  settings needs `greeting` (what to say), which is not granted
-             hint: `toolwit grant settings --env greeting=VALUE`, or store it as a secret: `toolwit secret set greeting`
+             hint: `toolwit grant settings --config greeting=VALUE`; if a host receives it: `toolwit secret set greeting`, then `toolwit grant settings --secret greeting --to HOST --as bearer`
     warning  a grant names the plugin absent, which does not exist
              hint: `toolwit revoke absent` removes it
     ok       1 grant can be read
@@ -194,10 +194,11 @@ fn doctor_reports_problems_and_working_fixes() {
     // Each suggested fix works.
     workspace.run(&["remove", "foreign"]);
     workspace.run(&["revoke", "absent"]);
-    assert_eq!(
-        workspace.run(&["grant", "settings", "--config", "greeting=hello"]).code,
-        Some(0)
-    );
+    let hint = findings(&document, "needs")[0]["suggestion"].as_str().unwrap();
+    let command = hint.split('`').nth(1).unwrap().replace("VALUE", "hello");
+    let words: Vec<_> = command.split(' ').skip(1).collect();
+    assert_eq!(workspace.run(&words).code, Some(0), "{command}");
+    assert_eq!(workspace.run(&["call", "settings#greet"]).stdout, "hello\n");
     let (code, document) = workspace.json(&["doctor", "--json"]);
     assert_eq!((code, &document["ok"]), (Some(0), &json!(true)), "{document}");
 }
@@ -237,7 +238,7 @@ fn missing_required_value_is_reported_and_does_not_break_the_tool() {
 
     --- stderr
     error: settings#greet: it needs `greeting`, which is not set
-    hint: ask the user for it, then run `toolwit grant settings --env greeting=VALUE`, or store it as a secret
+    hint: ask the user for it, then run `toolwit grant settings --config greeting=VALUE`; `toolwit doctor` checks it
     ");
     let (_, document) = workspace.json(&["doctor", "--json"]);
     assert!(findings(&document, "health").is_empty(), "{document}");

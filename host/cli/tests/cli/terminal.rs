@@ -6,9 +6,28 @@ use std::process::Stdio;
 use crate::guests::PLAIN;
 use crate::support::Workspace;
 
-const COMMANDS: [&str; 18] = [
-    "demo", "run", "list", "search", "show", "call", "inspect", "build", "grant", "revoke", "explain", "secret", "add",
-    "remove", "refresh", "pack", "cache", "doctor",
+const COMMANDS: [&str; 21] = [
+    "demo",
+    "run",
+    "list",
+    "search",
+    "show",
+    "call",
+    "inspect",
+    "build",
+    "grant",
+    "revoke",
+    "explain",
+    "secret",
+    "add",
+    "remove",
+    "refresh",
+    "pack",
+    "lint",
+    "cache",
+    "doctor",
+    "completions",
+    "man",
 ];
 
 const ESCAPE: char = '\x1b';
@@ -90,23 +109,36 @@ fn help_lists_the_commands_with_their_purpose() {
     let (_, commands) = help.split_once("Commands:\n").expect("help lists the commands");
     let (commands, _) = commands.split_once("\n\n").unwrap();
     let lines: Vec<_> = commands.lines().map(str::trim).collect();
-    for expected in [
-        "demo     Run a scripted conversation, without a key or network",
-        "run      Run a prompt with a model and the tools of plugins",
-        "list     List plugins and their tools",
-        "search   Find tools by name or purpose",
-        "show     Show a tool's full definition: description, input and output schema",
-        "call     Call a tool without a model",
-        "inspect  Show the tools, imports and WIT of a component without running it",
-        "build    Build a plugin from source",
-        "add      Add a component to a plugin directory",
-        "remove   Remove a package from a plugin directory",
-        "refresh  Discover the dynamic tools of plugins again",
-        "pack     Embed a manifest in a component, to ship a package as one file",
-        "cache    Show, limit or empty the code cache",
-        "doctor   Diagnose the installation and suggest fixes",
+    for (name, purpose) in [
+        ("demo", "Run a scripted conversation, without a key or network"),
+        ("run", "Run a prompt with a model and the tools of plugins"),
+        ("list", "List plugins and their tools"),
+        ("search", "Find tools by name or purpose"),
+        (
+            "show",
+            "Show a tool's full definition: description, input and output schema",
+        ),
+        ("call", "Call a tool without a model"),
+        (
+            "inspect",
+            "Show the tools, imports and WIT of a component without running it",
+        ),
+        ("build", "Build a plugin from source"),
+        ("add", "Add a component to a plugin directory"),
+        ("remove", "Remove a package from a plugin directory"),
+        ("refresh", "Discover the dynamic tools of plugins again"),
+        (
+            "pack",
+            "Embed manifest and docs in a component, to ship a package as one file",
+        ),
+        ("cache", "Show, limit or empty the code cache"),
+        ("doctor", "Diagnose the installation and suggest fixes"),
     ] {
-        assert!(lines.contains(&expected), "{expected}\n{commands}");
+        let is_listed = |line: &&str| {
+            line.split_once(' ')
+                .is_some_and(|(first, rest)| first == name && rest.trim() == purpose)
+        };
+        assert!(lines.iter().any(is_listed), "{name}: {purpose}\n{commands}");
     }
     assert_eq!(lines.len(), COMMANDS.len() + 1, "each command and `help`:\n{commands}");
 }

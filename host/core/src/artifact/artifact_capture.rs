@@ -17,9 +17,9 @@ type Transform = dyn Fn(Artifact) -> Artifact + Send + Sync;
 /// use toolwit_core::{Artifact, BlackboardSink, ArtifactCapture};
 ///
 /// let documents = ArtifactCapture::to(BlackboardSink)
-///     .of_kind("SearchResult")
-///     .filter(|result| result.value["score"].as_f64() > Some(0.5))
-///     .transform(|result| Artifact::new("Document", result.value["document"].clone()));
+///     .with_kind("SearchResult")
+///     .with_filter(|result| result.value["score"].as_f64() > Some(0.5))
+///     .with_transform(|result| Artifact::new("Document", result.value["document"].clone()));
 /// # let _ = documents;
 /// ```
 #[derive(Clone)]
@@ -42,21 +42,21 @@ impl ArtifactCapture {
 
     /// Captures only artifacts of a type, given by simple or full name.
     #[must_use]
-    pub fn of_kind(self, kind: impl Into<String>) -> Self {
+    pub fn with_kind(self, kind: impl Into<String>) -> Self {
         let kind = kind.into();
-        self.filter(move |artifact| artifact.is_a(&kind))
+        self.with_filter(move |artifact| artifact.is_a(&kind))
     }
 
     /// Captures only artifacts that pass the filter.
     #[must_use]
-    pub fn filter(mut self, filter: impl Fn(&Artifact) -> bool + Send + Sync + 'static) -> Self {
+    pub fn with_filter(mut self, filter: impl Fn(&Artifact) -> bool + Send + Sync + 'static) -> Self {
         self.filters.push(Arc::new(filter));
         self
     }
 
     /// Transforms artifacts for the sink. Those of the result do not change.
     #[must_use]
-    pub fn transform(mut self, transform: impl Fn(Artifact) -> Artifact + Send + Sync + 'static) -> Self {
+    pub fn with_transform(mut self, transform: impl Fn(Artifact) -> Artifact + Send + Sync + 'static) -> Self {
         self.transforms.push(Arc::new(transform));
         self
     }
@@ -125,9 +125,9 @@ mod tests {
             .and(refusing)
             .and(second.clone());
         let capture = ArtifactCapture::to(sinks)
-            .of_kind("Page")
-            .filter(|page| page.value["score"].as_u64() > Some(1))
-            .transform(|page| Artifact::new("Score", page.value["score"].clone()));
+            .with_kind("Page")
+            .with_filter(|page| page.value["score"].as_u64() > Some(1))
+            .with_transform(|page| Artifact::new("Score", page.value["score"].clone()));
         let context = ToolContext::new();
         assert!(capture.take(&page(1), &context).is_ok());
         assert!(

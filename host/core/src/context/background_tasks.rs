@@ -7,10 +7,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::limits::BACKGROUND_TASKS_MAX;
 use crate::{Error, ErrorKind, Phase, ToolContext, ToolError, ToolResult};
-
-/// Maximum number of concurrent background tasks of a conversation. Each holds a Tokio task and a pending call.
-pub const BACKGROUND_TASKS_MAX: usize = 64;
 
 /// A handle with which a call delivers its result later.
 ///

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::limits::{BLACKBOARD_BYTES_MAX, BLACKBOARD_ENTRIES_MAX};
 use crate::{Artifact, Error, ErrorKind, ExceededLimit, Phase};
 
 /// The shared objects of a process, in insertion order.
@@ -157,9 +158,8 @@ pub struct MemoryBlackboard {
 
 /// The limits of a [`MemoryBlackboard`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct BlackboardLimits {
-    /// Maximum number of objects. No model can choose among more than a thousand.
+    /// Maximum number of objects.
     pub entries_max: usize,
     /// Maximum total size of all names, types and objects, in bytes of JSON.
     pub bytes_max: u64,
@@ -168,8 +168,8 @@ pub struct BlackboardLimits {
 impl Default for BlackboardLimits {
     fn default() -> Self {
         Self {
-            entries_max: 1_000,
-            bytes_max: 16 << 20,
+            entries_max: BLACKBOARD_ENTRIES_MAX,
+            bytes_max: BLACKBOARD_BYTES_MAX,
         }
     }
 }
@@ -250,7 +250,6 @@ impl fmt::Debug for MemoryBlackboard {
 
 /// The objects of a nested process that are added to the outer process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum BlackboardSharing {
     /// All objects that the nested process added.
     #[default]

@@ -3,13 +3,15 @@
 mod background_tasks;
 mod blackboard;
 mod meta_filter;
+mod origin;
 mod output_sink;
 mod tool_caller;
 mod tool_context;
 
-pub use background_tasks::{BACKGROUND_TASKS_MAX, BackgroundTask, BackgroundTasks, LateResult};
+pub use background_tasks::{BackgroundTask, BackgroundTasks, LateResult};
 pub use blackboard::{Blackboard, BlackboardEntry, BlackboardLimits, BlackboardSharing, MemoryBlackboard};
 pub use meta_filter::MetaFilter;
+pub use origin::Origin;
 pub use output_sink::{NoOutput, OutputSink};
 pub use tool_caller::ToolCaller;
 pub use tool_context::{CHANNEL, CHAT_ID, LOOP_ID, ToolContext};

@@ -1,5 +1,7 @@
 //! Output of tools and models to the user.
 
+use crate::Origin;
+
 /// A receiver of messages from tools, and of streamed text from the model, for the user.
 ///
 /// A service sends them to a channel, the command line prints them, a test collects them.
@@ -10,8 +12,9 @@ pub trait OutputSink: Send + Sync {
     /// Receives a permanent message.
     fn communicate(&self, text: &str);
 
-    /// Receives a chunk of streamed model text. The outcome of the run has the complete text. By default, chunks are discarded.
-    fn words(&self, _text: &str) {}
+    /// Receives a chunk of streamed model text, and the process from which it comes: the conversation itself, or an agent
+    /// inside it. The outcome of the run has the complete text. By default, chunks are discarded.
+    fn words(&self, _text: &str, _origin: &Origin) {}
 }
 
 /// An output that discards everything, for calls without a receiver.

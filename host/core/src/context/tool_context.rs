@@ -216,6 +216,12 @@ impl ToolContext {
         self.tools.as_ref()
     }
 
+    /// Returns the output to the user as a shared object, if there is one.
+    #[must_use]
+    pub fn shared_output(&self) -> Option<&Arc<dyn OutputSink>> {
+        self.output.as_ref()
+    }
+
     /// Returns the output to the user.
     #[must_use]
     pub fn output(&self) -> &dyn OutputSink {

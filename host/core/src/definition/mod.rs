@@ -12,4 +12,4 @@ pub use tool_definition::ToolDefinition;
 pub use tool_dialect::{DialectDefinition, ToolDialect};
 pub use tool_facade::{RevealedTools, ToolFacade};
 pub use tool_id::ToolId;
-pub use tool_name::{NAME_BYTES_MAX, ToolName};
+pub use tool_name::ToolName;

@@ -50,7 +50,7 @@ impl ToolDefinition {
 
     /// Adds a name for conversations in which the names before it are taken.
     #[must_use]
-    pub fn or_named(mut self, name: impl Into<String>) -> Self {
+    pub fn with_fallback_name(mut self, name: impl Into<String>) -> Self {
         self.names.push(name.into());
         self
     }

@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::limits::NAME_BYTES_MAX;
 use crate::text::{HASH_DIGITS, short_hash};
-
-/// Maximum length of a tool name that every provider accepts, in bytes.
-pub const NAME_BYTES_MAX: usize = 64;
 
 /// A tool name that every provider accepts: `^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -4,10 +4,8 @@ use serde_json::{Map, Value};
 
 use crate::{Arguments, ToolError};
 
+use crate::limits::ARGUMENT_BYTES_MAX;
 use crate::text::{json_type, parse_json};
-
-/// Maximum length of an argument text that is parsed, in bytes. Responses of models are far shorter.
-pub const ARGUMENT_BYTES_MAX: usize = 4 << 20;
 
 /// Parsed arguments of a call.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,6 +4,6 @@ mod arguments;
 mod input_validator;
 mod parameter;
 
-pub use arguments::{ARGUMENT_BYTES_MAX, ParsedArguments, parse_arguments};
+pub use arguments::{ParsedArguments, parse_arguments};
 pub use input_validator::InputValidator;
 pub use parameter::Parameter;

@@ -80,8 +80,14 @@ pub struct LimitRequest {
     pub result_bytes_max: Option<u64>,
     /// See [`CallLimits::log_bytes_max`].
     pub log_bytes_max: Option<usize>,
+    /// See [`CallLimits::artifact_bytes_max`]. Zero allows none.
+    pub artifact_bytes_max: Option<u64>,
     /// See [`CallLimits::host_calls_max`].
     pub host_calls_max: Option<u64>,
+    /// See [`CallLimits::host_call_bytes_max`].
+    pub host_call_bytes_max: Option<u64>,
+    /// See [`CallLimits::resources_max`].
+    pub resources_max: Option<usize>,
     /// See [`CallLimits::http_requests_max`]. Zero allows none.
     pub http_requests_max: Option<u32>,
     /// See [`CallLimits::http_bytes_max`].
@@ -93,64 +99,93 @@ pub struct LimitRequest {
 }
 
 impl LimitRequest {
-    /// Creates a request without limits.
-    #[must_use]
-    pub fn none() -> Self {
-        Self::default()
-    }
-
     /// Requests a fuel limit.
     #[must_use]
-    pub fn fuel(mut self, fuel_max: u64) -> Self {
+    pub fn with_fuel_max(mut self, fuel_max: u64) -> Self {
         self.fuel_max = Some(fuel_max);
         self
     }
 
     /// Requests a limit of wall-clock time.
     #[must_use]
-    pub fn wall(mut self, wall_max: Duration) -> Self {
+    pub fn with_wall_max(mut self, wall_max: Duration) -> Self {
         self.wall_max = Some(wall_max);
         self
     }
 
     /// Requests a memory limit, in bytes.
     #[must_use]
-    pub fn memory_bytes(mut self, memory_bytes_max: u64) -> Self {
+    pub fn with_memory_bytes_max(mut self, memory_bytes_max: u64) -> Self {
         self.memory_bytes_max = Some(memory_bytes_max);
         self
     }
 
     /// Requests a limit of the result, in bytes.
     #[must_use]
-    pub fn result_bytes(mut self, result_bytes_max: u64) -> Self {
+    pub fn with_result_bytes_max(mut self, result_bytes_max: u64) -> Self {
         self.result_bytes_max = Some(result_bytes_max);
+        self
+    }
+
+    /// Requests a limit of standard output, standard error and log, in bytes.
+    #[must_use]
+    pub fn with_log_bytes_max(mut self, log_bytes_max: usize) -> Self {
+        self.log_bytes_max = Some(log_bytes_max);
+        self
+    }
+
+    /// Requests a limit of all artifacts, in bytes.
+    #[must_use]
+    pub fn with_artifact_bytes_max(mut self, artifact_bytes_max: u64) -> Self {
+        self.artifact_bytes_max = Some(artifact_bytes_max);
+        self
+    }
+
+    /// Requests a limit of calls into the host.
+    #[must_use]
+    pub fn with_host_calls_max(mut self, host_calls_max: u64) -> Self {
+        self.host_calls_max = Some(host_calls_max);
+        self
+    }
+
+    /// Requests a limit of the bytes that one call into the host copies.
+    #[must_use]
+    pub fn with_host_call_bytes_max(mut self, host_call_bytes_max: u64) -> Self {
+        self.host_call_bytes_max = Some(host_call_bytes_max);
+        self
+    }
+
+    /// Requests a limit of live host resources and component handles.
+    #[must_use]
+    pub fn with_resources_max(mut self, resources_max: usize) -> Self {
+        self.resources_max = Some(resources_max);
         self
     }
 
     /// Requests a limit of HTTP requests.
     #[must_use]
-    pub fn http_requests(mut self, http_requests_max: u32) -> Self {
+    pub fn with_http_requests_max(mut self, http_requests_max: u32) -> Self {
         self.http_requests_max = Some(http_requests_max);
         self
     }
 
     /// Requests a limit of HTTP traffic, in bytes.
     #[must_use]
-    pub fn http_bytes(mut self, http_bytes_max: u64) -> Self {
+    pub fn with_http_bytes_max(mut self, http_bytes_max: u64) -> Self {
         self.http_bytes_max = Some(http_bytes_max);
         self
     }
 
     /// Requests a limit of the depth of nested calls, the outermost included.
     #[must_use]
-    pub fn nested_depth(mut self, nested_depth_max: u32) -> Self {
+    pub fn with_nested_depth_max(mut self, nested_depth_max: u32) -> Self {
         self.nested_depth_max = Some(nested_depth_max);
         self
     }
 
     /// Requests a limit of nested calls.
     #[must_use]
-    pub fn nested_calls(mut self, nested_calls_max: u32) -> Self {
+    pub fn with_nested_calls_max(mut self, nested_calls_max: u32) -> Self {
         self.nested_calls_max = Some(nested_calls_max);
         self
     }
@@ -164,7 +199,10 @@ impl LimitRequest {
             memory_bytes_max: self.memory_bytes_max.or(other.memory_bytes_max),
             result_bytes_max: self.result_bytes_max.or(other.result_bytes_max),
             log_bytes_max: self.log_bytes_max.or(other.log_bytes_max),
+            artifact_bytes_max: self.artifact_bytes_max.or(other.artifact_bytes_max),
             host_calls_max: self.host_calls_max.or(other.host_calls_max),
+            host_call_bytes_max: self.host_call_bytes_max.or(other.host_call_bytes_max),
+            resources_max: self.resources_max.or(other.resources_max),
             http_requests_max: self.http_requests_max.or(other.http_requests_max),
             http_bytes_max: self.http_bytes_max.or(other.http_bytes_max),
             nested_depth_max: self.nested_depth_max.or(other.nested_depth_max),
@@ -179,10 +217,12 @@ impl LimitRequest {
     pub fn check(&self) -> Result<(), Error> {
         let zeros = [
             ("fuel_max", self.fuel_max == Some(0)),
-            ("wall_ms_max", self.wall_max == Some(Duration::ZERO)),
+            ("wall_max", self.wall_max == Some(Duration::ZERO)),
             ("memory_bytes_max", self.memory_bytes_max == Some(0)),
             ("result_bytes_max", self.result_bytes_max == Some(0)),
             ("host_calls_max", self.host_calls_max == Some(0)),
+            ("host_call_bytes_max", self.host_call_bytes_max == Some(0)),
+            ("resources_max", self.resources_max == Some(0)),
             ("http_bytes_max", self.http_bytes_max == Some(0)),
             ("nested_depth_max", self.nested_depth_max == Some(0)),
         ];
@@ -204,49 +244,29 @@ impl LimitRequest {
 #[must_use]
 pub fn effective(engine: &EngineLimits, operator: &LimitRequest, request: &LimitRequest) -> CallLimits {
     let defaults = CallLimits::default();
-    CallLimits {
-        fuel_max: smallest(operator.fuel_max, defaults.fuel_max, request.fuel_max),
-        wall_max: smallest(operator.wall_max, defaults.wall_max, request.wall_max).min(engine.call_wall_max),
-        memory_bytes_max: smallest(
-            operator.memory_bytes_max,
-            defaults.memory_bytes_max,
-            request.memory_bytes_max,
-        )
-        .min(engine.memory_bytes_max),
-        result_bytes_max: smallest(
-            operator.result_bytes_max,
-            defaults.result_bytes_max,
-            request.result_bytes_max,
-        ),
-        log_bytes_max: smallest(operator.log_bytes_max, defaults.log_bytes_max, request.log_bytes_max),
-        host_calls_max: smallest(operator.host_calls_max, defaults.host_calls_max, request.host_calls_max),
-        http_requests_max: smallest(
-            operator.http_requests_max,
-            defaults.http_requests_max,
-            request.http_requests_max,
-        ),
-        http_bytes_max: smallest(operator.http_bytes_max, defaults.http_bytes_max, request.http_bytes_max),
-        nested_depth_max: smallest(
-            operator.nested_depth_max,
-            defaults.nested_depth_max,
-            request.nested_depth_max,
-        )
-        .min(engine.nested_depth_max),
-        nested_calls_max: smallest(
-            operator.nested_calls_max,
-            defaults.nested_calls_max,
-            request.nested_calls_max,
-        ),
-        stack_bytes_max: engine.stack_bytes_max,
-        ..defaults
+    macro_rules! smallest {
+        ($field:ident) => {{
+            let allowed = operator.$field.unwrap_or(defaults.$field);
+            request.$field.map_or(allowed, |requested| requested.min(allowed))
+        }};
     }
-}
-
-fn smallest<T: Ord>(operator: Option<T>, default: T, request: Option<T>) -> T {
-    let allowed = operator.unwrap_or(default);
-    match request {
-        Some(requested) => requested.min(allowed),
-        None => allowed,
+    CallLimits {
+        fuel_max: smallest!(fuel_max),
+        wall_max: smallest!(wall_max).min(engine.call_wall_max),
+        memory_bytes_max: smallest!(memory_bytes_max).min(engine.memory_bytes_max),
+        stack_bytes_max: engine.stack_bytes_max,
+        table_elements_max: defaults.table_elements_max,
+        instances_max: defaults.instances_max,
+        result_bytes_max: smallest!(result_bytes_max),
+        log_bytes_max: smallest!(log_bytes_max),
+        artifact_bytes_max: smallest!(artifact_bytes_max),
+        host_calls_max: smallest!(host_calls_max),
+        host_call_bytes_max: smallest!(host_call_bytes_max),
+        resources_max: smallest!(resources_max),
+        http_requests_max: smallest!(http_requests_max),
+        http_bytes_max: smallest!(http_bytes_max),
+        nested_depth_max: smallest!(nested_depth_max).min(engine.nested_depth_max),
+        nested_calls_max: smallest!(nested_calls_max),
     }
 }
 
@@ -257,20 +277,30 @@ mod tests {
     #[test]
     fn request_lowers_a_limit_but_never_raises_it() {
         let engine = EngineLimits::default();
-        let operator = LimitRequest::none().fuel(1_000).wall(Duration::from_secs(60));
+        let operator = LimitRequest::default()
+            .with_fuel_max(1_000)
+            .with_wall_max(Duration::from_secs(60));
         let lower = effective(
             &engine,
             &operator,
-            &LimitRequest::none().fuel(10).wall(Duration::from_secs(1)),
+            &LimitRequest::default()
+                .with_fuel_max(10)
+                .with_wall_max(Duration::from_secs(1)),
         );
         assert_eq!((lower.fuel_max, lower.wall_max), (10, Duration::from_secs(1)));
         let higher = effective(
             &engine,
             &operator,
-            &LimitRequest::none().fuel(u64::MAX).wall(Duration::MAX),
+            &LimitRequest::default()
+                .with_fuel_max(u64::MAX)
+                .with_wall_max(Duration::MAX),
         );
         assert_eq!((higher.fuel_max, higher.wall_max), (1_000, Duration::from_secs(60)));
-        let unset = effective(&engine, &LimitRequest::none(), &LimitRequest::none().fuel(u64::MAX));
+        let unset = effective(
+            &engine,
+            &LimitRequest::default(),
+            &LimitRequest::default().with_fuel_max(u64::MAX),
+        );
         assert_eq!(
             unset,
             CallLimits::default(),
@@ -281,11 +311,11 @@ mod tests {
     #[test]
     fn operator_cannot_exceed_the_limits_of_the_process() {
         let engine = EngineLimits::default();
-        let operator = LimitRequest::none()
-            .memory_bytes(u64::MAX)
-            .wall(Duration::MAX)
-            .nested_depth(u32::MAX);
-        let limits = effective(&engine, &operator, &LimitRequest::none());
+        let operator = LimitRequest::default()
+            .with_memory_bytes_max(u64::MAX)
+            .with_wall_max(Duration::MAX)
+            .with_nested_depth_max(u32::MAX);
+        let limits = effective(&engine, &operator, &LimitRequest::default());
         assert_eq!(limits.memory_bytes_max, engine.memory_bytes_max);
         assert_eq!(limits.wall_max, engine.call_wall_max);
         assert_eq!(limits.nested_depth_max, engine.nested_depth_max);
@@ -295,18 +325,18 @@ mod tests {
     #[test]
     fn a_limit_of_zero_is_refused() {
         for zero in [
-            LimitRequest::none().fuel(0),
-            LimitRequest::none().wall(Duration::ZERO),
-            LimitRequest::none().memory_bytes(0),
-            LimitRequest::none().http_bytes(0),
-            LimitRequest::none().nested_depth(0),
+            LimitRequest::default().with_fuel_max(0),
+            LimitRequest::default().with_wall_max(Duration::ZERO),
+            LimitRequest::default().with_memory_bytes_max(0),
+            LimitRequest::default().with_http_bytes_max(0),
+            LimitRequest::default().with_nested_depth_max(0),
         ] {
             assert!(zero.check().is_err(), "{zero:?}");
         }
         for valid in [
-            LimitRequest::none().fuel(u64::MAX),
-            LimitRequest::none().http_requests(0),
-            LimitRequest::none().nested_calls(0),
+            LimitRequest::default().with_fuel_max(u64::MAX),
+            LimitRequest::default().with_http_requests_max(0),
+            LimitRequest::default().with_nested_calls_max(0),
         ] {
             assert!(valid.check().is_ok(), "{valid:?}");
         }

@@ -179,7 +179,7 @@ impl fmt::Debug for ToolRegistry {
 }
 
 fn unknown_tool(name: &str, lookup: &ToolLookup) -> Error {
-    let shown: String = name.chars().take(crate::NAME_BYTES_MAX).collect();
+    let shown: String = name.chars().take(crate::limits::NAME_BYTES_MAX).collect();
     let error = Error::new(
         ErrorKind::UnknownTool,
         Phase::Validate,

@@ -234,7 +234,7 @@ impl ToolSet {
     /// Returns the most similar names, at most three, best first.
     #[must_use]
     pub fn nearest(&self, name: &str) -> Vec<ToolName> {
-        let shortened: String = name.chars().take(crate::NAME_BYTES_MAX * 2).collect();
+        let shortened: String = name.chars().take(crate::limits::NAME_BYTES_MAX * 2).collect();
         let mut scored: Vec<_> = self
             .iter()
             .map(|tool| (strsim::jaro_winkler(&shortened, tool.name.as_str()), &tool.name))

@@ -27,7 +27,7 @@ impl Catalog {
     #[must_use]
     pub fn search_with(&self, query: &Query, semantic: &dyn SemanticIndex, may_use: impl Fn(&str) -> bool) -> Vec<Hit> {
         let pool = query.hits_max.saturating_mul(POOL_FACTOR);
-        let by_words = self.search(&query.clone().hits_max(pool), &may_use);
+        let by_words = self.search(&query.clone().with_hits_max(pool), &may_use);
         let mut by_meaning = semantic.nearest(&query.intent, pool);
         by_meaning.truncate(pool);
         by_meaning.retain(|id| may_use(id));

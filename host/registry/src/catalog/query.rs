@@ -58,14 +58,14 @@ impl Query {
 
     /// Sets the maximum number of hits.
     #[must_use]
-    pub fn hits_max(mut self, hits_max: usize) -> Self {
+    pub fn with_hits_max(mut self, hits_max: usize) -> Self {
         self.hits_max = hits_max;
         self
     }
 
     /// Sets whether weak hits are omitted.
     #[must_use]
-    pub fn cutoff(mut self, cutoff: Cutoff) -> Self {
+    pub fn with_cutoff(mut self, cutoff: Cutoff) -> Self {
         self.cutoff = cutoff;
         self
     }

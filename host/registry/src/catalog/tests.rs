@@ -54,7 +54,7 @@ fn empty_query_or_empty_index_gives_no_hits() {
     assert!(names(&shelf(), &Query::new(" \n\t")).is_empty());
     assert!(names(&shelf(), &Query::new("the of and")).is_empty());
     assert!(names(&Catalog::new(), &Query::new("weather")).is_empty());
-    assert!(names(&shelf(), &Query::new("weather").hits_max(0)).is_empty());
+    assert!(names(&shelf(), &Query::new("weather").with_hits_max(0)).is_empty());
 }
 
 // accept: 107
@@ -89,7 +89,7 @@ fn broken_tools_rank_last() {
     catalog.put("b", [Document::new("noise", "noise", "Makes noise, or a song")]);
     assert_eq!(first(&catalog, "song").unwrap(), "song_player");
     catalog.set_signals("song_player", RankingSignals::new(HealthBoost::Broken, 0.0, 0));
-    let all = names(&catalog, &Query::new("song").cutoff(Cutoff::None));
+    let all = names(&catalog, &Query::new("song").with_cutoff(Cutoff::None));
     assert_eq!(all, ["noise", "song_player"]);
 }
 
@@ -170,7 +170,7 @@ fn weak_hits_are_omitted_unless_the_cutoff_is_none() {
     );
     let query = Query::new("weather forecast for the city of Oslo");
     assert_eq!(names(&catalog, &query), ["get_weather"]);
-    assert!(names(&catalog, &query.cutoff(Cutoff::None)).contains(&"note".to_owned()));
+    assert!(names(&catalog, &query.with_cutoff(Cutoff::None)).contains(&"note".to_owned()));
 }
 
 // accept: 111
@@ -196,7 +196,7 @@ fn forbidden_tool_is_not_found_even_by_its_name() {
     let catalog = shelf();
     let hits = catalog.search(&Query::new("get_weather"), |id| !id.starts_with("get_weather"));
     assert!(hits.iter().all(|hit| hit.name != "get_weather"));
-    let behind = Query::new("weather message page").hits_max(1);
+    let behind = Query::new("weather message page").with_hits_max(1);
     let hits = catalog.search(&behind, |id| id.starts_with("send_email"));
     assert_eq!(
         hits[0].name, "send_email",
@@ -211,7 +211,7 @@ fn ties_are_sorted_by_name() {
         catalog.put(name, [Document::new(name, name, "plays chess")]);
     }
     assert_eq!(names(&catalog, &Query::new("chess")), ["a", "b", "c"]);
-    assert_eq!(names(&catalog, &Query::new("chess").hits_max(2)), ["a", "b"]);
+    assert_eq!(names(&catalog, &Query::new("chess").with_hits_max(2)), ["a", "b"]);
 }
 
 #[test]
@@ -309,7 +309,7 @@ proptest! {
             fresh.put(&source, [document]);
         }
         prop_assert_eq!(lived.len(), fresh.len());
-        let query = Query::new(intent).cutoff(Cutoff::None).hits_max(10);
+        let query = Query::new(intent).with_cutoff(Cutoff::None).with_hits_max(10);
         let (lived, fresh) = (lived.search(&query, |_| true), fresh.search(&query, |_| true));
         let ids = |hits: &[Hit]| hits.iter().map(|hit| hit.id.clone()).collect::<Vec<_>>();
         prop_assert_eq!(ids(&lived), ids(&fresh));

@@ -39,6 +39,8 @@ pub struct AddedPackage {
     /// Whether it has dynamic tools that have not been discovered; see
     /// [`LiveRegistry::discover_dynamic_tools`](crate::LiveRegistry::discover_dynamic_tools).
     pub has_undiscovered_tools: bool,
+    /// Why the WIT file that was copied with it does not describe it.
+    pub wit_problem: Option<String>,
     /// Whether it declares capabilities that need a grant.
     pub needs_grants: bool,
 }
@@ -145,6 +147,7 @@ fn copy(package: &Package, earlier: Option<&Package>, directory: &Path) -> Resul
         is_replacement: earlier.is_some(),
         tool_count: plugin.map_or(0, |plugin| plugin.tool_count()),
         has_undiscovered_tools: package.discovery_error().is_some(),
+        wit_problem: plugin.and_then(|plugin| plugin.inspection().wit_problem.clone()),
         needs_grants: plugin.is_some_and(|plugin| !plugin.declared().capabilities().is_empty()),
     })
 }

@@ -1,4 +1,4 @@
-//! Amounts with units in a manifest. They are checked by the parser, so that errors have a line and a column.
+//! Amounts with units in a manifest or `toolwit.toml`. They are checked by the parser, so that errors have a line and a column.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -8,11 +8,11 @@ use serde::{Deserialize, Deserializer, de};
 
 use toolwit_core::limits::{ByteCount, Span};
 
-pub(super) fn span<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+pub(crate) fn span<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     checked::<Span, D>(deserializer)
 }
 
-pub(super) fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+pub(crate) fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     checked::<ByteCount, D>(deserializer)
 }
 
@@ -25,10 +25,10 @@ fn checked<'de, A: FromStr<Err: Display>, D: Deserializer<'de>>(deserializer: D)
     Ok(text)
 }
 
-pub(super) fn parse_span(text: &str) -> Option<Duration> {
+pub(crate) fn parse_span(text: &str) -> Option<Duration> {
     text.parse::<Span>().ok().map(|span| span.0)
 }
 
-pub(super) fn parse_bytes(text: &str) -> Option<u64> {
+pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
     text.parse::<ByteCount>().ok().map(|bytes| bytes.0)
 }

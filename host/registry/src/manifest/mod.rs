@@ -4,13 +4,11 @@
 //! [`MANIFEST_SECTION`] in the component; the file takes precedence. Unknown keys are errors. A manifest cannot extend the
 //! capabilities of a component.
 
-mod amounts;
+pub(crate) mod amounts;
 mod parse;
 mod schema;
 #[cfg(test)]
 mod tests;
-
-pub use parse::MANIFEST_BYTES_MAX;
 
 use std::collections::BTreeMap;
 
@@ -88,22 +86,44 @@ pub struct Hints {
     pub idempotent: Option<bool>,
 }
 
-/// Limits of a call, with units.
+/// Limits of a call, with units. Each key is the name of a limit in [`toolwit_core::limits`] without `_max`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct LimitSettings {
-    /// The fuel of a call.
+    /// The fuel, about one unit per instruction.
     pub fuel: Option<u64>,
-    /// The wall-clock time of a call, such as `5s`.
+    /// The wall-clock time, such as `5s`.
     #[serde(deserialize_with = "amounts::span")]
     pub wall: Option<String>,
-    /// The memory of a call, such as `64MiB`.
+    /// The memory, such as `64MiB`.
+    #[serde(alias = "memory", deserialize_with = "amounts::bytes")]
+    pub memory_bytes: Option<String>,
+    /// The size of the result, such as `64KiB`.
+    #[serde(alias = "result", deserialize_with = "amounts::bytes")]
+    pub result_bytes: Option<String>,
+    /// The size of standard output, standard error and log.
     #[serde(deserialize_with = "amounts::bytes")]
-    pub memory: Option<String>,
-    /// The size of a result, such as `64KiB`.
+    pub log_bytes: Option<String>,
+    /// The size of all artifacts.
     #[serde(deserialize_with = "amounts::bytes")]
-    pub result: Option<String>,
+    pub artifact_bytes: Option<String>,
+    /// The number of calls into the host.
+    pub host_calls: Option<u64>,
+    /// The bytes that one call into the host copies.
+    #[serde(deserialize_with = "amounts::bytes")]
+    pub host_call_bytes: Option<String>,
+    /// The number of live host resources and component handles.
+    pub resources: Option<usize>,
+    /// The number of HTTP requests.
+    pub http_requests: Option<u32>,
+    /// The size of all HTTP requests and responses.
+    #[serde(deserialize_with = "amounts::bytes")]
+    pub http_bytes: Option<String>,
+    /// The depth of nested calls, the outermost included.
+    pub nested_depth: Option<u32>,
+    /// The number of nested calls.
+    pub nested_calls: Option<u32>,
 }
 
 /// Settings of a tool.
@@ -257,12 +277,23 @@ impl Hints {
 
 impl LimitSettings {
     /// Returns the limits. Their format has been checked by the parser.
-    fn request(&self) -> LimitRequest {
-        let mut request = LimitRequest::none();
+    #[must_use]
+    pub fn request(&self) -> LimitRequest {
+        let bytes = |text: &Option<String>| text.as_deref().and_then(amounts::parse_bytes);
+        let mut request = LimitRequest::default();
         request.fuel_max = self.fuel;
         request.wall_max = self.wall.as_deref().and_then(amounts::parse_span);
-        request.memory_bytes_max = self.memory.as_deref().and_then(amounts::parse_bytes);
-        request.result_bytes_max = self.result.as_deref().and_then(amounts::parse_bytes);
+        request.memory_bytes_max = bytes(&self.memory_bytes);
+        request.result_bytes_max = bytes(&self.result_bytes);
+        request.log_bytes_max = bytes(&self.log_bytes).and_then(|bytes| usize::try_from(bytes).ok());
+        request.artifact_bytes_max = bytes(&self.artifact_bytes);
+        request.host_calls_max = self.host_calls;
+        request.host_call_bytes_max = bytes(&self.host_call_bytes);
+        request.resources_max = self.resources;
+        request.http_requests_max = self.http_requests;
+        request.http_bytes_max = bytes(&self.http_bytes);
+        request.nested_depth_max = self.nested_depth;
+        request.nested_calls_max = self.nested_calls;
         request
     }
 }

@@ -1,11 +1,13 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::json;
 
 use super::*;
 use toolwit_core::ErrorKind;
+use toolwit_core::limits::{Amount, Limit, all_limits};
 use toolwit_sandbox::{Inspection, Origin};
 
 const COMPLETE: &str = r#"
@@ -182,5 +184,23 @@ fn published_schema_matches_the_code() {
         assert!(!validator.is_valid(&wrong), "{wrong}");
         let text = toml::to_string(&wrong).unwrap();
         assert!(Manifest::parse(&text, "m").is_err(), "{text}");
+    }
+}
+
+#[test]
+fn each_limit_that_can_be_requested_has_a_key_of_its_name() {
+    let settings = serde_json::to_value(LimitSettings::default()).unwrap();
+    let keys: BTreeSet<_> = settings.as_object().unwrap().keys().map(String::as_str).collect();
+    let limits = all_limits();
+    assert_eq!(keys, limits.iter().filter_map(Limit::key).collect());
+    for limit in limits.iter().filter(|limit| limit.key().is_some()) {
+        let value = match limit.default {
+            Amount::Bytes(_) => "\"1KiB\"",
+            Amount::Time(_) => "\"1s\"",
+            _ => "3",
+        };
+        let text = format!("[limits]\n{} = {value}\n", limit.key().unwrap());
+        let request = Manifest::parse(&text, "w.toml").unwrap().annotations().limits;
+        assert_ne!(request, LimitRequest::default(), "{text}");
     }
 }

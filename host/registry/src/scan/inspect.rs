@@ -4,7 +4,8 @@ use std::path::Path;
 
 use crate::manifest::Manifest;
 use toolwit_core::Error;
-use toolwit_sandbox::{Inspection, Origin, read_component, read_wit};
+use toolwit_core::limits::EngineLimits;
+use toolwit_sandbox::{Inspection, Lint, Origin, lint, read_component, read_wit};
 use toolwit_sections::custom_section;
 
 /// The standard custom sections for a component's version and description.
@@ -28,10 +29,31 @@ pub fn inspect_package(name: &str, path: &Path, bytes_max: u64) -> Result<(Inspe
     let wit = read_wit(&path.with_extension("wit"));
     let origin = Origin {
         name,
-        adjacent_wit: wit.as_deref(),
+        adjacent_wit: wit.as_ref(),
     };
     let annotations = manifest.as_ref().map(Manifest::annotations).unwrap_or_default();
     Ok((Inspection::from_bytes_with(&bytes, origin, &annotations)?, manifest))
+}
+
+/// Checks the docs, names and WIT of a component file, with its manifest. Compiles and runs nothing.
+///
+/// # Errors
+/// Those of [`inspect_package`].
+pub async fn lint_package(path: &Path) -> Result<Vec<Lint>, Error> {
+    let path = path.to_owned();
+    super::blocking(move || {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let bytes_max = EngineLimits::default().component_bytes_max;
+        let manifest = inspect_package(&name, &path, bytes_max)?.1;
+        let wit = read_wit(&path.with_extension("wit"));
+        let origin = Origin {
+            name: &name,
+            adjacent_wit: wit.as_ref(),
+        };
+        let annotations = manifest.as_ref().map(Manifest::annotations).unwrap_or_default();
+        lint(&read_component(&path, bytes_max)?, origin, &annotations)
+    })
+    .await
 }
 
 /// Adds version and description from the standard sections of a component where the manifest lacks them.

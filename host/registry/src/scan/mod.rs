@@ -33,7 +33,7 @@ pub(crate) use inspect::{DESCRIPTION_SECTION, VERSION_SECTION};
 pub(crate) use read::{FailedDiscovery, ScannedFile};
 pub(crate) use record::{content_hash, indexed_tools, package_record};
 
-pub use inspect::inspect_package;
+pub use inspect::{inspect_package, lint_package};
 pub use listing::MissingPath;
 
 /// The maximum number of packages that one task reads. The packages of a task share a cache of word stems.

@@ -136,7 +136,7 @@ impl RunningCall<'_> {
         Instance::new(self.linked, &self.clock, stdio, self.authority, network)
     }
 
-    /// Adds log, artifacts and usage to the result, and ends the call of the instance.
+    /// Adds log, artifacts and usage to the result, the log to an error, and ends the call of the instance.
     fn account(
         &self,
         instance: &mut Instance,
@@ -151,6 +151,7 @@ impl RunningCall<'_> {
                 "guest output"
             );
         }
+        let outcome = outcome.map_err(|error| error.with_log(log.clone()));
         let outcome = outcome.and_then(|mut result| {
             let mut usage = instance.usage(&self.clock);
             usage.queued = queued;

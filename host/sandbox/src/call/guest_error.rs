@@ -48,7 +48,7 @@ pub(super) fn stop_error(cause: StopCause, clock: &CallClock<'_>, phase: Phase, 
             Error::new(ErrorKind::Timeout, phase, message)
                 .with_suggestion("it may have taken effect; request less in one call, or allow more time")
                 .with_limit(ExceededLimit::new(
-                    "wall_ms_max",
+                    "wall_max",
                     ms(limits.wall_max),
                     ms(clock.started.elapsed()),
                 ))

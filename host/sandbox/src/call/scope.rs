@@ -9,11 +9,12 @@ use super::session_call::ResourceGatherer;
 use crate::grants::authority::ConversationNumber;
 use toolwit_core::ToolId;
 
-/// The session instances of one conversation. They are dropped with the scope and the tools that were created from it.
-#[derive(Default)]
+/// The session instances of one conversation. They are dropped with the scope, its clones, and the tools that were created
+/// from it. Clones share the instances.
+#[derive(Clone, Default)]
 pub struct Scope {
     policy: ConversationPolicy,
-    sessions: Mutex<HashMap<String, Arc<Session>>>,
+    sessions: Arc<Mutex<HashMap<String, Arc<Session>>>>,
 }
 
 /// The conversation of a tool, and the tools that the conversation may use.

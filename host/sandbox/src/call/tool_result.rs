@@ -25,7 +25,12 @@ pub(crate) fn tool_result(
             side(ok.as_deref(), payload.map(|payload| *payload), entities).map(|value| success(function, value))
         }
         (Some(WitType::Result { err, .. }), Some(Val::Result(Err(payload)))) => {
-            side(err.as_deref(), payload.map(|payload| *payload), entities).map(failure)
+            let payload = payload.map(|payload| *payload);
+            let docs = err
+                .as_deref()
+                .zip(payload.as_ref())
+                .and_then(|(ty, value)| case_docs(ty, value));
+            side(err.as_deref(), payload, entities).map(|value| failure(value, docs))
         }
         (Some(ty), Some(value)) => encode(ty, value, entities).map(|value| success(function, value)),
         (None, None) => Ok(ToolResult::value(Value::Null)),
@@ -47,13 +52,29 @@ fn success(function: &Function, value: Value) -> ToolResult {
     }
 }
 
-/// Converts the error value of a function that failed. The model receives it.
-fn failure(error: Value) -> ToolResult {
-    let text = match &error {
+/// Returns the docs of the case that an error value has.
+fn case_docs<'a>(ty: &'a WitType, value: &Val) -> Option<&'a str> {
+    let label = match (ty, value) {
+        (WitType::Variant(cases), Val::Variant(name, _)) => {
+            let mut labels = cases.iter().map(|case| &case.label);
+            labels.find(|label| label.wit == *name)
+        }
+        (WitType::Enum(labels), Val::Enum(name)) => labels.iter().find(|label| label.wit == *name),
+        _ => None,
+    };
+    label?.docs.as_deref()
+}
+
+/// Converts the error value of a function that failed. The model receives it, with the docs of its case.
+fn failure(error: Value, docs: Option<&str>) -> ToolResult {
+    let mut text = match &error {
         Value::Null => "the tool failed without a reason".to_owned(),
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
+    if let Some(docs) = docs {
+        text = format!("{text}: {docs}");
+    }
     let mut result = ToolResult::error(text);
     result.value = Some(error);
     result

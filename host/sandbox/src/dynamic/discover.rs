@@ -1,7 +1,6 @@
 //! Discovery: queries a component for its dynamic tools.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -14,12 +13,10 @@ use crate::call::scope::Scope;
 use crate::grants::authority::Authority;
 use crate::link::host::wasi::Stdio;
 use crate::values::dynamic_export::DiscoveredTool;
+use toolwit_core::limits::DISCOVERY_WALL_MAX;
 use toolwit_core::text::printable;
 use toolwit_core::{Arguments, ToolContext, ToolResult};
 use toolwit_core::{Error, ErrorKind, Phase};
-
-/// The maximum duration of a discovery, compiling included. A component that queries a server may need seconds.
-const DISCOVERY_WALL_MAX: Duration = Duration::from_secs(10);
 
 /// The maximum length of the guest's reason in an error message, in characters.
 const REASON_CHARS_MAX: usize = 500;

@@ -5,9 +5,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::validate::{GuestDefinition, TOOLS_MAX, validate};
+use super::validate::{GuestDefinition, validate};
 use crate::values::dynamic_export::DiscoveredTool;
 use crate::values::guest_schema;
+use toolwit_core::limits::DYNAMIC_TOOLS_MAX;
 
 fn tool(name: &str, schema: impl ToString) -> GuestDefinition {
     GuestDefinition {
@@ -63,7 +64,7 @@ fn invalid_and_duplicate_names_are_refused() {
         let why = refused(vec![tool(one, &object), tool(other, &object)]);
         assert!(why.contains("the same name"), "{why}");
     }
-    let many = (0..=TOOLS_MAX).map(|at| tool(&format!("t{at}"), &object));
+    let many = (0..=DYNAMIC_TOOLS_MAX).map(|at| tool(&format!("t{at}"), &object));
     assert!(refused(many.collect()).contains("at most 256"));
 }
 

@@ -6,14 +6,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::inspect::annotations::DESCRIPTION_CHARS_MAX;
 use crate::values::dynamic_export::DiscoveredTool;
 use crate::values::guest_schema::{self, SchemaBudget};
 use toolwit_core::ToolName;
+use toolwit_core::limits::{DESCRIPTION_CHARS_MAX, DYNAMIC_TOOLS_MAX};
 use toolwit_core::text::{printable, snake_case};
-
-/// The maximum number of dynamic tools of a component.
-pub(super) const TOOLS_MAX: usize = 256;
 
 /// A `tool-definition` of the guest that has not been validated.
 #[derive(Debug, Deserialize)]
@@ -26,9 +23,11 @@ pub(super) struct GuestDefinition {
 
 /// Validates the tools of a component, until the deadline. The error names the invalid tool and the reason. Blocks.
 pub(super) fn validate(definitions: Vec<GuestDefinition>, deadline: Instant) -> Result<Vec<DiscoveredTool>, String> {
-    if definitions.len() > TOOLS_MAX {
+    if definitions.len() > DYNAMIC_TOOLS_MAX {
         let count = definitions.len();
-        return Err(format!("it lists {count} tools; at most {TOOLS_MAX} are allowed"));
+        return Err(format!(
+            "it lists {count} tools; at most {DYNAMIC_TOOLS_MAX} are allowed"
+        ));
     }
     let mut names: HashMap<String, String> = HashMap::new();
     let mut tools = Vec::with_capacity(definitions.len());

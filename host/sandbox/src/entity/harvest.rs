@@ -8,9 +8,7 @@ use wasmtime::component::Val;
 
 use futures::future::{BoxFuture, FutureExt};
 
-use super::plugin_entity::{
-    ID_BYTES_MAX, PluginEntity, bound_tool_names, entity_json, invalid_json, shared_tool_names,
-};
+use super::plugin_entity::{PluginEntity, bound_tool_names, entity_json, invalid_json, shared_tool_names};
 use crate::call::entity_table::{EntityTable, LiveEntity};
 use crate::call::guarded::RunningCall;
 use crate::call::instance::Instance;
@@ -19,11 +17,9 @@ use crate::call::session_call::{GatheredEntities, ResourceGatherer, ResultHandle
 use crate::values::encode::{FoundHandle, encode};
 use crate::values::types::{Resource, ResourceIndex, Shape};
 use toolwit_core::Error;
+use toolwit_core::limits::{ENTITIES_PER_RESULT_MAX, ENTITY_ID_BYTES_MAX};
 use toolwit_core::text::printable;
 use toolwit_core::{Rebinding, ToolProvider};
-
-/// The maximum number of entities of one type in one result that have their own tools. More entities share one set of tools.
-const ENTITIES_PER_RESULT_MAX: usize = 16;
 
 /// The maximum number of entities of one result whose descriptions are queried.
 const DESCRIBED_MAX: usize = 16;
@@ -135,8 +131,8 @@ impl Harvest<'_> {
             .await?;
         Ok(match answer {
             Some(Val::String(id)) if id.trim().is_empty() => Err("its `id` is empty".to_owned()),
-            Some(Val::String(id)) if id.len() > ID_BYTES_MAX => Err(format!(
-                "its `id` has {} bytes; at most {ID_BYTES_MAX} are allowed",
+            Some(Val::String(id)) if id.len() > ENTITY_ID_BYTES_MAX => Err(format!(
+                "its `id` has {} bytes; at most {ENTITY_ID_BYTES_MAX} are allowed",
                 id.len()
             )),
             Some(Val::String(id)) if printable(&id) != id => Err("its `id` contains control characters".to_owned()),

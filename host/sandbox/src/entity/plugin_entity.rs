@@ -13,9 +13,6 @@ use crate::values::types::{Resource, ResourceIndex};
 use toolwit_core::text::snake_case;
 use toolwit_core::{AVAILABLE_TOOLS, Rebinding, Tool, ToolDefinition, ToolId, ToolProvider, entity_tool_names};
 
-/// The maximum length of an id that a guest returns, in bytes.
-pub(crate) const ID_BYTES_MAX: usize = 256;
-
 /// Returns the JSON of an entity for the model: its type, id, description and tools.
 pub(crate) fn entity_json(resource: &Resource, id: &str, description: Option<Value>, tools: &[String]) -> Value {
     let mut fields = Map::new();

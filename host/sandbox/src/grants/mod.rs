@@ -12,8 +12,6 @@ pub(crate) mod directories;
 pub(crate) mod file;
 mod rules;
 
-pub use file::GRANTS_BYTES_MAX;
-
 pub use crate::inspect::declared::{Capability, DeclaredCapabilities};
 pub use rules::{
     AccessMode, AccessRequest, AddressClass, AddressRange, ClockRule, Decision, Denial, DirectoryRule, EffectiveRights,

@@ -4,13 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::values::types::{Function, FunctionKind, Shape, WitType};
 use toolwit_core::Rebinding;
-use toolwit_core::limits::LimitRequest;
+use toolwit_core::limits::{DESCRIPTION_CHARS_MAX, LimitRequest};
 use toolwit_core::text::printable;
 use toolwit_core::text::snake_case;
 use toolwit_core::{Error, ErrorKind, Phase};
-
-/// The maximum length of a tool's description, the manifest's additions included, in characters.
-pub(crate) const DESCRIPTION_CHARS_MAX: usize = 8_192;
 
 /// The annotations of a component by its package. They grant nothing.
 #[derive(Clone, Debug, Default, PartialEq)]

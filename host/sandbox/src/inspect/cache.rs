@@ -16,7 +16,7 @@ use crate::values::types::{FunctionKind, Shape};
 
 /// The version of the cached text. It changes with the format, and with the data that an inspection reads from a component.
 /// Text of another version is ignored.
-pub const INSPECTION_CACHE_VERSION: u32 = 5;
+pub const INSPECTION_CACHE_VERSION: u32 = 6;
 
 /// The text of an inspection, as [`Inspection::to_cache_text`] wrote it, with the metadata that is needed before it is parsed.
 #[derive(Clone, Debug)]
@@ -54,6 +54,7 @@ struct Body<'a> {
     size_bytes: u64,
     profile: Profile,
     imports: Cow<'a, [Import]>,
+    wit_problem: Cow<'a, Option<String>>,
     footprint: Footprint,
     shape: Cow<'a, Shape>,
 }
@@ -71,6 +72,7 @@ impl Inspection {
             size_bytes: self.size_bytes,
             profile: self.profile,
             imports: Cow::Borrowed(&self.imports),
+            wit_problem: Cow::Borrowed(&self.wit_problem),
             footprint: self.footprint,
             shape: Cow::Borrowed(&self.shape),
         };
@@ -95,6 +97,7 @@ impl Inspection {
             size_bytes: body.size_bytes,
             profile: body.profile,
             imports: body.imports.into_owned(),
+            wit_problem: body.wit_problem.into_owned(),
             footprint: body.footprint,
             shape: Arc::new(body.shape.into_owned()),
             ..Self::empty(body.digest.into_owned())

@@ -6,8 +6,9 @@ use wasmparser::{
 };
 
 use super::footprint::Footprint;
-use super::instantiation_recorder::{InstantiationRecorder, NESTING_MAX};
+use super::instantiation_recorder::InstantiationRecorder;
 use crate::inspect::profile::Profile;
+use toolwit_core::limits::COMPONENT_DEPTH_MAX;
 use toolwit_core::{Error, ErrorKind, Phase};
 
 const MAGIC: &[u8] = b"\0asm";
@@ -113,7 +114,7 @@ fn too_deep(payload: &Payload<'_>) -> Invalid {
         _ => 0,
     };
     Invalid {
-        message: format!("its components nest deeper than {NESTING_MAX}"),
+        message: format!("its components nest deeper than {COMPONENT_DEPTH_MAX}"),
         offset,
     }
 }
@@ -130,7 +131,7 @@ fn validate(bytes: &[u8], profile: Profile) -> Result<CheckedComponent<'_>, Inva
     for payload in parser.parse_all(bytes) {
         let payload = payload?;
         let depth = recorder.depth();
-        if depth > NESTING_MAX {
+        if depth > COMPONENT_DEPTH_MAX {
             return Err(too_deep(&payload));
         }
         recorder.read(&payload)?;

@@ -76,6 +76,17 @@ impl DeclaredCapabilities {
         self.capabilities.contains(&capability)
     }
 
+    /// Returns the key of a grant under which the component can read a value: `config` if it reads settings but no environment
+    /// variables, else `env`.
+    #[must_use]
+    pub fn value_key(&self) -> &'static str {
+        if self.has(Capability::Config) && !self.has(Capability::Env) {
+            "config"
+        } else {
+            "env"
+        }
+    }
+
     /// Returns the declared capabilities.
     #[must_use]
     pub fn capabilities(&self) -> &[Capability] {

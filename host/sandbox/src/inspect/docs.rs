@@ -11,16 +11,11 @@ use wit_component::DecodedWasm;
 use wit_parser::{Docs, Function as WitFunction, InterfaceId, Resolve, Type, TypeDefKind, WorldItem};
 
 use crate::values::types::{Case, Field, Function, FunctionKind, Label, Shape, WitType};
+use toolwit_core::limits::{ByteCount, FUNCTION_DOCS_CHARS_MAX, WIT_BYTES_MAX};
 use toolwit_core::text::is_printable;
 
 /// The maximum number of WIT packages that are read in addition to the project's own.
 const PACKAGES_MAX: usize = 32;
-
-/// The maximum size of WIT that is read, in bytes.
-pub const WIT_BYTES_MAX: u64 = 1 << 20;
-
-/// The maximum length of the docs of a function, in characters.
-pub(crate) const FUNCTION_DOCS_CHARS_MAX: usize = 4_096;
 
 /// The maximum length of the docs of a field, a case or a resource, in characters.
 const ITEM_DOCS_CHARS_MAX: usize = 1_024;
@@ -70,16 +65,49 @@ pub(crate) fn decode_component(bytes: &[u8]) -> Option<Resolve> {
     }
 }
 
-/// Parses WIT text. `None` if it is invalid, too large, or makes the parser panic.
-pub(crate) fn parse_wit(text: &str) -> Option<Resolve> {
+/// Parses WIT text from the file next to a component.
+///
+/// # Errors
+/// The reason, if it is invalid, too large, or makes the parser panic.
+pub(crate) fn parse_wit(text: &str) -> Result<Resolve, String> {
     if text.len() as u64 > WIT_BYTES_MAX {
-        return None;
+        return Err(format!("it is larger than {}", ByteCount(WIT_BYTES_MAX)));
     }
     let parse = || {
         let mut resolve = Resolve::default();
-        resolve.push_str("adjacent.wit", text).ok().map(|_| resolve)
+        match resolve.push_str("wit", text) {
+            Ok(_) => Ok(resolve),
+            Err(error) => Err(format!("it is not valid WIT: {}", resolve.render_error(&error).trim())),
+        }
     };
-    catch_unwind(AssertUnwindSafe(parse)).ok()?
+    catch_unwind(AssertUnwindSafe(parse)).unwrap_or_else(|_panic| Err("it makes the parser fail".to_owned()))
+}
+
+/// Returns why WIT does not describe a component: it is of another package or version, or lacks a function.
+pub(crate) fn mismatch(shape: &Shape, wit: &Resolve) -> Option<String> {
+    let overlay = Overlay::of(wit);
+    let is_described = |function: &&Function| {
+        let is_of_host = matches!(function.kind, FunctionKind::Command | FunctionKind::Dynamic);
+        is_of_host || overlay.find(function).is_some()
+    };
+    let missing = shape.functions.iter().find(|function| !is_described(function))?;
+    let export = &missing.export;
+    let Some(interface) = missing.interface.as_deref() else {
+        return Some(format!("it does not export the function `{export}` from a world"));
+    };
+    if overlay.interface(interface).is_some() {
+        return Some(format!("its interface `{interface}` has no function `{export}`"));
+    }
+    let unversioned = |name: &str| name.split('@').next().map(str::to_owned);
+    let mut names: Vec<_> = overlay.interfaces.keys().collect();
+    // The same interface in another version comes first, then another package.
+    names.sort_by_key(|name| (unversioned(name) != unversioned(interface), *name));
+    let declared = names
+        .first()
+        .map_or("no interface".to_owned(), |name| format!("`{name}`"));
+    Some(format!(
+        "it declares {declared}, but the component exports `{interface}`"
+    ))
 }
 
 /// Copies the docs to the functions, types and resources of a shape, where names and structure match.

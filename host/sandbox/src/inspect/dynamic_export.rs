@@ -70,7 +70,7 @@ pub(crate) fn definitions<'a>(shape: &'a Shape, plugin: &'a str) -> impl Iterato
             parts => parts.iter().map(|part| part.as_str()).collect::<Vec<_>>().join("\n\n"),
         };
         let mut definition = ToolDefinition::new(id, &*name, description, tool.input_schema.clone())
-            .or_named(format!("{}_{name}", snake_case(plugin)));
+            .with_fallback_name(format!("{}_{name}", snake_case(plugin)));
         if let Some(schema) = &tool.output_schema {
             definition = definition.with_output_schema(schema.clone());
         }

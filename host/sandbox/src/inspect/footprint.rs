@@ -1,7 +1,6 @@
 //! The resources that an instance of a component allocates before its first instruction.
 
-use super::instantiation::SIMULATION_STEPS_MAX;
-use toolwit_core::limits::{ByteCount, CallLimits};
+use toolwit_core::limits::{ByteCount, CallLimits, INSTANTIATION_STEPS_MAX};
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
 /// The resources that one instance of a component allocates.
@@ -45,7 +44,7 @@ impl Footprint {
             ));
         }
         if self.is_incomplete {
-            let message = format!("its instantiation exceeds {SIMULATION_STEPS_MAX} steps");
+            let message = format!("its instantiation exceeds {INSTANTIATION_STEPS_MAX} steps");
             return Err(too_large(
                 ErrorKind::Instances,
                 message,

@@ -41,6 +41,8 @@ pub struct Inspection {
     pub skipped: Vec<SkippedExport>,
     /// The imports.
     pub imports: Vec<Import>,
+    /// Why the WIT file next to the component does not describe it.
+    pub wit_problem: Option<String>,
     /// The resources that one instance allocates before it runs.
     pub(crate) footprint: Footprint,
     /// The index in `shape.functions` of each of `tools`.
@@ -65,8 +67,17 @@ pub struct EntityType {
 pub struct Origin<'a> {
     /// The plugin's name, the first part of its tools' ids.
     pub name: &'a str,
-    /// WIT text from a file next to the component. It is read for its docs.
-    pub adjacent_wit: Option<&'a str>,
+    /// The WIT file next to the component, which is read for its docs.
+    pub adjacent_wit: Option<&'a AdjacentWit>,
+}
+
+/// The WIT file next to a component.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AdjacentWit {
+    /// Its text.
+    Text(String),
+    /// The reason why it cannot be read.
+    Unreadable(String),
 }
 
 impl Inspection {
@@ -87,10 +98,16 @@ impl Inspection {
     /// annotation of an item that the component does not export.
     pub fn from_bytes_with(bytes: &[u8], origin: Origin<'_>, annotations: &Annotations) -> Result<Self, Error> {
         let checked = check::check(bytes)?;
-        let wit = wit_with_docs(&checked, origin);
+        let (wit, mut wit_problem) = match wit_with_docs(&checked, origin) {
+            Ok(wit) => (wit, None),
+            Err(problem) => (None, Some(problem)),
+        };
         let mut shape = reflect(&checked, wit.as_ref());
         if let Some(wit) = &wit {
             docs::apply(&mut shape, wit);
+            if !checked.has_wit() {
+                wit_problem = docs::mismatch(&shape, wit);
+            }
         }
         let sections = checked.custom_sections.iter();
         for (_, section) in sections.filter(|(name, _)| *name == package_docs::SECTION) {
@@ -102,6 +119,7 @@ impl Inspection {
             size_bytes: bytes.len() as u64,
             profile: checked.profile,
             imports: imports::list(&checked),
+            wit_problem,
             footprint: checked.footprint,
             shape: Arc::new(shape),
             ..Self::empty(digest)
@@ -119,6 +137,7 @@ impl Inspection {
             entities: Vec::new(),
             skipped: Vec::new(),
             imports: Vec::new(),
+            wit_problem: None,
             footprint: Footprint::default(),
             tool_functions: Vec::new(),
             shape: Arc::default(),
@@ -198,18 +217,37 @@ pub fn component_wit(bytes: &[u8]) -> Option<String> {
         name: "",
         adjacent_wit: None,
     };
-    let wit = wit_with_docs(&checked, origin).or_else(|| docs::decode_component(bytes))?;
-    wit_text::print(&wit)
+    let with_docs = wit_with_docs(&checked, origin).ok().flatten();
+    wit_text::print(&with_docs.or_else(|| docs::decode_component(bytes))?)
 }
 
-/// Returns WIT with docs: from the component if it contains any, otherwise from the file next to it.
-fn wit_with_docs(checked: &CheckedComponent<'_>, origin: Origin<'_>) -> Option<wit_parser::Resolve> {
-    let sections = checked
-        .custom_sections
-        .iter()
-        .filter(|(name, _)| *name == toolwit_sections::WIT_SECTION)
-        .map(|(_, bytes)| *bytes);
-    docs::decode_packages(sections).or_else(|| docs::parse_wit(origin.adjacent_wit?))
+/// Returns the WIT of a component with its docs, if it has any that can be read.
+pub(super) fn wit_of(bytes: &[u8], origin: Origin<'_>) -> Option<wit_parser::Resolve> {
+    wit_with_docs(&check::check(bytes).ok()?, origin).ok()?
+}
+
+/// Returns WIT with docs: from the component if it contains any, otherwise from the file next to it. The error is why that file
+/// cannot be used.
+fn wit_with_docs(checked: &CheckedComponent<'_>, origin: Origin<'_>) -> Result<Option<wit_parser::Resolve>, String> {
+    match (docs::decode_packages(checked.wit_sections()), origin.adjacent_wit) {
+        (Some(wit), _) => Ok(Some(wit)),
+        (None, None) => Ok(None),
+        (None, Some(AdjacentWit::Text(text))) => docs::parse_wit(text).map(Some),
+        (None, Some(AdjacentWit::Unreadable(reason))) => Err(reason.clone()),
+    }
+}
+
+impl<'a> CheckedComponent<'a> {
+    /// Returns the embedded WIT packages.
+    fn wit_sections(&self) -> impl Iterator<Item = &'a [u8]> {
+        let sections = self.custom_sections.iter();
+        let sections = sections.filter(|(name, _)| *name == toolwit_sections::WIT_SECTION);
+        sections.map(|(_, bytes)| *bytes)
+    }
+
+    fn has_wit(&self) -> bool {
+        self.wit_sections().next().is_some()
+    }
 }
 
 fn entity_type(shape: &Shape, resource: &Resource, plugin: &str) -> EntityType {
@@ -254,9 +292,9 @@ pub(crate) fn define(shape: &Shape, function: &Function, plugin: &str) -> ToolDe
     let plugin = snake_case(plugin);
     match function.interface_name().map(snake_case) {
         Some(interface) => definition
-            .or_named(format!("{interface}_{name}"))
-            .or_named(format!("{plugin}_{interface}_{name}")),
-        None => definition.or_named(format!("{plugin}_{name}")),
+            .with_fallback_name(format!("{interface}_{name}"))
+            .with_fallback_name(format!("{plugin}_{interface}_{name}")),
+        None => definition.with_fallback_name(format!("{plugin}_{name}")),
     }
 }
 
@@ -289,7 +327,7 @@ pub(crate) fn define_shared_method(method: &Function, resource: &Resource, plugi
     }
     let mut definition = ToolDefinition::new(id, name.clone(), description, schema);
     definition.output_schema = method.output_schema.clone();
-    definition.or_named(format!("{}_{name}", snake_case(plugin)))
+    definition.with_fallback_name(format!("{}_{name}", snake_case(plugin)))
 }
 
 /// Returns the name of the parameter for the entity's id: `customer_id`, or `the_customer_id` if the method has a parameter of

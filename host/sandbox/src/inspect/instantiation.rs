@@ -6,10 +6,8 @@
 use std::collections::HashMap;
 
 use super::footprint::Footprint;
-use super::instantiation_recorder::{NESTING_MAX, NamedItem, Space, Step};
-
-/// The maximum number of simulated steps.
-pub(super) const SIMULATION_STEPS_MAX: usize = 200_000;
+use super::instantiation_recorder::{NamedItem, Space, Step};
+use toolwit_core::limits::{COMPONENT_DEPTH_MAX, INSTANTIATION_STEPS_MAX};
 
 type Exports<'a> = HashMap<&'a str, Item>;
 
@@ -75,7 +73,7 @@ impl<'a> Simulation<'a> {
 
     fn take_steps(&mut self, steps: usize) -> Option<()> {
         self.steps = self.steps.saturating_add(steps);
-        (self.steps <= SIMULATION_STEPS_MAX).then_some(())
+        (self.steps <= INSTANTIATION_STEPS_MAX).then_some(())
     }
 
     fn add_instance(&mut self, exports: Exports<'a>) -> Item {
@@ -91,7 +89,7 @@ impl<'a> Simulation<'a> {
         args: &Exports<'a>,
         depth: usize,
     ) -> Option<Exports<'a>> {
-        if depth > NESTING_MAX {
+        if depth > COMPONENT_DEPTH_MAX {
             return None;
         }
         let scope = self.scopes.len();
@@ -139,7 +137,7 @@ impl<'a> Simulation<'a> {
             }
             Step::AliasOuter(space, count, index) => {
                 let mut from = Some(scope);
-                for _ in 0..(*count).min(NESTING_MAX as u32) {
+                for _ in 0..(*count).min(COMPONENT_DEPTH_MAX as u32) {
                     from = from.and_then(|scope| self.scopes[scope].outer);
                 }
                 (

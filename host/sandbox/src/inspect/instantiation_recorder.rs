@@ -7,9 +7,6 @@ use wasmparser::{
 use super::footprint::Footprint;
 use super::instantiation::Simulation;
 
-/// The maximum depth of nested components.
-pub(crate) const NESTING_MAX: usize = 100;
-
 /// Records the instantiation steps of a component while it is parsed.
 pub(crate) struct InstantiationRecorder {
     definitions: Vec<Vec<Step>>,

@@ -14,6 +14,7 @@ pub(crate) mod instantiation;
 pub(crate) mod instantiation_recorder;
 pub(crate) mod interfaces;
 pub(crate) mod lazy;
+pub(crate) mod lint;
 pub(crate) mod package_docs;
 pub(crate) mod profile;
 pub(crate) mod reflect;

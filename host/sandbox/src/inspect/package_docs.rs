@@ -6,8 +6,9 @@
 
 use serde_json::Value;
 
-use super::docs::{FUNCTION_DOCS_CHARS_MAX, WIT_BYTES_MAX, clean};
+use super::docs::clean;
 use crate::values::types::{Function, FunctionKind, Shape};
+use toolwit_core::limits::{FUNCTION_DOCS_CHARS_MAX, WIT_BYTES_MAX};
 
 /// The custom section that `wit-component` writes into WIT packages.
 pub(crate) const SECTION: &str = "package-docs";

@@ -18,18 +18,13 @@ use crate::values::dynamic_export::DynamicExport;
 use crate::values::types::{
     Field, Function, FunctionKind, Label, Resource, ResourceIndex, Shape, SkippedExport, WitType,
 };
-
-/// The maximum number of parts that the types of all functions of a component may have together.
-const COMPONENT_PARTS_MAX: usize = 1 << 17;
+use toolwit_core::limits::{COMPONENT_PARTS_MAX, FUNCTIONS_MAX};
 
 /// The maximum length of the name of a function or an interface, in bytes.
 const EXPORT_BYTES_MAX: usize = 512;
 
 /// The maximum number of skipped exports that are reported.
 const SKIPPED_MAX: usize = 1_024;
-
-/// The maximum number of functions of a component. The rest is skipped.
-const FUNCTIONS_MAX: usize = 4_096;
 
 /// Internal exports that toolchains add (componentize-py, componentize-qjs). If the component's WIT declares a function of that
 /// name, it is a function of the author.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use toolwit_core::limits::ByteCount;
+use super::inspection::AdjacentWit;
+use toolwit_core::limits::{ByteCount, WIT_BYTES_MAX};
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
 /// The source of a component's bytes. A file is read again when it is compiled, so its bytes are not kept in memory.
@@ -39,10 +40,14 @@ impl Source {
     }
 }
 
-/// Reads the WIT file next to a component. Docs are best effort: `None` if the file is not UTF-8 text of at most
-/// [`WIT_BYTES_MAX`](crate::WIT_BYTES_MAX) bytes.
-pub fn read_wit(path: &Path) -> Option<String> {
-    String::from_utf8(read_component(path, super::docs::WIT_BYTES_MAX).ok()?).ok()
+/// Reads the WIT file next to a component. `None` if it does not exist.
+pub fn read_wit(path: &Path) -> Option<AdjacentWit> {
+    if !path.exists() {
+        return None;
+    }
+    let text = read_component(path, WIT_BYTES_MAX).map_err(|error| error.message.clone());
+    let text = text.and_then(|bytes| String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned()));
+    Some(text.map_or_else(AdjacentWit::Unreadable, AdjacentWit::Text))
 }
 
 /// Reads a component file. Before opening, refuses a file that is not a regular file. Before reading, refuses one that is too

@@ -8,15 +8,10 @@ use wasmparser::component_types::{ComponentDefinedType, ComponentValType, Resour
 use wasmparser::types::Types;
 
 use crate::values::types::{Case, Field, Label, ResourceIndex, WitType};
-
-/// The maximum number of parts that the types of one function may have.
-const TYPE_PARTS_MAX: usize = 4_096;
+use toolwit_core::limits::{FUNCTION_PARTS_MAX, TYPE_DEPTH_MAX};
 
 /// The number of name bytes that count as one part.
 const NAME_BYTES_PER_PART: usize = 32;
-
-/// The maximum nesting depth of types.
-const TYPE_DEPTH_MAX: usize = 64;
 
 /// Reads the types of a component's functions. An error is the reason why tools cannot use the type.
 pub(crate) struct TypeReader<'a> {
@@ -38,8 +33,8 @@ impl Parts {
 
     fn add(&mut self, more: usize) -> Result<(), String> {
         self.0 = self.0.saturating_add(more);
-        if self.0 > TYPE_PARTS_MAX {
-            return Err(format!("its types have more than {TYPE_PARTS_MAX} parts"));
+        if self.0 > FUNCTION_PARTS_MAX {
+            return Err(format!("its types have more than {FUNCTION_PARTS_MAX} parts"));
         }
         Ok(())
     }

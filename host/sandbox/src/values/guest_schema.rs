@@ -3,27 +3,13 @@
 use jsonschema::PatternOptions;
 use serde_json::{Map, Value};
 
+use toolwit_core::limits::{
+    SCHEMA_BYTES_MAX, SCHEMA_DEPTH_MAX, SCHEMA_PARTS_MAX, SCHEMA_PARTS_SUM_MAX, SCHEMA_PATTERN_BYTES_MAX,
+    SCHEMA_PATTERNS_MAX,
+};
 use toolwit_core::text::parse_json;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{InputValidator, ToolDefinition};
-
-/// The maximum size of a schema, in bytes. Schemas are part of every request to a model.
-const SCHEMA_BYTES_MAX: usize = 64 << 10;
-
-/// The maximum depth of a schema, references followed.
-const DEPTH_MAX: usize = 32;
-
-/// The maximum number of values of a schema, references followed: a schema that refers to itself twice at each step doubles
-/// each time.
-const VALUES_MAX: usize = 8_192;
-
-/// The maximum number of values of all schemas of one component: 256 tools of 250 values each.
-const VALUES_SUM_MAX: usize = 64 << 10;
-
-/// The maximum number of patterns of all schemas of one component, and the maximum compiled size of each, in bytes: 64 MiB in
-/// total.
-const PATTERNS_MAX: usize = 256;
-const PATTERN_BYTES_MAX: usize = 256 << 10;
 
 /// The maximum number of times that `jsonschema` compiles a schema under `patternProperties`: for an adjacent
 /// `additionalProperties`, for patterns that are plain text, and for all patterns if one is not.
@@ -87,7 +73,7 @@ pub(crate) fn read(text: &str, used: &mut SchemaBudget) -> Result<Value, String>
 /// Compiles a schema. Patterns match in linear time. The error is the predicate of a sentence about the schema.
 pub(crate) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
     jsonschema::options()
-        .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_BYTES_MAX))
+        .with_pattern_options(PatternOptions::regex().size_limit(SCHEMA_PATTERN_BYTES_MAX))
         .build(schema)
         .map_err(|error| format!("is not valid: {}", short(&error.to_string())))
 }
@@ -170,19 +156,21 @@ impl<'a> Walk<'a> {
     }
 
     fn count(&mut self, position: Position) -> Result<(), String> {
-        if position.depth > DEPTH_MAX {
-            return Err(format!("is deeper than {DEPTH_MAX}, or refers to itself in a cycle"));
+        if position.depth > SCHEMA_DEPTH_MAX {
+            return Err(format!(
+                "is deeper than {SCHEMA_DEPTH_MAX}, or refers to itself in a cycle"
+            ));
         }
         self.values = self.values.saturating_add(position.times);
-        if self.values > VALUES_MAX {
+        if self.values > SCHEMA_PARTS_MAX {
             return Err(format!(
-                "has more than {VALUES_MAX} parts, including those that it refers to"
+                "has more than {SCHEMA_PARTS_MAX} parts, including those that it refers to"
             ));
         }
         self.used.values = self.used.values.saturating_add(position.times);
-        if self.used.values > VALUES_SUM_MAX {
+        if self.used.values > SCHEMA_PARTS_SUM_MAX {
             return Err(format!(
-                "is too much: all schemas together have more than {VALUES_SUM_MAX} parts"
+                "is too much: all schemas together have more than {SCHEMA_PARTS_SUM_MAX} parts"
             ));
         }
         Ok(())
@@ -204,9 +192,9 @@ impl<'a> Walk<'a> {
             (key, Value::String(_)) if FORBIDDEN.contains(&key) => return Err(unsupported(key)),
             _ => {}
         }
-        if self.used.patterns > PATTERNS_MAX {
+        if self.used.patterns > SCHEMA_PATTERNS_MAX {
             return Err(format!(
-                "is too much: all schemas together have more than {PATTERNS_MAX} patterns"
+                "is too much: all schemas together have more than {SCHEMA_PATTERNS_MAX} patterns"
             ));
         }
         Ok(())

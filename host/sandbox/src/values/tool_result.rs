@@ -3,11 +3,9 @@
 use serde_json::Value;
 
 use super::types::{Field, WitType};
+use toolwit_core::limits::ARTIFACT_WEIGHT_MAX;
 use toolwit_core::text::{parse_json, printable};
 use toolwit_core::{Artifact, Audience, FollowUpCall, ToolResult, ToolStatus};
-
-/// The maximum weight of the artifacts of one result; see [`json_weight`].
-pub(crate) const ARTIFACT_WEIGHT_MAX: usize = 16 << 20;
 
 /// Estimates the memory of a JSON text as a parsed value, in bytes. A one-digit number takes as much memory as a string
 /// object.

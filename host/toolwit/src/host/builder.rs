@@ -1,15 +1,24 @@
 //! The builder of a host.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::discovery::discover;
-use super::{Exposure, TOOLS_VISIBLE_MAX, Toolwit};
-use toolwit_core::Error;
-use toolwit_core::limits::{EngineLimits, LimitRequest};
+use super::plugin_source::PluginSource;
+use super::{Exposure, Toolwit};
+use toolwit_agent::{GroupsConfig, ToolGroups, ToolSource};
+use toolwit_core::limits::{ByteCount, EngineLimits, LimitRequest, TOOLS_VISIBLE_MAX};
+use toolwit_core::{Error, ErrorKind, Phase};
+#[cfg(feature = "sqlite")]
+use toolwit_registry::store::SqliteStore;
 use toolwit_registry::store::{MemoryStore, Store};
 use toolwit_registry::{DynamicDiscovery, LiveRegistry, MissingPath, WatchOptions};
-use toolwit_sandbox::{CodeCacheLocation, KeyValueStore, Resolve, Runtime, RuntimeOptions};
+use toolwit_sandbox::{CodeCacheLocation, KeyValueStore, Resolve, Runtime, RuntimeOptions, Scope};
+
+/// Maximum size of a file with tool groups, in bytes.
+const GROUPS_BYTES_MAX: u64 = 1 << 20;
 
 /// Configures a host. Every default is safe: without further calls, plugins can only compute.
 #[derive(Clone, Default)]
@@ -17,10 +26,25 @@ pub struct ToolwitBuilder {
     paths: Vec<PathBuf>,
     runtime: RuntimeOptions,
     store: Option<Arc<dyn Store>>,
+    #[cfg(feature = "sqlite")]
+    store_file: Option<StoreFile>,
     exposure: Exposure,
     tools_visible_max: Option<usize>,
     watch: Option<WatchOptions>,
     dynamic_discovery: DynamicDiscovery,
+    /// The sources and groups of the application.
+    tool_groups: ToolGroups,
+    groups: Vec<GroupsConfig>,
+    groups_files: Vec<PathBuf>,
+}
+
+/// The file of the metadata database.
+#[cfg(feature = "sqlite")]
+#[derive(Clone)]
+struct StoreFile {
+    path: PathBuf,
+    /// Whether the host cannot work without it.
+    is_required: bool,
 }
 
 impl ToolwitBuilder {
@@ -56,6 +80,30 @@ impl ToolwitBuilder {
     #[must_use]
     pub fn store(mut self, store: Arc<dyn Store>) -> Self {
         self.store = Some(store);
+        self
+    }
+
+    /// Sets the file of the metadata database, which also holds the plugins' key-value data. It is created if it does not exist,
+    /// and can never be granted to a plugin.
+    #[cfg(feature = "sqlite")]
+    #[must_use]
+    pub fn store_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.store_file = Some(StoreFile {
+            path: path.into(),
+            is_required: true,
+        });
+        self
+    }
+
+    /// Sets the file of the metadata database like [`ToolwitBuilder::store_file`]. If it cannot be opened, a warning is logged and
+    /// the host works without it: it reads all components again, and plugins cannot store values beyond the process.
+    #[cfg(feature = "sqlite")]
+    #[must_use]
+    pub fn store_file_if_usable(mut self, path: impl Into<PathBuf>) -> Self {
+        self.store_file = Some(StoreFile {
+            path: path.into(),
+            is_required: false,
+        });
         self
     }
 
@@ -134,14 +182,59 @@ impl ToolwitBuilder {
         self
     }
 
+    /// Adds tool groups: roles such as `web`, and the tools of each. The provider of the plugins is `plugins`. A later group
+    /// replaces one with the same role.
+    #[must_use]
+    pub fn groups(mut self, groups: GroupsConfig) -> Self {
+        self.groups.push(groups);
+        self
+    }
+
+    /// Adds the tool groups of a `toolwit.toml`, in its tables `[groups.ROLE]`. Other tables are ignored.
+    #[must_use]
+    pub fn groups_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.groups_files.push(path.into());
+        self
+    }
+
+    /// Adds a source of tools for tool groups, such as a server. It is not contacted before a conversation needs it.
+    #[must_use]
+    pub fn tool_source(mut self, source: impl ToolSource + 'static) -> Self {
+        self.tool_groups = self.tool_groups.with_source(source);
+        self
+    }
+
+    #[cfg(feature = "sqlite")]
+    async fn with_store_file(mut self) -> Result<Self, Error> {
+        let Some(file) = self.store_file.take() else {
+            return Ok(self);
+        };
+        match SqliteStore::open_file(&file.path).await {
+            Ok(store) => Ok(self.protect(&file.path).store(store.clone()).keyvalue(store)),
+            Err(error) if file.is_required => Err(error),
+            Err(error) => {
+                tracing::warn!(%error, "continuing without the metadata database");
+                Ok(self)
+            }
+        }
+    }
+
     /// Scans the plugin directories. Nothing is compiled and no guest code runs, except for the discovery of dynamic tools; see
     /// [`ToolwitBuilder::dynamic_discovery`].
     ///
     /// # Errors
     /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) when a directory cannot be read,
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits of zero, for grants that cannot be read or
-    /// enforced, and for certificates that cannot be used.
+    /// enforced, for a store that cannot be used, for certificates that cannot be used, and for tool groups that are invalid.
     pub async fn build(self) -> Result<Toolwit, Error> {
+        #[cfg(feature = "sqlite")]
+        let builder = self.with_store_file().await?;
+        #[cfg(not(feature = "sqlite"))]
+        let builder = self;
+        builder.scan().await
+    }
+
+    async fn scan(self) -> Result<Toolwit, Error> {
         let runtime = Runtime::new(self.runtime)?;
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
         let missing = if self.watch.is_some() {
@@ -150,6 +243,14 @@ impl ToolwitBuilder {
             MissingPath::Error
         };
         let registry = LiveRegistry::open(&runtime, &self.paths, missing, store).await?;
+        let plugins = PluginSource::new(registry.clone(), Scope::new(), Arc::new(|_: &str| true));
+        let mut groups = self.tool_groups.with_source(plugins);
+        for path in &self.groups_files {
+            groups = groups.with_config(read_groups(path)?)?;
+        }
+        for config in self.groups {
+            groups = groups.with_config(config)?;
+        }
         let snapshot = registry.current();
         let names = snapshot.packages().iter().map(|package| package.name.as_str());
         runtime.warn_about_unknown_grants(names);
@@ -169,8 +270,29 @@ impl ToolwitBuilder {
             registry,
             exposure: self.exposure,
             tools_visible_max: self.tools_visible_max.unwrap_or(TOOLS_VISIBLE_MAX),
+            groups,
             _watch: watch,
             _discovery: discovery.map(Arc::new),
         })
     }
+}
+
+/// Reads the tool groups of a file.
+fn read_groups(path: &Path) -> Result<GroupsConfig, Error> {
+    let text = read_limited(path).map_err(|error| {
+        let message = format!("the tool groups `{}` cannot be read: {error}", path.display());
+        Error::new(ErrorKind::Io, Phase::Registry, message)
+    })?;
+    GroupsConfig::parse(&text)
+}
+
+/// Reads a file of at most [`GROUPS_BYTES_MAX`].
+fn read_limited(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let read = File::open(path)?.take(GROUPS_BYTES_MAX + 1).read_to_string(&mut text)?;
+    if read as u64 > GROUPS_BYTES_MAX {
+        let message = format!("it is larger than {}", ByteCount(GROUPS_BYTES_MAX));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
+    Ok(text)
 }

@@ -1,14 +1,10 @@
 //! Discovery of dynamic tools with a time limit.
 
-use std::time::Duration;
-
 use tokio::task::JoinSet;
 
+use toolwit_core::limits::DISCOVERY_WALL_MAX;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_registry::{DiscoveryOutcome, DiscoveryTargets, LiveRegistry};
-
-/// The time that a host waits for the discovery of dynamic tools. The discovery continues in the background afterwards.
-const DISCOVERY_WALL_MAX: Duration = Duration::from_secs(10);
 
 /// A discovery of dynamic tools that runs in the background. Dropping it ends the discovery.
 pub struct DiscoveryTask {

@@ -3,7 +3,95 @@
 use std::sync::Arc;
 
 use super::Toolwit;
-use toolwit_core::{Error, ErrorKind, Phase, Tool, ToolLookup, ToolSet};
+use toolwit_core::{Error, ErrorKind, Phase, Tool, ToolDefinition, ToolLookup, ToolSet};
+use toolwit_registry::{Package, Registry};
+use toolwit_sandbox::{EntityType, Plugin};
+
+/// The reason why a name or an id does not lead to a tool.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FindError {
+    /// No tool has the name.
+    #[error("there is no tool `{wanted}`")]
+    Unknown {
+        /// The name or id.
+        wanted: String,
+        /// The most similar names.
+        nearest: Vec<String>,
+        /// The plugins whose tools are missing, because they are broken or their dynamic tools are not discovered.
+        unavailable: Vec<String>,
+    },
+    /// Several tools have the name.
+    #[error("{} tools have the name `{wanted}`", ids.len())]
+    Ambiguous {
+        /// The name.
+        wanted: String,
+        /// The ids of the tools.
+        ids: Vec<String>,
+    },
+    /// It is a method of an entity, and no call has returned such an entity.
+    #[error("it is a method of `{entity}`, and this conversation has no `{entity}` yet")]
+    NeedsEntity {
+        /// The plugin's name.
+        plugin: String,
+        /// The entity's type.
+        entity: String,
+        /// The method's id.
+        method: String,
+    },
+    /// Its plugin is broken, or its dynamic tools are not discovered.
+    #[error("{}", error.message)]
+    Unavailable {
+        /// The plugin's name.
+        plugin: String,
+        /// The reason.
+        error: Error,
+    },
+}
+
+impl From<FindError> for Error {
+    fn from(error: FindError) -> Self {
+        let message = error.to_string();
+        match error {
+            FindError::Unavailable { error, .. } => error,
+            FindError::Ambiguous { ids, .. } => Self::new(ErrorKind::AmbiguousTool, Phase::Validate, message)
+                .with_suggestion(format!("call one by its id: {}", quoted(&ids, ", "))),
+            FindError::NeedsEntity { plugin, entity, method } => {
+                Self::new(ErrorKind::ToolUnavailable, Phase::Validate, message)
+                    .with_plugin(plugin)
+                    .with_tool(method)
+                    .with_suggestion(format!(
+                        "call a tool that returns a `{entity}` first, in the same conversation"
+                    ))
+            }
+            FindError::Unknown {
+                nearest, unavailable, ..
+            } => {
+                let mut sentences = Vec::new();
+                if !nearest.is_empty() {
+                    sentences.push(format!("did you mean {}?", quoted(&nearest, " or ")));
+                }
+                if !unavailable.is_empty() {
+                    let names = quoted(&unavailable, ", ");
+                    sentences.push(format!(
+                        "Tools are missing because these plugins are broken or undiscovered: {names}"
+                    ));
+                }
+                let error = Self::new(ErrorKind::UnknownTool, Phase::Validate, message);
+                if sentences.is_empty() {
+                    error
+                } else {
+                    error.with_suggestion(sentences.join(" "))
+                }
+            }
+        }
+    }
+}
+
+fn quoted(names: &[String], separator: &str) -> String {
+    let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(separator)
+}
 
 impl Toolwit {
     /// Finds a tool by its id, or by its name if only one tool has this name.
@@ -11,28 +99,69 @@ impl Toolwit {
     /// # Errors
     /// [`ErrorKind::UnknownTool`] with the nearest names, [`ErrorKind::AmbiguousTool`] with the ids to choose from.
     pub fn find_tool(tools: &[Arc<dyn Tool>], wanted: &str) -> Result<Arc<dyn Tool>, Error> {
-        if let Some(tool) = tools.iter().find(|tool| tool.definition().id.as_str() == wanted) {
-            return Ok(tool.clone());
-        }
-        let named: Vec<_> = tools.iter().filter(|tool| tool.definition().name() == wanted).collect();
-        match named.as_slice() {
-            [tool] => Ok(Arc::clone(tool)),
-            [] => find_by_assigned_name(tools, wanted),
-            several => {
-                let ids: Vec<_> = several
-                    .iter()
-                    .map(|tool| format!("`{}`", tool.definition().id))
-                    .collect();
-                let message = format!("{} tools have the name `{wanted}`", several.len());
-                Err(Error::new(ErrorKind::AmbiguousTool, Phase::Validate, message)
-                    .with_suggestion(format!("call one by its id: {}", ids.join(", "))))
-            }
-        }
+        find(tools, wanted).map_err(Error::from)
+    }
+
+    /// Finds a tool of this host among `tools`, like [`Toolwit::find_tool`]. The error says why the tool is missing, if its plugin
+    /// shows it.
+    ///
+    /// # Errors
+    /// See [`FindError`].
+    pub fn find_or_explain(&self, tools: &[Arc<dyn Tool>], wanted: &str) -> Result<Arc<dyn Tool>, FindError> {
+        find(tools, wanted).map_err(|error| match error {
+            FindError::Unknown { wanted, nearest, .. } => explain(&self.registry(), wanted, nearest),
+            other => other,
+        })
+    }
+}
+
+/// A method of an entity, in the form that takes the entity's id.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct EntityMethod<'a> {
+    /// The plugin.
+    pub plugin: &'a Plugin,
+    /// The entity's type.
+    pub entity: &'a EntityType,
+    /// The definition of the method.
+    pub definition: &'a ToolDefinition,
+}
+
+impl<'a> EntityMethod<'a> {
+    /// Finds a method by its id or name.
+    #[must_use]
+    pub fn find(registry: &'a Registry, wanted: &str) -> Option<Self> {
+        let is_wanted = |method: &&ToolDefinition| method.id.as_str() == wanted || method.name() == wanted;
+        registry.plugins().find_map(|plugin| {
+            let mut entities = plugin.inspection().entities.iter();
+            entities.find_map(|entity| {
+                Some(Self {
+                    plugin,
+                    entity,
+                    definition: entity.methods.iter().find(is_wanted)?,
+                })
+            })
+        })
+    }
+}
+
+fn find(tools: &[Arc<dyn Tool>], wanted: &str) -> Result<Arc<dyn Tool>, FindError> {
+    if let Some(tool) = tools.iter().find(|tool| tool.definition().id.as_str() == wanted) {
+        return Ok(tool.clone());
+    }
+    let named: Vec<_> = tools.iter().filter(|tool| tool.definition().name() == wanted).collect();
+    match named.as_slice() {
+        [tool] => Ok(Arc::clone(tool)),
+        [] => find_by_assigned_name(tools, wanted),
+        several => Err(FindError::Ambiguous {
+            wanted: wanted.to_owned(),
+            ids: several.iter().map(|tool| tool.definition().id.to_string()).collect(),
+        }),
     }
 }
 
 /// Finds a tool by the name that a tool set of all these tools assigns to it.
-fn find_by_assigned_name(tools: &[Arc<dyn Tool>], wanted: &str) -> Result<Arc<dyn Tool>, Error> {
+fn find_by_assigned_name(tools: &[Arc<dyn Tool>], wanted: &str) -> Result<Arc<dyn Tool>, FindError> {
     let mut set = ToolSet::new();
     for tool in tools {
         set.add(tool.clone());
@@ -40,12 +169,39 @@ fn find_by_assigned_name(tools: &[Arc<dyn Tool>], wanted: &str) -> Result<Arc<dy
     if let ToolLookup::Found(named) = set.look_up(wanted) {
         return Ok(named.tool);
     }
-    let message = format!("there is no tool `{wanted}`");
-    let error = Error::new(ErrorKind::UnknownTool, Phase::Validate, message);
-    let nearest: Vec<_> = set.nearest(wanted).iter().map(|name| format!("`{name}`")).collect();
-    Err(if nearest.is_empty() {
-        error
-    } else {
-        error.with_suggestion(format!("did you mean {}?", nearest.join(" or ")))
+    Err(FindError::Unknown {
+        wanted: wanted.to_owned(),
+        nearest: set.nearest(wanted).iter().map(ToString::to_string).collect(),
+        unavailable: Vec::new(),
     })
+}
+
+/// Returns why a name that no tool has is missing: it is a method, or its plugin is unavailable.
+fn explain(registry: &Registry, wanted: String, nearest: Vec<String>) -> FindError {
+    if let Some(method) = EntityMethod::find(registry, &wanted) {
+        return FindError::NeedsEntity {
+            plugin: method.plugin.name().to_owned(),
+            entity: method.entity.name.clone(),
+            method: method.definition.id.to_string(),
+        };
+    }
+    let unavailable = |package: &Package| {
+        let error = package.reason().cloned().or_else(|| package.discovery_error())?;
+        Some((package.name.clone(), error))
+    };
+    let packages = registry.packages();
+    let mut unavailable: Vec<_> = packages.iter().filter_map(unavailable).collect();
+    // An id begins with its plugin's name, and a plugin of one function often has the name of that function.
+    let owner = wanted.split(['/', '#']).next();
+    let at = unavailable.iter().position(|(name, _)| Some(name.as_str()) == owner);
+    let are_all = !unavailable.is_empty() && unavailable.len() == packages.len();
+    if let Some(at) = at.or(are_all.then_some(0)) {
+        let (plugin, error) = unavailable.swap_remove(at);
+        return FindError::Unavailable { plugin, error };
+    }
+    FindError::Unknown {
+        wanted,
+        nearest,
+        unavailable: unavailable.into_iter().map(|(name, _)| name).collect(),
+    }
 }

@@ -2,19 +2,22 @@
 
 mod builder;
 mod discovery;
-mod find;
+pub mod find;
+mod plugin_source;
 
 use std::sync::Arc;
 
+use self::plugin_source::PluginSource;
 use crate::strategy::{RegistryTools, ToolSearch};
 use toolwit_agent::injection::Chaining;
-use toolwit_agent::{Conversation, ConversationBuilder};
+use toolwit_agent::{Conversation, ConversationBuilder, ToolGroups};
 use toolwit_core::{Error, Tool};
 use toolwit_registry::{LiveRegistry, Package, Registry, WatchGuard};
 use toolwit_sandbox::{Plugin, Runtime, Scope};
 
 pub use builder::ToolwitBuilder;
 pub use discovery::DiscoveryTask;
+pub use plugin_source::PLUGIN_SOURCE;
 
 /// A host of plugins. Clones share everything.
 ///
@@ -35,6 +38,8 @@ pub struct Toolwit {
     registry: LiveRegistry,
     exposure: Exposure,
     tools_visible_max: usize,
+    /// The tool groups. The source of plugins belongs to a conversation and is replaced in each.
+    groups: ToolGroups,
     _watch: Option<Arc<WatchGuard>>,
     /// Ends with the host.
     _discovery: Option<Arc<DiscoveryTask>>,
@@ -54,10 +59,6 @@ pub enum Exposure {
     /// The tools that a search finds: for the user's message, before each turn, and for the model, with `search_tools`.
     Search,
 }
-
-/// The default of [`ToolwitBuilder::tools_visible_max`]. Models choose badly among more tools, and each definition costs tokens in
-/// every request.
-pub const TOOLS_VISIBLE_MAX: usize = 40;
 
 impl Toolwit {
     /// Starts to configure a host.
@@ -107,12 +108,16 @@ impl Toolwit {
     #[must_use]
     pub fn conversation_among(&self, may_use: impl Fn(&str) -> bool + Send + Sync + 'static) -> ConversationBuilder {
         let chaining = chaining(&self.registry(), &may_use);
-        let (registry, scope) = (self.registry.clone(), Scope::new());
-        let builder = Conversation::builder();
+        let may_use: Arc<dyn Fn(&str) -> bool + Send + Sync> = Arc::new(may_use);
+        let (of_scope, of_strategy) = (may_use.clone(), may_use.clone());
+        let scope = Scope::new().restricted_to(move |id| of_scope(id));
+        let may_use_tool = move |id: &str| of_strategy(id);
+        let registry = self.registry.clone();
+        let builder = Conversation::builder().groups(self.groups_of(scope.clone(), may_use));
         let builder = match self.exposure() {
-            Exposure::Search => builder.strategy(ToolSearch::among(registry, scope, may_use)),
+            Exposure::Search => builder.strategy(ToolSearch::among(registry, scope, may_use_tool)),
             exposure => {
-                let mut tools = RegistryTools::among(registry, scope, may_use);
+                let mut tools = RegistryTools::among(registry, scope, may_use_tool);
                 if exposure == Exposure::Facade {
                     tools = tools.as_facades();
                 }
@@ -124,6 +129,24 @@ impl Toolwit {
         } else {
             builder.chaining(chaining)
         }
+    }
+
+    /// Starts to configure a conversation with only the tools of these roles, which a tool group of
+    /// [`ToolwitBuilder::groups`] or [`ToolwitBuilder::groups_file`] assigns.
+    ///
+    /// The tools are resolved at the first turn. Building the conversation fails for an unknown role. A turn can have further
+    /// roles: [`UserTurn::role`](toolwit_agent::UserTurn::role).
+    #[must_use]
+    pub fn conversation_for<R: Into<String>>(&self, roles: impl IntoIterator<Item = R>) -> ConversationBuilder {
+        let groups = self.groups_of(Scope::new(), Arc::new(|_: &str| true));
+        let builder = Conversation::builder().groups(groups);
+        roles.into_iter().fold(builder, ConversationBuilder::role)
+    }
+
+    /// Returns the tool groups of a conversation.
+    fn groups_of(&self, scope: Scope, may_use: Arc<dyn Fn(&str) -> bool + Send + Sync>) -> ToolGroups {
+        let plugins = PluginSource::new(self.registry.clone(), scope, may_use);
+        self.groups.clone().with_source(plugins)
     }
 
     /// Returns the exposure of a conversation that starts now. It is never [`Exposure::Auto`].

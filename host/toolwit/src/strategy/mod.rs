@@ -11,4 +11,4 @@ mod tool_search;
 
 pub use plugin_facades::facades_by_interface;
 pub use registry_tools::RegistryTools;
-pub use tool_search::{SEARCH_WALL_MAX, TOOL_GUIDANCE, ToolSearch};
+pub use tool_search::{TOOL_GUIDANCE, ToolSearch};

@@ -46,7 +46,7 @@ fn facade(interface: &str, about: &str, tools: &[Arc<dyn Tool>]) -> Option<Arc<d
     let description = format!("{about} Call it to get the tools {}{more}.", names.join(", "));
     let facade = Facade::builder(&short, description.trim())
         .id(ToolId::interface(plugin, path))
-        .or_named(format!("{}_{short}", snake_case(plugin)))
+        .fallback_name(format!("{}_{short}", snake_case(plugin)))
         .tools(tools.iter().cloned())
         .build();
     let facade = facade.inspect_err(|error| tracing::warn!(interface, %error, "an interface cannot be a facade"));

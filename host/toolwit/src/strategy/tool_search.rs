@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -12,12 +11,10 @@ use toolwit_agent::injection::InjectionContext;
 use toolwit_agent::injection::InjectionStrategy;
 use toolwit_agent::injection::TurnContext;
 use toolwit_agent::injection::{Injection, SEARCH_TOOLS};
+use toolwit_core::limits::SEARCH_WALL_MAX;
 use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult, ToolSet};
 use toolwit_registry::{HITS_DEFAULT, Hit, LiveRegistry, Query, Registry};
 use toolwit_sandbox::Scope;
-
-/// The time that a search waits for the found tools to be compiled. Others are compiled when they are first called.
-pub const SEARCH_WALL_MAX: Duration = Duration::from_secs(5);
 
 /// The number of earlier user messages that are used as context.
 const RECENT_MAX: usize = 3;
@@ -99,7 +96,7 @@ impl SharedSearch {
     }
 
     fn search(&self, query: Query) -> Vec<Hit> {
-        let query = query.hits_max(self.hits_max);
+        let query = query.with_hits_max(self.hits_max);
         self.registry().search(&query, |id| self.follower.may_use(id))
     }
 

@@ -7,7 +7,6 @@ use toolwit_core::ToolId;
 
 /// The identity of an entity. Two objects with the same identity are the same entity.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct EntityIdentity {
     /// Owner of the type. It prevents a plugin from rebinding another plugin's entity.
     pub namespace: String,
@@ -32,7 +31,6 @@ impl EntityIdentity {
 /// The instance to which an entity's tools are bound after a result returned it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum EntityBinding {
     /// The entity is new: its tools are bound to this instance.
     New,

@@ -8,7 +8,7 @@ mod tool_names;
 
 pub use discovered::{DiscoveredEntity, EntityBinding, EntityIdentity};
 pub use entities::Entities;
-pub use shared::{ENTITIES_PER_RESULT_MAX, SharedDiscovery, SharedEntities};
+pub use shared::{SharedDiscovery, SharedEntities};
 pub use tool_names::write_entity_tool_names;
 
 pub(super) use method_name::method_tool_name;

@@ -12,10 +12,6 @@ use toolwit_core::{
     Arguments, Rebinding, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolProvider, ToolResult,
 };
 
-/// Maximum number of entities of one type in a result for which each gets its own tools. Beyond it, they share one set of
-/// tools.
-pub const ENTITIES_PER_RESULT_MAX: usize = 16;
-
 /// The entities of one type that share one set of tools, by id.
 ///
 /// The conversation's [`Entities`](super::Entities) own the group; clones refer to the same group. Its tools look entities

@@ -96,7 +96,7 @@ impl FacadeBuilder {
     }
 
     /// Adds an alternative name, used if the names before it are taken.
-    pub fn or_named(mut self, name: impl Into<String>) -> Self {
+    pub fn fallback_name(mut self, name: impl Into<String>) -> Self {
         self.other_names.push(name.into());
         self
     }

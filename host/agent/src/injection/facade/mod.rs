@@ -9,7 +9,7 @@ mod unfolding;
 
 pub use builder::FacadeBuilder;
 pub use reference::Reference;
-pub use unfolding::{FACADE_DEPTH_MAX, Unfolding};
+pub use unfolding::Unfolding;
 
 pub(crate) use tool_names::write_facade_tool_names;
 
@@ -26,7 +26,7 @@ use toolwit_core::{Arguments, NativeTool, Tool, ToolContext, ToolDefinition, Too
 /// and unchanged, since a change before the messages would invalidate the provider's prompt cache. A repeated call lists
 /// the inner tools. A call with other arguments adds tools, or rebinds them under the same names. The tool `<name>_context`
 /// is injected with the inner tools: it returns their full definitions and the usage notes. Facades can be nested, up to
-/// [`FACADE_DEPTH_MAX`](super::FACADE_DEPTH_MAX).
+/// [`FACADE_DEPTH_MAX`](toolwit_core::limits::FACADE_DEPTH_MAX).
 ///
 /// ```
 /// use std::sync::Arc;

@@ -6,14 +6,10 @@ use std::sync::Arc;
 use super::context_tool::{RevealedTool, context_tool};
 use crate::injection::strategy::{CallGate, Injection, InjectionStrategy, WithheldTool};
 use crate::injection::view::{ConversationView, InjectionContext, TurnContext};
+use toolwit_core::limits::FACADE_DEPTH_MAX;
 use toolwit_core::{
     NamedTool, RevealedTools, Tool, ToolDefinition, ToolExt, ToolFacade, ToolId, ToolSet, decorator_chain,
 };
-
-/// Maximum nesting depth of facades.
-///
-/// Eight levels of ten tools each exceed any real catalogue. The limit stops facades that create facades recursively.
-pub const FACADE_DEPTH_MAX: usize = 8;
 
 /// Injects the inner tools of a [`Facade`](super::Facade), or of any tool whose result has
 /// [`RevealedTools`](toolwit_core::RevealedTools), when it is called.

@@ -44,12 +44,14 @@ impl<S: Clone + PartialEq + Debug + Send + Sync + 'static> MachineState for S {}
 ///     .tool(tool("ship")?)
 ///     .global_tool(tool("status")?)
 ///     .build()?;
-/// let resumed = order.clone().starting_in(Order::Confirmed);
+/// let resumed = order.clone().with_initial_state(Order::Confirmed);
 /// # Ok::<(), toolwit_core::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct StateMachine<S> {
     initial: S,
+    /// Whether the application chose the initial state of this conversation.
+    is_state_chosen: bool,
     /// The tools to add to the conversation.
     tools: Vec<Arc<dyn Tool>>,
     members: Vec<StateTool<S>>,
@@ -89,11 +91,13 @@ impl<S: MachineState> StateMachine<S> {
         }
     }
 
-    /// Returns the machine with another initial state.
+    /// Returns the machine with another initial state. A conversation that continues a history without its events needs it:
+    /// building fails rather than starting in the first state again.
     #[must_use]
-    pub fn starting_in(mut self, state: S) -> Self {
+    pub fn with_initial_state(mut self, state: S) -> Self {
         self.initial = state;
         self.reached = Arc::default();
+        self.is_state_chosen = true;
         self
     }
 
@@ -180,6 +184,10 @@ impl<S: MachineState> InjectionStrategy for StateMachine<S> {
     fn references(&self) -> Vec<ToolSelector> {
         let members = self.members.iter().map(|member| &member.tool);
         members.chain(&self.global).map(ToolSelector::from).collect()
+    }
+
+    fn requires_events(&self) -> bool {
+        !self.is_state_chosen
     }
 
     fn gate(&self, tool: &NamedTool, view: &ConversationView<'_>) -> CallGate {
@@ -283,6 +291,7 @@ impl<S: MachineState> StateMachineBuilder<S> {
         }
         Ok(StateMachine {
             initial,
+            is_state_chosen: false,
             tools: self.tools,
             members: self.members,
             members_of,

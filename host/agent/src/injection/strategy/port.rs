@@ -54,6 +54,12 @@ pub trait InjectionStrategy: Send + Sync {
         None
     }
 
+    /// Returns whether the state of this strategy follows from the call log. The log of a resumed conversation is restored
+    /// from its events, so that building fails if it has earlier calls and no events. By default it does not.
+    fn requires_events(&self) -> bool {
+        false
+    }
+
     /// Returns whether this strategy claims the objects of this kind, so that other strategies do not see them in results.
     /// By default it claims none.
     fn claims(&self, _provider: &dyn ToolProvider) -> bool {

@@ -16,7 +16,6 @@ use toolwit_core::{
 
 /// The conversation right after a call: a [`ConversationView`] and the call with its result.
 #[derive(Clone, Copy)]
-#[non_exhaustive]
 pub struct InjectionContext<'a> {
     view: ConversationView<'a>,
     call: &'a CompletedCall,
@@ -36,7 +35,7 @@ impl<'a> InjectionContext<'a> {
             call,
             ConversationView::new(history, tools)
                 .with_entities(entities)
-                .at(1, iteration),
+                .with_position(1, iteration),
         )
     }
 

@@ -14,7 +14,6 @@ static NO_CONTEXT: LazyLock<ToolContext> = LazyLock::new(ToolContext::new);
 
 /// A read-only view of a conversation at one moment: its history, tools, entities, lineage and completed calls.
 #[derive(Clone, Copy)]
-#[non_exhaustive]
 pub struct ConversationView<'a> {
     history: &'a [Message],
     tools: &'a ToolSet,
@@ -72,7 +71,7 @@ impl<'a> ConversationView<'a> {
 
     /// Sets the turn and the iteration.
     #[must_use]
-    pub fn at(mut self, turn: u32, iteration: u32) -> Self {
+    pub fn with_position(mut self, turn: u32, iteration: u32) -> Self {
         (self.turn, self.iteration) = (turn, iteration);
         self
     }

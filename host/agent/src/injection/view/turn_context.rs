@@ -7,7 +7,6 @@ use toolwit_core::{Message, Role, ToolSet};
 
 /// The conversation at the start of a turn: a [`ConversationView`] whose last message is the user's.
 #[derive(Clone, Copy)]
-#[non_exhaustive]
 pub struct TurnContext<'a> {
     view: ConversationView<'a>,
 }

@@ -11,22 +11,23 @@ use self::outcome::CallOutcome;
 use self::script::{AfterError, Script, run_script};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::input::call_arguments::read_arguments;
+use crate::hint;
+use crate::input::call_arguments::CallArguments;
 use crate::input::limits::LimitFlags;
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
-use crate::input::tool_lookup::find_tool;
 use crate::output::printer::Printer;
 use crate::output::progress::with_spinner;
 use crate::output::tool_output::ToolOutput;
 use toolwit::Toolwit;
 use toolwit::sandbox::Scope;
-use toolwit::tool::{Arguments, Tool, ToolContext, ToolSet};
+use toolwit::tool::{Tool, ToolContext, ToolSet};
 use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
 Examples:
+  toolwit call count text='one two'
   toolwit call count '{\"text\": \"one two\"}'
-  toolwit call evaluate @arguments.json --timeout 250ms --memory 16MiB
+  toolwit call evaluate @arguments.json --wall 250ms --memory-bytes 16MiB
   echo '{\"text\": \"one two\"}' | toolwit call count - --json
 
 A script makes several calls in one conversation, so that entities can be used:
@@ -45,9 +46,11 @@ pub(crate) struct Call {
     /// Name or id of the tool, as shown by `toolwit list`
     #[arg(required_unless_present = "script")]
     tool: Option<String>,
-    /// Arguments: a JSON object, @FILE, or - for standard input
-    #[arg(value_name = "JSON")]
-    arguments: Option<String>,
+    /// Arguments: words NAME=VALUE, a JSON object, @FILE, or - for standard input
+    ///
+    /// The value of a string parameter is taken as it is, any other is JSON.
+    #[arg(value_name = "NAME=VALUE|JSON")]
+    arguments: Vec<String>,
     /// Script of calls in one conversation: a file with lines of {"tool": …, "arguments": {…}}, or - for standard input
     ///
     /// Methods of entities in a result can be called from the next line. After a failed call, the script continues. The exit
@@ -75,16 +78,11 @@ impl Call {
                     AfterError::Continue
                 };
                 let script = Script::read(script, cancel).await?;
-                let host = self
-                    .plugins
-                    .granted(&self.limits, &self.authority)
-                    .await?
-                    .build()
-                    .await?;
+                let host = self.plugins.granted(&self.limits, &self.authority)?.build().await?;
                 run_script(&host, script, after_error, printer, cancel).await
             }
             (None, wanted) => {
-                let arguments = read_arguments(self.arguments, cancel).await?;
+                let arguments = CallArguments::read(self.arguments, cancel).await?;
                 let host = self.plugins.load_granted(&self.limits, &self.authority).await?;
                 call(&host, &wanted.unwrap_or_default(), arguments, printer, cancel).await
             }
@@ -95,20 +93,22 @@ impl Call {
 async fn call(
     host: &Toolwit,
     wanted: &str,
-    arguments: Arguments,
+    arguments: CallArguments,
     printer: Printer,
     cancel: &CancellationToken,
 ) -> Result<Exit, Failure> {
     let mut tools = host.tools(&Scope::new());
-    let tool = match find_tool(host, &tools, wanted) {
+    let tool = match host.find_or_explain(&tools, wanted) {
         Ok(tool) => tool,
         // It may be a dynamic tool that is not discovered yet.
         Err(_) => {
             let _discovery = with_spinner(printer, "discovering dynamic tools", host.discover_dynamic_tools()).await?;
             tools = host.tools(&Scope::new());
-            find_tool(host, &tools, wanted)?
+            let found = host.find_or_explain(&tools, wanted);
+            found.map_err(|error| hint::find_error(error, &host.registry()))?
         }
     };
+    let arguments = arguments.for_tool(tool.definition());
     prepare(host, &*tool, printer, cancel).await?;
     tracing::info!(tool = %tool.definition().id, "calling");
     let context = ToolContext::new()

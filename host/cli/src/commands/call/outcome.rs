@@ -51,6 +51,13 @@ impl CallOutcome {
         }
     }
 
+    fn error(&self) -> Option<&Error> {
+        match self {
+            Self::Result(_) => None,
+            Self::Error(error, _) => Some(error),
+        }
+    }
+
     fn tool_result(&self) -> Option<&ToolResult> {
         match self {
             Self::Result(result) => Some(result),
@@ -92,17 +99,18 @@ impl CallOutcome {
     }
 
     fn print_diagnostics(&self, printer: Printer) {
-        let Some(result) = self.tool_result() else { return };
-        if let Some(text) = result.user_text() {
+        let result = self.tool_result();
+        if let Some(text) = result.and_then(ToolResult::user_text) {
             let mut page = Page::new();
             page.text(text).end();
             printer.message(&page);
         }
         let mut page = Page::new();
-        if let Some(log) = &result.log {
+        let log = result.and_then(|result| result.log.as_ref());
+        if let Some(log) = log.or(self.error().and_then(|error| error.log.as_ref())) {
             page.styled(FAINT, "guest output:").end().block(2, FAINT, log);
         }
-        if let Some(usage) = result.usage.map(UsageDocument::from) {
+        if let Some(usage) = result.and_then(|result| result.usage).map(UsageDocument::from) {
             page.styled(FAINT, usage.to_string()).end();
         }
         printer.detail(&page);

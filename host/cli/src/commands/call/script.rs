@@ -10,22 +10,21 @@ use super::outcome::CallOutcome;
 use super::prepare;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::hint;
 use crate::input::call_arguments::read_text;
-use crate::input::tool_lookup::with_reason;
 use crate::output::page::{FAINT, NAME, Page};
 use crate::output::printer::{Format, Printer};
 use crate::output::tool_output::ToolOutput;
 use toolwit::Toolwit;
+use toolwit::find::FindError;
 use toolwit::injection::{
     CompletedCall, Entities, EntityTools, Injection, InjectionContext, InjectionStrategy, write_entity_tool_names,
 };
+use toolwit::limits::SCRIPT_BYTES_MAX;
 use toolwit::sandbox::Scope;
 use toolwit::tool::text::{json_type, parse_json};
 use toolwit::tool::{AddOutcome, Arguments, Tool, ToolContext, ToolError, ToolLookup, ToolName, ToolResult, ToolSet};
 use toolwit::{Error, ErrorKind, Phase};
-
-/// Maximum size of a script.
-const SCRIPT_BYTES_MAX: u64 = 64 << 20;
 
 /// The behaviour after a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,11 +171,12 @@ impl<'a> ScriptRunner<'a> {
 
     /// Finds a tool by its id or name: first among the tools at the start, like `call`, then among injected tools.
     fn find(&self, wanted: &str) -> Result<Arc<dyn Tool>, Error> {
-        let unknown = match Toolwit::find_tool(&self.start, wanted) {
-            Err(error) if error.kind == ErrorKind::UnknownTool => error,
-            found => return found,
+        let mut unknown = match self.host.find_or_explain(&self.start, wanted) {
+            Ok(tool) => return Ok(tool),
+            Err(error @ FindError::Ambiguous { .. }) => return Err(error.into()),
+            Err(error) => error,
         };
-        let nearest = match self.tools.look_up(wanted) {
+        let similar = match self.tools.look_up(wanted) {
             ToolLookup::Found(named) => return Ok(named.tool),
             ToolLookup::Removed(_) => Vec::new(),
             ToolLookup::Unknown(nearest) => nearest,
@@ -184,23 +184,22 @@ impl<'a> ScriptRunner<'a> {
         if let Some(named) = self.tools.iter().find(|named| named.definition.id.as_str() == wanted) {
             return Ok(named.tool.clone());
         }
-        let nearest: Vec<_> = nearest.iter().map(|name| format!("`{name}`")).collect();
-        let unknown = match nearest.is_empty() {
-            true => unknown,
-            false => Error::new(unknown.kind, unknown.phase, unknown.message.clone())
-                .with_suggestion(format!("did you mean {}?", nearest.join(" or "))),
-        };
-        Err(with_reason(unknown, self.host, wanted))
+        if let FindError::Unknown { nearest, .. } = &mut unknown
+            && !similar.is_empty()
+        {
+            *nearest = similar.iter().map(ToString::to_string).collect();
+        }
+        Err(hint::find_error(unknown, &self.host.registry()))
     }
 
     async fn call(&self, tool: &dyn Tool, arguments: Arguments) -> Result<ToolResult, ToolError> {
         prepare(self.host, tool, self.printer, self.context.cancel())
             .await
             .map_err(ToolError::Model)?;
-        let context = match tool.calls_tools() {
-            true => self.context.clone().with_tools(Arc::new(self.tools.clone())),
-            false => self.context.clone(),
-        };
+        let mut context = self.context.clone();
+        if tool.calls_tools() {
+            context = context.with_tools(Arc::new(self.tools.clone()));
+        }
         tool.call(arguments, &context).await
     }
 

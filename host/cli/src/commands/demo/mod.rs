@@ -1,5 +1,6 @@
 //! `toolwit demo`: runs a scripted conversation with the real agent loop and plugins.
 
+mod embedded;
 mod shipped;
 
 use std::path::Path;
@@ -19,13 +20,15 @@ use toolwit::Error;
 use toolwit::Toolwit;
 use toolwit::agent::{Event, RunOutcome};
 use toolwit::model::{ChatModel, ScriptedModel};
+use toolwit::tool::Origin;
 
 /// The turns of the scripted model.
 const SCENARIO: &str = include_str!("scenario.toml");
 
 /// Run a scripted conversation, without a key or network
 ///
-/// Builds the plugins that ship with Toolwit if they are missing, and runs a scenario. The model is scripted; the agent loop,
+/// Builds the plugins that ship with Toolwit if they are missing, and runs a scenario. Outside of a clone of the repository, it
+/// builds the plugin whose source is in the command. The model is scripted; the agent loop,
 /// the plugins and their results are real. With --json, prints the same document as `toolwit run --json`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {}
@@ -42,7 +45,7 @@ impl Demo {
         let host = load(&shipped, printer, cancel).await?;
         let events = Events::default();
         let recorded = events.clone();
-        let observer = move |event: &Event| {
+        let observer = move |event: &Event, _: &Origin| {
             recorded
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)

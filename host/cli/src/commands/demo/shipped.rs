@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use tokio_util::sync::CancellationToken;
 
+use super::embedded::unpack;
 use crate::commands::build::build;
 use crate::input::environment::variable;
 use crate::output::printer::Printer;
@@ -44,20 +45,23 @@ impl ShippedPlugins {
     }
 }
 
-/// Finds the repository: the current directory or a parent, else the directory where this command was built.
+/// Finds the source: the repository in the current directory or a parent, else the source inside the command, which is written to
+/// the user's data directory.
 fn find_root() -> Result<PathBuf, Error> {
+    use etcetera::BaseStrategy;
     let here = std::env::current_dir().unwrap_or_default();
-    let built_from = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
-    let mut candidates = here.ancestors().chain(built_from);
-    let found = candidates.find(|candidate| candidate.join(LANDMARK).is_file());
-    found.map(Path::to_owned).ok_or_else(|| {
-        Error::new(
-            ErrorKind::Build,
-            Phase::Build,
-            "the source of the shipped plugins was not found",
-        )
-        .with_suggestion("run it in a clone of the Toolwit repository")
-    })
+    if let Some(root) = here.ancestors().find(|candidate| candidate.join(LANDMARK).is_file()) {
+        return Ok(root.to_owned());
+    }
+    let failed = |why: String| {
+        let message = format!("the source of the shipped plugins cannot be written: {why}");
+        Error::new(ErrorKind::Build, Phase::Build, message)
+            .with_suggestion("run the demo in a clone of the Toolwit repository")
+    };
+    let base = etcetera::choose_base_strategy().map_err(|error| failed(error.to_string()))?;
+    let root = base.data_dir().join("toolwit").join("demo");
+    unpack(&root).map_err(|error| failed(error.to_string()).with_source(error))?;
+    Ok(root)
 }
 
 /// Lists the source directories of the plugins, sorted by name.

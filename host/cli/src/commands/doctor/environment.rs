@@ -5,20 +5,19 @@ use std::time::Duration;
 
 use super::finding::Findings;
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
-use crate::input::{code_cache as cache, store};
 use crate::output::page::{counted, size};
+use toolwit::sandbox::{CodeCacheLocation, CodeCacheReport};
 
 /// Timeout for `cargo --version`.
 const VERSION_WALL_MAX: Duration = Duration::from_secs(10);
 
 pub(super) async fn check(plugins: &PluginFlags, authority: &AuthorityFlags, findings: &mut Findings) {
-    if let Some(path) = plugins.store.path() {
-        match store::open(&path) {
-            Ok(_) => findings.ok("store", format!("the metadata database is {}", path.display())),
-            Err(error) => findings.error("store", &error),
-        }
+    match plugins.store.check().await {
+        Some((path, Ok(()))) => findings.ok("store", format!("the metadata database is {}", path.display())),
+        Some((_, Err(error))) => findings.error("store", &error),
+        None => {}
     }
-    code_cache(findings);
+    code_cache(findings).await;
     if let (Ok(path), None) = (authority.grants.path(), authority.grants.existing()) {
         findings.ok(
             "grants",
@@ -28,24 +27,14 @@ pub(super) async fn check(plugins: &PluginFlags, authority: &AuthorityFlags, fin
     toolchain(findings).await;
 }
 
-fn code_cache(findings: &mut Findings) {
-    let opened = cache::directory().and_then(|directory| cache::open(&directory));
-    match opened.as_ref().map(|cache| (cache.directory(), cache.usage())) {
-        Ok((_, Ok(usage))) => {
+async fn code_cache(findings: &mut Findings) {
+    match CodeCacheLocation::User.manage(None).await {
+        Ok(CodeCacheReport { usage, .. }) => {
             let (bytes, bytes_max) = (size(usage.bytes), size(usage.bytes_max));
             let components = counted(usage.entries, "component");
             findings.ok(
                 "cache",
                 format!("{components} in the code cache, {bytes} of {bytes_max}"),
-            );
-        }
-        Ok((directory, Err(error))) => {
-            let message = format!("the cache {} cannot be read: {error}", directory.display());
-            findings.warning(
-                "cache",
-                "cache",
-                message,
-                "until it can be read, each process compiles again",
             );
         }
         Err(error) => {

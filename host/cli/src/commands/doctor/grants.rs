@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::finding::Findings;
 use crate::commands::grant::is_met;
 use crate::exit::Exit;
+use crate::hint::missing_value;
 use crate::input::environment::variable;
 use crate::input::plugins::AuthorityFlags;
 use crate::output::page::counted;
@@ -92,14 +93,14 @@ fn granted_secrets(plugin: &Plugin, effective: &EffectiveRights, stored: &BTreeS
 }
 
 fn lacks(plugin: &Plugin, need: &EnvironmentNeed, findings: &mut Findings) {
-    let (plugin, name) = (plugin.name(), &need.name);
+    let name = &need.name;
+    let hint = missing_value(plugin.name(), plugin.declared(), name);
+    let plugin = plugin.name();
     let what = match need.description.trim() {
         "" => String::new(),
         description => format!(" ({description})"),
     };
     let message = format!("{plugin} needs `{name}`{what}, which is not granted");
-    let hint =
-        format!("`toolwit grant {plugin} --env {name}=VALUE`, or store it as a secret: `toolwit secret set {name}`");
     findings.problem("needs", plugin, message, Some(hint), Exit::Usage);
 }
 

@@ -3,6 +3,7 @@
 use super::finding::Findings;
 use crate::exit::Exit;
 use crate::hint::discovery_error;
+use crate::output::package::wit_warning;
 use crate::output::page::counted;
 use toolwit::registry::{FailingTool, Registry};
 
@@ -26,6 +27,12 @@ pub(super) fn check(registry: &Registry, findings: &mut Findings) {
         let hint = error.suggestion.as_deref().unwrap_or_default();
         let message = format!("{}: {}", package.name, error.message);
         findings.warning("packages", &package.name, message, hint);
+    }
+    for plugin in registry.plugins() {
+        if let Some(problem) = &plugin.inspection().wit_problem {
+            let hint = format!("`toolwit lint` explains it; replace or delete `{}.wit`", plugin.name());
+            findings.warning("packages", plugin.name(), wit_warning(plugin.name(), problem), hint);
+        }
     }
     let usable = counted(registry.plugins().count(), "plugin");
     let tools = counted(registry.tool_count(), "tool");

@@ -8,7 +8,7 @@ use crate::{Approval, ApprovalGate, ApprovalRequest, NativeTool, ToolExt};
 fn tool(id: &str, names: &[&str]) -> Arc<dyn Tool> {
     let mut definition = ToolDefinition::new(ToolId::native(id), names[0], "says its id", json!({"type": "object"}));
     for name in &names[1..] {
-        definition = definition.or_named(*name);
+        definition = definition.with_fallback_name(*name);
     }
     let answer = id.to_owned();
     Arc::new(

@@ -6,11 +6,12 @@ mod packages;
 mod values;
 
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
 
 use super::StoreError;
+use toolwit_core::{Error, ErrorKind, Phase};
 
 /// A store in one SQLite file. Every change is a transaction, so a killed process leaves no partial change.
 #[derive(Debug)]
@@ -27,6 +28,30 @@ impl SqliteStore {
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         Ok(Self {
             connection: Mutex::new(open::open(path)?),
+        })
+    }
+
+    /// Opens the store like [`SqliteStore::open`], without blocking the runtime. The error names the file.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`], with the [`StoreError`] as its source.
+    pub async fn open_file(path: &Path) -> Result<Arc<Self>, Error> {
+        let file = path.to_owned();
+        let opened = tokio::task::spawn_blocking(move || Self::open(&file)).await;
+        let opened = opened.map_err(|error| {
+            let message = "opening the metadata database failed unexpectedly";
+            Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error)
+        })?;
+        opened.map(Arc::new).map_err(|error| {
+            let suggestion = match &error {
+                StoreError::Foreign => "use another or a new file",
+                StoreError::Newer { .. } => "use a newer version of the program, or another file",
+                _ => "check the file and its directory, or use another file",
+            };
+            let message = format!("the store {} cannot be used: {error}", path.display());
+            Error::new(ErrorKind::Configuration, Phase::Registry, message)
+                .with_suggestion(suggestion)
+                .with_source(error)
         })
     }
 

@@ -155,10 +155,10 @@ impl CallAuthority {
         }
         error
             .with_suggestion(format!(
-                "ask the user for it; the operator grants it to `{}` as a variable or a secret",
+                "ask the user for it; the operator grants it to `{}` as a value or a secret",
                 self.plugin
             ))
-            .with_source(self.missing_grant("env", name))
+            .with_source(self.missing_grant(self.rights.effective.declared.value_key(), name))
     }
 
     /// Finishes the outcome of a call: redacts secrets, and reports the first refusal if the call failed.
@@ -170,13 +170,16 @@ impl CallAuthority {
         };
         match called {
             Ok(result) if result.is_error() => {
-                let error = refusal.clone().into_error(None);
+                let error = refusal.clone().into_error(None).with_log(result.log);
                 Err(match result.value {
                     Some(value) => error.with_details(value),
                     None => error,
                 })
             }
-            Err(error) if error.kind == ErrorKind::Trap => Err(refusal.clone().into_error(Some(error))),
+            Err(error) if error.kind == ErrorKind::Trap => {
+                let log = error.log.clone();
+                Err(refusal.clone().into_error(Some(error)).with_log(log))
+            }
             called => called,
         }
     }

@@ -19,7 +19,7 @@ pub(crate) struct Refusal {
 pub struct MissingGrant {
     /// The name of the plugin.
     pub plugin: String,
-    /// The key of the grants file: `http`, `tools`, `blackboard` or `env`.
+    /// The key of the grants file: `http`, `tools`, `blackboard`, `env` or `config`.
     pub key: &'static str,
     /// The value of the rule, such as `GET https://example.com/a`. The guest chose it.
     pub value: String,

@@ -9,10 +9,8 @@ use zeroize::Zeroizing;
 use crate::grants::file::private_file;
 use crate::grants::{SecretRule, SecretSource};
 use toolwit_core::ToolContext;
+use toolwit_core::limits::SECRETS_BYTES_MAX;
 use toolwit_core::{Error, ErrorKind, Phase};
-
-/// The maximum size of the store, in bytes.
-const STORE_BYTES_MAX: u64 = 1 << 20;
 
 /// The minimum length of a value, in bytes. Shorter texts occur in results by chance, so they cannot be redacted.
 const VALUE_BYTES_MIN: usize = 8;
@@ -143,7 +141,7 @@ impl SecretStore {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(SecretValues::new()),
             Err(error) => return Err(self.failed(format!("could not be read: {error}"))),
         };
-        if !metadata.is_file() || metadata.len() > STORE_BYTES_MAX {
+        if !metadata.is_file() || metadata.len() > SECRETS_BYTES_MAX {
             return Err(self.failed("is not a regular file, or is larger than 1 MiB"));
         }
         #[cfg(unix)]

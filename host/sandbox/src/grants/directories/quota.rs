@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use toolwit_core::limits::DIRECTORY_ENTRIES_MAX;
 
 /// The bytes counted for a file, a directory or a link in addition to its content, because names and inodes use disk space too.
 pub(crate) const ENTRY_BYTES: u64 = 4 << 10;
@@ -12,9 +13,6 @@ pub(crate) const ENTRY_BYTES: u64 = 4 << 10;
 /// The pause between two measurements, as a multiple of the duration of the last one. Without it, a guest that writes
 /// continuously would make the host measure continuously.
 const PAUSE_FACTOR: u32 = 8;
-
-/// The number of entries at which a directory counts as full.
-const ENTRIES_MAX: u64 = 1_000_000;
 
 /// The quota of a directory in bytes, shared by all instances that write to it.
 ///
@@ -120,7 +118,7 @@ fn measure(directory: &Path) -> io::Result<u64> {
             if metadata.is_file() {
                 bytes = bytes.saturating_add(metadata.len());
             }
-            if entries > ENTRIES_MAX {
+            if entries > DIRECTORY_ENTRIES_MAX {
                 return Ok(u64::MAX);
             }
         }

@@ -10,9 +10,7 @@ use crate::grants::{
     AccessMode, ClockRule, DirectoryRule, EnvRule, FilePosition, Grant, GrantRules, GrantScope, GrantedVersion, Grants,
     GrantsError, HttpRule, KeyValueRule, RandomRule, RuleError, SecretRule, check_name,
 };
-
-/// The maximum size of the grants file, in bytes. A hundred plugins with ten rules each need a tenth of it.
-pub const GRANTS_BYTES_MAX: u64 = 1 << 20;
+use toolwit_core::limits::GRANTS_BYTES_MAX;
 
 /// The supported version of the format.
 const VERSION: i64 = 1;

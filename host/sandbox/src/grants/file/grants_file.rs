@@ -8,10 +8,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value as Json, json};
 use toml_edit::{ArrayOfTables, DocumentMut, Item};
 
-use super::format::{GRANTS_BYTES_MAX, NewGrant};
+use super::format::NewGrant;
 use super::private_file;
 use crate::grants::directories::OpenDirectory;
 use crate::grants::{Grants, GrantsError};
+use toolwit_core::limits::GRANTS_BYTES_MAX;
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// The content of a file that does not exist yet.

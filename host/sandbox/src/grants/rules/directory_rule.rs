@@ -8,10 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::RuleError;
 use super::value_rules::{parse_quota, quota_text};
-use toolwit_core::limits::ByteCount;
-
-/// The default quota of a writable directory, in bytes.
-const QUOTA_BYTES: u64 = 64 << 20;
+use toolwit_core::limits::{ByteCount, DIRECTORY_BYTES_MAX};
 
 /// The access of a plugin to a directory or to the blackboard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,7 +82,7 @@ impl TryFrom<DirectoryRuleFormat> for DirectoryRule {
 
 impl From<DirectoryRule> for DirectoryRuleFormat {
     fn from(rule: DirectoryRule) -> Self {
-        let is_default = rule.access == AccessMode::Read || rule.quota_bytes == QUOTA_BYTES;
+        let is_default = rule.access == AccessMode::Read || rule.quota_bytes == DIRECTORY_BYTES_MAX;
         Self {
             host: rule.host.to_string_lossy().into_owned(),
             guest: rule.guest,
@@ -120,7 +117,7 @@ impl DirectoryRule {
                 return Err(RuleError::new("`quota` needs `access = \"read-write\"`"));
             }
             (Some(quota), AccessMode::ReadWrite) => parse_quota(quota)?,
-            (None, _) => QUOTA_BYTES,
+            (None, _) => DIRECTORY_BYTES_MAX,
         };
         Ok(Self {
             host: directory,

@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::cache::{CodeCache, create_private_file};
-
-/// The default limit of the cache, in bytes. It suffices for several hundred components of a large toolchain.
-pub const CODE_CACHE_BYTES_MAX: u64 = 2 << 30;
+use toolwit_core::limits::CODE_CACHE_BYTES_MAX;
 
 /// The file with the limit that [`CodeCache::set_bytes_max`] sets.
 const LIMIT_FILE: &str = "bytes-max";

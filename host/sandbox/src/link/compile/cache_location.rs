@@ -1,8 +1,11 @@
-//! The directory in which machine code is cached.
+//! The directory in which machine code is cached, and its management.
 
+use std::io;
 use std::path::PathBuf;
 
 use super::cache::CodeCache;
+use super::cache_entries::CodeCacheUsage;
+use toolwit_core::{Error, ErrorKind, Phase};
 
 /// The directory in which machine code of compiled components is cached.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +19,27 @@ pub enum CodeCacheLocation {
     Off,
 }
 
+/// A change to a code cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CodeCacheChange {
+    /// Removes the least recently used entries until the others take at most this many bytes.
+    ShrinkTo(u64),
+    /// Sets the limit in bytes, for later processes too, and removes entries over it.
+    SetMaximum(u64),
+}
+
+/// The state of a code cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CodeCacheReport {
+    /// The directory.
+    pub directory: PathBuf,
+    /// Its entries.
+    pub usage: CodeCacheUsage,
+    /// The entries that a change removed.
+    pub removed: Option<CodeCacheUsage>,
+}
+
 impl CodeCacheLocation {
     /// Returns the path of the directory, or `None` without a cache.
     #[must_use]
@@ -27,8 +51,51 @@ impl CodeCacheLocation {
         }
     }
 
+    /// Changes the cache, if asked to, and returns its state. Creates the directory.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] without a directory; [`ErrorKind::Io`] if it cannot be used.
+    pub async fn manage(&self, change: Option<CodeCacheChange>) -> Result<CodeCacheReport, Error> {
+        let location = self.clone();
+        let managing = tokio::task::spawn_blocking(move || location.manage_now(change));
+        managing.await.unwrap_or_else(|error| {
+            let message = "reading the cache failed unexpectedly";
+            Err(Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error))
+        })
+    }
+
+    fn manage_now(&self, change: Option<CodeCacheChange>) -> Result<CodeCacheReport, Error> {
+        let Some(directory) = self.directory() else {
+            let message = "the cache directory is unknown, because there is no home directory";
+            return Err(
+                Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion("set XDG_CACHE_HOME")
+            );
+        };
+        let work = || -> io::Result<(CodeCacheUsage, Option<CodeCacheUsage>)> {
+            let cache = CodeCache::open(&directory)?;
+            let removed = match change {
+                None => None,
+                Some(CodeCacheChange::ShrinkTo(bytes)) => Some(cache.shrink_to(bytes)?),
+                Some(CodeCacheChange::SetMaximum(bytes)) => Some(cache.set_bytes_max(bytes)?),
+            };
+            Ok((cache.usage()?, removed))
+        };
+        let (usage, removed) = work().map_err(|error| {
+            let message = format!("the cache {} cannot be used: {error}", directory.display());
+            Error::new(ErrorKind::Io, Phase::Registry, message)
+                .with_suggestion("make the directory accessible to you alone, or delete it; it is created again")
+                .with_source(error)
+        })?;
+        Ok(CodeCacheReport {
+            directory,
+            usage,
+            removed,
+        })
+    }
+
     /// Opens the cache. A directory that cannot be used is reported with a warning.
-    pub(crate) fn open(&self) -> Option<CodeCache> {
+    #[must_use]
+    pub fn open(&self) -> Option<CodeCache> {
         let directory = self.directory()?;
         match CodeCache::open(&directory) {
             Ok(cache) => Some(cache),

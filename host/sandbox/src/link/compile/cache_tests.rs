@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::*;
+use toolwit_core::limits::CODE_CACHE_BYTES_MAX;
 use toolwit_core::{Arguments, Tool, ToolContext};
 
 fn component(number: i32) -> Vec<u8> {

@@ -11,7 +11,7 @@ use crate::inspect::profile::Profile;
 use crate::link::host::host_state::HostState;
 use crate::link::host::wasi;
 use crate::link::limits::ticker::Ticker;
-use toolwit_core::limits::EngineLimits;
+use toolwit_core::limits::{CallLimits, EngineLimits};
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// The resident memory of a free slot of the pool, in bytes, if the kernel reports which pages were touched.
@@ -23,10 +23,6 @@ const RESIDENT_BYTES: usize = 64 << 10;
 
 /// The number of core instances of one component that fit into the pool. Components of large toolchains have about ten.
 const CORE_INSTANCES_PER_COMPONENT: u32 = 16;
-
-/// The maximum number of elements of a table in the pool, equal to the default in
-/// [`CallLimits`](toolwit_core::limits::CallLimits).
-const TABLE_ELEMENTS: usize = 100_000;
 
 /// One engine with its linker.
 pub(crate) struct Engine {
@@ -155,7 +151,7 @@ fn pool(limits: &EngineLimits, pagemap_scan: Enabled, resident_bytes: usize) -> 
         .total_stacks(instances)
         .max_memories_per_module(4)
         .max_tables_per_module(8)
-        .table_elements(TABLE_ELEMENTS)
+        .table_elements(usize::try_from(CallLimits::default().table_elements_max).unwrap_or(usize::MAX))
         .max_memory_size(usize::try_from(limits.memory_bytes_max).unwrap_or(usize::MAX))
         .linear_memory_keep_resident(resident_bytes)
         .table_keep_resident(resident_bytes)

@@ -142,7 +142,7 @@ fn still_compiling(wall_max: Duration) -> Error {
     let message = format!("it is still compiling after {}", Span(wall_max));
     Error::new(ErrorKind::Timeout, Phase::Load, message)
         .with_suggestion("call again later: compiling continues")
-        .with_limit(ExceededLimit::new("load_wall_ms_max", ms, ms))
+        .with_limit(ExceededLimit::new("load_wall_max", ms, ms))
 }
 
 fn interrupted(error: Option<JoinError>) -> Error {

@@ -28,8 +28,8 @@ pub(crate) async fn link(
             let workers = engines.compiling.acquire(inspection.size_bytes).await;
             progress.started();
             let (engine, digest) = (engine.clone(), inspection.digest.clone());
-            blocking(move || {
-                // Moved into the task, which continues when its caller stops waiting.
+            detached(move || {
+                // Moved into the thread, which continues when its caller stops waiting.
                 let _workers = workers;
                 compile(&engines, &engine, &source, &digest)
             })
@@ -57,6 +57,22 @@ fn compile(engines: &Engines, engine: &Engine, source: &Source, digest: &str) ->
     Ok(component)
 }
 
+/// Runs work on a thread of its own, which does not hold up the end of the process: a runtime waits for its blocking tasks, and a
+/// compiler cannot be interrupted. Converts a panic to an error.
+async fn detached<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
+    let failed = |source: Box<dyn std::error::Error + Send + Sync>| {
+        Error::new(ErrorKind::Internal, Phase::Load, "compiling failed unexpectedly").with_source(source)
+    };
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    // The receiver is gone if the caller stopped waiting.
+    let run = move || drop(sender.send(work()));
+    std::thread::Builder::new()
+        .name("toolwit-compile".to_owned())
+        .spawn(run)
+        .map_err(|error| failed(error.into()))?;
+    receiver.await.unwrap_or_else(|error| Err(failed(error.into())))
+}
+
 /// Runs blocking work on a thread for blocking tasks. Converts a panic to an error.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
@@ -69,4 +85,38 @@ pub(crate) async fn blocking<T: Send + 'static>(
         )
         .with_source(error))
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn work_that_compiles_does_not_hold_up_the_end_of_a_runtime() {
+        let (release, held) = mpsc::channel::<()>();
+        let (end, ended) = mpsc::channel();
+        let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
+        let (start, started) = mpsc::channel();
+        runtime.spawn(detached(move || {
+            start.send(()).unwrap();
+            let _released = held.recv();
+            end.send(()).unwrap();
+            Ok(())
+        }));
+        started.recv_timeout(Duration::from_secs(10)).unwrap();
+        // Would wait for ever for a blocking task.
+        drop(runtime);
+        release.send(()).unwrap();
+        ended.recv_timeout(Duration::from_secs(10)).unwrap();
+    }
+
+    #[tokio::test]
+    async fn panic_of_a_compiler_is_an_error() {
+        let panicked: Result<(), _> = detached(|| std::panic::panic_any(1)).await;
+        assert_eq!(panicked.unwrap_err().kind, ErrorKind::Internal);
+    }
 }

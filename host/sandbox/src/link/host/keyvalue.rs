@@ -8,9 +8,7 @@ use wasmtime::component::{ComponentType, Linker, Lower, Resource, ResourceType};
 use super::host_state::HostState;
 use crate::grants::authority::{KeyValueError, KeyValueStore};
 use crate::inspect::interfaces::KEYVALUE_STORES;
-
-/// The maximum length of a key and of a bucket name, in bytes.
-const KEY_BYTES_MAX: usize = 1 << 10;
+use toolwit_core::limits::KEY_BYTES_MAX;
 
 /// The number of keys in one page of a list.
 const KEYS_PER_PAGE: usize = 256;

@@ -71,11 +71,15 @@ impl LogBuffer {
         Some(text.into())
     }
 
-    /// Returns the end of the stored text as one line, for the message of a trap.
+    /// Returns the end of the stored text as one line, for the message of a trap. The advice of Rust's panic handler is left out:
+    /// the reader cannot set the variables of a guest.
     pub(crate) fn last_line(&self, chars_max: usize) -> Option<String> {
         let buffer = self.lock();
         let text = printable(&String::from_utf8_lossy(&buffer.bytes));
-        let words: Vec<_> = text.split_whitespace().collect();
+        let lines = text
+            .lines()
+            .filter(|line| !line.starts_with("note: run with `RUST_BACKTRACE="));
+        let words: Vec<_> = lines.flat_map(str::split_whitespace).collect();
         let line = words.join(" ");
         let from = line
             .char_indices()
@@ -166,5 +170,7 @@ mod tests {
         log.push("panicked at\n\x1b[1m  the cät\n".as_bytes());
         assert_eq!(log.last_line(100).unwrap(), "panicked at [1m the cät");
         assert_eq!(log.last_line(3).unwrap(), "cät");
+        log.push(b"note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n");
+        assert_eq!(log.last_line(3).unwrap(), "cät", "the advice is left out");
     }
 }

@@ -13,12 +13,7 @@ use super::host_state::HostState;
 use super::keyvalue;
 use super::log_buffer::LogBuffer;
 use crate::grants::authority::Authority;
-
-/// The maximum number of random bytes that one host call returns.
-const RANDOM_BYTES_MAX: u64 = 1 << 20;
-
-/// The maximum size of a set of HTTP headers, in bytes of memory.
-const HEADER_BYTES_MAX: usize = 64 << 10;
+use toolwit_core::limits::{HEADER_BYTES_MAX, RANDOM_BYTES_MAX};
 
 /// Standard input, output and arguments of an instance.
 pub(crate) enum Stdio {

@@ -10,9 +10,7 @@ use std::path::Path;
 use self::file_format::File;
 use super::{ScriptedModel, ScriptedTurn};
 use crate::model::ModelError;
-
-/// Maximum size of a scenario file, in bytes. A long conversation has a few hundred lines.
-const SCENARIO_BYTES_MAX: u64 = 1 << 20;
+use toolwit_core::limits::SCENARIO_BYTES_MAX;
 
 const SUGGESTION: &str =
     "write each turn as `[[turn]]` with one of `answer`, `call`, `fail` and `silent`, and optionally `expect`";

@@ -10,12 +10,9 @@ use crate::grants::{AccessMode, AccessRequest};
 use crate::link::limits::call_clock::CallClock;
 use crate::link::limits::nested_budget::NestedBudget;
 use crate::values::tool_result::json_weight;
-use toolwit_core::limits::{ByteCount, CallLimits};
+use toolwit_core::limits::{ByteCount, CallLimits, OUTPUT_BYTES_MAX};
 use toolwit_core::text::printable;
 use toolwit_core::{Artifact, BlackboardEntry, ToolContext};
-
-/// The maximum size of the text that one call of `output` shows to the user, in bytes. The rest is dropped.
-const TEXT_BYTES_MAX: usize = 8 << 10;
 
 /// The access of a guest to its conversation: restricted to its grants and limits, with secrets redacted.
 pub(crate) struct ConversationAccess {
@@ -88,7 +85,7 @@ impl ConversationAccess {
             .limits
             .log_bytes_max
             .saturating_sub(self.text_bytes)
-            .min(TEXT_BYTES_MAX);
+            .min(OUTPUT_BYTES_MAX);
         // Redacted after control characters are removed, so that they cannot hide a secret, and before the text is cut, so
         // that no part of a secret remains.
         let clean = self.authority.redactor.text(&printable(text)).into_owned();

@@ -2,7 +2,8 @@
 
 use wasmtime::component::{ComponentType, Lift, Lower};
 
-use crate::values::tool_result::{ARTIFACT_WEIGHT_MAX, json_weight};
+use crate::values::tool_result::json_weight;
+use toolwit_core::limits::ARTIFACT_WEIGHT_MAX;
 use toolwit_core::text::parse_json;
 use toolwit_core::{Artifact, BlackboardEntry, ErrorKind, ToolError, ToolResult};
 

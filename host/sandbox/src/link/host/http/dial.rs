@@ -19,12 +19,10 @@ use super::secret_placement::insert_secrets;
 use super::{AdmittedRequest, Network, SendFuture};
 use crate::grants::authority::Refusal;
 use crate::grants::{RequestHost, Scheme, decide_address};
+use toolwit_core::limits::CONNECT_WALL_MAX;
 
 /// The maximum number of addresses of one name that are tried.
 const ADDRESSES_MAX: usize = 4;
-
-/// The time limit for connecting to one address.
-const CONNECT_WALL_MAX: Duration = Duration::from_secs(10);
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}

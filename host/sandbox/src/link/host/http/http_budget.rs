@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::link::limits::nested_budget::{BudgetExceeded, NestedBudget};
-use toolwit_core::limits::CallLimits;
+use toolwit_core::limits::{
+    BETWEEN_BYTES_WALL_MAX, CallLimits, FIRST_BYTE_WALL_MAX, HEADER_BYTES_MAX, REQUEST_WALL_MAX,
+};
 
 /// The limits of the HTTP requests of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,10 +28,10 @@ impl HttpLimits {
         Self {
             requests_max: limits.http_requests_max,
             bytes_max: limits.http_bytes_max,
-            request_wall_max: Duration::from_secs(20),
-            first_byte_wall_max: Duration::from_secs(15),
-            between_bytes_wall_max: Duration::from_secs(5),
-            header_bytes_max: 64 << 10,
+            request_wall_max: REQUEST_WALL_MAX,
+            first_byte_wall_max: FIRST_BYTE_WALL_MAX,
+            between_bytes_wall_max: BETWEEN_BYTES_WALL_MAX,
+            header_bytes_max: HEADER_BYTES_MAX,
         }
     }
 }

@@ -1,0 +1,309 @@
+//! The configuration of a loop.
+
+use std::sync::Arc;
+
+use crate::event::Observer;
+use crate::group::ToolGroups;
+use crate::injection::{
+    Chaining, EntityTools, InjectionStrategy, MachineState, Playbook, Reference, StateMachine, StrategyChain,
+};
+use crate::limits::LoopLimits;
+use crate::model::{ChatModel, ChatOptions, Delivery, ModelChoice, Models};
+use crate::process::Budget;
+use toolwit_core::Error;
+use toolwit_core::{Decorator, Tool, ToolObject, ToolSelector};
+
+/// The configuration of a loop: model, prompt, tools, strategies, limits and observers.
+///
+/// Conversations, agentic tools and subagents share this type: [`ConversationBuilder::config`](super::ConversationBuilder::config),
+/// [`AgenticTool::with_config`](crate::AgenticTool::with_config). Clones share the tools and the model. By default, a loop has
+/// no tools, reveals the tools of facades, and discovers entities.
+///
+/// ```
+/// use toolwit_agent::model::ScriptedModel;
+/// use toolwit_agent::{AgenticTool, Agents, Conversation, LoopConfig, Subagent};
+/// # use schemars::JsonSchema;
+/// # use serde::Deserialize;
+/// # #[derive(Deserialize, JsonSchema)]
+/// # struct Topic { name: String }
+/// # fn example(search: impl toolwit_core::Tool + 'static) -> Result<(), toolwit_core::Error> {
+/// let config = LoopConfig::new()
+///     .with_model(ScriptedModel::new().answer("Tea is a drink."))
+///     .with_tool(search)
+///     .with_iterations_max(5);
+/// let agent = AgenticTool::new("researcher", "Answers questions.").with_config(config.clone());
+/// let subagent = Subagent::of(agent.clone()).consuming::<Topic>()?;
+/// let conversation = Conversation::builder().config(config).tool(subagent).build()?;
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct LoopConfig {
+    pub(super) model: Option<ModelChoice>,
+    pub(super) models: Option<Arc<Models>>,
+    pub(crate) system: Option<String>,
+    /// Instructions about the use of tools, after `system`.
+    pub(super) guidance: Option<String>,
+    /// Texts of references, after `guidance`.
+    pub(super) references: Vec<String>,
+    pub(super) tools: Vec<Arc<dyn Tool>>,
+    pub(super) groups: Option<Arc<ToolGroups>>,
+    pub(super) roles: Vec<String>,
+    pub(super) decorators: Vec<(ToolSelector, Arc<dyn Decorator>)>,
+    pub(super) strategies: StrategyChain,
+    pub(super) playbook: Option<Workflow>,
+    pub(super) state_machine: Option<Workflow>,
+    pub(super) chaining: Chaining,
+    pub(super) delivery: Delivery,
+    pub(super) options: ChatOptions,
+    pub(super) limits: LoopLimits,
+    pub(super) budget: Budget,
+    pub(super) observers: Vec<Arc<dyn Observer>>,
+    pub(super) has_nested_events: bool,
+    /// Whether a result contains the artifacts of nested agents. The default depends on who runs the loop.
+    pub(crate) has_nested_artifacts: Option<bool>,
+    /// The first error of a setter, which building returns.
+    pub(super) failed: Option<Error>,
+}
+
+/// A strategy that locks and unlocks its own tools.
+#[derive(Clone)]
+pub(super) struct Workflow {
+    pub(super) tools: Vec<Arc<dyn Tool>>,
+    pub(super) strategy: StrategyChain,
+}
+
+impl Default for LoopConfig {
+    fn default() -> Self {
+        Self {
+            model: None,
+            models: None,
+            system: None,
+            guidance: None,
+            references: Vec::new(),
+            tools: Vec::new(),
+            groups: None,
+            roles: Vec::new(),
+            decorators: Vec::new(),
+            strategies: StrategyChain::with_unfolding().then(EntityTools),
+            playbook: None,
+            state_machine: None,
+            chaining: Chaining::new(),
+            delivery: Delivery::default(),
+            options: ChatOptions::default(),
+            limits: LoopLimits::default(),
+            budget: Budget::default(),
+            observers: Vec::new(),
+            has_nested_events: false,
+            has_nested_artifacts: None,
+            failed: None,
+        }
+    }
+}
+
+impl LoopConfig {
+    /// Creates the default configuration.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the model. An `Arc` of a model is a model too.
+    #[must_use]
+    pub fn with_model(self, model: impl ChatModel + 'static) -> Self {
+        self.with_model_choice(ModelChoice::Model(Arc::new(model)))
+    }
+
+    /// Chooses one of the [`models`](Self::with_models) by name, by role, or automatically.
+    #[must_use]
+    pub fn with_model_choice(mut self, choice: impl Into<ModelChoice>) -> Self {
+        self.model = Some(choice.into());
+        self
+    }
+
+    /// Sets the models among which the loop and its agents choose. Without a choice, the default model is used.
+    #[must_use]
+    pub fn with_models(mut self, models: Models) -> Self {
+        self.models = Some(Arc::new(models));
+        self
+    }
+
+    /// Sets the system message.
+    #[must_use]
+    pub fn with_system(mut self, instructions: impl Into<String>) -> Self {
+        self.system = Some(instructions.into());
+        self
+    }
+
+    /// Sets the instructions about the use of tools. They replace the guidance of a strategy; an empty text omits them.
+    #[must_use]
+    pub fn with_guidance(mut self, guidance: impl Into<String>) -> Self {
+        self.guidance = Some(guidance.into());
+        self
+    }
+
+    /// Appends a reference to the system message and adds its tools. [`Reference::facade`] offers it as one tool instead.
+    #[must_use]
+    pub fn with_reference(mut self, reference: &Reference) -> Self {
+        self.references.push(reference.prompt());
+        self.with_tools(reference.direct_tools().iter().cloned())
+    }
+
+    /// Adds a tool. It replaces an earlier tool with the same id.
+    #[must_use]
+    pub fn with_tool(self, tool: impl Tool + 'static) -> Self {
+        self.with_tools([Arc::new(tool) as Arc<dyn Tool>])
+    }
+
+    /// Adds tools. Names are assigned to native tools before those of plugins, in any order of addition.
+    #[must_use]
+    pub fn with_tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        self.tools.extend(tools);
+        self
+    }
+
+    /// Adds the methods of an object as tools, with the names of the [`ToolObject`]. Building fails if the object has no
+    /// methods.
+    #[must_use]
+    pub fn with_tool_object(self, object: impl Into<ToolObject>) -> Self {
+        self.with_checked_tools(object.into().tools())
+    }
+
+    /// Adds tools, or stores the error, which building returns.
+    pub(crate) fn with_checked_tools(mut self, tools: Result<Vec<Arc<dyn Tool>>, Error>) -> Self {
+        match tools {
+            Ok(tools) => self.with_tools(tools),
+            Err(error) => {
+                self.failed.get_or_insert(error);
+                self
+            }
+        }
+    }
+
+    /// Sets the tool groups among which the loop and its agents choose by role. By default they are those of the calling
+    /// conversation.
+    #[must_use]
+    pub fn with_groups(mut self, groups: ToolGroups) -> Self {
+        self.groups = Some(Arc::new(groups));
+        self
+    }
+
+    /// Adds the tools of a role. They are resolved at the first turn; building only checks that the role exists.
+    #[must_use]
+    pub fn with_role(mut self, role: impl Into<String>) -> Self {
+        self.roles.push(role.into());
+        self
+    }
+
+    /// Applies a decorator to the selected tools, whatever their way into the loop; see
+    /// [`ConversationBuilder::decorate`](super::ConversationBuilder::decorate).
+    #[must_use]
+    pub fn with_decorator(mut self, tools: impl Into<ToolSelector>, decorator: impl Decorator + 'static) -> Self {
+        self.decorators.push((tools.into(), Arc::new(decorator)));
+        self
+    }
+
+    /// Adds a strategy after the others, with its initial tools and its guidance.
+    #[must_use]
+    pub fn with_strategy(mut self, strategy: impl InjectionStrategy + 'static) -> Self {
+        self.tools.extend(strategy.initial_tools());
+        if let Some(guidance) = strategy.guidance() {
+            self.guidance.get_or_insert_with(|| guidance.to_owned());
+        }
+        self.strategies = self.strategies.then(strategy);
+        self
+    }
+
+    /// Replaces all strategies, including the default ones. Start with [`StrategyChain::with_unfolding`] to keep facades working.
+    #[must_use]
+    pub fn with_strategies(mut self, strategies: StrategyChain) -> Self {
+        self.strategies = strategies;
+        self
+    }
+
+    /// Sets the playbook, with its tools, which it locks and unlocks. It replaces an earlier playbook.
+    #[must_use]
+    pub fn with_playbook(mut self, playbook: Playbook) -> Self {
+        self.playbook = Some(Workflow {
+            tools: playbook.tools(),
+            strategy: StrategyChain::new().then(playbook),
+        });
+        self
+    }
+
+    /// Sets the state machine, with its tools, which it locks and unlocks. It replaces an earlier state machine, so that a
+    /// copy can [start in another state](StateMachine::with_initial_state).
+    #[must_use]
+    pub fn with_state_machine<S: MachineState>(mut self, machine: StateMachine<S>) -> Self {
+        self.state_machine = Some(Workflow {
+            tools: machine.tools(),
+            strategy: StrategyChain::new().then(machine),
+        });
+        self
+    }
+
+    /// Chains tools to returned objects: the methods of a type are declared from the start, and act on the last object. A
+    /// playbook or a state machine does not lock the chained tools.
+    #[must_use]
+    pub fn with_chaining(mut self, chaining: Chaining) -> Self {
+        self.chaining = self.chaining.and(chaining);
+        self
+    }
+
+    /// Sets how injected tools are delivered to the model.
+    #[must_use]
+    pub fn with_delivery(mut self, delivery: Delivery) -> Self {
+        self.delivery = delivery;
+        self
+    }
+
+    /// Sets the options of the model.
+    #[must_use]
+    pub fn with_options(mut self, options: ChatOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Sets the limits of a run.
+    #[must_use]
+    pub fn with_limits(mut self, limits: LoopLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets the iteration limit of a run; 20 by default. The other limits are unchanged.
+    #[must_use]
+    pub fn with_iterations_max(mut self, iterations_max: u32) -> Self {
+        self.limits.iterations_max = iterations_max;
+        self
+    }
+
+    /// Limits the total usage of all runs, including nested agents, in addition to the outer budgets.
+    #[must_use]
+    pub fn with_budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// Adds an observer.
+    #[must_use]
+    pub fn with_observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observers.push(observer);
+        self
+    }
+
+    /// Sets whether the observers receive the events of agents inside the loop too, at any depth. By default they do not.
+    /// The origin of an event tells them apart.
+    #[must_use]
+    pub fn with_nested_events(mut self, are_forwarded: bool) -> Self {
+        self.has_nested_events = are_forwarded;
+        self
+    }
+
+    /// Sets whether the outcome contains the artifacts of nested agentic tools. By default, that of a conversation does and
+    /// the result of an agentic tool does not. Both contain the artifacts of other tools.
+    #[must_use]
+    pub fn with_nested_artifacts(mut self, are_included: bool) -> Self {
+        self.has_nested_artifacts = Some(are_included);
+        self
+    }
+}

@@ -1,0 +1,70 @@
+//! A configured group: which sources can have its tools, and which tools belong to it.
+
+use std::sync::Arc;
+
+use regex::Regex;
+
+use super::config::GroupConfig;
+use super::source::ToolSource;
+use super::source_tools::is_named;
+use toolwit_core::Tool;
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// A group of the configuration, with its patterns.
+#[derive(Clone)]
+pub(super) struct ConfiguredGroup {
+    pub(super) config: GroupConfig,
+    patterns: Vec<Regex>,
+}
+
+impl ConfiguredGroup {
+    /// Compiles the patterns.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] for an invalid regular expression.
+    pub(super) fn new(role: &str, config: GroupConfig) -> Result<Self, Error> {
+        let pattern = |text: &String| {
+            Regex::new(text).map_err(|error| {
+                let message = format!("the group `{role}` has an invalid pattern: {error}");
+                Error::new(ErrorKind::Configuration, Phase::Registry, message)
+            })
+        };
+        let patterns = config.include.iter().map(pattern).collect::<Result<_, _>>()?;
+        Ok(Self { config, patterns })
+    }
+
+    /// Returns whether a source can have tools of the group, as far as that is known without contacting it.
+    pub(super) fn can_come_from(&self, source: &dyn ToolSource) -> bool {
+        match (&self.config.provider, source.known_names()) {
+            (Some(provider), _) => source.name() == provider,
+            (None, Some(names)) => names.iter().any(|name| self.lists(name) || self.matches(name)),
+            (None, None) => true,
+        }
+    }
+
+    /// Returns whether a tool belongs to the group.
+    pub(super) fn accepts(&self, tool: &Arc<dyn Tool>) -> bool {
+        self.config.tools.iter().any(|wanted| is_named(tool, wanted)) || self.matches(tool.definition().name())
+    }
+
+    /// Returns the listed tools that do not exist.
+    pub(super) fn missing<'s>(&'s self, tools: &'s [Arc<dyn Tool>]) -> impl Iterator<Item = &'s String> {
+        let is_missing = |name: &&String| !tools.iter().any(|tool| is_named(tool, name));
+        self.config.tools.iter().filter(is_missing)
+    }
+
+    /// Returns whether no other source can add a tool: the group only lists tools, and all of them exist.
+    pub(super) fn is_complete(&self, tools: &[Arc<dyn Tool>]) -> bool {
+        self.patterns.is_empty() && !self.config.tools.is_empty() && self.missing(tools).next().is_none()
+    }
+
+    fn lists(&self, name: &String) -> bool {
+        self.config.tools.contains(name)
+    }
+
+    /// Returns whether a name matches a pattern. A group without tools and patterns has all tools.
+    fn matches(&self, name: &str) -> bool {
+        let is_all = self.config.tools.is_empty() && self.patterns.is_empty();
+        is_all || self.patterns.iter().any(|pattern| pattern.is_match(name))
+    }
+}

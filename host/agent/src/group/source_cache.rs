@@ -1,0 +1,36 @@
+//! The tools of sources that a conversation has queried.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::OnceCell;
+
+use super::source::ToolSource;
+use super::source_tools::SourceTools;
+use toolwit_core::{Error, ToolContext};
+
+/// The tools of the sources that a conversation and its agents have queried, by the names of the sources. Clones share them.
+///
+/// Each conversation has its own, because a source may return other tools for another caller.
+#[derive(Clone, Default)]
+pub(crate) struct SourceCache(Arc<Mutex<BTreeMap<String, Arc<OnceCell<SourceTools>>>>>);
+
+impl SourceCache {
+    /// Returns the cache of the outer conversation, or an empty one outside a conversation.
+    pub(crate) fn of(context: &ToolContext) -> Self {
+        context.extension::<Self>().cloned().unwrap_or_default()
+    }
+
+    /// Returns the tools of a source, which is queried at most once. An error is not cached.
+    ///
+    /// # Errors
+    /// If the source cannot be reached.
+    pub(super) async fn load(&self, source: &dyn ToolSource, context: &ToolContext) -> Result<SourceTools, Error> {
+        let cell = {
+            let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            cells.entry(source.name().to_owned()).or_default().clone()
+        };
+        let tools = cell.get_or_try_init(|| SourceTools::load(source, context)).await?;
+        Ok(tools.clone())
+    }
+}

@@ -1,0 +1,59 @@
+//! The output of a running call.
+
+use std::sync::Arc;
+
+use crate::event::{Event, Observers};
+use toolwit_core::{Origin, OutputSink, ToolContext};
+
+/// The output of one call: it emits progress as an event and passes everything to the user.
+pub(super) struct ObservedOutput {
+    user: Option<Arc<dyn OutputSink>>,
+    observers: Observers,
+    /// The id of the model's call.
+    call: String,
+}
+
+impl ObservedOutput {
+    /// Returns the context with an output that is observed as that of a call. In an agent, it replaces the output of the
+    /// outer call, so that progress is emitted once: by the process in which it is made.
+    pub(super) fn observe(context: ToolContext, observers: &Observers, call: &str) -> ToolContext {
+        let output = context.shared_output();
+        let outer = context.extension::<Arc<Self>>();
+        let user = match (output, outer) {
+            (Some(output), Some(outer)) if std::ptr::addr_eq(Arc::as_ptr(output), Arc::as_ptr(outer)) => {
+                outer.user.clone()
+            }
+            _ => output.cloned(),
+        };
+        let observed = Arc::new(Self {
+            user,
+            observers: observers.clone(),
+            call: call.to_owned(),
+        });
+        context.with_output(observed.clone()).with_extension(observed)
+    }
+}
+
+impl OutputSink for ObservedOutput {
+    fn progress(&self, text: &str) {
+        self.observers.emit(&Event::Progress {
+            id: self.call.clone(),
+            text: text.to_owned(),
+        });
+        if let Some(user) = &self.user {
+            user.progress(text);
+        }
+    }
+
+    fn communicate(&self, text: &str) {
+        if let Some(user) = &self.user {
+            user.communicate(text);
+        }
+    }
+
+    fn words(&self, text: &str, origin: &Origin) {
+        if let Some(user) = &self.user {
+            user.words(text, origin);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! The ids of calls.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use toolwit_core::ToolContext;
+
+/// Maximum length of a call id that is accepted from a model, in bytes. A longer id is replaced.
+const CALL_ID_BYTES_MAX: usize = 256;
+
+/// The ids of the calls of a conversation and of all agents inside it. Clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct CallIds(Arc<Mutex<ClaimedIds>>);
+
+#[derive(Default)]
+struct ClaimedIds {
+    ids: HashSet<String>,
+    /// The number of ids that were assigned here.
+    assigned: u64,
+}
+
+impl CallIds {
+    /// Returns the ids of the outer conversation, or no ids outside a conversation.
+    pub(crate) fn of(context: &ToolContext) -> Self {
+        context.extension::<Self>().cloned().unwrap_or_default()
+    }
+
+    /// Claims the ids of an earlier history.
+    pub(super) fn extend<'i>(&self, ids: impl IntoIterator<Item = &'i String>) {
+        let mut claimed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        claimed.ids.extend(ids.into_iter().cloned());
+    }
+
+    /// Returns a unique id for a call: the model's own if possible.
+    pub(super) fn claim(&self, wanted: &str) -> String {
+        let mut claimed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_usable = !wanted.is_empty() && wanted.len() <= CALL_ID_BYTES_MAX;
+        if is_usable && claimed.ids.insert(wanted.to_owned()) {
+            return wanted.to_owned();
+        }
+        loop {
+            claimed.assigned += 1;
+            let id = format!("call_{}", claimed.assigned);
+            if claimed.ids.insert(id.clone()) {
+                return id;
+            }
+        }
+    }
+}

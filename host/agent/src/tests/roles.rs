@@ -1,0 +1,121 @@
+//! Tools by role, in conversations, turns and agents.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// A source that requires a token, like a server, and counts its queries.
+#[derive(Clone, Default)]
+struct Server {
+    queries: Arc<AtomicUsize>,
+}
+
+impl Server {
+    fn queries(&self) -> usize {
+        self.queries.load(Ordering::Relaxed)
+    }
+}
+
+#[async_trait]
+impl ToolSource for Server {
+    fn name(&self) -> &str {
+        "server"
+    }
+
+    async fn tools(&self, context: &ToolContext) -> Result<Vec<Arc<dyn Tool>>, Error> {
+        self.queries.fetch_add(1, Ordering::Relaxed);
+        match context.text("token") {
+            Some("secret") => Ok(vec![echo("fetch"), echo("route")]),
+            _ => Err(Error::new(
+                ErrorKind::Denied,
+                Phase::Registry,
+                "the server wants a token",
+            )),
+        }
+    }
+}
+
+fn groups(server: &Server) -> ToolGroups {
+    let config =
+        "[groups.web]\nprovider = 'server'\ntools = ['fetch']\n[groups.maps]\nprovider = 'server'\ntools = ['route']";
+    ToolGroups::new()
+        .with_source(server.clone())
+        .with_config(GroupsConfig::parse(config).unwrap())
+        .unwrap()
+}
+
+fn context(token: &str) -> ToolContext {
+    ToolContext::new().with("token", token)
+}
+
+// accept: 94, accept: 99
+#[tokio::test]
+async fn roles_are_resolved_per_conversation_and_per_turn_and_each_source_is_queried_once() {
+    let server = Server::default();
+    let (builder, stage) = Stage::set([say("one"), call([("route", json!({}))]), say("two"), say("three")]);
+    let builder = builder.groups(groups(&server)).role("web").context(context("secret"));
+    let mut conversation = builder.build().unwrap();
+    assert_eq!(server.queries(), 0, "nothing is contacted before the first turn");
+    conversation.run("one").await.unwrap();
+    assert_eq!(stage.shown(0).names, ["fetch"]);
+    let outcome = conversation.turn("two").role("maps").run().await.unwrap();
+    assert_eq!(stage.shown(1).names, ["fetch", "route"]);
+    assert_eq!(answers(&outcome.history), ["route"]);
+    conversation.run("three").await.unwrap();
+    assert_eq!(stage.shown(3).names, ["fetch"], "the role of a turn ends with it");
+    assert_eq!(server.queries(), 1, "the tools of a source are cached");
+}
+
+// accept: 94
+#[tokio::test]
+async fn an_unknown_role_is_refused_with_the_known_ones() {
+    let server = Server::default();
+    let (builder, _) = Stage::set([]);
+    let error = builder.groups(groups(&server)).role("mail").build().err().unwrap();
+    assert!(
+        error.suggestion.as_ref().unwrap().contains("`maps`, `web`"),
+        "{error:?}"
+    );
+    let (builder, _) = Stage::set([]);
+    let mut conversation = builder.groups(groups(&server)).build().unwrap();
+    let error = conversation.turn("go").role("mail").run().await.unwrap_err();
+    assert!(matches!(&error.failure, RunFailure::Tool(error) if error.kind == ErrorKind::Configuration));
+    assert!(conversation.history().is_empty(), "the turn did not begin");
+    assert_eq!(server.queries(), 0);
+}
+
+// accept: 98, accept: 99
+#[tokio::test]
+async fn a_source_that_was_unreachable_is_queried_again_and_another_caller_has_its_own_tools() {
+    let server = Server::default();
+    let (builder, stage) = Stage::set([say("one"), say("two")]);
+    let mut conversation = builder.groups(groups(&server)).role("web").build().unwrap();
+    conversation.run("one").await.unwrap();
+    assert!(stage.shown(0).names.is_empty());
+    conversation.turn("two").context(context("secret")).run().await.unwrap();
+    assert_eq!(stage.shown(1).names, ["fetch"]);
+    let (builder, other) = Stage::set([say("one")]);
+    let builder = builder.groups(groups(&server)).role("web").context(context("wrong"));
+    builder.run("one").await.unwrap();
+    assert!(
+        other.shown(0).names.is_empty(),
+        "tools are not cached across conversations"
+    );
+}
+
+// accept: 94
+#[tokio::test]
+async fn an_agent_resolves_a_role_from_the_groups_of_its_caller() {
+    let server = Server::default();
+    let (_, inner) = Stage::set([call([("fetch", json!({}))]), say("fetched")]);
+    let agent = AgenticTool::new("agent", "Works.")
+        .with_model(inner.clone())
+        .with_role("web");
+    let (builder, _) = Stage::set([call([("agent", json!({"task": "x"}))]), say("Done.")]);
+    let builder = builder.groups(groups(&server)).tool(agent).context(context("secret"));
+    let outcome = builder.run("go").await.unwrap();
+    assert_eq!(answers(&outcome.history), ["fetched"]);
+    assert_eq!(inner.shown(0).names, ["fetch"]);
+    assert_eq!(server.queries(), 1);
+}

@@ -1,0 +1,99 @@
+//! The directory in which cargo compiles a plugin.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::{BuildError, Progress, TARGET, blocking::blocking, wasm_sysroot::Lock};
+
+/// The target directory of one build.
+///
+/// The packages of a workspace share its directory. All other packages share one directory of the user, so that the dependencies of
+/// the second plugin, such as `wit-bindgen`, are compiled already. It is separate from that of host builds, so that neither build
+/// locks or invalidates the other.
+#[derive(Debug)]
+pub(super) struct TargetDirectory {
+    pub(super) path: PathBuf,
+    /// Excludes builds of other packages of the same name: cargo gives their components the same path.
+    _lock: Option<Lock>,
+}
+
+impl TargetDirectory {
+    /// Returns the directory of the package's workspace.
+    pub(super) fn of_workspace(target_dir: &Path) -> Self {
+        Self {
+            path: target_dir.join("toolwit"),
+            _lock: None,
+        }
+    }
+
+    /// Returns the shared directory for the package of this name in `dir`.
+    pub(super) async fn shared(
+        path: &Path,
+        name: &str,
+        dir: &Path,
+        progress: &dyn Progress,
+    ) -> Result<Self, BuildError> {
+        let place = path.join("packages").join(name);
+        let lock = Lock::take(&place, progress).await?;
+        let (target, name, dir) = (path.to_owned(), name.to_owned(), dir.to_owned());
+        let prepare = move || take_over(&target, &place, &name, &dir).map_err(BuildError::file("write", &target));
+        blocking(prepare).await?;
+        Ok(Self {
+            path: path.to_owned(),
+            _lock: Some(lock),
+        })
+    }
+}
+
+/// Deletes the component of another package of the same name: cargo would take it for that of this package.
+fn take_over(target: &Path, place: &Path, name: &str, dir: &Path) -> io::Result<()> {
+    let owner = place.join("owner");
+    let own = dir.to_string_lossy();
+    if fs::read_to_string(&owner).is_ok_and(|earlier| earlier == own) {
+        return Ok(());
+    }
+    let profiles = match fs::read_dir(target.join(TARGET)) {
+        Ok(profiles) => profiles.collect::<Result<Vec<_>, _>>()?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    for profile in profiles {
+        for stem in [name.to_owned(), name.replace('-', "_")] {
+            let file = profile.path().join("deps").join(stem).with_added_extension("wasm");
+            match fs::remove_file(file) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+    }
+    fs::write(owner, own.as_bytes())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_never_takes_the_component_of_another_one_of_its_name() {
+        let target = tempfile::tempdir().unwrap();
+        let place = target.path().join("packages/my-guest");
+        let deps = target.path().join(TARGET).join("plugin/deps");
+        fs::create_dir_all(&place).unwrap();
+        fs::create_dir_all(&deps).unwrap();
+        let take = |dir: &str| take_over(target.path(), &place, "my-guest", Path::new(dir)).unwrap();
+        let components = || fs::read_dir(&deps).unwrap().count();
+        take("/one");
+        for file in ["my_guest.wasm", "my-guest.wasm", "libwit_bindgen.rlib"] {
+            fs::write(deps.join(file), "").unwrap();
+        }
+        take("/one");
+        assert_eq!(components(), 3, "its own component stays");
+        take("/other");
+        assert_eq!(components(), 1, "the dependencies stay");
+        take("/other");
+        take("/one");
+    }
+}

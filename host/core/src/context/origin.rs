@@ -1,0 +1,17 @@
+//! The origin of events and of output.
+
+use serde::{Deserialize, Serialize};
+
+/// The process from which an event or a text comes.
+///
+/// An agent that a tool runs is a process of its own. It has a parent call: the call of the outer process in which it runs.
+/// Call ids are unique in a run, including its nested agents, so that the parent call identifies the outer process too.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Origin {
+    /// The id of the process; empty in traces that were written without origins.
+    #[serde(default)]
+    pub process: String,
+    /// The id of the call in which the process runs; `None` for the outermost process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_call: Option<String>,
+}

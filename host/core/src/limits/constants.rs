@@ -1,0 +1,186 @@
+//! Limits with one value for the process, each with its row in the table.
+
+use std::time::Duration;
+
+use super::amount::{Amount, IntoAmount};
+use super::table::{Limit, LimitGroup, LimitSetting};
+
+/// Defines constants, and their rows of the table of limits. The first line of the documentation is the row's subject.
+macro_rules! limits {
+    ($($group:ident {
+        $(#[doc = $subject:literal] $(#[doc = $more:literal])*
+        $name:ident: $kind:ty = $value:expr, $amount:ident $(, $setting:literal)?;)*
+    })*) => {
+        $($(#[doc = $subject] $(#[doc = $more])* pub const $name: $kind = $value;)*)*
+
+        /// Maximum returns the rows of all constants.
+        pub(super) fn rows() -> Vec<Limit> {
+            vec![$($(Limit {
+                name: stringify!($name),
+                group: LimitGroup::$group,
+                subject: subject($subject),
+                default: Amount::$amount($name.into_amount()),
+                setting: setting(&[$($setting)?]),
+            },)*)*]
+        }
+    };
+}
+
+limits! {
+    Files {
+        /// Maximum size of a package's manifest.
+        MANIFEST_BYTES_MAX: u64 = 256 << 10, Bytes;
+        /// Maximum size of the WIT text next to a component, and of the WIT and docs in it.
+        WIT_BYTES_MAX: u64 = 1 << 20, Bytes;
+        /// Maximum size of the grants file.
+        /// A hundred plugins with ten rules each need a tenth of it.
+        GRANTS_BYTES_MAX: u64 = 1 << 20, Bytes;
+        /// Maximum size of the secrets file.
+        SECRETS_BYTES_MAX: u64 = 1 << 20, Bytes;
+        /// Maximum length of one secret.
+        SECRET_BYTES_MAX: u64 = 64 << 10, Bytes;
+        /// Maximum size of `toolwit.toml`.
+        PROJECT_BYTES_MAX: u64 = 256 << 10, Bytes;
+        /// Maximum size of the cache of compiled code.
+        /// The default suffices for several hundred components of a large toolchain.
+        CODE_CACHE_BYTES_MAX: u64 = 2 << 30, Bytes, "`toolwit cache cap`, `CodeCache::set_bytes_max`";
+        /// Maximum size of a script of calls.
+        SCRIPT_BYTES_MAX: u64 = 64 << 20, Bytes;
+        /// Maximum size of a prompt that is read from a file or from standard input.
+        PROMPT_BYTES_MAX: u64 = 4 << 20, Bytes;
+        /// Maximum size of a scenario of the scripted model.
+        /// A long conversation has a few hundred lines.
+        SCENARIO_BYTES_MAX: u64 = 1 << 20, Bytes;
+    }
+    Components {
+        /// Maximum number of exported functions of a component that become tools.
+        FUNCTIONS_MAX: usize = 4_096, Count;
+        /// Maximum number of parts of the types of one function.
+        FUNCTION_PARTS_MAX: usize = 4_096, Count;
+        /// Maximum number of parts of the types of all functions of a component.
+        COMPONENT_PARTS_MAX: usize = 1 << 17, Count;
+        /// Maximum nesting depth of types.
+        TYPE_DEPTH_MAX: usize = 64, Count;
+        /// Maximum nesting depth of components inside a component.
+        COMPONENT_DEPTH_MAX: usize = 100, Count;
+        /// Maximum number of steps of the instantiation of a component, as its sections describe it.
+        INSTANTIATION_STEPS_MAX: usize = 200_000, Count;
+        /// Maximum length of the docs of one function, in characters.
+        FUNCTION_DOCS_CHARS_MAX: usize = 4_096, Count;
+        /// Maximum length of a tool's description with the manifest's additions, in characters.
+        DESCRIPTION_CHARS_MAX: usize = 8_192, Count;
+    }
+    DynamicTools {
+        /// Maximum number of dynamic tools of a component.
+        DYNAMIC_TOOLS_MAX: usize = 256, Count;
+        /// Maximum time of one discovery of dynamic tools, compilation included.
+        /// A component that queries a server may need seconds.
+        DISCOVERY_WALL_MAX: Duration = Duration::from_secs(10), Time;
+        /// Maximum size of a schema that a component returns.
+        /// Schemas are part of every request to a model.
+        SCHEMA_BYTES_MAX: usize = 64 << 10, Bytes;
+        /// Maximum depth of such a schema, references followed.
+        SCHEMA_DEPTH_MAX: usize = 32, Count;
+        /// Maximum number of parts of such a schema, references followed.
+        /// A schema that refers to itself twice at each step doubles each time.
+        SCHEMA_PARTS_MAX: usize = 8_192, Count;
+        /// Maximum number of parts of all schemas of a component: 256 tools of 250 parts each.
+        SCHEMA_PARTS_SUM_MAX: usize = 64 << 10, Count;
+        /// Maximum number of patterns of all schemas of a component.
+        SCHEMA_PATTERNS_MAX: usize = 256, Count;
+        /// Maximum compiled size of one pattern.
+        SCHEMA_PATTERN_BYTES_MAX: usize = 256 << 10, Bytes;
+    }
+    HostInterfaces {
+        /// Maximum number of random bytes that one host call returns.
+        RANDOM_BYTES_MAX: u64 = 1 << 20, Bytes;
+        /// Maximum size of the headers of one HTTP request or response.
+        HEADER_BYTES_MAX: usize = 64 << 10, Bytes;
+        /// Maximum time of one HTTP request, from the name lookup to the last byte of the response, and never beyond the call.
+        REQUEST_WALL_MAX: Duration = Duration::from_secs(20), Time;
+        /// Maximum time until an HTTP response starts.
+        FIRST_BYTE_WALL_MAX: Duration = Duration::from_secs(15), Time;
+        /// Maximum time between two reads of an HTTP response.
+        BETWEEN_BYTES_WALL_MAX: Duration = Duration::from_secs(5), Time;
+        /// Maximum time of a connection attempt to one address.
+        CONNECT_WALL_MAX: Duration = Duration::from_secs(10), Time;
+        /// Maximum number of bytes in a writable directory.
+        DIRECTORY_BYTES_MAX: u64 = 64 << 20, Bytes, "`quota` of the directory's grant";
+        /// Maximum number of files and directories in a writable directory.
+        DIRECTORY_ENTRIES_MAX: u64 = 1_000_000, Count;
+        /// Maximum memory of one artifact when it is parsed.
+        ARTIFACT_WEIGHT_MAX: usize = 16 << 20, Bytes;
+        /// Maximum length of a key and of a bucket's name in a key–value store.
+        KEY_BYTES_MAX: usize = 1 << 10, Bytes;
+        /// Maximum length of the text that one call of `output` shows to the user.
+        OUTPUT_BYTES_MAX: usize = 8 << 10, Bytes;
+    }
+    Conversations {
+        /// Maximum size of the arguments of a call, as JSON.
+        /// Responses of models are far shorter.
+        ARGUMENT_BYTES_MAX: usize = 4 << 20, Bytes;
+        /// Maximum length of the name of a tool.
+        /// Every provider accepts names of this length.
+        NAME_BYTES_MAX: usize = 64, Bytes;
+        /// Maximum number of tools that `Exposure::Auto` shows without a search.
+        /// Models choose badly among more tools, and each definition costs tokens in every request.
+        TOOLS_VISIBLE_MAX: usize = 40, Count, "`ToolwitBuilder::tools_visible_max`";
+        /// Maximum time that a search waits for the found tools to be compiled.
+        /// Others are compiled when they are first called.
+        SEARCH_WALL_MAX: Duration = Duration::from_secs(5), Time;
+        /// Maximum depth of agents inside agents.
+        /// Each level multiplies the possible cost of a run.
+        AGENT_DEPTH_MAX: u32 = 4, Count;
+        /// Maximum depth of facades inside facades.
+        /// Eight levels of ten tools each exceed any real catalogue. The limit stops facades that create facades recursively.
+        FACADE_DEPTH_MAX: usize = 8, Count;
+        /// Maximum depth of entities that methods of entities return.
+        /// An entity that an initial tool returns has depth 1. Customer, order, line item is a depth of 3. A depth of 8 almost
+        /// always means that objects return each other in a cycle.
+        ENTITY_DEPTH_MAX: u32 = 8, Count;
+        /// Maximum length of the id of an entity.
+        /// The id appears in results and in tool names.
+        ENTITY_ID_BYTES_MAX: usize = 256, Bytes;
+        /// Maximum number of entities of one type in a result that have tools of their own.
+        /// More entities share one set of tools, which take the id as an argument. It applies to native objects and to resources of
+        /// plugins.
+        ENTITIES_PER_RESULT_MAX: usize = 16, Count;
+        /// Maximum number of background tasks of a conversation.
+        BACKGROUND_TASKS_MAX: usize = 64, Count;
+        /// Maximum number of objects on a blackboard.
+        /// No model can choose among more than a thousand.
+        BLACKBOARD_ENTRIES_MAX: usize = 1_000, Count, "`BlackboardLimits`";
+        /// Maximum size of all objects on a blackboard, as JSON.
+        BLACKBOARD_BYTES_MAX: u64 = 16 << 20, Bytes, "`BlackboardLimits`";
+    }
+    Runs {
+        /// Maximum number of inferences of a run.
+        /// The default suffices for real tasks and ends a loop before it becomes expensive.
+        ITERATIONS_MAX: u32 = 20, Count, "`--iterations`, `LoopLimits::iterations_max`";
+        /// Maximum number of tool calls of a run.
+        CALLS_MAX: u32 = 100, Count, "`--calls`, `LoopLimits::calls_max`";
+        /// Maximum number of calls of one response that run; the other calls are answered with an error.
+        CALLS_PER_RESPONSE_MAX: u32 = 32, Count, "`LoopLimits::calls_per_response_max`";
+        /// Maximum time of a run.
+        /// The default allows for slow tools.
+        RUN_WALL_MAX: Duration = Duration::from_secs(600), Time, "`--run-wall`, `LoopLimits::wall_ms_max`";
+        /// Maximum size of a result in one message; the model reads the rest with `read_result`.
+        SHOWN_RESULT_BYTES_MAX: usize = 32 << 10, Bytes, "`LoopLimits::result_bytes_max`";
+        /// Maximum number of tools that are declared to the model; beyond it, the least recently used are hidden.
+        /// Providers reject more.
+        DECLARED_TOOLS_MAX: usize = 128, Count, "`LoopLimits::tools_max`";
+    }
+}
+
+fn subject(documentation: &'static str) -> &'static str {
+    documentation
+        .trim()
+        .trim_start_matches("Maximum ")
+        .trim_end_matches('.')
+}
+
+fn setting(named: &[&'static str]) -> LimitSetting {
+    named
+        .first()
+        .map_or(LimitSetting::Fixed, |named| LimitSetting::Named(named))
+}

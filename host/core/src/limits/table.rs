@@ -1,0 +1,207 @@
+//! The table of all limits that an operator can meet.
+
+use std::fmt;
+
+use super::amount::{Amount, IntoAmount};
+use super::constants;
+use super::{CallLimits, EngineLimits};
+
+/// A limit that the host enforces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limit {
+    /// The name in the API and in errors: a field such as `fuel_max`, or a constant such as `WIT_BYTES_MAX`.
+    pub name: &'static str,
+    /// The part of the host that it belongs to.
+    pub group: LimitGroup,
+    /// The amount that is limited, such as `size of the grants file`.
+    pub subject: &'static str,
+    /// The limit, unless it is set otherwise.
+    pub default: Amount,
+    /// How it is set.
+    pub setting: LimitSetting,
+}
+
+/// The part of the host that a limit belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum LimitGroup {
+    /// One call; see [`CallLimits`].
+    Calls,
+    /// The process; see [`EngineLimits`].
+    Process,
+    /// The interfaces of the host that a component can import.
+    HostInterfaces,
+    /// The inspection of a component.
+    Components,
+    /// Tools that a component lists at run time.
+    DynamicTools,
+    /// Files that the host reads.
+    Files,
+    /// A conversation.
+    Conversations,
+    /// One run of the agent loop.
+    Runs,
+}
+
+/// How a limit is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitSetting {
+    /// It has the same value in every process.
+    Fixed,
+    /// By a [`LimitRequest`](super::LimitRequest): an operator's option, a key of `toolwit.toml`, or a manifest.
+    Request,
+    /// By a field of [`EngineLimits`].
+    Engine,
+    /// By the named options or functions.
+    Named(&'static str),
+}
+
+impl Limit {
+    /// Returns the name of a [requested](LimitSetting::Request) limit in a manifest and in `toolwit.toml`.
+    #[must_use]
+    pub fn key(&self) -> Option<&'static str> {
+        (self.setting == LimitSetting::Request).then(|| self.name.trim_end_matches("_max"))
+    }
+
+    /// Returns the option of the command that sets it.
+    #[must_use]
+    pub fn flag(&self) -> Option<String> {
+        match self.setting {
+            LimitSetting::Request => self.key().map(|key| format!("--{}", key.replace('_', "-"))),
+            LimitSetting::Named(named) => named.split('`').find(|part| part.starts_with("--")).map(str::to_owned),
+            LimitSetting::Fixed | LimitSetting::Engine => None,
+        }
+    }
+}
+
+/// Returns all limits, in the order of their groups.
+#[must_use]
+pub fn all_limits() -> Vec<Limit> {
+    let mut limits = call_limits();
+    limits.extend(engine_limits());
+    limits.extend(constants::rows());
+    limits.push(Limit {
+        name: "tokens_max",
+        group: LimitGroup::Runs,
+        subject: "number of input and output tokens of a run",
+        default: Amount::Unlimited,
+        setting: LimitSetting::Named("`--tokens`, `LoopLimits::tokens_max`"),
+    });
+    limits.sort_by_key(|limit| limit.group);
+    limits
+}
+
+/// Returns the rows of a struct of limits. Each field has a row or is left out explicitly.
+macro_rules! rows {
+    ($group:ident, $limits:ident {
+        $($name:ident: $subject:literal, $amount:ident, $setting:ident;)*
+    } without $($left_out:ident),*) => {{
+        let $limits { $($name,)* $($left_out: _,)* } = $limits::default();
+        vec![$(Limit {
+            name: stringify!($name),
+            group: LimitGroup::$group,
+            subject: $subject,
+            default: Amount::$amount($name.into_amount()),
+            setting: LimitSetting::$setting,
+        },)*]
+    }};
+}
+
+fn call_limits() -> Vec<Limit> {
+    // The stack is a limit of the process.
+    rows!(Calls, CallLimits {
+        fuel_max: "fuel, about one unit per instruction", Count, Request;
+        wall_max: "wall-clock time", Time, Request;
+        memory_bytes_max: "memory of all linear memories", Bytes, Request;
+        table_elements_max: "elements of all tables", Count, Fixed;
+        instances_max: "core instances, memories and tables, each", Count, Fixed;
+        result_bytes_max: "size of the result as JSON", Bytes, Request;
+        log_bytes_max: "size of standard output, standard error and log", Bytes, Request;
+        artifact_bytes_max: "size of all artifacts as JSON", Bytes, Request;
+        host_calls_max: "calls from the guest into the host", Count, Request;
+        host_call_bytes_max: "bytes that one host call copies out of the guest", Bytes, Request;
+        resources_max: "live host resources and component handles", Count, Request;
+        http_requests_max: "HTTP requests, with those of nested calls", Count, Request;
+        http_bytes_max: "bytes of these requests and responses", Bytes, Request;
+        nested_depth_max: "depth of calls inside calls, the outermost included", Count, Request;
+        nested_calls_max: "calls that the call makes, with those inside them", Count, Request;
+    } without stack_bytes_max)
+}
+
+fn engine_limits() -> Vec<Limit> {
+    let mut limits = rows!(Process, EngineLimits {
+        memory_bytes_max: "memory of an instance that an operator can allow", Bytes, Engine;
+        call_wall_max: "wall-clock time of a call that an operator can allow", Time, Engine;
+        nested_depth_max: "depth of nested calls that an operator can allow", Count, Engine;
+        stack_bytes_max: "stack of WebAssembly code", Bytes, Engine;
+        instances_max: "live instances of all plugins", Count, Engine;
+        component_bytes_max: "size of a component file", Bytes, Engine;
+        load_wall_max: "time that a call waits for the compilation of a component", Time, Engine;
+        sessions_per_conversation_max: "session instances of a conversation", Count, Engine;
+        sessions_max: "session instances of the process", Count, Engine;
+    } without calls_per_plugin_max);
+    limits.push(Limit {
+        name: "calls_per_plugin_max",
+        group: LimitGroup::Process,
+        subject: "concurrent calls of a plugin",
+        default: Amount::Processors,
+        setting: LimitSetting::Engine,
+    });
+    limits
+}
+
+impl fmt::Display for LimitGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Calls => "Calls",
+            Self::Process => "The process",
+            Self::HostInterfaces => "Host interfaces",
+            Self::Components => "Components",
+            Self::DynamicTools => "Dynamic tools",
+            Self::Files => "Files",
+            Self::Conversations => "Conversations",
+            Self::Runs => "Runs",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn each_limit_has_a_name_of_its_own_a_subject_and_a_positive_default() {
+        let limits = all_limits();
+        let names: BTreeSet<_> = limits.iter().map(|limit| (limit.group, limit.name)).collect();
+        assert_eq!(names.len(), limits.len(), "a name is used twice");
+        for limit in limits {
+            assert!(!limit.subject.is_empty(), "{limit:?}");
+            assert!(
+                !["0", "0 bytes", "0 s"].contains(&limit.default.to_string().as_str()),
+                "{limit:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_option_of_a_limit_follows_from_its_name() {
+        let limits = all_limits();
+        let of = |name: &str| limits.iter().find(|limit| limit.name == name && limit.flag().is_some());
+        assert_eq!(
+            of("host_calls_max").and_then(Limit::flag).as_deref(),
+            Some("--host-calls")
+        );
+        assert_eq!(of("host_calls_max").and_then(Limit::key), Some("host_calls"));
+        assert_eq!(
+            of("ITERATIONS_MAX").and_then(Limit::flag).as_deref(),
+            Some("--iterations")
+        );
+        assert!(
+            of("component_bytes_max").is_none(),
+            "a limit of the process has no option"
+        );
+    }
+}

@@ -1,0 +1,113 @@
+//! The operator's settings of a project: `toolwit.toml`.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::manifest::{LimitSettings, amounts};
+use crate::text_file;
+use toolwit_core::Error;
+use toolwit_core::limits::PROJECT_BYTES_MAX;
+
+/// The name of the file.
+const FILE_NAME: &str = "toolwit.toml";
+
+/// The settings in `toolwit.toml`. All are optional. Unknown keys are errors.
+///
+/// The file is written by the operator: unlike a manifest, it can raise limits up to the ceilings of the process.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct Project {
+    /// Limits of each call.
+    pub limits: LimitSettings,
+    /// Limits of each run.
+    pub run: RunSettings,
+    /// Read by the build of a plugin.
+    build: IgnoredAny,
+    /// Read by the conversations that use tool groups.
+    groups: IgnoredAny,
+    /// Read by `toolwit trust`.
+    grants: IgnoredAny,
+}
+
+/// Limits of a run of the agent loop, with units.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct RunSettings {
+    /// The number of inferences.
+    pub iterations: Option<u32>,
+    /// The number of tool calls.
+    pub calls: Option<u32>,
+    /// The sum of input and output tokens.
+    pub tokens: Option<u64>,
+    /// The duration, such as `2m`.
+    #[serde(deserialize_with = "amounts::span")]
+    wall: Option<String>,
+}
+
+impl RunSettings {
+    /// Returns the duration.
+    #[must_use]
+    pub fn wall(&self) -> Option<Duration> {
+        self.wall.as_deref().and_then(amounts::parse_span)
+    }
+}
+
+impl Project {
+    /// Reads `toolwit.toml` in a directory. Without a file, nothing is set.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) with line and column, also for an unknown key;
+    /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if the file cannot be read.
+    pub fn read(directory: &Path) -> Result<Self, Error> {
+        match text_file::read(&directory.join(FILE_NAME), PROJECT_BYTES_MAX)? {
+            Some(text) => text_file::parse(&text, FILE_NAME, "see `docs/src/operating.md` for its keys"),
+            None => Ok(Self::default()),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use toolwit_core::ErrorKind;
+
+    fn read(text: &str) -> Result<Project, Error> {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join(FILE_NAME), text).unwrap();
+        Project::read(directory.path())
+    }
+
+    #[test]
+    fn project_sets_limits_and_leaves_the_build_to_its_command() {
+        let project =
+            read("[limits]\nhost_calls = 20_000\nwall = \"5s\"\n\n[run]\niterations = 3\n\n[build]\nx = 1\n").unwrap();
+        let request = project.limits.request();
+        assert_eq!(
+            (request.host_calls_max, request.wall_max),
+            (Some(20_000), Some(Duration::from_secs(5)))
+        );
+        assert_eq!(project.run.iterations, Some(3));
+    }
+
+    #[test]
+    fn missing_file_sets_nothing_and_an_invalid_one_is_refused_with_its_line() {
+        assert_eq!(Project::read(Path::new("/nonexistent")).unwrap(), Project::default());
+        for (text, place) in [
+            ("[limits]\nfule = 1\n", "toolwit.toml:2:1: "),
+            ("[limits]\nwall = \"soon\"\n", "toolwit.toml:2:8: "),
+            ("[limit]\n", "toolwit.toml:1:2: "),
+        ] {
+            let error = read(text).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Configuration);
+            assert!(error.message.starts_with(place), "{error}");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! TOML files with a limited size.
+
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+
+use toolwit_core::limits::ByteCount;
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// Reads a regular file. `None` if it does not exist.
+///
+/// # Errors
+/// [`ErrorKind::Io`] if it cannot be read, [`ErrorKind::Configuration`] if it is too large or not a regular file.
+pub(crate) fn read(path: &Path, bytes_max: u64) -> Result<Option<String>, Error> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let unreadable = |error: std::io::Error| {
+        let message = format!("{name} could not be read: {error}");
+        Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
+    };
+    let metadata = match std::fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unreadable(error)),
+    };
+    if !metadata.is_file() {
+        return Err(refused(&name, "it is not a regular file"));
+    }
+    if metadata.len() > bytes_max {
+        return Err(refused(&name, &format!("it is larger than {}", ByteCount(bytes_max))));
+    }
+    std::fs::read_to_string(path).map(Some).map_err(unreadable)
+}
+
+/// Parses TOML. `origin` names the file in errors, `hint` is their suggestion.
+///
+/// # Errors
+/// [`ErrorKind::Configuration`] with line and column.
+pub(crate) fn parse<T: DeserializeOwned>(text: &str, origin: &str, hint: &str) -> Result<T, Error> {
+    toml::from_str(text).map_err(|error| {
+        let (line, column) = error.span().map_or((1, 1), |span| line_and_column(text, span.start));
+        let message = format!("{origin}:{line}:{column}: {}", error.message().trim());
+        Error::new(ErrorKind::Configuration, Phase::Registry, message)
+            .with_suggestion(hint)
+            .with_source(error)
+    })
+}
+
+/// Returns the error for a file that cannot be used.
+pub(crate) fn refused(origin: &str, why: &str) -> Error {
+    Error::new(
+        ErrorKind::Configuration,
+        Phase::Registry,
+        format!("{origin} cannot be used: {why}"),
+    )
+}
+
+fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    (line, column)
+}

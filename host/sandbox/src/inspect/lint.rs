@@ -1,0 +1,158 @@
+//! Advice for the author of a component that works, but that models understand badly.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use wit_parser::{InterfaceId, Resolve, WorldItem};
+
+use super::annotations::Annotations;
+use super::inspection::{Inspection, Origin, wit_of};
+use crate::values::types::{Function, FunctionKind, Shape};
+use toolwit_core::Error;
+
+/// Parameter names that do not say what is expected.
+const VAGUE_NAMES: [&str; 12] = [
+    "arg", "args", "data", "foo", "in", "info", "input", "obj", "param", "params", "val", "value",
+];
+
+/// A rule of [`lint`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum LintRule {
+    /// The WIT file next to the component cannot be used.
+    Wit,
+    /// A function or a resource has no doc comment.
+    MissingDocs,
+    /// The name of a parameter does not say what it is, and the docs do not mention it.
+    UnclearParameter,
+    /// Several tools have the same name, so that a model sees longer names.
+    DuplicateName,
+    /// An interface of the WIT is in no world.
+    UnusedWit,
+}
+
+/// A finding of [`lint`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Lint {
+    /// The rule.
+    pub rule: LintRule,
+    /// The function, resource, interface or file.
+    pub subject: String,
+    /// The problem, in one sentence.
+    pub message: String,
+    /// How the author fixes it.
+    pub suggestion: String,
+}
+
+impl Lint {
+    fn new(rule: LintRule, subject: impl Into<String>, message: String, suggestion: &str) -> Self {
+        Self {
+            rule,
+            subject: subject.into(),
+            message,
+            suggestion: suggestion.to_owned(),
+        }
+    }
+}
+
+/// Checks the docs, names and WIT of a component. Blocks like [`Inspection::from_bytes`]; executes nothing.
+///
+/// # Errors
+/// Those of [`Inspection::from_bytes_with`].
+pub fn lint(bytes: &[u8], origin: Origin<'_>, annotations: &Annotations) -> Result<Vec<Lint>, Error> {
+    let inspection = Inspection::from_bytes_with(bytes, origin, annotations)?;
+    let mut findings = Vec::new();
+    if let Some(problem) = &inspection.wit_problem {
+        let file = format!("{}.wit", origin.name);
+        let suggestion = "replace it by the WIT from which the component was built, or delete it";
+        findings.push(Lint::new(LintRule::Wit, file, problem.clone(), suggestion));
+    }
+    lint_shape(&inspection.shape, &mut findings);
+    duplicates(&inspection, &mut findings);
+    if let Some(wit) = wit_of(bytes, origin) {
+        unused(&wit, &mut findings);
+    }
+    findings.sort_by(|a, b| (a.rule, &a.subject).cmp(&(b.rule, &b.subject)));
+    Ok(findings)
+}
+
+fn lint_shape(shape: &Shape, findings: &mut Vec<Lint>) {
+    let functions = shape.functions.iter();
+    for function in functions.filter(|function| function.kind != FunctionKind::Dynamic) {
+        let Some(docs) = &function.docs else {
+            let message = "it has no doc comment, so that a model only sees its name and types".to_owned();
+            let suggestion = "write `///` comments in the WIT, and embed it with `toolwit build` or `toolwit pack`";
+            findings.push(Lint::new(LintRule::MissingDocs, subject(function), message, suggestion));
+            continue;
+        };
+        for parameter in &function.params {
+            let name = &parameter.label.wit;
+            let is_vague = name.chars().count() == 1 || VAGUE_NAMES.contains(&name.as_str());
+            if is_vague && !docs.contains(&format!("`{name}`")) {
+                let message = format!("the parameter `{name}` is not explained");
+                let suggestion = "rename it, or mention it in the doc comment, in backticks";
+                findings.push(Lint::new(
+                    LintRule::UnclearParameter,
+                    subject(function),
+                    message,
+                    suggestion,
+                ));
+            }
+        }
+    }
+    for resource in shape.resources.iter().filter(|resource| resource.docs.is_none()) {
+        let message = "the resource has no doc comment".to_owned();
+        let suggestion = "write a `///` comment above it in the WIT";
+        findings.push(Lint::new(LintRule::MissingDocs, &resource.name, message, suggestion));
+    }
+}
+
+/// Returns the name of a function as WIT has it.
+fn subject(function: &Function) -> String {
+    match &function.interface {
+        Some(interface) => format!("{interface}#{}", function.export),
+        None => function.export.clone(),
+    }
+}
+
+fn duplicates(inspection: &Inspection, findings: &mut Vec<Lint>) {
+    let mut owners: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for tool in &inspection.tools {
+        owners.entry(tool.name()).or_default().push(format!("`{}`", tool.id));
+    }
+    for (name, ids) in owners.into_iter().filter(|(_, ids)| ids.len() > 1) {
+        let message = format!("{} tools have this name: {}", ids.len(), ids.join(", "));
+        let suggestion = "rename all but one of the functions";
+        findings.push(Lint::new(LintRule::DuplicateName, name, message, suggestion));
+    }
+}
+
+/// Finds interfaces with functions that no world imports or exports.
+fn unused(wit: &Resolve, findings: &mut Vec<Lint>) {
+    let is_of =
+        |item: &WorldItem, wanted: InterfaceId| matches!(item, WorldItem::Interface { id, .. } if *id == wanted);
+    let is_used = |id: InterfaceId| {
+        let mut worlds = wit.worlds.iter();
+        worlds.any(|(_, world)| {
+            world
+                .imports
+                .values()
+                .chain(world.exports.values())
+                .any(|item| is_of(item, id))
+        })
+    };
+    for (id, interface) in wit.interfaces.iter() {
+        if !interface.functions.is_empty() && !is_used(id) {
+            let name = wit.id_of(id).unwrap_or_default();
+            let message = "no world imports or exports the interface".to_owned();
+            findings.push(Lint::new(
+                LintRule::UnusedWit,
+                name,
+                message,
+                "export it from the world, or delete it",
+            ));
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The plugins of a host as a source of tools for tool groups.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use toolwit_agent::ToolSource;
+use toolwit_core::{Error, Tool, ToolContext};
+use toolwit_registry::LiveRegistry;
+use toolwit_sandbox::Scope;
+
+/// The name under which the groups of a host refer to its plugins.
+pub const PLUGIN_SOURCE: &str = "plugins";
+
+/// The tools of plugins that one conversation may use.
+pub(super) struct PluginSource {
+    registry: LiveRegistry,
+    scope: Scope,
+    may_use: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+}
+
+impl PluginSource {
+    pub(super) fn new(registry: LiveRegistry, scope: Scope, may_use: Arc<dyn Fn(&str) -> bool + Send + Sync>) -> Self {
+        Self {
+            registry,
+            scope,
+            may_use,
+        }
+    }
+
+    fn usable_tools(&self) -> Vec<Arc<dyn Tool>> {
+        let mut tools = self.registry.current().tools(&self.scope);
+        tools.retain(|tool| (self.may_use)(tool.definition().id.as_str()));
+        tools
+    }
+}
+
+#[async_trait]
+impl ToolSource for PluginSource {
+    fn name(&self) -> &str {
+        PLUGIN_SOURCE
+    }
+
+    fn known_names(&self) -> Option<Vec<String>> {
+        let tools = self.usable_tools();
+        let definitions = tools.iter().map(|tool| tool.definition());
+        let names = definitions.flat_map(|definition| [definition.name().to_owned(), definition.id.to_string()]);
+        Some(names.collect())
+    }
+
+    async fn tools(&self, _context: &ToolContext) -> Result<Vec<Arc<dyn Tool>>, Error> {
+        Ok(self.usable_tools())
+    }
+}

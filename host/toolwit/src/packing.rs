@@ -1,0 +1,151 @@
+//! Embedding the manifest and the docs of a package in its component.
+
+use std::path::{Path, PathBuf};
+
+use toolwit_build::{ResolvedWit, embed_wit};
+use toolwit_core::limits::{EngineLimits, MANIFEST_BYTES_MAX, WIT_BYTES_MAX};
+use toolwit_core::{Error, ErrorKind, Phase};
+use toolwit_registry::{pack, write_atomically};
+use toolwit_sandbox::read_component;
+
+/// Embeds the manifest and the WIT next to a component in it, so that the package is one file.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), toolwit::Error> {
+/// let packed = toolwit::packing::Packing::new("weather.wasm").out("dist/weather.wasm").run().await?;
+/// println!("{}: {} bytes", packed.component.display(), packed.size_bytes);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Packing {
+    component: PathBuf,
+    manifest: Option<PathBuf>,
+    wit: Option<PathBuf>,
+    out: Option<PathBuf>,
+}
+
+/// A component that [`Packing::run`] wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PackedComponent {
+    /// The written file.
+    pub component: PathBuf,
+    /// Its size.
+    pub size_bytes: u64,
+}
+
+impl Packing {
+    /// Packs a component file with the `.toml` and the `.wit` file of its name, as far as they exist. One must exist.
+    #[must_use]
+    pub fn new(component: impl Into<PathBuf>) -> Self {
+        Self {
+            component: component.into(),
+            manifest: None,
+            wit: None,
+            out: None,
+        }
+    }
+
+    /// Sets the path to the manifest.
+    #[must_use]
+    pub fn manifest(mut self, path: impl Into<PathBuf>) -> Self {
+        self.manifest = Some(path.into());
+        self
+    }
+
+    /// Sets the path to the WIT file or directory.
+    #[must_use]
+    pub fn wit(mut self, path: impl Into<PathBuf>) -> Self {
+        self.wit = Some(path.into());
+        self
+    }
+
+    /// Sets the path to the output file. By default, the component is replaced.
+    #[must_use]
+    pub fn out(mut self, path: impl Into<PathBuf>) -> Self {
+        self.out = Some(path.into());
+        self
+    }
+
+    /// Checks the manifest against the component, and writes the packed component atomically.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] for a manifest that is missing or does not fit, or if there is neither a manifest nor WIT;
+    /// [`ErrorKind::Build`] for WIT that does not fit; [`ErrorKind::Io`] if a file cannot be read or written.
+    pub async fn run(self) -> Result<PackedComponent, Error> {
+        tokio::task::spawn_blocking(move || self.write())
+            .await
+            .unwrap_or_else(|error| {
+                let message = "packing the component failed unexpectedly";
+                Err(Error::new(ErrorKind::Internal, Phase::Build, message).with_source(error))
+            })
+    }
+
+    fn write(&self) -> Result<PackedComponent, Error> {
+        let out = self.out.as_ref().unwrap_or(&self.component);
+        let packed = self.pack()?;
+        write_atomically(out, &packed).map_err(|error| {
+            let message = format!("{} could not be written: {error}", out.display());
+            Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
+        })?;
+        Ok(PackedComponent {
+            component: out.clone(),
+            size_bytes: packed.len() as u64,
+        })
+    }
+
+    fn pack(&self) -> Result<Vec<u8>, Error> {
+        let component = read_component(&self.component, EngineLimits::default().component_bytes_max)?;
+        let wit = self.wit.clone().or_else(|| self.sibling("wit"));
+        let manifest = self.manifest.clone().or_else(|| self.sibling("toml"));
+        let component = match &wit {
+            Some(wit) => with_wit(&component, wit)?,
+            None => component,
+        };
+        match (&manifest, &wit) {
+            (Some(manifest), _) => self.with_manifest(&component, manifest),
+            (None, Some(_)) => Ok(component),
+            (None, None) => {
+                let stem = self.component.with_extension("");
+                let message = format!("there is neither {0}.toml nor {0}.wit to embed", stem.display());
+                Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
+                    .with_suggestion("create one of them, or name a manifest or WIT elsewhere"))
+            }
+        }
+    }
+
+    /// Returns the file of the same name with another extension, if it exists.
+    fn sibling(&self, extension: &str) -> Option<PathBuf> {
+        Some(self.component.with_extension(extension)).filter(|path| path.exists())
+    }
+
+    fn with_manifest(&self, component: &[u8], manifest: &Path) -> Result<Vec<u8>, Error> {
+        let text = read_text(manifest, MANIFEST_BYTES_MAX).map_err(|error| {
+            let message = format!("the manifest {} cannot be used: {}", manifest.display(), error.message);
+            Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
+        })?;
+        let name = self.component.file_stem().unwrap_or_default().to_string_lossy();
+        let origin = manifest.file_name().unwrap_or_default().to_string_lossy();
+        pack(component, &name, &text, &origin).map_err(|error| error.with_plugin(&*name))
+    }
+}
+
+/// Reads a text file within the size limit. Rejects devices and pipes, which may be endless or block.
+fn read_text(path: &Path, bytes_max: u64) -> Result<String, Error> {
+    String::from_utf8(read_component(path, bytes_max)?).map_err(|error| {
+        let message = format!("{} is not UTF-8 text", path.display());
+        Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
+    })
+}
+
+fn with_wit(component: &[u8], path: &Path) -> Result<Vec<u8>, Error> {
+    let failed = |message: String| Error::new(ErrorKind::Build, Phase::Build, message);
+    if path.is_file() {
+        read_text(path, WIT_BYTES_MAX)?;
+    } else if !path.is_dir() {
+        return Err(failed(format!("{} is not a file or directory", path.display())));
+    }
+    let wit = ResolvedWit::read(path).map_err(|error| failed(error.to_string()).with_source(error))?;
+    embed_wit(component, &wit).map_err(|error| failed(error.to_string()).with_source(error))
+}
