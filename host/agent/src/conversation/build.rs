@@ -54,10 +54,7 @@ impl ConversationBuilder {
             let gateway: [Arc<dyn Tool>; 2] = [Arc::new(call_tool()?), read_result.clone()];
             config.tools.extend(gateway);
         }
-        let mut references = config.strategies.references();
-        references.extend(config.decorators.iter().map(|(tools, _)| tools.clone()));
-        let tools = initial_tools(config.tools, config.decorators);
-        check_references(&references, &tools, &config.strategies)?;
+        let tools = checked_tools(config.tools, config.decorators, &config.strategies)?;
         let process = Arc::new(Process::begin(goal, config.budget, &context));
         let observers = Observers::new(
             process.origin(),
@@ -181,6 +178,19 @@ fn check_delivery(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error
     let message = format!("the model `{}` does not support the delivery `native`", model.name());
     Err(Error::new(ErrorKind::Configuration, Phase::Model, message)
         .with_suggestion("use the delivery `list` or `gateway`"))
+}
+
+/// Returns the initial tools with their decorators, after checking that they include all to which strategies and decorators refer.
+fn checked_tools(
+    tools: Vec<Arc<dyn Tool>>,
+    decorators: Vec<(ToolSelector, Arc<dyn Decorator>)>,
+    strategies: &StrategyChain,
+) -> Result<ToolSet, Error> {
+    let mut references = strategies.references();
+    references.extend(decorators.iter().map(|(tools, _)| tools.clone()));
+    let tools = initial_tools(tools, decorators);
+    check_references(&references, &tools, strategies)?;
+    Ok(tools)
 }
 
 /// Assigns names to the initial tools: native tools first, so that a plugin cannot take their names.

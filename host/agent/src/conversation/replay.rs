@@ -111,8 +111,10 @@ impl Replay<'_> {
             }
             Event::ToolsRebound { names, .. } => self.rebind(&names),
             Event::ToolsRedefined {
-                trigger, definitions, ..
-            } => self.redefine(&trigger, definitions),
+                trigger: by,
+                definitions,
+                ..
+            } => self.redefine(&by, definitions),
             Event::EntityDiscovered { tools, .. } => self.inherit_guards(&tools),
             Event::ToolExcluded { tool } => drop(toolbox.exclude(&tool)),
             Event::ToolAdmitted { tool } => toolbox.admit(&tool),
