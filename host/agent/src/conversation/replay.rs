@@ -110,11 +110,7 @@ impl Replay<'_> {
                 }
             }
             Event::ToolsRebound { names, .. } => self.rebind(&names),
-            Event::ToolsRedefined {
-                trigger: by,
-                definitions,
-                ..
-            } => self.redefine(&by, definitions),
+            redefined @ Event::ToolsRedefined { .. } => self.redefine(redefined),
             Event::EntityDiscovered { tools, .. } => self.inherit_guards(&tools),
             Event::ToolExcluded { tool } => drop(toolbox.exclude(&tool)),
             Event::ToolAdmitted { tool } => toolbox.admit(&tool),
@@ -225,11 +221,17 @@ impl Replay<'_> {
     }
 
     /// Declares the new definitions of tools without an implementation. The others have been rebound to one with its own.
-    fn redefine(&mut self, trigger: &ToolName, definitions: Vec<ToolDefinition>) {
+    fn redefine(&mut self, event: Event) {
+        let Event::ToolsRedefined {
+            trigger, definitions, ..
+        } = event
+        else {
+            return;
+        };
         let toolbox = &mut self.conversation.toolbox;
         for definition in definitions {
             if toolbox.entities().is_lost(&definition.id) {
-                toolbox.replace(Arc::new(UnavailableTool::new(&definition, trigger)));
+                toolbox.replace(Arc::new(UnavailableTool::new(&definition, &trigger)));
             }
         }
     }
