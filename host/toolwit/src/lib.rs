@@ -45,7 +45,7 @@ pub use toolwit_agent::{
 #[doc(inline)]
 pub use toolwit_core::{
     Arguments, Artifact, Error, ErrorKind, Message, NativeTool, Parameter, Phase, Tool, ToolContext, ToolDefinition,
-    ToolError, ToolExt, ToolObject, ToolResult, ToolSet, limits::LimitRequest,
+    ToolError, ToolExt, ToolObject, ToolRegistry, ToolResult, ToolSelector, ToolSet, limits::LimitRequest,
 };
 #[cfg(feature = "models")]
 #[doc(inline)]
@@ -131,3 +131,8 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/src/embedding.md")]
 struct Embedding;
+
+/// Compiles the examples about tool injection.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/src/injection.md")]
+struct InjectionChapter;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::builder::{ConversationBuilder, RESERVED_TOOL_NAMES};
 use super::conversation_handle::Conversation;
 use super::loop_config::LoopConfig;
+use super::references::check_references;
 use super::replay::replay;
 use crate::event::{Event, Observers, OuterObservers};
 use crate::group::{SourceCache, ToolGroups};
@@ -14,14 +15,15 @@ use crate::outcome::RunOutcome;
 use crate::process::Process;
 use crate::state::{CallIds, ConversationState, History, LateResults, LongResults, Roles, read_result_tool};
 use crate::toolbox::{Toolbox, call_tool};
+use toolwit_core::{Decorator, MemoryBlackboard, Tool, ToolContext, ToolId, ToolName, ToolSelector, ToolSet};
 use toolwit_core::{Error, ErrorKind, Phase};
-use toolwit_core::{MemoryBlackboard, Tool, ToolContext, ToolId, ToolName, ToolSet};
 
 impl ConversationBuilder {
     /// Builds the conversation.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if the model is missing, or if a limit, a tool object or the history is invalid.
+    /// [`ErrorKind::Configuration`] if the model is missing, if a limit, a tool object or the history is invalid, or if a strategy or
+    /// a decorator refers to a tool that the conversation does not have and that no strategy can restore.
     pub fn build(self) -> Result<Conversation, Error> {
         let Self {
             mut config,
@@ -52,6 +54,7 @@ impl ConversationBuilder {
             let gateway: [Arc<dyn Tool>; 2] = [Arc::new(call_tool()?), read_result.clone()];
             config.tools.extend(gateway);
         }
+        let tools = checked_tools(config.tools, config.decorators, &config.strategies)?;
         let process = Arc::new(Process::begin(goal, config.budget, &context));
         let observers = Observers::new(
             process.origin(),
@@ -60,7 +63,7 @@ impl ConversationBuilder {
         );
         let mut state = ConversationState {
             history,
-            toolbox: Toolbox::new(initial_tools(config.tools), config.delivery, &config.limits),
+            toolbox: Toolbox::new(tools, config.delivery, &config.limits),
             strategy: config.strategies,
             process,
             late_results: LateResults::new(context.cancel()),
@@ -177,9 +180,25 @@ fn check_delivery(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error
         .with_suggestion("use the delivery `list` or `gateway`"))
 }
 
+/// Returns the initial tools with their decorators, after checking that they include all to which strategies and decorators refer.
+fn checked_tools(
+    tools: Vec<Arc<dyn Tool>>,
+    decorators: Vec<(ToolSelector, Arc<dyn Decorator>)>,
+    strategies: &StrategyChain,
+) -> Result<ToolSet, Error> {
+    let mut references = strategies.references();
+    references.extend(decorators.iter().map(|(tools, _)| tools.clone()));
+    let tools = initial_tools(tools, decorators);
+    check_references(&references, &tools, strategies)?;
+    Ok(tools)
+}
+
 /// Assigns names to the initial tools: native tools first, so that a plugin cannot take their names.
-fn initial_tools(tools: Vec<Arc<dyn Tool>>) -> ToolSet {
+fn initial_tools(tools: Vec<Arc<dyn Tool>>, decorators: Vec<(ToolSelector, Arc<dyn Decorator>)>) -> ToolSet {
     let mut set = ToolSet::new();
+    for (tools, decorator) in decorators {
+        set.decorate(&tools, decorator);
+    }
     RESERVED_TOOL_NAMES
         .into_iter()
         .filter_map(ToolName::parse)

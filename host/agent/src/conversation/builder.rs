@@ -6,14 +6,18 @@ use super::loop_config::LoopConfig;
 use crate::event::{Event, Observer};
 use crate::group::{ToolGroup, ToolGroups};
 use crate::injection::{
-    Chaining, InjectionStrategy, MachineState, Playbook, Reference, SEARCH_TOOLS, StateMachine, StrategyChain,
+    Chaining, InjectionStrategy, MachineState, Playbook, Reference, RegisteredTools, SEARCH_TOOLS, StateMachine,
+    StrategyChain,
 };
 use crate::limits::LoopLimits;
 use crate::model::{ChatModel, ChatOptions, Delivery, ModelChoice, Models};
 use crate::process::Budget;
 use crate::state::READ_RESULT;
 use crate::toolbox::CALL_TOOL;
-use toolwit_core::{Blackboard, EntityMethods, Message, OutputSink, Tool, ToolContext, ToolObject};
+use toolwit_core::{
+    Blackboard, Decorator, EntityMethods, Message, OutputSink, Tool, ToolContext, ToolObject, ToolRegistry,
+    ToolSelector,
+};
 
 /// The names that only tools of the host may have.
 pub const RESERVED_TOOL_NAMES: [&str; 3] = [READ_RESULT, SEARCH_TOOLS, CALL_TOOL];
@@ -162,6 +166,35 @@ impl ConversationBuilder {
     #[must_use]
     pub fn group(self, group: ToolGroup) -> Self {
         self.tools(group.tools)
+    }
+
+    /// Applies a decorator to the selected tools, whatever their way into the conversation: from the start, behind a facade, from
+    /// a strategy or a search, after a resume, or from a plugin file that was replaced. Decorators are applied in the order of
+    /// these calls, each around those before it.
+    ///
+    /// [`build`](Self::build) fails if no tool is selected, unless the selector is [late](ToolSelector::later). Methods of
+    /// entities are selected by their own id. They also have the [guards](Decorator::is_guard), such as an approval, of the tool
+    /// that returned the entity.
+    ///
+    /// ```
+    /// use toolwit_agent::Conversation;
+    /// use toolwit_core::{Approval, ApprovalGate, ApprovalRequest, ToolSelector};
+    ///
+    /// let ask = |request: &ApprovalRequest| match request.arguments.get("amount").and_then(|amount| amount.as_u64()) {
+    ///     Some(0..100) => Approval::Approved,
+    ///     _ => Approval::Denied { reason: "only amounts below 100".to_owned() },
+    /// };
+    /// let builder = Conversation::builder().decorate(ToolSelector::later("bank#pay"), ApprovalGate::new(ask));
+    /// ```
+    #[must_use]
+    pub fn decorate(self, tools: impl Into<ToolSelector>, decorator: impl Decorator + 'static) -> Self {
+        self.configured(|config| config.with_decorator(tools, decorator))
+    }
+
+    /// Adds the tools of a registry, and follows its changes while the conversation runs.
+    #[must_use]
+    pub fn registry(self, registry: &ToolRegistry) -> Self {
+        self.strategy(RegisteredTools::new(registry.clone()))
     }
 
     /// Appends a reference to the system message and adds its tools. [`Reference::facade`] offers it as one tool instead.

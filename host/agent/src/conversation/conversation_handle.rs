@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::builder::ConversationBuilder;
 use super::user_turn::{TypedOutcome, UserTurn};
+use crate::event::Event;
 use crate::injection::Entities;
 use crate::outcome::{RunError, RunOutcome};
 use crate::process::{Budget, Process};
@@ -129,11 +130,18 @@ impl Conversation {
 
     /// Adds a tool, or replaces the one with its id. It is declared to the model from the next turn.
     pub fn add_tool(&mut self, tool: Arc<dyn Tool>) -> ToolName {
-        self.state.toolbox.add_fixed(tool)
+        let admitted = self.state.toolbox.admit_tool(&tool);
+        admitted.iter().for_each(|event| self.state.observers.emit(event));
+        self.state.toolbox.add_fixed(tool).name().clone()
     }
 
-    /// Removes a tool, if present. It stops being declared to the model with the next turn.
-    pub fn remove_tool(&mut self, id: &ToolId) -> Option<ToolName> {
-        self.state.toolbox.remove(id)
+    /// Removes a tool for the rest of the conversation: no facade, search or changed package adds it again, only
+    /// [`add_tool`](Self::add_tool) does. It stops being declared to the model with the next turn.
+    ///
+    /// The id also removes the tool behind facades and under other names. Returns the names of the removed tools.
+    pub fn remove_tool(&mut self, id: &ToolId) -> Vec<ToolName> {
+        let names = self.state.toolbox.exclude(id);
+        self.state.observers.emit(&Event::ToolExcluded { tool: id.clone() });
+        names
     }
 }

@@ -12,7 +12,7 @@ use crate::limits::LoopLimits;
 use crate::model::{ChatModel, ChatOptions, Delivery, ModelChoice, Models};
 use crate::process::Budget;
 use toolwit_core::Error;
-use toolwit_core::{Tool, ToolObject};
+use toolwit_core::{Decorator, Tool, ToolObject, ToolSelector};
 
 /// The configuration of a loop: model, prompt, tools, strategies, limits and observers.
 ///
@@ -49,6 +49,7 @@ pub struct LoopConfig {
     pub(super) tools: Vec<Arc<dyn Tool>>,
     pub(super) groups: Option<Arc<ToolGroups>>,
     pub(super) roles: Vec<String>,
+    pub(super) decorators: Vec<(ToolSelector, Arc<dyn Decorator>)>,
     pub(super) strategies: StrategyChain,
     pub(super) playbook: Option<Workflow>,
     pub(super) state_machine: Option<Workflow>,
@@ -83,6 +84,7 @@ impl Default for LoopConfig {
             tools: Vec::new(),
             groups: None,
             roles: Vec::new(),
+            decorators: Vec::new(),
             strategies: StrategyChain::with_unfolding().then(EntityTools),
             playbook: None,
             state_machine: None,
@@ -187,6 +189,14 @@ impl LoopConfig {
     #[must_use]
     pub fn with_role(mut self, role: impl Into<String>) -> Self {
         self.roles.push(role.into());
+        self
+    }
+
+    /// Applies a decorator to the selected tools, whatever their way into the loop; see
+    /// [`ConversationBuilder::decorate`](super::ConversationBuilder::decorate).
+    #[must_use]
+    pub fn with_decorator(mut self, tools: impl Into<ToolSelector>, decorator: impl Decorator + 'static) -> Self {
+        self.decorators.push((tools.into(), Arc::new(decorator)));
         self
     }
 

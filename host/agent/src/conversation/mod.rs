@@ -5,6 +5,7 @@ mod builder;
 mod conversation_handle;
 mod loop_config;
 mod object_tools;
+mod references;
 mod replay;
 mod unavailable_tool;
 mod user_turn;

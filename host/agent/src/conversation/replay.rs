@@ -10,8 +10,8 @@ use crate::injection::{CompletedCall, InjectionContext, InjectionStrategy, PastC
 use crate::state::{BackgroundCall, ConversationState};
 use crate::toolbox::{CALL_TOOL, gateway_target};
 use toolwit_core::{
-    Arguments, Artifact, NamedTool, Tool, ToolCall, ToolDefinition, ToolId, ToolLookup, ToolName, ToolResult,
-    parse_arguments,
+    Arguments, Artifact, Message, NamedTool, Role, Tool, ToolCall, ToolDefinition, ToolId, ToolLookup, ToolName,
+    ToolResult, parse_arguments, tool_identities,
 };
 
 /// Restores the tools of a conversation from its events.
@@ -21,11 +21,13 @@ use toolwit_core::{
 /// another process, becomes an [`UnavailableTool`].
 pub(super) fn replay(conversation: &mut ConversationState, events: Vec<Event>) {
     let mut replay = Replay {
-        conversation,
         calls: HashMap::new(),
         background: Vec::new(),
         offered: HashMap::new(),
+        answers: answer_positions(conversation.history.messages()),
+        last_answered: None,
         iteration: 0,
+        conversation,
     };
     for event in events {
         replay.apply(event);
@@ -41,6 +43,10 @@ struct Replay<'c> {
     background: Vec<(String, ToolName, ToolId)>,
     /// The tools that the strategies inject after the last answered call.
     offered: HashMap<ToolId, Arc<dyn Tool>>,
+    /// The positions of the answers in the history, by call.
+    answers: HashMap<String, usize>,
+    /// The tool of the last answered call.
+    last_answered: Option<ToolName>,
     iteration: u32,
 }
 
@@ -104,6 +110,10 @@ impl Replay<'_> {
                 }
             }
             Event::ToolsRebound { names, .. } => self.rebind(&names),
+            redefined @ Event::ToolsRedefined { .. } => self.redefine(redefined),
+            Event::EntityDiscovered { tools, .. } => self.inherit_guards(&tools),
+            Event::ToolExcluded { tool } => drop(toolbox.exclude(&tool)),
+            Event::ToolAdmitted { tool } => toolbox.admit(&tool),
             Event::ToolsRemoved { names, .. } => toolbox.remove_named(&names),
             Event::ToolsEvicted { names } | Event::ToolsFolded { names } => toolbox.hide(&names),
             Event::ToolsRestored { names } => drop(toolbox.restore(&names)),
@@ -154,9 +164,11 @@ impl Replay<'_> {
     }
 
     /// Records a call, and evaluates the strategies after it.
-    fn record_answer(&mut self, id: &str, past: PastCall, content: String) {
+    fn record_answer(&mut self, id: &str, mut past: PastCall, content: String) {
         self.offered.clear();
+        self.last_answered = Some(past.name.clone());
         if let ToolLookup::Found(named) = self.conversation.toolbox.look_up(past.name.as_str()) {
+            past.identities = tool_identities(&named.tool);
             let offer = catch_unwind(AssertUnwindSafe(|| self.evaluate(id, &past, named, content)));
             match offer {
                 Ok(tools) => {
@@ -168,7 +180,7 @@ impl Replay<'_> {
                 }
             }
         }
-        self.conversation.toolbox.calls.push(past);
+        self.conversation.toolbox.record_call(past);
     }
 
     /// Returns the tools that the strategies inject after a call.
@@ -184,7 +196,9 @@ impl Replay<'_> {
         let facade = named.tool.facade().filter(|_| !past.is_error);
         result.revealed_tools = facade.and_then(|facade| facade.reopen(&past.arguments, &conversation.context));
         let call = CompletedCall::new(id, past.name.clone(), past.arguments.clone(), named.tool, result);
-        let view = conversation.toolbox.view(conversation.history.until_answer(id));
+        let history = conversation.history.messages();
+        let until_answer = self.answers.get(id).map_or(history, |&at| &history[..=at]);
+        let view = conversation.toolbox.view(until_answer);
         let view = view
             .with_context(&conversation.context)
             .with_position(past.turn, self.iteration);
@@ -203,9 +217,36 @@ impl Replay<'_> {
         let tool = tool.or_else(|| conversation.strategy.restore(&definition.id));
         let is_lost = tool.is_none();
         let tool = tool.unwrap_or_else(|| Arc::new(UnavailableTool::new(&definition, trigger)));
-        conversation
-            .toolbox
-            .restore_injected(trigger, name, definition, tool, is_lost);
+        conversation.toolbox.restore_injected(trigger, name, tool, is_lost);
+    }
+
+    /// Declares the new definitions of tools without an implementation. The others have been rebound to one with its own.
+    fn redefine(&mut self, event: Event) {
+        let Event::ToolsRedefined {
+            trigger, definitions, ..
+        } = event
+        else {
+            return;
+        };
+        let toolbox = &mut self.conversation.toolbox;
+        for definition in definitions {
+            if toolbox.entities().is_lost(&definition.id) {
+                toolbox.replace(Arc::new(UnavailableTool::new(&definition, &trigger)));
+            }
+        }
+    }
+
+    /// Applies the guards of the tool that returned an entity to its methods.
+    fn inherit_guards(&mut self, methods: &[ToolName]) {
+        let toolbox = &mut self.conversation.toolbox;
+        let Some(parent) = &self.last_answered else { return };
+        let guards = toolbox.guards(parent);
+        let ids = methods.iter().filter_map(|name| match toolbox.look_up(name.as_str()) {
+            ToolLookup::Found(named) => Some(named.definition.id.clone()),
+            ToolLookup::Removed(_) | ToolLookup::Unknown(_) => None,
+        });
+        let ids: Vec<_> = ids.collect();
+        toolbox.inherit(&guards, &ids);
     }
 
     /// Binds tools to the object that was returned last. A tool without a new object is unchanged.
@@ -219,6 +260,16 @@ impl Replay<'_> {
             }
         }
     }
+}
+
+/// Returns the positions of the answers in a history, by call.
+fn answer_positions(history: &[Message]) -> HashMap<String, usize> {
+    let answers = history.iter().enumerate();
+    let answers = answers.filter_map(|(at, message)| match &message.role {
+        Role::Tool { tool_call_id, .. } => Some((tool_call_id.clone(), at)),
+        _ => None,
+    });
+    answers.collect()
 }
 
 /// Stands for the tool of a background call that no longer exists.

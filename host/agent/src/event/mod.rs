@@ -207,6 +207,25 @@ pub enum Event {
         /// Their names.
         names: Vec<ToolName>,
     },
+    /// Tools were added again with other descriptions or schemas. They are declared with these from the next request on.
+    ToolsRedefined {
+        /// The tool whose result caused it.
+        trigger: ToolName,
+        /// Their names.
+        names: Vec<ToolName>,
+        /// Their new definitions, in the same order.
+        definitions: Vec<ToolDefinition>,
+    },
+    /// The application removed a tool. Nothing else adds it again.
+    ToolExcluded {
+        /// The id of the tool.
+        tool: ToolId,
+    },
+    /// The application added a tool that it had removed.
+    ToolAdmitted {
+        /// The id of the tool.
+        tool: ToolId,
+    },
     /// Tools were removed and can no longer be called. They stay declared until the turn ends.
     ToolsRemoved {
         /// The tool whose result removed them.

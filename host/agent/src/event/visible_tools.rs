@@ -1,5 +1,9 @@
 //! The declared tools as a function of the events.
 
+use std::collections::HashSet;
+
+use indexmap::IndexSet;
+
 use super::Event;
 use toolwit_core::ToolName;
 
@@ -8,19 +12,17 @@ use toolwit_core::ToolName;
 /// The result depends only on the events.
 #[must_use]
 pub fn visible_tools<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<ToolName> {
-    let mut visible: Vec<ToolName> = Vec::new();
+    let mut visible: IndexSet<&ToolName> = IndexSet::new();
     for event in events {
         match event {
-            Event::TurnStarted { tools, .. } => visible.clone_from(tools),
-            Event::ToolsInjected { names, .. } | Event::ToolsRestored { names } => {
-                let new: Vec<_> = names.iter().filter(|name| !visible.contains(name)).cloned().collect();
-                visible.extend(new);
-            }
+            Event::TurnStarted { tools, .. } => visible = tools.iter().collect(),
+            Event::ToolsInjected { names, .. } | Event::ToolsRestored { names } => visible.extend(names),
             Event::ToolsEvicted { names } | Event::ToolsFolded { names } => {
-                visible.retain(|name| !names.contains(name))
+                let hidden: HashSet<_> = names.iter().collect();
+                visible.retain(|name| !hidden.contains(*name));
             }
             _ => {}
         }
     }
-    visible
+    visible.into_iter().cloned().collect()
 }

@@ -8,11 +8,10 @@ use indexmap::IndexMap;
 use super::entity::{
     DiscoveredEntity, EntityBinding, EntityIdentity, MemberWithTools, SharedDiscovery, SharedEntities,
 };
-use super::reidentified::ReidentifiedTool;
 use super::strategy::{Injection, InjectionStrategy, RejectedProvider};
 use super::view::InjectionContext;
 use toolwit_core::limits::{ENTITIES_PER_RESULT_MAX, ENTITY_DEPTH_MAX, ENTITY_ID_BYTES_MAX};
-use toolwit_core::{Rebinding, Tool, ToolId, ToolProvider};
+use toolwit_core::{Rebinding, Tool, ToolExt, ToolId, ToolProvider};
 
 /// Adds the methods of every [`ToolProvider`] in a result as tools, each bound to its live object.
 ///
@@ -232,7 +231,8 @@ impl Evaluation<'_> {
             return method;
         }
         let owner = format!("{}/{}/{}", key.namespace, key.prefix, key.id);
-        Arc::new(ReidentifiedTool::new(id.bound_to(&owner), method))
+        let (id, names) = (id.bound_to(&owner), method.definition().names.clone());
+        Arc::new(method.with_identity(id, names))
     }
 }
 

@@ -11,6 +11,7 @@
 //! - `entity`: live objects and their tools ([`Entities`], [`DiscoveredEntity`])
 //! - `facade`: tools that reveal further tools ([`Facade`], [`Unfolding`])
 //! - `gating`: tools that are locked until a condition holds ([`Playbook`], [`StateMachine`])
+//! - `registered_tools`: tools that a running application registers ([`RegisteredTools`])
 //! - `chaining`: methods that act on the object that was returned last ([`Chaining`])
 //!
 //! [`Unfolding`] and [`EntityTools`] are enabled by default. A [`StrategyChain`] combines several strategies.
@@ -20,7 +21,7 @@ mod entity;
 mod entity_tools;
 mod facade;
 mod gating;
-mod reidentified;
+mod registered_tools;
 mod strategy;
 mod strategy_chain;
 mod view;
@@ -35,6 +36,7 @@ pub use entity::{
 pub use entity_tools::EntityTools;
 pub use facade::{Facade, FacadeBuilder, Reference, Unfolding};
 pub use gating::{MachineState, Playbook, StateMachine, StateMachineBuilder, Unlock};
+pub use registered_tools::RegisteredTools;
 pub use strategy::{CallGate, Injection, InjectionStrategy, NoInjection, RejectedProvider, WithheldTool};
 pub use strategy_chain::StrategyChain;
 pub use view::{CallLog, CompletedCall, ConversationView, InjectionContext, Lineage, PastCall, TurnContext};

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::facade::Unfolding;
 use super::strategy::{CallGate, Injection, InjectionStrategy};
 use super::view::{CompletedCall, ConversationView, InjectionContext, TurnContext};
-use toolwit_core::{NamedTool, Tool, ToolId, ToolProvider};
+use toolwit_core::{NamedTool, Tool, ToolId, ToolProvider, ToolSelector};
 
 /// Several strategies, evaluated in order on the same view. Their changes are merged.
 ///
@@ -99,6 +99,13 @@ impl InjectionStrategy for StrategyChain {
 
     fn claims(&self, provider: &dyn ToolProvider) -> bool {
         self.strategies.iter().any(|strategy| strategy.claims(provider))
+    }
+
+    fn references(&self) -> Vec<ToolSelector> {
+        self.strategies
+            .iter()
+            .flat_map(|strategy| strategy.references())
+            .collect()
     }
 
     async fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {

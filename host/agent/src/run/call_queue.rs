@@ -2,6 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -11,7 +12,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::prepared_call::PreparedCall;
 use super::refusal::{not_run, with_expectation};
-use toolwit_core::{Arguments, NamedTool, ToolContext, ToolError, ToolName, ToolResult};
+use toolwit_core::{Arguments, NamedTool, ToolContext, ToolDefinition, ToolError, ToolName, ToolResult};
 use toolwit_core::{Error, ErrorKind};
 
 /// The time that tools have to end after their cancellation. A call of a plugin ends within milliseconds; native code that
@@ -28,8 +29,8 @@ pub(super) struct PendingCall {
 
 /// The progress of a call.
 pub(super) enum CallState {
-    /// No tool has its name yet, or a strategy guards its tool.
-    Unresolved,
+    /// No tool has its name yet, or a strategy guards its tool, whose definition is this one.
+    Unresolved(Option<Arc<ToolDefinition>>),
     Waiting(NamedTool),
     Running(NamedTool),
     Finished(NamedTool, FinishedCall),
@@ -133,7 +134,7 @@ impl CallQueue {
         let mut has_unresolved = false;
         for call in &mut self.pending {
             match &call.state {
-                CallState::Unresolved => has_unresolved = true,
+                CallState::Unresolved(_) => has_unresolved = true,
                 CallState::Running(tool) => busy_groups.extend(tool.tool.serial_group()),
                 CallState::Finished(..) | CallState::Refused(_) | CallState::Guided(..) => {}
                 CallState::Waiting(tool) => {

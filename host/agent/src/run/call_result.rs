@@ -114,8 +114,7 @@ impl ArrivedResult {
         if self.is_final {
             conversation
                 .toolbox
-                .calls
-                .push(completed.to_past_call(conversation.turns));
+                .record_call(completed.to_past_call(conversation.turns));
         }
         let CompletedCall { id, name, result, .. } = completed;
         let descriptions = conversation.toolbox.descriptions(&changes).unwrap_or_default();

@@ -8,7 +8,7 @@ use super::ending::{EndRequests, Ending};
 use super::nested_calls::NestedCaller;
 use super::observed_output::ObservedOutput;
 use super::prepared_call::PreparedCall;
-use super::refusal::{not_run, removed_tool, shortened_name, tool_in_facade, unknown_tool};
+use super::refusal::{not_run, redefined_tool, removed_tool, shortened_name, tool_in_facade, unknown_tool};
 use super::run_state::RunState;
 use crate::event::Event;
 use crate::injection::CallGate;
@@ -18,7 +18,7 @@ use crate::outcome::RunFailure;
 use crate::process::CallId;
 use crate::toolbox::facade_path;
 use toolwit_core::{Error, ErrorKind};
-use toolwit_core::{NamedTool, ToolLookup};
+use toolwit_core::{NamedTool, ToolDefinition, ToolLookup};
 
 /// The number of calls of a response that may run.
 pub(super) struct CallQuota {
@@ -70,10 +70,11 @@ impl<'l, 'c> Dispatch<'l, 'c> {
                     if run.gate(&tool) == CallGate::Ungated {
                         CallState::of_tool(tool, &call)
                     } else {
-                        CallState::Unresolved
+                        CallState::Unresolved(Some(tool.definition))
                     }
                 }
-                (None, _) => CallState::Unresolved,
+                (None, ToolLookup::Found(tool)) => CallState::Unresolved(Some(tool.definition)),
+                (None, _) => CallState::Unresolved(None),
             };
             (call, state)
         });
@@ -95,8 +96,8 @@ impl<'l, 'c> Dispatch<'l, 'c> {
     /// unknown tools too often.
     pub(super) async fn run(mut self) -> Result<Option<Ending>, RunFailure> {
         while let Some(mut call) = self.queue.pop() {
-            if matches!(call.state, CallState::Unresolved) {
-                call.state = self.resolve(&call.prepared);
+            if let CallState::Unresolved(known) = &call.state {
+                call.state = self.resolve(&call.prepared, known.as_deref());
             }
             match call.state {
                 CallState::Finished(tool, finished) => {
@@ -110,13 +111,17 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         self.ending()
     }
 
-    /// Looks up the tool of a call again after all calls before it are answered.
-    fn resolve(&mut self, call: &PreparedCall) -> CallState {
+    /// Looks up the tool of a call again after all calls before it are answered. `known` is the definition for which the model
+    /// wrote the arguments.
+    fn resolve(&mut self, call: &PreparedCall, known: Option<&ToolDefinition>) -> CallState {
         let toolbox = &self.run.conversation.toolbox;
         let requested = &call.requested_name;
         match toolbox.look_up(requested) {
             ToolLookup::Found(tool) => match self.run.gate(&tool) {
                 CallGate::Locked(guidance) => CallState::Guided(tool.name, guidance),
+                _ if known.is_some_and(|known| known.input_schema != tool.definition.input_schema) => {
+                    CallState::Refused(redefined_tool(&tool))
+                }
                 _ => CallState::of_tool(tool, call),
             },
             ToolLookup::Removed(_) => CallState::Refused(removed_tool(requested)),

@@ -1,5 +1,6 @@
 //! Calls that a tool makes to other tools of the conversation.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -8,10 +9,12 @@ use tokio::time::Instant;
 
 use super::run_state::RunState;
 use crate::event::{Event, Observers};
-use crate::injection::{CallGate, InjectionStrategy, StrategyChain};
+use crate::injection::{CallGate, CallLog, ConversationView, InjectionStrategy, Lineage, StrategyChain};
 use crate::millis::millis;
-use toolwit_core::ErrorKind;
-use toolwit_core::{Arguments, ToolCaller, ToolContext, ToolError, ToolId, ToolResult, ToolSet};
+use toolwit_core::{
+    Arguments, Error, ErrorKind, NamedTool, Phase, Tool, ToolCaller, ToolContext, ToolError, ToolId, ToolResult,
+    ToolSet,
+};
 
 /// Maximum length of an id in an event, in characters. The calling tool can request an id of any length.
 const ID_CHARS_MAX: usize = 300;
@@ -28,7 +31,12 @@ pub(super) struct NestedCaller {
 struct NestedScope {
     /// The id of the model's call.
     call: String,
-    tools: ToolSet,
+    tools: Arc<ToolSet>,
+    /// The tools that a strategy guards.
+    guarded: HashSet<ToolId>,
+    calls_before: Arc<CallLog>,
+    lineage: Arc<Lineage>,
+    turn: u32,
     strategy: StrategyChain,
     observers: Observers,
     /// The number of nested calls so far.
@@ -39,18 +47,17 @@ impl NestedCaller {
     /// Offers a tool all callable tools except those that a strategy guards: strategies observe only the calls of the
     /// model, so only the model may call guarded tools.
     pub(super) fn new(run: &RunState<'_>, call: &str, caller: &ToolId) -> Self {
-        let mut tools = run.conversation.toolbox.callable().clone();
-        let guarded: Vec<_> = tools
-            .iter()
-            .filter(|tool| run.gate(tool) != CallGate::Ungated)
-            .map(|tool| tool.definition.id.clone())
-            .collect();
-        for id in &guarded {
-            tools.remove(id);
-        }
+        let toolbox = &run.conversation.toolbox;
+        let tools = toolbox.callable().clone();
+        let guarded = tools.iter().filter(|tool| run.gate(tool) != CallGate::Ungated);
+        let guarded = guarded.map(|tool| tool.definition.id.clone()).collect();
         let scope = NestedScope {
             call: call.to_owned(),
             tools,
+            guarded,
+            calls_before: toolbox.calls().clone(),
+            lineage: toolbox.lineage().clone(),
+            turn: run.conversation.turns,
             strategy: run.conversation.strategy.clone(),
             observers: run.conversation.observers.clone(),
             calls: AtomicU32::new(0),
@@ -60,6 +67,44 @@ impl NestedCaller {
             caller: caller.clone(),
         }
     }
+}
+
+impl NestedScope {
+    /// Returns a tool that may be called.
+    fn callable(&self, id: &str, context: &ToolContext) -> Option<Arc<dyn Tool>> {
+        let id = ToolId::from_text(id);
+        match self.tools.by_id(&id) {
+            Some(named) => (!self.guarded.contains(&id)).then(|| named.tool.clone()),
+            None => self.restored(&id, context),
+        }
+    }
+
+    /// Returns a tool that was never in the conversation and that a strategy can restore, with the decorators that it would have
+    /// in the conversation.
+    fn restored(&self, id: &ToolId, context: &ToolContext) -> Option<Arc<dyn Tool>> {
+        if self.tools.was_added(id) {
+            return None;
+        }
+        let tool = self.strategy.restore(id).filter(|tool| !self.tools.is_excluded(tool))?;
+        let tool = self.tools.decorated(tool);
+        let named = NamedTool {
+            name: self.tools.names_after_adding(std::slice::from_ref(&tool)).pop()?,
+            definition: Arc::new(tool.definition().clone()),
+            tool,
+        };
+        let view = ConversationView::new(&[], &self.tools);
+        let view = view.with_calls(&self.calls_before).with_lineage(&self.lineage);
+        let gate = self
+            .strategy
+            .gate(&named, &view.with_context(context).with_position(self.turn, 1));
+        (gate == CallGate::Ungated).then_some(named.tool)
+    }
+}
+
+fn unknown_tool(id: &str) -> ToolError {
+    let shown: String = id.chars().take(ID_CHARS_MAX).collect();
+    let message = format!("there is no tool `{shown}`");
+    ToolError::Model(Error::new(ErrorKind::UnknownTool, Phase::Validate, message))
 }
 
 #[async_trait]
@@ -74,16 +119,9 @@ impl ToolCaller for NestedCaller {
             Some(_) => context.clone().with_tools(Arc::new(inner())),
             None => context.clone(),
         };
-        let tools = &self.scope.tools;
-        let wanted = ToolId::from_text(id);
-        let restored = if tools.was_added(&wanted) {
-            None
-        } else {
-            self.scope.strategy.restore(&wanted)
-        };
-        let returned = match restored {
+        let returned = match self.scope.callable(id, &context) {
             Some(tool) => tool.call(arguments, &context).await,
-            None => tools.call_tool(id, arguments, &context).await,
+            None => Err(unknown_tool(id)),
         };
         events.error = match &returned {
             Ok(result) => result.is_error().then_some(ErrorKind::Tool),

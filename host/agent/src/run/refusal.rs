@@ -1,7 +1,7 @@
 //! Errors that the model reads when a call does not run.
 
 use toolwit_core::{Error, ErrorKind, Phase};
-use toolwit_core::{ToolDefinition, ToolError, ToolName, ToolSet};
+use toolwit_core::{NamedTool, ToolDefinition, ToolError, ToolName, ToolSet};
 
 /// Maximum length of the part of an unknown name that an error repeats, in characters.
 const NAME_CHARS_SHOWN: usize = 80;
@@ -37,6 +37,17 @@ pub(super) fn removed_tool(name: &str) -> Error {
     let message = format!("`{name}` has been removed and can no longer be called");
     Error::new(ErrorKind::ToolUnavailable, Phase::Validate, message)
         .with_suggestion("call another tool, or answer without it")
+}
+
+/// Refuses a call whose arguments were written for an earlier definition of its tool.
+pub(super) fn redefined_tool(tool: &NamedTool) -> Error {
+    let message = format!(
+        "not run: an earlier call of this response changed the parameters of `{}`",
+        tool.name
+    );
+    Error::new(ErrorKind::InvalidArguments, Phase::Validate, message)
+        .with_tool(tool.name.as_str())
+        .with_suggestion(expectation(&tool.definition))
 }
 
 /// Refuses a name whose tool is inside a closed facade. `path` holds the facades to open, the outermost first.

@@ -120,6 +120,8 @@ impl<'c> ToolLoop<'c> {
         if prompt.is_some() {
             self.inject_for_prompt().await;
         }
+        let limited = self.run.conversation.toolbox.limit_declared();
+        self.run.emit_all(&limited);
     }
 
     /// Applies the strategies' changes for a user message, before the first inference. There are none if the run is stopped

@@ -71,16 +71,6 @@ impl History {
         }
     }
 
-    /// Returns the messages up to the answer to a call, or all messages if the call is not answered.
-    pub(crate) fn until_answer(&self, id: &str) -> &[Message] {
-        let is_answer =
-            |message: &Message| matches!(&message.role, Role::Tool { tool_call_id, .. } if tool_call_id == id);
-        match self.messages.iter().position(is_answer) {
-            Some(at) => &self.messages[..=at],
-            None => &self.messages,
-        }
-    }
-
     /// Appends text to the last message if it is the user's.
     pub(crate) fn append_to_prompt(&mut self, text: &str) {
         if let Some(Message {

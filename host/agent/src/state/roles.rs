@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::group::ToolGroups;
 use crate::toolbox::Toolbox;
-use toolwit_core::{Error, Tool, ToolContext, ToolId};
+use toolwit_core::{AddOutcome, Error, Tool, ToolContext, ToolId};
 
 /// The roles whose tools a conversation has. They are resolved at the first turn, because sources may need a connection.
 pub(crate) struct Roles {
@@ -74,8 +74,7 @@ fn add_missing(tools: Vec<Arc<dyn Tool>>, toolbox: &mut Toolbox) -> Vec<ToolId> 
     let mut added = Vec::new();
     for tool in tools {
         let id = tool.definition().id.clone();
-        if toolbox.callable().by_id(&id).is_none() {
-            toolbox.add_fixed(tool);
+        if toolbox.callable().by_id(&id).is_none() && !matches!(toolbox.add_fixed(tool), AddOutcome::Excluded(_)) {
             added.push(id);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::injection::{Chaining, Playbook, StateMachine, Unlock};
-use toolwit_core::{EntityMethods, NativeEntity, NoArguments, ToolProvider};
+use toolwit_core::{EntityMethods, NativeEntity, NoArguments, ToolProvider, ToolSelector};
 
 struct User {
     name: String,
@@ -186,7 +186,7 @@ async fn an_object_of_any_type_replaces_the_current_one() {
 // accept: 47
 #[tokio::test]
 async fn playbooks_and_state_machines_do_not_lock_chained_tools() {
-    let playbook = Playbook::new().with_locked_tool(echo("locked"), Unlock::by("nothing"));
+    let playbook = Playbook::new().with_locked_tool(echo("locked"), Unlock::by(ToolSelector::later("nothing")));
     let machine = StateMachine::builder()
         .initial("a")
         .in_state("a")

@@ -114,7 +114,10 @@ async fn locks_entities_and_long_results_work_through_the_gateway() {
         );
         Ok(ToolResult::text("found").with_provider(Arc::new(entity.unwrap())))
     });
-    let playbook = Playbook::new().with_locked_tool(echo("ship"), Unlock::by("cart_c_dump"));
+    let playbook = Playbook::new().with_locked_tool(
+        echo("ship"),
+        Unlock::by(toolwit_core::ToolSelector::later("cart_c_dump")),
+    );
     let steps = [
         call([
             through("ship", json!({})),

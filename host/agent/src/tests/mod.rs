@@ -16,6 +16,7 @@ mod facade_objects;
 mod facade_rules;
 mod gateway;
 mod gating;
+mod guards;
 mod injection;
 mod introspection;
 mod limits;

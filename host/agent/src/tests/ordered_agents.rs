@@ -148,7 +148,7 @@ async fn chained_tools_of_an_agent_are_not_locked_by_a_playbook() {
     let (tool, stage) = agent([step("user_mail"), step("get_user"), step("user_mail"), say("done")]);
     let playbook = Playbook::new()
         .with_tool(get)
-        .with_locked_tool(echo("never"), Unlock::by("nothing"));
+        .with_locked_tool(echo("never"), Unlock::by(toolwit_core::ToolSelector::later("nothing")));
     run(&tool
         .with_playbook(playbook)
         .with_chaining(Chaining::new().with_type(&users)))

@@ -72,10 +72,11 @@ async fn the_context_tool_returns_description_and_usage_notes() {
     let (outcome, stage) = played([facade], [open("music"), open("music_context"), say("ok")]).await;
     let declared = stage.shown(1).serialised.concat();
     assert_eq!(declared.matches("Try vector search first.").count(), 1);
-    assert!(stage.shown(1).serialised[3].contains("`vector_search`, `text_search`. Searches music."));
+    assert!(stage.shown(1).serialised[3].contains("the tools that `music` has revealed. Searches music."));
     let results = read(answers(&outcome.history)[1]);
     assert_eq!(results["about"], "Searches music.");
     assert_eq!(results["usage_notes"], "Try vector search first.");
+    assert_eq!(results["tools"][0]["name"], "vector_search");
     assert_eq!(
         results["tools"][1],
         json!({"name": "text_search", "description": "Is text_search.", "input_schema": {"type": "object"}})

@@ -1,15 +1,18 @@
 //! Tools that can be called and are not declared: evicted beyond the limit, or folded.
 
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
 use super::Toolbox;
 use crate::event::Event;
-use toolwit_core::{ToolId, ToolLookup, ToolName};
+use toolwit_core::{ToolId, ToolName};
 
 impl Toolbox {
     /// Declares hidden tools again.
     pub(crate) fn restore(&mut self, names: &[ToolName]) -> Option<Event> {
         let mut restored = Vec::new();
         for name in names {
-            if self.hidden.remove(name) && self.declare(name).is_some() {
+            if self.hidden.remove(name) && self.declare(name) {
                 self.touch(name);
                 restored.push(name.clone());
             }
@@ -28,23 +31,26 @@ impl Toolbox {
         (!names.is_empty()).then_some(Event::ToolsFolded { names })
     }
 
-    /// Hides tools beyond the limit: first those that can no longer be called, then the least recently used. If the tools in
-    /// `recent` alone exceed the limit, the last of them are hidden.
+    /// Hides tools beyond the limit, which counts all declared tools: first those that can no longer be called, then the least
+    /// recently used among the injected ones, then initial ones. If the tools in `recent` alone exceed the limit, the last of them
+    /// are hidden. Tools of the host are never hidden.
     pub(super) fn evict(&mut self, recent: &[ToolName]) -> Option<Event> {
         let excess = self.declared.len().checked_sub(self.tools_max).filter(|n| *n > 0)?;
-        let mut candidates: Vec<_> = self
-            .declared
-            .iter()
-            .enumerate()
-            .filter(|(_, tool)| !self.fixed.contains(&tool.name))
+        let recent: HashSet<_> = recent.iter().collect();
+        let declared = self.declared().iter().enumerate();
+        let hideable = declared.filter(|(_, tool)| !tool.definition.id.is_host());
+        let mut candidates: Vec<_> = hideable
             .map(|(at, tool)| {
-                let is_recent = recent.contains(&tool.name);
-                let order = if is_recent {
-                    u64::MAX - at as u64
+                let name = &tool.name;
+                let is_recent = recent.contains(name);
+                let is_fixed = self.fixed.contains(name);
+                let last_use = if is_recent {
+                    0
                 } else {
-                    self.last_use.get(&tool.name).copied().unwrap_or(0)
+                    self.last_use.get(name).copied().unwrap_or(0)
                 };
-                ((self.is_callable(&tool.name), is_recent, order), tool.name.clone())
+                let order = (self.is_callable(name), is_recent, is_fixed, last_use, Reverse(at));
+                (order, name.clone())
             })
             .collect();
         candidates.sort();
@@ -65,8 +71,9 @@ impl Toolbox {
 
     /// Stops declaring tools. They can still be called.
     pub(crate) fn hide(&mut self, names: &[ToolName]) {
-        self.declared.retain(|tool| !names.contains(&tool.name));
-        self.described.retain(|name| !names.contains(name));
+        let hidden: HashSet<_> = names.iter().collect();
+        self.declared.retain(|tool| !hidden.contains(&tool.name));
+        self.described.retain(|name| !hidden.contains(name));
         for name in names {
             if self.is_callable(name) {
                 self.hidden.insert(name.clone());
@@ -75,6 +82,6 @@ impl Toolbox {
     }
 
     fn is_callable(&self, name: &ToolName) -> bool {
-        matches!(self.callable.look_up(name.as_str()), ToolLookup::Found(_))
+        self.named(name).is_some()
     }
 }

@@ -1,5 +1,7 @@
 //! The tools of a conversation: those that can be called, and those that are declared to the model.
 
+mod changes;
+mod declared_tools;
 mod facade_path;
 mod gateway;
 mod hiding;
@@ -7,11 +9,14 @@ mod hiding;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use indexmap::IndexSet;
+
+use self::declared_tools::DeclaredTools;
 use crate::event::Event;
-use crate::injection::{CallLog, ConversationView, DiscoveredEntity, Entities, Injection, Lineage};
+use crate::injection::{CallLog, ConversationView, Entities, Injection, Lineage, PastCall};
 use crate::limits::LoopLimits;
 use crate::model::{DeclaredTool, Delivery};
-use toolwit_core::{AddOutcome, Message, NamedTool, Tool, ToolDefinition, ToolId, ToolLookup, ToolName, ToolSet};
+use toolwit_core::{AddOutcome, Message, NamedTool, Tool, ToolId, ToolLookup, ToolName, ToolSet, tool_identities};
 
 pub(crate) use facade_path::facade_path;
 pub(crate) use gateway::{CALL_TOOL, call_tool, gateway_target};
@@ -19,20 +24,21 @@ pub(crate) use gateway::{CALL_TOOL, call_tool, gateway_target};
 /// Callable and declared tools, and the entities behind them.
 ///
 /// During a turn, declared tools are only appended: most providers put tools before messages, and any other change
-/// invalidates the cached prompt. The exception is eviction, when more than `tools_max` would be declared.
+/// invalidates the cached prompt. The exceptions are eviction, when more than `tools_max` would be declared, and a tool that is
+/// added again with another definition: the model must know the schema with which its arguments are checked.
 ///
 /// With [`Delivery::Gateway`] the declared tools never change: the result that injects a tool describes it.
 #[derive(Clone)]
 pub(crate) struct Toolbox {
-    callable: ToolSet,
-    declared: Vec<DeclaredTool>,
+    callable: Arc<ToolSet>,
+    declared: DeclaredTools,
     /// Tools that were injected and described behind a gateway, in order.
-    described: Vec<ToolName>,
+    described: IndexSet<ToolName>,
     delivery: Delivery,
     entities: Entities,
-    lineage: Lineage,
-    pub(crate) calls: CallLog,
-    /// Tools that exist from the start and are never hidden.
+    lineage: Arc<Lineage>,
+    calls: Arc<CallLog>,
+    /// Tools that exist from the start. They are not folded, and evicted only if nothing else can be.
     fixed: HashSet<ToolName>,
     /// Tools that can be called and are not declared.
     hidden: HashSet<ToolName>,
@@ -45,24 +51,17 @@ pub(crate) struct Toolbox {
     tools_warn: usize,
 }
 
-/// The names of added tools, by effect.
-#[derive(Default)]
-struct Additions {
-    new: Vec<ToolName>,
-    rebound: Vec<ToolName>,
-}
-
 impl Toolbox {
     pub(crate) fn new(callable: ToolSet, delivery: Delivery, limits: &LoopLimits) -> Self {
         let fixed = callable.iter().map(|tool| tool.name.clone()).collect();
         Self {
-            callable,
-            declared: Vec::new(),
-            described: Vec::new(),
+            callable: Arc::new(callable),
+            declared: DeclaredTools::default(),
+            described: IndexSet::new(),
             delivery,
             entities: Entities::default(),
-            lineage: Lineage::default(),
-            calls: CallLog::default(),
+            lineage: Arc::default(),
+            calls: Arc::default(),
             fixed,
             hidden: HashSet::new(),
             last_use: HashMap::new(),
@@ -73,16 +72,32 @@ impl Toolbox {
         }
     }
 
-    pub(crate) fn callable(&self) -> &ToolSet {
+    /// Returns the callable tools, of which a clone is a snapshot.
+    pub(crate) fn callable(&self) -> &Arc<ToolSet> {
         &self.callable
     }
 
+    /// Returns the completed calls, of which a clone is a snapshot.
+    pub(crate) fn calls(&self) -> &Arc<CallLog> {
+        &self.calls
+    }
+
+    /// Returns the lineage of injected tools, of which a clone is a snapshot.
+    pub(crate) fn lineage(&self) -> &Arc<Lineage> {
+        &self.lineage
+    }
+
+    /// Appends a completed call.
+    pub(crate) fn record_call(&mut self, call: PastCall) {
+        Arc::make_mut(&mut self.calls).push(call);
+    }
+
     pub(crate) fn declared(&self) -> &[DeclaredTool] {
-        &self.declared
+        self.declared.as_slice()
     }
 
     pub(crate) fn declared_names(&self) -> Vec<ToolName> {
-        self.declared.iter().map(|tool| tool.name.clone()).collect()
+        self.declared().iter().map(|tool| tool.name.clone()).collect()
     }
 
     pub(crate) fn entities(&self) -> &Entities {
@@ -90,17 +105,10 @@ impl Toolbox {
     }
 
     /// Adds a tool that was injected before the conversation was resumed. `is_lost` marks one whose object no longer exists.
-    pub(crate) fn restore_injected(
-        &mut self,
-        trigger: &ToolName,
-        name: ToolName,
-        definition: ToolDefinition,
-        tool: Arc<dyn Tool>,
-        is_lost: bool,
-    ) {
-        let id = definition.id.clone();
+    pub(crate) fn restore_injected(&mut self, trigger: &ToolName, name: ToolName, tool: Arc<dyn Tool>, is_lost: bool) {
+        let id = tool.definition().id.clone();
         // A tool that exists already is now one of the initial tools of the application.
-        if self.callable.adopt(name.clone(), definition, tool) && is_lost {
+        if Arc::make_mut(&mut self.callable).adopt(name.clone(), tool) && is_lost {
             self.entities.mark_lost(id);
         }
         self.touch(&name);
@@ -111,7 +119,14 @@ impl Toolbox {
     /// Replaces the implementation of an existing tool.
     pub(crate) fn rebind(&mut self, tool: Arc<dyn Tool>) {
         self.entities.mark_recovered(&tool.definition().id);
-        self.callable.add(tool);
+        self.replace(tool);
+    }
+
+    /// Replaces an existing tool, and declares its new definition if that has changed.
+    pub(crate) fn replace(&mut self, tool: Arc<dyn Tool>) {
+        if let AddOutcome::Redefined(name) = Arc::make_mut(&mut self.callable).add(tool) {
+            self.refresh_definition(&name);
+        }
     }
 
     /// Removes tools by name.
@@ -127,7 +142,9 @@ impl Toolbox {
             return None;
         }
         let names = events.iter().flat_map(|event| match event {
-            Event::ToolsInjected { names, .. } | Event::ToolsRestored { names } => names.as_slice(),
+            Event::ToolsInjected { names, .. }
+            | Event::ToolsRedefined { names, .. }
+            | Event::ToolsRestored { names } => names.as_slice(),
             _ => &[],
         });
         let lines: String = names
@@ -153,17 +170,42 @@ impl Toolbox {
         self.callable.look_up(name)
     }
 
-    /// Adds a tool as if it were an initial one. It is declared from the next turn.
-    pub(crate) fn add_fixed(&mut self, tool: Arc<dyn Tool>) -> ToolName {
-        let name = self.callable.add(tool).name().clone();
-        self.hidden.remove(&name);
-        self.fixed.insert(name.clone());
-        name
+    /// Adds a tool as if it were an initial one, unless it is excluded. It is declared from the next turn.
+    pub(crate) fn add_fixed(&mut self, tool: Arc<dyn Tool>) -> AddOutcome {
+        let outcome = Arc::make_mut(&mut self.callable).add(tool);
+        if !matches!(outcome, AddOutcome::Excluded(_)) {
+            self.hidden.remove(outcome.name());
+            self.fixed.insert(outcome.name().clone());
+        }
+        outcome
+    }
+
+    /// Ends the exclusion of a tool. Returns the events to emit.
+    pub(crate) fn admit_tool(&mut self, tool: &Arc<dyn Tool>) -> Vec<Event> {
+        let mut admitted = tool_identities(tool);
+        admitted.retain(|id| Arc::make_mut(&mut self.callable).admit(id));
+        admitted.into_iter().map(|tool| Event::ToolAdmitted { tool }).collect()
+    }
+
+    /// Ends the exclusion of a tool that was added by hand before the conversation was resumed.
+    pub(crate) fn admit(&mut self, id: &ToolId) {
+        Arc::make_mut(&mut self.callable).admit(id);
+    }
+
+    /// Removes a tool, so that nothing adds it again until it is [admitted](Self::admit_tool). It stays declared until the end of the
+    /// turn. Returns the names of the removed tools.
+    pub(crate) fn exclude(&mut self, id: &ToolId) -> Vec<ToolName> {
+        let names = Arc::make_mut(&mut self.callable).exclude(id);
+        for name in &names {
+            self.hidden.remove(name);
+            self.fixed.remove(name);
+        }
+        names
     }
 
     /// Removes a tool. It stays declared until the end of the turn.
     pub(crate) fn remove(&mut self, id: &ToolId) -> Option<ToolName> {
-        let name = self.callable.remove(id)?;
+        let name = Arc::make_mut(&mut self.callable).remove(id)?;
         self.hidden.remove(&name);
         self.fixed.remove(&name);
         Some(name)
@@ -171,16 +213,19 @@ impl Toolbox {
 
     /// Begins a turn: stops declaring removed tools and refreshes definitions. Returns the declared names.
     pub(crate) fn start_turn(&mut self) -> Vec<ToolName> {
-        let mut names: Vec<_> = self.declared.drain(..).map(|tool| tool.name).collect();
-        names.append(&mut self.described);
-        let mut present: HashSet<_> = names.iter().cloned().collect();
-        for tool in self.callable.iter() {
-            if !self.hidden.contains(&tool.name) && present.insert(tool.name.clone()) {
-                names.push(tool.name.clone());
-            }
-        }
-        names.retain(|name| self.declare(name).is_some());
-        names
+        let mut names: IndexSet<_> = self.declared.take().into_iter().collect();
+        names.extend(std::mem::take(&mut self.described));
+        let callable = self.callable.clone();
+        let shown = callable.iter().filter(|tool| !self.hidden.contains(&tool.name));
+        names.extend(shown.map(|tool| tool.name.clone()));
+        names.retain(|name| self.declare(name));
+        names.into_iter().collect()
+    }
+
+    /// Applies the limits on declared tools to those of a new turn. Returns the events to emit.
+    pub(crate) fn limit_declared(&mut self) -> Vec<Event> {
+        let evicted = self.evict(&[]);
+        evicted.into_iter().chain(self.warn()).collect()
     }
 
     /// Applies an injection at the beginning of a turn, when tools may be folded too.
@@ -192,14 +237,13 @@ impl Toolbox {
     /// Updates the declared definitions from the callable tools. Call it only before the first inference of a turn.
     pub(crate) fn refresh_declared(&mut self) {
         let callable = &self.callable;
-        self.declared
-            .retain_mut(|tool| match callable.look_up(tool.name.as_str()) {
-                ToolLookup::Found(current) => {
-                    tool.definition = current.definition;
-                    true
-                }
-                ToolLookup::Removed(_) | ToolLookup::Unknown(_) => false,
-            });
+        self.declared.retain(|tool| match callable.look_up(tool.name.as_str()) {
+            ToolLookup::Found(current) => {
+                tool.definition = current.definition;
+                true
+            }
+            ToolLookup::Removed(_) | ToolLookup::Unknown(_) => false,
+        });
     }
 
     /// Records that a tool is called. A hidden tool is declared again.
@@ -210,91 +254,6 @@ impl Toolbox {
         restored.into_iter().chain(hidden).collect()
     }
 
-    /// Applies an injection after the result of `trigger`: removals first, then additions. Returns the events to emit.
-    pub(crate) fn apply(&mut self, injection: Injection, trigger: &ToolName) -> Vec<Event> {
-        let removed: Vec<_> = injection.remove.iter().filter_map(|id| self.remove(id)).collect();
-        let added = self.add(injection.add);
-        let mut events = Vec::new();
-        if !removed.is_empty() {
-            events.push(Event::ToolsRemoved {
-                trigger: trigger.clone(),
-                names: removed,
-            });
-        }
-        events.extend(self.declare_new(&added.new, trigger));
-        events.extend(self.recover_rebound(added.rebound, trigger));
-        let mut recent = added.new;
-        let listed = injection.listed.iter().filter_map(|id| self.callable.by_id(id));
-        let listed: Vec<_> = listed.map(|tool| tool.name.clone()).collect();
-        events.extend(self.restore(&listed));
-        recent.extend(listed);
-        for discovery in &injection.discovered {
-            self.entities.record(discovery);
-            let names = self.names_of(discovery);
-            events.push(entity_discovered(discovery, names.clone()));
-            events.extend(self.restore(&names));
-            recent.extend(names);
-        }
-        events.extend(injection.rejected.into_iter().map(|rejected| Event::ProviderInvalid {
-            kind: rejected.prefix,
-            reason: rejected.reason,
-        }));
-        events.extend(injection.withheld.into_iter().map(|withheld| Event::ToolWithheld {
-            trigger: trigger.clone(),
-            name: withheld.name,
-            reason: withheld.reason,
-        }));
-        events.extend(self.evict(&recent));
-        events.extend(self.warn());
-        events
-    }
-
-    /// Declares new tools.
-    fn declare_new(&mut self, names: &[ToolName], trigger: &ToolName) -> Option<Event> {
-        if names.is_empty() {
-            return None;
-        }
-        let prompt_bytes = names.iter().filter_map(|name| self.declare(name)).sum();
-        self.record_lineage(names, trigger);
-        Some(Event::ToolsInjected {
-            trigger: trigger.clone(),
-            names: names.to_vec(),
-            definitions: self.definitions(names),
-            prompt_bytes,
-        })
-    }
-
-    /// Records that rebound tools have an object again.
-    fn recover_rebound(&mut self, names: Vec<ToolName>, trigger: &ToolName) -> Option<Event> {
-        if names.is_empty() {
-            return None;
-        }
-        let tools = names.iter().filter_map(|name| self.named(name));
-        let ids: Vec<_> = tools.map(|tool| tool.definition.id.clone()).collect();
-        for id in &ids {
-            self.entities.mark_recovered(id);
-        }
-        Some(Event::ToolsRebound {
-            trigger: trigger.clone(),
-            names,
-        })
-    }
-
-    fn add(&mut self, tools: Vec<Arc<dyn Tool>>) -> Additions {
-        let mut additions = Additions::default();
-        for tool in tools {
-            match self.callable.add(tool) {
-                AddOutcome::New(name) => additions.new.push(name),
-                AddOutcome::Rebound(name) if additions.new.contains(&name) => {}
-                AddOutcome::Rebound(name) => additions.rebound.push(name),
-            }
-        }
-        for name in &additions.new {
-            self.touch(name);
-        }
-        additions
-    }
-
     fn named(&self, name: &ToolName) -> Option<NamedTool> {
         match self.callable.look_up(name.as_str()) {
             ToolLookup::Found(tool) => Some(tool),
@@ -302,66 +261,26 @@ impl Toolbox {
         }
     }
 
-    fn definitions(&self, names: &[ToolName]) -> Vec<ToolDefinition> {
-        let tools = names.iter().filter_map(|name| self.named(name));
-        tools.map(|tool| ToolDefinition::clone(&tool.definition)).collect()
-    }
-
-    fn record_lineage(&mut self, names: &[ToolName], trigger: &ToolName) {
-        let id_of = |name: &ToolName| self.named(name).map(|tool| tool.definition.id.clone());
-        let Some(parent) = id_of(trigger) else { return };
-        let tools: Vec<_> = names.iter().filter_map(id_of).collect();
-        for tool in tools {
-            self.lineage.record(tool, parent.clone());
-        }
-    }
-
-    /// Declares a callable tool after the others. Returns the bytes that this adds to the prompt, 0 if it was already
-    /// declared, or `None` if the tool does not exist.
-    fn declare(&mut self, name: &ToolName) -> Option<u64> {
-        let tool = self.named(name)?;
+    /// Declares a callable tool after the others. Returns whether it was not declared before. If it was, its definition is
+    /// updated.
+    fn declare(&mut self, name: &ToolName) -> bool {
+        let Some(tool) = self.named(name) else {
+            return false;
+        };
         if self.delivery == Delivery::Gateway && !self.fixed.contains(name) {
-            if self.described.contains(name) {
-                return Some(0);
-            }
-            self.described.push(name.clone());
-            return u64::try_from(gateway::describe(&tool).len()).ok();
+            return self.described.insert(name.clone());
         }
-        if self.is_declared(name) {
-            return Some(0);
+        let is_new = self.declared.push(&tool);
+        if !is_new {
+            self.refresh_definition(name);
         }
-        let definition = tool.definition;
-        let schema_bytes = definition.input_schema.to_string().len();
-        let bytes = name.as_str().len() + definition.description.len() + schema_bytes;
-        self.declared.push(DeclaredTool {
-            name: name.clone(),
-            definition,
-        });
-        u64::try_from(bytes).ok()
-    }
-
-    fn is_declared(&self, name: &ToolName) -> bool {
-        self.declared.iter().any(|tool| tool.name == *name)
+        is_new
     }
 
     /// Records that a tool was used now.
     pub(crate) fn touch(&mut self, name: &ToolName) {
         self.clock += 1;
         self.last_use.insert(name.clone(), self.clock);
-    }
-
-    fn names_of(&self, discovery: &DiscoveredEntity) -> Vec<ToolName> {
-        let tools = discovery.tools.iter().filter_map(|id| self.callable.by_id(id));
-        tools.map(|tool| tool.name.clone()).collect()
-    }
-}
-
-fn entity_discovered(discovery: &DiscoveredEntity, tools: Vec<ToolName>) -> Event {
-    Event::EntityDiscovered {
-        kind: discovery.prefix.clone(),
-        id: discovery.key.as_ref().map(|key| key.id.clone()),
-        binding: discovery.binding,
-        tools,
     }
 }
 

@@ -43,7 +43,7 @@ fn declared(toolbox: &Toolbox) -> Vec<&str> {
 }
 
 #[test]
-fn the_least_recently_used_tools_are_evicted_and_initial_ones_never() {
+fn the_least_recently_used_tools_are_evicted_before_initial_ones() {
     let mut toolbox = toolbox();
     add(&mut toolbox, &["a", "b", "c"]);
     toolbox.mark_called(&name("a"));
@@ -109,7 +109,7 @@ fn the_warning_is_emitted_once_each_time_the_number_reaches_the_limit() {
 }
 
 #[test]
-fn adding_a_tool_again_replaces_its_code_and_keeps_its_definition() {
+fn adding_an_equal_tool_again_replaces_its_code_only() {
     let mut toolbox = toolbox();
     add(&mut toolbox, &["a"]);
     let before = Arc::as_ptr(&toolbox.declared()[1].definition);
@@ -122,4 +122,52 @@ fn adding_a_tool_again_replaces_its_code_and_keeps_its_definition() {
         }]
     );
     assert_eq!(Arc::as_ptr(&toolbox.declared()[1].definition), before);
+}
+
+#[test]
+fn adding_a_tool_again_declares_its_new_definition_at_the_same_position() {
+    let mut toolbox = toolbox();
+    add(&mut toolbox, &["a", "b"]);
+    let schema = json!({"type": "object", "required": ["x"]});
+    let changed = NativeTool::new("a", "", schema.clone(), |_, _| async { Ok(ToolResult::text("")) });
+    let events = toolbox.apply(Injection::add(vec![Arc::new(changed.unwrap())]), &name("base"));
+    assert!(
+        events
+            .iter()
+            .any(|event| matches!(event, Event::ToolsRedefined { names, .. } if *names == [name("a")])),
+        "{events:?}"
+    );
+    assert_eq!(declared(&toolbox), ["base", "a", "b"]);
+    assert_eq!(*toolbox.declared()[1].definition.input_schema, schema);
+}
+
+// accept: 40
+#[test]
+fn the_limit_on_declared_tools_counts_initial_ones() {
+    let limits = LoopLimits {
+        tools_max: 3,
+        tools_warn: 3,
+        ..LoopLimits::default()
+    };
+    let set = ["a", "b", "c", "d", "e"].iter().map(|name| tool(name)).collect();
+    let mut toolbox = Toolbox::new(set, Delivery::List, &limits);
+    toolbox.start_turn();
+    let events = toolbox.limit_declared();
+    let hidden = vec![name("e"), name("d")];
+    assert_eq!(
+        events,
+        [Event::ToolsEvicted { names: hidden }, Event::ToolsMany { count: 3 }]
+    );
+    assert_eq!(declared(&toolbox), ["a", "b", "c"]);
+    toolbox.apply(Injection::add(vec![tool("new")]), &name("a"));
+    assert_eq!(
+        declared(&toolbox),
+        ["a", "b", "new"],
+        "a tool that was just injected is shown"
+    );
+    toolbox.mark_called(&name("e"));
+    assert_eq!(declared(&toolbox), ["a", "b", "e"], "a hidden tool can be called");
+    toolbox.start_turn();
+    assert!(toolbox.limit_declared().is_empty());
+    assert_eq!(declared(&toolbox).len(), 3);
 }

@@ -45,17 +45,22 @@ impl<F: Fn(&ApprovalRequest) -> Approval + Send + Sync> Approver for F {
     }
 }
 
-/// A decorator that requires approval of each call.
-pub(super) struct ApprovalGate<A>(A);
+/// A decorator that requires approval of each call, also of calls of the methods of entities that the tool returns.
+pub struct ApprovalGate<A>(A);
 
 impl<A: Approver> ApprovalGate<A> {
-    pub(super) fn new(approver: A) -> Self {
+    /// Requires the approval of this approver.
+    pub fn new(approver: A) -> Self {
         Self(approver)
     }
 }
 
 #[async_trait]
 impl<A: Approver> Decorator for ApprovalGate<A> {
+    fn is_guard(&self) -> bool {
+        true
+    }
+
     async fn call(
         &self,
         tool: &dyn Tool,

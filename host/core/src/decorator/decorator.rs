@@ -1,5 +1,6 @@
 //! Decorators of tools.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use super::one_shot::OneShot;
 use crate::artifact::Capturing;
 use crate::{
     Approver, Arguments, ArtifactCapture, BlackboardSink, Error, ErrorKind, Phase, Signal, Tool, ToolContext,
-    ToolDefinition, ToolError, ToolResult,
+    ToolDefinition, ToolError, ToolId, ToolResult,
 };
 
 /// Behaviour around each call of a tool.
@@ -48,14 +49,34 @@ pub trait Decorator: Send + Sync {
     fn serial_group(&self, tool: &dyn Tool) -> Option<u64> {
         tool.serial_group()
     }
+
+    /// Returns whether the decorator is a guard, such as an [`ApprovalGate`]. By default it is not.
+    ///
+    /// In a conversation, a guard stays on a tool when the tool is added again without it, for example because its plugin file
+    /// has changed, and also applies to the methods of the entities that the tool returns.
+    fn is_guard(&self) -> bool {
+        false
+    }
 }
 
-/// A tool with a [`Decorator`], or with another description or name. The inner tool does not change.
+/// A tool with a [`Decorator`], or with another description, name or id. The inner tool does not change.
 #[derive(Clone)]
 pub struct DecoratedTool {
     definition: ToolDefinition,
     tool: Arc<dyn Tool>,
     decorator: Option<Arc<dyn Decorator>>,
+}
+
+impl DecoratedTool {
+    /// Applies a decorator that several tools may share.
+    #[must_use]
+    pub fn new(tool: Arc<dyn Tool>, decorator: Arc<dyn Decorator>) -> Self {
+        Self {
+            definition: tool.definition().clone(),
+            tool,
+            decorator: Some(decorator),
+        }
+    }
 }
 
 #[async_trait]
@@ -73,6 +94,10 @@ impl Tool for DecoratedTool {
 
     fn decorated_tool(&self) -> Option<&Arc<dyn Tool>> {
         Some(&self.tool)
+    }
+
+    fn decorator(&self) -> Option<&Arc<dyn Decorator>> {
+        self.decorator.as_ref()
     }
 
     fn serial_group(&self) -> Option<u64> {
@@ -99,12 +124,7 @@ impl Tool for DecoratedTool {
 pub trait ToolExt: Tool + Sized + 'static {
     /// Applies a decorator.
     fn with_decorator(self, decorator: impl Decorator + 'static) -> DecoratedTool {
-        let definition = self.definition().clone();
-        DecoratedTool {
-            definition,
-            tool: Arc::new(self),
-            decorator: Some(Arc::new(decorator)),
-        }
+        DecoratedTool::new(shared(self), Arc::new(decorator))
     }
 
     /// Replaces the description.
@@ -128,9 +148,15 @@ pub trait ToolExt: Tool + Sized + 'static {
     /// Changes the name and the id, so that both tools can be in one conversation.
     fn with_name(self, name: impl Into<String>) -> DecoratedTool {
         let name = name.into();
+        let id = self.definition().id.named(&name);
+        self.with_identity(id, vec![name])
+    }
+
+    /// Changes the id and the candidate names. The id of the inner tool still [selects](crate::ToolSelector) the tool.
+    fn with_identity(self, id: ToolId, names: Vec<String>) -> DecoratedTool {
         let mut definition = self.definition().clone();
-        definition.id = definition.id.named(&name);
-        definition.names = vec![name];
+        definition.id = id;
+        definition.names = names;
         redefined(self, definition)
     }
 
@@ -154,7 +180,7 @@ pub trait ToolExt: Tool + Sized + 'static {
     /// For tools whose result stays in the context of the model, such as one that loads instructions. Failed calls do not count.
     /// Outside a loop, every call runs.
     fn one_shot_per_loop(self, advice: impl Into<String>) -> DecoratedTool {
-        self.with_decorator(OneShot::new(advice.into()))
+        self.with_decorator(OneShot::new(advice))
     }
 
     /// Requires approval of each call.
@@ -165,7 +191,7 @@ pub trait ToolExt: Tool + Sized + 'static {
     /// Cancels a call that takes longer, then drops it. Without it, only the time limit of the run applies to a native tool; for a
     /// tool that works for minutes, [`LONG_RUNNING_WALL`](crate::limits::LONG_RUNNING_WALL) is the usual limit.
     fn with_timeout(self, timeout: Duration) -> DecoratedTool {
-        self.with_decorator(Timeout(timeout))
+        self.with_decorator(Timeout::new(timeout))
     }
 
     /// Adds the signal [`Signal::Replan`] to a successful result if `reason` returns a reason.
@@ -182,8 +208,16 @@ impl<T: Tool + Sized + 'static> ToolExt for T {}
 fn redefined(tool: impl Tool + 'static, definition: ToolDefinition) -> DecoratedTool {
     DecoratedTool {
         definition,
-        tool: Arc::new(tool),
+        tool: shared(tool),
         decorator: None,
+    }
+}
+
+/// Returns a tool that is shared already as it is, so that it keeps its address, by which strategies recognise it.
+fn shared(tool: impl Tool + 'static) -> Arc<dyn Tool> {
+    match (&tool as &dyn Any).downcast_ref::<Arc<dyn Tool>>() {
+        Some(shared) => shared.clone(),
+        None => Arc::new(tool),
     }
 }
 
@@ -201,7 +235,17 @@ impl Decorator for ReturnDirect {
     }
 }
 
-struct Timeout(Duration);
+/// A decorator that cancels a call that takes longer, then drops it.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeout(Duration);
+
+impl Timeout {
+    /// Limits each call to this duration.
+    #[must_use]
+    pub fn new(max: Duration) -> Self {
+        Self(max)
+    }
+}
 
 #[async_trait]
 impl Decorator for Timeout {

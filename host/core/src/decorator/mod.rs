@@ -6,9 +6,10 @@ mod decorator;
 mod loop_memory;
 mod one_shot;
 
-pub use approval::{Approval, ApprovalRequest, Approver};
-pub use decorator::{DecoratedTool, Decorator, ToolExt};
+pub use approval::{Approval, ApprovalGate, ApprovalRequest, Approver};
+pub use decorator::{DecoratedTool, Decorator, Timeout, ToolExt};
 pub use loop_memory::LoopMemory;
+pub use one_shot::OneShot;
 
 #[cfg(test)]
 mod tests;

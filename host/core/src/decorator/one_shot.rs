@@ -6,8 +6,9 @@ use super::decorator::Decorator;
 use super::loop_memory::LoopMemory;
 use crate::{Arguments, Tool, ToolContext, ToolError, ToolResult, new_serial_group};
 
-/// A decorator that runs a tool once per loop.
-pub(super) struct OneShot {
+/// A decorator that runs a tool once per loop. Later calls return a reference to the history and some advice.
+#[derive(Debug)]
+pub struct OneShot {
     advice: String,
     memory: LoopMemory,
     /// Calls of one response run sequentially, so that the second sees the outcome of the first.
@@ -15,9 +16,11 @@ pub(super) struct OneShot {
 }
 
 impl OneShot {
-    pub(super) fn new(advice: String) -> Self {
+    /// Creates the decorator with the advice for later calls.
+    #[must_use]
+    pub fn new(advice: impl Into<String>) -> Self {
         Self {
-            advice,
+            advice: advice.into(),
             memory: LoopMemory::new(),
             group: new_serial_group(),
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use crate::{ToolContext, ToolDefinition, ToolError, ToolFacade, ToolResult};
+use crate::{Decorator, ToolContext, ToolDefinition, ToolError, ToolFacade, ToolResult};
 
 /// The arguments of a call, by parameter name.
 pub type Arguments = Map<String, Value>;
@@ -29,6 +29,11 @@ pub trait Tool: Send + Sync {
 
     /// Returns the tool that this one decorates, so that strategies recognise it behind its decorators.
     fn decorated_tool(&self) -> Option<&Arc<dyn Tool>> {
+        None
+    }
+
+    /// Returns the decorator that this tool applies to the [decorated tool](Self::decorated_tool), if there is one.
+    fn decorator(&self) -> Option<&Arc<dyn Decorator>> {
         None
     }
 
@@ -72,6 +77,10 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
 
     fn decorated_tool(&self) -> Option<&Arc<dyn Tool>> {
         (**self).decorated_tool()
+    }
+
+    fn decorator(&self) -> Option<&Arc<dyn Decorator>> {
+        (**self).decorator()
     }
 
     fn is_agent(&self) -> bool {

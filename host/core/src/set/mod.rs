@@ -1,7 +1,14 @@
 //! The tools and the messages of a conversation.
 
 mod message;
+mod name_table;
+mod named_tool;
+mod tool_registry;
+mod tool_selector;
 mod tool_set;
 
 pub use message::{Message, Role, ToolCall};
-pub use tool_set::{AddOutcome, NamedTool, ToolLookup, ToolSet};
+pub use named_tool::{AddOutcome, NamedTool, ToolLookup};
+pub use tool_registry::ToolRegistry;
+pub use tool_selector::{SelectorMap, ToolSelector, tool_identities};
+pub use tool_set::ToolSet;

@@ -1,67 +1,44 @@
 //! The tools of a conversation.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use indexmap::IndexMap;
+use async_trait::async_trait;
 
-use crate::{Tool, ToolDefinition, ToolId, ToolName};
+use super::name_table::NameTable;
+use super::named_tool::{AddOutcome, NamedTool, ToolLookup};
+use super::tool_selector::{SelectorMap, ToolSelector, tool_identities};
+use crate::{
+    Arguments, DecoratedTool, Decorator, Error, ErrorKind, Phase, Tool, ToolCaller, ToolContext, ToolDefinition,
+    ToolDialect, ToolError, ToolId, ToolName, ToolResult, decorator_chain,
+};
 
 /// Minimum Jaro–Winkler similarity (0 to 1) at which a name is suggested for an unknown one.
 const SIMILARITY_MIN: f64 = 0.7;
-
-/// A tool of a conversation with its name, which never changes.
-#[derive(Clone)]
-pub struct NamedTool {
-    /// The name that the model sees.
-    pub name: ToolName,
-    /// The definition that the model received. It does not change when another instance is bound.
-    pub definition: Arc<ToolDefinition>,
-    /// The tool that runs.
-    pub tool: Arc<dyn Tool>,
-}
-
-/// The outcome of adding a tool.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AddOutcome {
-    /// The tool was added, or added again after it was removed.
-    New(ToolName),
-    /// A tool with this id existed. Its name and definition stay, and calls run the new tool.
-    Rebound(ToolName),
-}
-
-impl AddOutcome {
-    /// Returns the name of the tool.
-    #[must_use]
-    pub fn name(&self) -> &ToolName {
-        match self {
-            Self::New(name) | Self::Rebound(name) => name,
-        }
-    }
-}
-
-/// The outcome of looking up a name.
-#[derive(Clone)]
-pub enum ToolLookup {
-    /// A tool that can be called.
-    Found(NamedTool),
-    /// The tool was removed from the conversation.
-    Removed(ToolId),
-    /// The name is unknown. These are the most similar names, best first.
-    Unknown(Vec<ToolName>),
-}
 
 /// The tools of one conversation in insertion order, each with a unique name.
 ///
 /// A tool gets its name when it is first added: the first of its candidate names that is free, otherwise one with a hash of its
 /// id. The name stays reserved for this id for the rest of the conversation, also after the tool is removed, so that names in the
 /// history remain unambiguous.
+///
+/// Decorators and exclusions belong to the identity of a tool. They apply whenever a tool of this identity is added, whatever
+/// adds it. [Guards](Decorator::is_guard) of a tool stay with its id.
 #[derive(Clone, Default)]
 pub struct ToolSet {
-    tools: IndexMap<ToolName, NamedTool>,
-    names: HashMap<ToolId, ToolName>,
-    owners: HashMap<ToolName, ToolId>,
-    reserved: HashSet<ToolName>,
+    /// The tools by position. Positions are in insertion order, and have gaps where tools were removed.
+    tools: BTreeMap<u64, NamedTool>,
+    positions: HashMap<ToolName, u64>,
+    next_position: u64,
+    names: NameTable,
+    /// The ids of tools that were ever in the set, by each further id in their decorator chain.
+    variants: HashMap<ToolId, BTreeSet<ToolId>>,
+    decorators: SelectorMap<Arc<dyn Decorator>>,
+    /// The guards of tools, and other decorators of single tools.
+    attached: HashMap<ToolId, Vec<Arc<dyn Decorator>>>,
+    excluded: HashSet<ToolId>,
+    /// The positions of exclusive facades.
+    exclusive: BTreeSet<u64>,
 }
 
 /// Adds each tool in turn.
@@ -84,53 +61,90 @@ impl ToolSet {
 
     /// Reserves a name for the tool `host#name`.
     pub fn reserve(&mut self, name: ToolName) {
-        self.reserved.insert(name);
+        self.names.reserve(name);
     }
 
-    /// Adds a tool. If a tool with this id exists, its name and definition stay, and calls run the new tool.
+    /// Adds a tool. If a tool with this id exists, its name and position stay, and calls run the new tool.
     pub fn add(&mut self, tool: Arc<dyn Tool>) -> AddOutcome {
-        let name = self.assign(tool.definition());
-        if let Some(present) = self.tools.get_mut(&name) {
-            present.tool = tool;
-            return AddOutcome::Rebound(name);
+        let name = self.names.assign(tool.definition());
+        if self.is_excluded(&tool) {
+            return AddOutcome::Excluded(name);
         }
-        let definition = Arc::new(tool.definition().clone());
-        self.tools.insert(
-            name.clone(),
-            NamedTool {
-                name: name.clone(),
-                definition,
-                tool,
-            },
-        );
-        AddOutcome::New(name)
+        self.put(name, tool)
     }
 
-    /// Restores a tool with the name and definition that it had in an earlier process. Returns `false` and changes nothing if
-    /// the name or the id is taken.
-    pub fn adopt(&mut self, name: ToolName, definition: ToolDefinition, tool: Arc<dyn Tool>) -> bool {
-        let id = definition.id.clone();
-        let is_name_taken = self.owners.get(&name).is_some_and(|owner| *owner != id);
-        let has_other_name = self.names.get(&id).is_some_and(|own| *own != name);
-        if is_name_taken || has_other_name || self.tools.contains_key(&name) {
-            return false;
+    /// Restores a tool under the name that it had in an earlier process. Returns whether it was added: not if the name or the id
+    /// is taken.
+    pub fn adopt(&mut self, name: ToolName, tool: Arc<dyn Tool>) -> bool {
+        let is_free = !self.positions.contains_key(&name) && !self.is_excluded(&tool);
+        let is_adopted = is_free && self.names.claim(name.clone(), tool.definition().id.clone());
+        if is_adopted {
+            self.put(name, tool);
         }
-        self.names.insert(id.clone(), name.clone());
-        self.owners.insert(name.clone(), id);
-        let definition = Arc::new(definition);
-        let named = NamedTool {
-            name: name.clone(),
-            definition,
-            tool,
-        };
-        self.tools.insert(name, named);
-        true
+        is_adopted
+    }
+
+    /// Applies a decorator to the selected tools: to those that are present, and to those that are added later.
+    pub fn decorate(&mut self, tools: &ToolSelector, decorator: Arc<dyn Decorator>) {
+        for named in self.tools.values_mut() {
+            if tools.selects(&named.tool, Some(&named.name)) {
+                apply(&mut named.tool, &decorator);
+            }
+        }
+        self.decorators.insert(tools, decorator);
+    }
+
+    /// Applies a decorator to the tool with this id, now and whenever it is added again.
+    pub fn attach(&mut self, id: &ToolId, decorator: &Arc<dyn Decorator>) {
+        let position = self.position(id);
+        if let Some(named) = position.and_then(|at| self.tools.get_mut(&at)) {
+            apply(&mut named.tool, decorator);
+        }
+        remember(&mut self.attached, id, decorator);
+    }
+
+    /// Returns a tool with the decorators that it would have in the set.
+    #[must_use]
+    pub fn decorated(&self, mut tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
+        let id = tool.definition().id.clone();
+        let selected = self.decorators.get(&tool, self.names.name_of(&id));
+        for decorator in selected.into_iter().chain(self.attached.get(&id).into_iter().flatten()) {
+            apply(&mut tool, decorator);
+        }
+        tool
     }
 
     /// Removes a tool and returns its name, which stays reserved.
     pub fn remove(&mut self, id: &ToolId) -> Option<ToolName> {
-        let name = self.names.get(id)?;
-        self.tools.shift_remove(name).map(|tool| tool.name)
+        let name = self.names.name_of(id)?;
+        let position = self.positions.remove(name)?;
+        self.exclusive.remove(&position);
+        self.tools.remove(&position).map(|tool| tool.name)
+    }
+
+    /// Removes the tools with this id in their decorator chain, and never adds one again until it is [admitted](Self::admit).
+    /// Returns the names of the removed tools.
+    pub fn exclude(&mut self, id: &ToolId) -> Vec<ToolName> {
+        self.excluded.insert(id.clone());
+        let variants: Vec<_> = self.variants.get(id).into_iter().flatten().cloned().collect();
+        let mut names: Vec<_> = [id]
+            .into_iter()
+            .chain(&variants)
+            .filter_map(|id| self.remove(id))
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// Ends the exclusion of an id. Returns whether it was excluded.
+    pub fn admit(&mut self, id: &ToolId) -> bool {
+        self.excluded.remove(id)
+    }
+
+    /// Returns whether a tool cannot be added because it is [excluded](Self::exclude).
+    #[must_use]
+    pub fn is_excluded(&self, tool: &Arc<dyn Tool>) -> bool {
+        !self.excluded.is_empty() && tool_identities(tool).iter().any(|id| self.excluded.contains(id))
     }
 
     /// Looks up a name.
@@ -139,28 +153,54 @@ impl ToolSet {
         let Some(parsed) = ToolName::parse(name) else {
             return ToolLookup::Unknown(self.nearest(name));
         };
-        match (self.tools.get(&parsed), self.owners.get(&parsed)) {
+        let position = self.positions.get(&parsed);
+        match (position.and_then(|at| self.tools.get(at)), self.names.owner_of(&parsed)) {
             (Some(tool), _) => ToolLookup::Found(tool.clone()),
             (None, Some(id)) => ToolLookup::Removed(id.clone()),
             (None, None) => ToolLookup::Unknown(self.nearest(name)),
         }
     }
 
-    /// Returns whether a tool with this id was added before. It may have been removed since.
+    /// Returns whether a tool with this id is or was in the set, or is excluded.
     #[must_use]
     pub fn was_added(&self, id: &ToolId) -> bool {
-        self.names.contains_key(id)
+        self.names.name_of(id).is_some() || self.excluded.contains(id)
     }
 
     /// Returns the tool with this id.
     #[must_use]
     pub fn by_id(&self, id: &ToolId) -> Option<&NamedTool> {
-        self.tools.get(self.names.get(id)?)
+        self.tools.get(&self.position(id)?)
+    }
+
+    /// Returns the ids of the tools, present or removed, that have this id in their decorator chain. The methods of
+    /// all entities have the id of the method that is not bound to one.
+    pub fn variants(&self, id: &ToolId) -> impl Iterator<Item = &ToolId> {
+        let own = self.names.id_of(id).into_iter();
+        own.chain(self.variants.get(id).into_iter().flatten())
+    }
+
+    /// Returns the names that tools have, or would get if they were added in this order.
+    #[must_use]
+    pub fn names_after_adding(&self, tools: &[Arc<dyn Tool>]) -> Vec<ToolName> {
+        let mut taken = HashSet::new();
+        let mut names = Vec::with_capacity(tools.len());
+        for tool in tools {
+            let name = self.names.choose(tool.definition(), &taken);
+            taken.insert(name.clone());
+            names.push(name);
+        }
+        names
     }
 
     /// Returns the tools in insertion order.
     pub fn iter(&self) -> impl Iterator<Item = &NamedTool> {
         self.tools.values()
+    }
+
+    /// Returns the facades that are [exclusive](crate::ToolFacade::is_exclusive), in insertion order.
+    pub fn exclusive_facades(&self) -> impl Iterator<Item = &NamedTool> {
+        self.exclusive.iter().filter_map(|at| self.tools.get(at))
     }
 
     /// Returns the number of tools.
@@ -183,138 +223,108 @@ impl ToolSet {
             .collect()
     }
 
+    /// Returns the definitions of the tools in the format of a provider, in insertion order.
+    #[must_use]
+    pub fn definitions(&self, dialect: ToolDialect) -> Vec<serde_json::Value> {
+        self.iter()
+            .map(|tool| dialect.definition(&tool.name, &tool.definition))
+            .collect()
+    }
+
     /// Returns the most similar names, at most three, best first.
     #[must_use]
     pub fn nearest(&self, name: &str) -> Vec<ToolName> {
         let shortened: String = name.chars().take(crate::limits::NAME_BYTES_MAX * 2).collect();
         let mut scored: Vec<_> = self
-            .tools
-            .keys()
-            .map(|known| (strsim::jaro_winkler(&shortened, known.as_str()), known))
+            .iter()
+            .map(|tool| (strsim::jaro_winkler(&shortened, tool.name.as_str()), &tool.name))
             .filter(|(score, _)| *score >= SIMILARITY_MIN)
             .collect();
         scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
         scored.into_iter().take(3).map(|(_, name)| name.clone()).collect()
     }
 
-    /// Returns the name of a tool, and assigns one on first use.
-    fn assign(&mut self, definition: &ToolDefinition) -> ToolName {
-        if let Some(name) = self.names.get(&definition.id) {
-            return name.clone();
-        }
-        let id = &definition.id;
-        let name = definition
-            .names
-            .iter()
-            .filter_map(|candidate| ToolName::sanitised(candidate))
-            .find(|candidate| self.is_free(candidate, id))
-            .unwrap_or_else(|| self.hashed(definition));
-        self.names.insert(id.clone(), name.clone());
-        self.owners.insert(name.clone(), id.clone());
-        name
+    fn position(&self, id: &ToolId) -> Option<u64> {
+        self.positions.get(self.names.name_of(id)?).copied()
     }
 
-    fn is_free(&self, name: &ToolName, id: &ToolId) -> bool {
-        let reserved = self.reserved.contains(name) && *id != ToolId::host(name.as_str());
-        !reserved && !self.owners.contains_key(name)
-    }
-
-    /// Returns a name with a hash of the id. Hashes again in the unlikely case that this name is taken.
-    fn hashed(&self, definition: &ToolDefinition) -> ToolName {
-        let mut identity = definition.id.as_str().to_owned();
-        loop {
-            let name = ToolName::hashed(definition.name(), &identity);
-            if self.is_free(&name, &definition.id) {
-                return name;
-            }
-            identity.push('+');
+    /// Adds or replaces a tool under its name, with its decorators.
+    fn put(&mut self, name: ToolName, tool: Arc<dyn Tool>) -> AddOutcome {
+        let id = tool.definition().id.clone();
+        for other in tool_identities(&tool).into_iter().filter(|other| *other != id) {
+            self.variants.entry(other).or_default().insert(id.clone());
         }
+        for guard in decorator_chain(&tool)
+            .filter_map(|layer| layer.decorator())
+            .filter(|layer| layer.is_guard())
+        {
+            remember(&mut self.attached, &id, guard);
+        }
+        let tool = self.decorated(tool);
+        let position = *self.positions.entry(name.clone()).or_insert(self.next_position);
+        if tool.facade().is_some_and(|facade| facade.is_exclusive()) {
+            self.exclusive.insert(position);
+        } else {
+            self.exclusive.remove(&position);
+        }
+        let Some(there) = self.tools.get_mut(&position) else {
+            self.next_position += 1;
+            let definition = Arc::new(tool.definition().clone());
+            self.tools.insert(
+                position,
+                NamedTool {
+                    name: name.clone(),
+                    definition,
+                    tool,
+                },
+            );
+            return AddOutcome::New(name);
+        };
+        there.tool = tool;
+        if is_same_to_callers(&there.definition, there.tool.definition()) {
+            return AddOutcome::Rebound(name);
+        }
+        there.definition = Arc::new(there.tool.definition().clone());
+        AddOutcome::Redefined(name)
+    }
+}
+
+/// Remembers a decorator of a tool.
+fn remember(attached: &mut HashMap<ToolId, Vec<Arc<dyn Decorator>>>, id: &ToolId, decorator: &Arc<dyn Decorator>) {
+    let attached = attached.entry(id.clone()).or_default();
+    if !attached.iter().any(|known| Arc::ptr_eq(known, decorator)) {
+        attached.push(decorator.clone());
+    }
+}
+
+/// Applies a decorator to a tool that does not have it.
+fn apply(tool: &mut Arc<dyn Tool>, decorator: &Arc<dyn Decorator>) {
+    let has_it = |layer: &Arc<dyn Tool>| layer.decorator().is_some_and(|applied| Arc::ptr_eq(applied, decorator));
+    if !decorator_chain(tool).any(has_it) {
+        *tool = Arc::new(DecoratedTool::new(tool.clone(), decorator.clone()));
+    }
+}
+
+/// Returns whether two definitions of a tool have the same description and schemas.
+fn is_same_to_callers(a: &ToolDefinition, b: &ToolDefinition) -> bool {
+    a.description == b.description && a.input_schema == b.input_schema && a.output_schema == b.output_schema
+}
+
+/// Calls a tool by its id.
+#[async_trait]
+impl ToolCaller for ToolSet {
+    async fn call_tool(&self, id: &str, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+        let Some(named) = self.by_id(&ToolId::from_text(id)) else {
+            let message = format!("there is no tool `{}`", id.chars().take(200).collect::<String>());
+            return Err(ToolError::Model(Error::new(
+                ErrorKind::UnknownTool,
+                Phase::Validate,
+                message,
+            )));
+        };
+        named.tool.call(arguments, context).await
     }
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::{NativeTool, ToolResult};
-
-    fn tool(id: &str, names: &[&str]) -> Arc<dyn Tool> {
-        let mut definition = ToolDefinition::new(
-            ToolId::native(id),
-            names[0],
-            "returns its id",
-            json!({"type": "object"}),
-        );
-        for name in &names[1..] {
-            definition = definition.with_fallback_name(*name);
-        }
-        let answer = id.to_owned();
-        Arc::new(
-            NativeTool::from_definition(definition, move |_, _| {
-                let answer = answer.clone();
-                async move { Ok(ToolResult::text(answer)) }
-            })
-            .unwrap(),
-        )
-    }
-
-    // attack: A11, attack: A12, accept: 113
-    #[test]
-    fn tools_with_the_same_name_get_distinct_names() {
-        let mut set = ToolSet::new();
-        let first = set.add(tool("a-b", &["a-b", "calc_a-b"]));
-        let second = set.add(tool("other", &["a-b", "calc_a-b"]));
-        let third = set.add(tool("third", &["a-b", "calc_a-b"]));
-        assert_eq!(first.name().as_str(), "a-b");
-        assert_eq!(second.name().as_str(), "calc_a-b");
-        assert_eq!(
-            third.name().as_str(),
-            format!("a-b_{}", crate::text::short_hash("native#third"))
-        );
-        assert_eq!(set.len(), 3);
-    }
-
-    #[test]
-    fn name_stays_reserved_after_removal() {
-        let mut set = ToolSet::new();
-        set.add(tool("x", &["look"]));
-        set.remove(&ToolId::native("x"));
-        assert!(matches!(set.look_up("look"), ToolLookup::Removed(_)));
-        assert_ne!(set.add(tool("y", &["look"])).name().as_str(), "look");
-        assert_eq!(
-            set.add(tool("x", &["look"])),
-            AddOutcome::New(ToolName::parse("look").unwrap())
-        );
-    }
-
-    // accept: 114
-    #[test]
-    fn reserved_name_is_assigned_to_the_host_only() {
-        let mut set = ToolSet::new();
-        set.reserve(ToolName::parse("search_tools").unwrap());
-        assert_ne!(
-            set.add(tool("plugin", &["search_tools"])).name().as_str(),
-            "search_tools"
-        );
-    }
-
-    // accept: 8, attack: E7
-    #[test]
-    fn unknown_name_returns_similar_ones() {
-        let mut set = ToolSet::new();
-        set.add(tool("a", &["search_customer"]));
-        set.add(tool("b", &["evaluate"]));
-        let ToolLookup::Unknown(nearest) = set.look_up("serch_customers") else {
-            panic!("an unknown name was found")
-        };
-        assert_eq!(
-            nearest.iter().map(ToolName::as_str).collect::<Vec<_>>(),
-            ["search_customer"]
-        );
-        for name in ["", &"x".repeat(65), "é", "a\nb"] {
-            assert!(matches!(set.look_up(name), ToolLookup::Unknown(_)), "{name:?}");
-        }
-    }
-}
+mod tests;

@@ -1,18 +1,18 @@
 //! The request format of the chat-completions API.
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::history::OpenAiHistory;
 use super::max_tokens::MaxTokensField;
 use toolwit_agent::model::{ChatRequest, DeclaredTool, ToolChoice};
+use toolwit_core::{DialectDefinition, ToolDialect};
 
 #[derive(Serialize)]
 pub(super) struct WireRequest<'a> {
     model: &'a str,
     messages: OpenAiHistory,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<WireTool<'a>>,
+    tools: Vec<DialectDefinition<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -22,20 +22,6 @@ pub(super) struct WireRequest<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     stream: bool,
-}
-
-#[derive(Serialize)]
-struct WireTool<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    function: WireDefinition<'a>,
-}
-
-#[derive(Serialize)]
-struct WireDefinition<'a> {
-    name: &'a str,
-    description: &'a str,
-    parameters: &'a Value,
 }
 
 impl<'a> WireRequest<'a> {
@@ -48,7 +34,7 @@ impl<'a> WireRequest<'a> {
         Self {
             model,
             messages: OpenAiHistory::from(request.messages),
-            tools: request.tools.iter().map(WireTool::from).collect(),
+            tools: request.tools.iter().map(describe).collect(),
             // The API refuses a tool choice without tools. `auto` is its default.
             tool_choice: match options.tool_choice {
                 _ if request.tools.is_empty() => None,
@@ -64,17 +50,8 @@ impl<'a> WireRequest<'a> {
     }
 }
 
-impl<'a> From<&'a DeclaredTool> for WireTool<'a> {
-    fn from(tool: &'a DeclaredTool) -> Self {
-        Self {
-            kind: "function",
-            function: WireDefinition {
-                name: tool.name.as_str(),
-                description: &tool.definition.description,
-                parameters: &tool.definition.input_schema,
-            },
-        }
-    }
+fn describe(tool: &DeclaredTool) -> DialectDefinition<'_> {
+    ToolDialect::OpenAiChat.describe(&tool.name, &tool.definition)
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! The snapshot of a registry that a conversation uses during a turn, restricted to the tools that it may use.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use toolwit_agent::injection::Injection;
 use toolwit_core::{Tool, ToolSet};
-use toolwit_registry::{LiveRegistry, Registry};
+use toolwit_registry::{LiveRegistry, Package, Registry};
 use toolwit_sandbox::{Plugin, Scope};
 
 /// The snapshot of a live registry that a conversation uses during a turn. A new turn moves to the current snapshot.
@@ -75,26 +76,29 @@ impl Follower {
     /// Returns the injection that replaces changed tools by their new versions and removes those that no longer exist.
     pub(super) fn replacements(&self, before: &Registry, now: &Registry, tools: &ToolSet) -> Injection {
         let mut injection = Injection::none();
-        for named in tools.iter() {
-            let id = &named.tool.definition().id;
+        let changed = before.plugins().filter(|earlier| {
+            let current = now.package(earlier.name()).and_then(Package::plugin);
+            !current.is_some_and(|current| Arc::ptr_eq(current, earlier))
+        });
+        for earlier in changed {
+            let current = now.package(earlier.name()).and_then(Package::plugin);
+            let new = current
+                .map(|plugin| now.tools_of(plugin, &self.scope))
+                .unwrap_or_default();
+            let mut new: HashMap<_, _> = new
+                .into_iter()
+                .map(|tool| (tool.definition().id.clone(), tool))
+                .collect();
             // Methods of entities are not in the registry: they live as long as their instance.
-            let (Some(_), Some(earlier)) = (before.definition(id.as_str()), before.plugin_of(id.as_str())) else {
-                continue;
-            };
-            if now
-                .plugin_of(id.as_str())
-                .is_some_and(|plugin| Arc::ptr_eq(plugin, earlier))
-            {
-                continue;
-            }
-            match now.tool(id.as_str(), &self.scope) {
-                Some(tool) => {
-                    if let Some(plugin) = now.plugin_of(id.as_str()) {
-                        plugin.retain_component();
+            for definition in &earlier.inspection().tools {
+                match (tools.by_id(&definition.id), new.remove(&definition.id)) {
+                    (Some(_), Some(tool)) => {
+                        current.inspect(|plugin| plugin.retain_component());
+                        injection.add.push(tool);
                     }
-                    injection.add.push(tool);
+                    (Some(_), None) => injection.remove.push(definition.id.clone()),
+                    (None, _) => {}
                 }
-                None => injection.remove.push(id.clone()),
             }
         }
         injection

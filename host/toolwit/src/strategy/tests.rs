@@ -20,6 +20,8 @@ use toolwit_sandbox::{CodeCacheLocation, Runtime, RuntimeOptions, Scope};
 use super::{TOOL_GUIDANCE, ToolSearch};
 use toolwit_core::limits::SEARCH_WALL_MAX;
 
+mod guards;
+
 /// A request that the model received.
 #[derive(Clone)]
 struct Request {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult};
+use toolwit_core::{
+    Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolExt, ToolId, ToolResult, decorator_chain,
+};
 
 /// The part of a tool id that replaces the id of an entity, for methods of the current object.
 const CURRENT: &str = "current";
@@ -19,9 +21,20 @@ pub(super) fn is_current_method(id: &ToolId) -> bool {
     id.as_str().ends_with("(current)")
 }
 
-/// Returns whether the tool is bound to an object.
+/// Returns whether the tool is bound to an object. A method without an object may be decorated, but is not another tool under the
+/// id of the current object.
 pub(super) fn is_bound(tool: &Arc<dyn Tool>) -> bool {
-    tool.decorated_tool().is_some()
+    decorator_chain(tool).any(|layer| layer.decorated_tool().is_some() && layer.decorator().is_none())
+}
+
+/// Returns a method of an object as a method of the current object, with the description of the declared one.
+pub(super) fn bound_method(method: Arc<dyn Tool>, prefix: &str, id: ToolId, names: Vec<String>) -> Arc<dyn Tool> {
+    let description = description_of_current(&method.definition().description, prefix);
+    Arc::new(method.with_identity(id, names).with_description(description))
+}
+
+fn description_of_current(description: &str, prefix: &str) -> String {
+    format!("{description} It acts on the `{prefix}` that a tool returned last.")
 }
 
 /// A declared method without a current object.
@@ -32,10 +45,7 @@ pub(super) struct UnboundMethod {
 impl UnboundMethod {
     pub(super) fn new(method: &ToolDefinition, prefix: &str) -> Self {
         let mut definition = method.clone();
-        definition.description = format!(
-            "{} It acts on the `{prefix}` that a tool returned last.",
-            method.description
-        );
+        definition.description = description_of_current(&method.description, prefix);
         definition.id = current_method_id(&method.id);
         Self { definition }
     }

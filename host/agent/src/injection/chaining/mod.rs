@@ -5,9 +5,8 @@ mod current_object;
 use std::any::Any;
 use std::sync::Arc;
 
-use self::current_object::{UnboundMethod, current_method_id, is_bound, is_current_method};
+use self::current_object::{UnboundMethod, bound_method, current_method_id, is_bound, is_current_method};
 use super::entity::{DiscoveredEntity, EntityBinding, EntityIdentity, method_tool_name};
-use super::reidentified::ReidentifiedTool;
 use super::strategy::{CallGate, Injection, InjectionStrategy};
 use super::view::{ConversationView, InjectionContext};
 use toolwit_core::{Artifact, EntityMethods, NamedTool, Tool, ToolDefinition, ToolProvider, ToolResult};
@@ -220,10 +219,10 @@ fn bind(injection: &mut Injection, provider: &dyn ToolProvider, context: &Inject
         let id = current_method_id(&tool.definition().id);
         was_bound |= context.tools().by_id(&id).is_some_and(|named| is_bound(&named.tool));
         let names = vec![method_tool_name(provider.prefix(), &id)];
-        ids.push(id.clone());
         injection
             .add
-            .push(Arc::new(ReidentifiedTool::new(id, tool).with_names(names)));
+            .push(bound_method(tool, provider.prefix(), id.clone(), names));
+        ids.push(id);
     }
     if ids.is_empty() {
         return;

@@ -262,10 +262,8 @@ fn the_value_of_a_call_is_its_structured_value_or_its_text_parsed_as_json() {
 #[test]
 fn decorated_tools_are_found_behind_their_decorators() {
     let inner = tool(&ToolId::native("x"));
-    let outer: Arc<dyn Tool> = Arc::new(ReidentifiedTool::new(
-        ToolId::native("outer"),
-        Arc::new(ReidentifiedTool::new(ToolId::native("inner"), inner.clone())),
-    ));
+    let middle = inner.clone().with_identity(ToolId::native("inner"), Vec::new());
+    let outer: Arc<dyn Tool> = Arc::new(middle.with_identity(ToolId::native("outer"), Vec::new()));
     let call = CompletedCall::new(
         "1",
         ToolName::parse("x").unwrap(),

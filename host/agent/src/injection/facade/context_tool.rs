@@ -25,12 +25,9 @@ pub(in crate::injection) fn context_tool(
     tools: &[RevealedTool],
     usage_notes: Option<&str>,
 ) -> Result<Arc<dyn Tool>, Error> {
-    let names: Vec<_> = tools.iter().map(|tool| format!("`{}`", tool.name)).collect();
     let notes = usage_notes.map(|notes| format!(" {notes}")).unwrap_or_default();
-    let description = format!(
-        "Returns all details of the tools of `{facade}`: {}. {about}{notes}",
-        names.join(", ")
-    );
+    // The description does not list the tools, so that it stays the same when the facade reveals more.
+    let description = format!("Returns all details of the tools that `{facade}` has revealed. {about}{notes}");
     let schema = json!({"type": "object", "properties": {}});
     let definition = ToolDefinition::new(id, format!("{facade}_context"), description, schema);
     let details = details(about, tools, usage_notes);

@@ -1,15 +1,17 @@
 //! The strategy that injects the tools of facades.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use super::context_tool::{RevealedTool, context_tool};
-use crate::injection::reidentified::ReidentifiedTool;
 use crate::injection::strategy::{CallGate, Injection, InjectionStrategy, WithheldTool};
 use crate::injection::view::{ConversationView, InjectionContext, TurnContext};
 use toolwit_core::limits::FACADE_DEPTH_MAX;
-use toolwit_core::{NamedTool, RevealedTools, Tool, ToolId, ToolSet, decorator_chain};
+use toolwit_core::{
+    NamedTool, RevealedTools, Tool, ToolDefinition, ToolExt, ToolFacade, ToolId, ToolSet, decorator_chain,
+};
 
 /// Injects the inner tools of a [`Facade`](super::Facade), or of any tool whose result has
 /// [`RevealedTools`](toolwit_core::RevealedTools), when it is called.
@@ -59,14 +61,12 @@ impl InjectionStrategy for Unfolding {
         if !self.refolding {
             return injection;
         }
-        let is_used = |tool: &NamedTool| {
-            let calls = view.history().iter().flat_map(|message| message.tool_calls());
-            calls.into_iter().any(|call| call.name == tool.name.as_str())
-        };
+        let calls = view.history().iter().flat_map(|message| message.tool_calls());
+        let used: HashSet<_> = calls.map(|call| call.name.as_str()).collect();
         for tool in view.tools().iter() {
             let parent = view.lineage().parent(&tool.definition.id);
             let facade = parent.and_then(|id| view.tools().by_id(id));
-            if facade.is_some_and(|facade| facade.tool.facade().is_some()) && !is_used(tool) {
+            if facade.is_some_and(|facade| facade.tool.facade().is_some()) && !used.contains(tool.name.as_str()) {
                 injection.fold.push(tool.definition.id.clone());
             }
         }
@@ -74,48 +74,70 @@ impl InjectionStrategy for Unfolding {
     }
 
     fn gate(&self, tool: &NamedTool, view: &ConversationView<'_>) -> CallGate {
-        let Some((facade, inner)) = open_exclusive_facade(view) else {
+        let Some(open) = OpenExclusive::of(view) else {
             return CallGate::Ungated;
         };
         let id = &tool.definition.id;
-        if id.is_host() || *id == facade.definition.id || inner.iter().any(|inner| inner.definition.id == *id) {
+        if id.is_host() || *id == open.facade.definition.id || open.contains(tool) {
             return CallGate::Ungated;
         }
-        let names: Vec<_> = inner.iter().map(|inner| format!("`{}`", inner.name)).collect();
+        let inner = view.tools().iter().filter(|tool| open.contains(tool));
+        let names: Vec<_> = inner.map(|inner| format!("`{}`", inner.name)).collect();
         CallGate::Locked(format!(
             "`{}` cannot be called now: `{}` is open, and until this turn ends only its tools can be called: {}; to leave it, \
              answer the user, and in the next turn all tools can be called again",
             tool.name,
-            facade.name,
+            open.facade.name,
             names.join(", ")
         ))
     }
 }
 
-/// Returns the open exclusive facade of this turn and its inner tools, or `None` if no exclusive facade is open.
-fn open_exclusive_facade<'a>(view: &ConversationView<'a>) -> Option<(&'a NamedTool, Vec<&'a NamedTool>)> {
-    let calls_of_turn = view.calls().succeeded().rev().filter(|call| call.turn == view.turn());
-    let called = calls_of_turn.filter_map(|call| view.tools().by_id(&call.tool));
-    for facade in called {
-        let Some(contents) = facade.tool.facade().filter(|contents| contents.is_exclusive()) else {
-            continue;
-        };
-        let id = &facade.definition.id;
-        let is_inner = |tool: &&NamedTool| {
-            let is_folded = contents.folded().iter().any(|folded| is_same(&tool.tool, folded));
-            is_folded
-                || view
-                    .lineage()
-                    .ancestors(&tool.definition.id)
-                    .any(|ancestor| ancestor == id)
-        };
-        let inner: Vec<_> = view.tools().iter().filter(is_inner).collect();
-        // A facade without inner tools must not leave the model without callable tools.
-        if !inner.is_empty() {
-            return Some((facade, inner));
-        }
+/// The exclusive facade that is open in this turn.
+struct OpenExclusive<'a> {
+    view: ConversationView<'a>,
+    facade: &'a NamedTool,
+    contents: &'a dyn ToolFacade,
+    /// The addresses of its fixed inner tools.
+    folded: HashSet<*const ()>,
+}
+
+impl<'a> OpenExclusive<'a> {
+    /// Returns the exclusive facade that was called last in this turn. A facade without inner tools is not open, since it would
+    /// leave the model without callable tools.
+    fn of(view: &ConversationView<'a>) -> Option<Self> {
+        let facades = view.tools().exclusive_facades();
+        let called = facades.filter_map(|facade| {
+            let (position, call) = view.calls().last_success(&facade.definition.id)?;
+            (call.turn == view.turn()).then_some((position, facade))
+        });
+        let mut called: Vec<_> = called.collect();
+        called.sort_by_key(|(position, _)| std::cmp::Reverse(*position));
+        let open = called.into_iter().filter_map(|(_, facade)| {
+            let contents = facade.tool.facade()?;
+            Some(Self {
+                view: *view,
+                facade,
+                contents,
+                folded: contents.folded().iter().map(address).collect(),
+            })
+        });
+        open.into_iter().find(Self::has_inner_tools)
     }
-    None
+
+    fn has_inner_tools(&self) -> bool {
+        let tools = self.view.tools();
+        let children = self.view.lineage().children(&self.facade.definition.id);
+        let mut folded = self.contents.folded().iter();
+        children.iter().any(|id| tools.by_id(id).is_some()) || folded.any(|inner| present(inner, tools).is_some())
+    }
+
+    fn contains(&self, tool: &NamedTool) -> bool {
+        let mut ancestors = self.view.lineage().ancestors(&tool.definition.id);
+        let mut layers = decorator_chain(&tool.tool);
+        ancestors.any(|ancestor| *ancestor == self.facade.definition.id)
+            || layers.any(|layer| self.folded.contains(&address(layer)))
+    }
 }
 
 /// The evaluation of one facade call.
@@ -132,15 +154,9 @@ impl<'a> FacadeOpening<'a> {
     fn new(context: &'a InjectionContext<'a>, revealed: &'a RevealedTools) -> Self {
         let call = context.call();
         let facade = call.tool.definition().id.clone();
-        let mut earlier_calls = context
-            .calls()
-            .succeeded()
-            .rev()
-            .filter(|earlier| earlier.tool == facade);
+        let before = context.calls().last_success(&facade);
         Self {
-            is_repeated: earlier_calls
-                .next()
-                .is_some_and(|earlier| earlier.arguments == call.arguments),
+            is_repeated: before.is_some_and(|(_, past)| past.arguments == call.arguments),
             context,
             revealed,
             facade,
@@ -163,7 +179,8 @@ impl<'a> FacadeOpening<'a> {
 
     /// Lists a tool, and adds it unless it is already present.
     fn reveal(&mut self, tool: &Arc<dyn Tool>) {
-        if let Some(present) = self.context.tools().iter().find(|present| is_same(&present.tool, tool)) {
+        let tools = self.context.tools();
+        if let Some(present) = present(tool, tools) {
             self.injection.listed.push(present.definition.id.clone());
             return;
         }
@@ -173,8 +190,12 @@ impl<'a> FacadeOpening<'a> {
             return;
         }
         let tool = self.with_scoped_id(tool);
+        if tools.is_excluded(&tool) {
+            self.withhold(name.to_owned(), "it was removed from the conversation".to_owned());
+            return;
+        }
         let id = tool.definition().id.clone();
-        let is_present = self.context.tools().by_id(&id).is_some();
+        let is_present = tools.by_id(&id).is_some();
         if !(is_present && self.is_repeated) {
             self.injection.add.push(tool);
         }
@@ -182,7 +203,7 @@ impl<'a> FacadeOpening<'a> {
     }
 
     /// Scopes the id of a native tool to its facade, since two facades may have native tools of the same name. Plugin tools
-    /// and host tools keep their ids, which are unique.
+    /// and host tools keep their ids, which are unique. Locks and decorators of the original id stay.
     fn with_scoped_id(&self, tool: &Arc<dyn Tool>) -> Arc<dyn Tool> {
         let definition = tool.definition();
         if !definition.id.is_native() {
@@ -192,7 +213,7 @@ impl<'a> FacadeOpening<'a> {
         let mut names = definition.names.clone();
         names.extend(definition.names.first().map(|name| format!("{facade}_{name}")));
         let id = definition.id.within(&self.facade);
-        Arc::new(ReidentifiedTool::new(id, tool.clone()).with_names(names))
+        Arc::new(tool.clone().with_identity(id, names))
     }
 
     /// Adds `<facade>_context`, which describes all tools that the facade has revealed so far.
@@ -202,24 +223,7 @@ impl<'a> FacadeOpening<'a> {
         if self.injection.listed.is_empty() || (is_present && self.injection.add.is_empty()) {
             return;
         }
-        let mut after: ToolSet = self.context.tools().clone();
-        for tool in &self.injection.add {
-            after.add(tool.clone());
-        }
-        let listed = &self.injection.listed;
-        let lineage = self.context.lineage();
-        let is_inner = |tool: &&NamedTool| {
-            let tool_id = &tool.definition.id;
-            *tool_id != id && (listed.contains(tool_id) || lineage.parent(tool_id) == Some(&self.facade))
-        };
-        let described: Vec<_> = after
-            .iter()
-            .filter(is_inner)
-            .map(|tool| RevealedTool {
-                name: tool.name.clone(),
-                definition: tool.tool.definition().clone(),
-            })
-            .collect();
+        let described = self.described(&id);
         let call = self.context.call();
         let about = &call.tool.definition().description;
         let notes = self.revealed.usage_notes.as_deref();
@@ -227,6 +231,31 @@ impl<'a> FacadeOpening<'a> {
             Ok(tool) => self.injection.add.push(tool),
             Err(error) => tracing::warn!(facade = %call.name, %error, "the context tool of a facade cannot be created"),
         }
+    }
+
+    /// Returns the tools that the facade has revealed so far, except its context tool.
+    fn described(&self, context_tool: &ToolId) -> Vec<RevealedTool> {
+        let tools = self.context.tools();
+        let added = &self.injection.add;
+        let new: HashSet<_> = added.iter().map(|tool| &tool.definition().id).collect();
+        let mut known = HashSet::from([context_tool]);
+        let earlier = self
+            .context
+            .lineage()
+            .children(&self.facade)
+            .iter()
+            .chain(&self.injection.listed);
+        let earlier = earlier.filter(|id| !new.contains(id) && known.insert(id));
+        let earlier = earlier.filter_map(|id| tools.by_id(id)).map(|tool| RevealedTool {
+            name: tool.name.clone(),
+            definition: ToolDefinition::clone(&tool.definition),
+        });
+        let names = tools.names_after_adding(added).into_iter();
+        let added = names.zip(added).map(|(name, tool)| RevealedTool {
+            name,
+            definition: tool.definition().clone(),
+        });
+        earlier.chain(added).collect()
     }
 
     /// Returns the facades in which this one is nested, nearest first.
@@ -256,7 +285,19 @@ fn origin(tool: &Arc<dyn Tool>) -> &Arc<dyn Tool> {
     decorator_chain(tool).last().unwrap_or(tool)
 }
 
+/// Returns the tool of a set that is this one, possibly decorated.
+fn present<'a>(tool: &Arc<dyn Tool>, tools: &'a ToolSet) -> Option<&'a NamedTool> {
+    let variants = tools.variants(&tool.definition().id);
+    variants
+        .filter_map(|id| tools.by_id(id))
+        .find(|present| is_same(&present.tool, tool))
+}
+
 /// Returns whether `tool` is `other`, possibly decorated.
 fn is_same(tool: &Arc<dyn Tool>, other: &Arc<dyn Tool>) -> bool {
-    decorator_chain(tool).any(|layer| std::ptr::addr_eq(Arc::as_ptr(layer), Arc::as_ptr(other)))
+    decorator_chain(tool).any(|layer| address(layer) == address(other))
+}
+
+fn address(tool: &Arc<dyn Tool>) -> *const () {
+    Arc::as_ptr(tool).cast()
 }

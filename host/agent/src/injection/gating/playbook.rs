@@ -5,13 +5,16 @@ use std::sync::Arc;
 use super::unlock::Unlock;
 use crate::injection::strategy::{CallGate, Injection, InjectionStrategy};
 use crate::injection::view::{ConversationView, InjectionContext};
-use toolwit_core::{NamedTool, Tool, ToolId};
+use toolwit_core::{NamedTool, SelectorMap, Tool, ToolSelector};
 
 /// Tools with a recommended order: each tool may be locked until a condition holds.
 ///
 /// All tools are declared from the start. A call of a locked tool returns the missing condition, and nothing runs. The
 /// playbook is stateless: at each call, the conditions are evaluated against the call log and, for some conditions, the
 /// blackboard. Tools that are not in the playbook are not affected.
+///
+/// A lock belongs to the identity of a tool: it also locks the tool behind a facade, under another name, and each instance of a
+/// method. The methods of entities that a locked tool returned are not locked themselves.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -31,13 +34,10 @@ use toolwit_core::{NamedTool, Tool, ToolId};
 /// ```
 #[derive(Clone, Default)]
 pub struct Playbook {
-    tools: Vec<PlaybookTool>,
-}
-
-#[derive(Clone)]
-struct PlaybookTool {
-    tool: Arc<dyn Tool>,
-    lock: Option<Unlock>,
+    tools: Vec<Arc<dyn Tool>>,
+    locks: SelectorMap<Unlock>,
+    /// The tools that the conversation must have.
+    references: Vec<ToolSelector>,
 }
 
 impl Playbook {
@@ -50,27 +50,33 @@ impl Playbook {
     /// Adds a tool that can be called from the start.
     #[must_use]
     pub fn with_tool(mut self, tool: Arc<dyn Tool>) -> Self {
-        self.tools.push(PlaybookTool { tool, lock: None });
+        self.references.push(ToolSelector::from(&tool.definition().id));
+        self.tools.push(tool);
         self
     }
 
     /// Adds a tool that can be called once the condition holds.
     #[must_use]
-    pub fn with_locked_tool(mut self, tool: Arc<dyn Tool>, unlock: Unlock) -> Self {
-        let lock = Some(unlock);
-        self.tools.push(PlaybookTool { tool, lock });
+    pub fn with_locked_tool(self, tool: Arc<dyn Tool>, unlock: Unlock) -> Self {
+        let id = tool.definition().id.clone();
+        self.with_tool(tool).with_lock(id, unlock)
+    }
+
+    /// Locks tools that the conversation gets in another way: from a plugin, behind a facade, from a search, or as methods of
+    /// entities.
+    #[must_use]
+    pub fn with_lock(mut self, tools: impl Into<ToolSelector>, unlock: Unlock) -> Self {
+        let tools = tools.into();
+        self.references.extend(unlock.references());
+        self.locks.insert(&tools, unlock);
+        self.references.push(tools);
         self
     }
 
     /// Returns its tools. The conversation must have them.
     #[must_use]
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        self.tools.iter().map(|member| member.tool.clone()).collect()
-    }
-
-    fn lock_of(&self, tool: &ToolId) -> Option<&Unlock> {
-        let member = self.tools.iter().find(|member| member.tool.definition().id == *tool);
-        member?.lock.as_ref()
+        self.tools.clone()
     }
 }
 
@@ -79,11 +85,16 @@ impl InjectionStrategy for Playbook {
         Injection::none()
     }
 
+    fn references(&self) -> Vec<ToolSelector> {
+        self.references.clone()
+    }
+
     fn gate(&self, tool: &NamedTool, view: &ConversationView<'_>) -> CallGate {
-        match self.lock_of(&tool.definition.id).map(|lock| lock.missing(view)) {
-            None => CallGate::Ungated,
-            Some(None) => CallGate::Open,
-            Some(Some(missing)) => CallGate::Locked(format!("`{}` is not available yet: {missing}", tool.name)),
-        }
+        let locks = self.locks.get(&tool.tool, Some(&tool.name)).into_iter();
+        let gates = locks.map(|lock| match lock.missing(view) {
+            None => CallGate::Open,
+            Some(missing) => CallGate::Locked(format!("`{}` is not available yet: {missing}", tool.name)),
+        });
+        gates.fold(CallGate::Ungated, CallGate::and)
     }
 }

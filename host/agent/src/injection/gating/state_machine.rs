@@ -1,12 +1,13 @@
 //! Tools that can be called in some states and lead to other states.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::injection::strategy::{CallGate, Injection, InjectionStrategy};
 use crate::injection::view::{CallLog, ConversationView, InjectionContext};
 use toolwit_core::{Error, ErrorKind, Phase};
-use toolwit_core::{NamedTool, Tool, ToolId};
+use toolwit_core::{NamedTool, Tool, ToolId, ToolSelector, ToolSet, tool_identities};
 
 /// The requirements on a state of a [`StateMachine`], which is usually an enum or a name.
 pub trait MachineState: Clone + PartialEq + Debug + Send + Sync + 'static {}
@@ -16,8 +17,11 @@ impl<S: Clone + PartialEq + Debug + Send + Sync + 'static> MachineState for S {}
 /// A state machine over tools: each state has its tools, and a successful call can lead to another state.
 ///
 /// All tools are declared from the start. A call in the wrong state returns the current state and the tools that can be
-/// called in it, and nothing runs. The machine does not store its state: it is computed from the call log, so it is the same
-/// after a resume, in a replay and in a fork. Tools that are not in any state can be called in every state.
+/// called in it, and nothing runs. The state is computed from the call log, so it is the same after a resume, in a replay and in a
+/// fork. Tools that are not in any state can be called in every state.
+///
+/// A tool is in a state by its identity: also behind a facade, under another name and, for a method, with each instance. The
+/// methods of entities that a tool of a state returned can be called in every state.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -48,16 +52,30 @@ pub struct StateMachine<S> {
     initial: S,
     /// Whether the application chose the initial state of this conversation.
     is_state_chosen: bool,
-    tools: Vec<StateTool<S>>,
-    global: Vec<Arc<dyn Tool>>,
+    /// The tools to add to the conversation.
+    tools: Vec<Arc<dyn Tool>>,
+    members: Vec<StateTool<S>>,
+    /// Positions of the members, by tool.
+    members_of: HashMap<ToolId, Vec<usize>>,
+    global: HashSet<ToolId>,
+    /// The state after a part of the last log, so that each call takes the same time.
+    reached: Arc<Mutex<Option<ReachedState<S>>>>,
 }
 
 /// A tool in a state, and the state to which it leads.
 #[derive(Clone)]
 struct StateTool<S> {
     state: S,
-    tool: Arc<dyn Tool>,
+    tool: ToolId,
     next: Option<S>,
+}
+
+/// The state after a number of calls.
+struct ReachedState<S> {
+    state: S,
+    calls: usize,
+    /// The stamp of the last of these calls.
+    stamp: u64,
 }
 
 impl<S: MachineState> StateMachine<S> {
@@ -67,7 +85,8 @@ impl<S: MachineState> StateMachine<S> {
             initial: None,
             state: None,
             tools: Vec::new(),
-            global: Vec::new(),
+            members: Vec::new(),
+            global: HashSet::new(),
             misplaced: None,
         }
     }
@@ -77,6 +96,7 @@ impl<S: MachineState> StateMachine<S> {
     #[must_use]
     pub fn with_initial_state(mut self, state: S) -> Self {
         self.initial = state;
+        self.reached = Arc::default();
         self.is_state_chosen = true;
         self
     }
@@ -84,45 +104,58 @@ impl<S: MachineState> StateMachine<S> {
     /// Returns its tools, each once. The conversation must have them.
     #[must_use]
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-        for tool in self.tools.iter().map(|member| &member.tool).chain(&self.global) {
-            let is_listed = tools
-                .iter()
-                .any(|listed| listed.definition().id == tool.definition().id);
-            if !is_listed {
-                tools.push(tool.clone());
-            }
-        }
+        let mut known = HashSet::new();
+        let tools = self.tools.iter();
         tools
+            .filter(|tool| known.insert(&tool.definition().id))
+            .cloned()
+            .collect()
     }
 
     /// Returns the state after these calls.
     #[must_use]
     pub fn state_after(&self, calls: &CallLog) -> S {
-        let mut state = self.initial.clone();
-        for call in calls.succeeded() {
-            let member = self.member(&state, &call.tool);
+        let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        let earlier = reached
+            .take()
+            .filter(|reached| calls.stamp(reached.calls - 1) == Some(reached.stamp));
+        let (mut state, done) = earlier.map_or((self.initial.clone(), 0), |reached| (reached.state, reached.calls));
+        for call in calls.all()[done..].iter().filter(|call| !call.is_error) {
+            let member = self.member(&state, &call.identities);
             if let Some(next) = member.and_then(|member| member.next.clone()) {
                 state = next;
             }
         }
+        let count = calls.all().len();
+        *reached = count
+            .checked_sub(1)
+            .and_then(|last| calls.stamp(last))
+            .map(|stamp| ReachedState {
+                state: state.clone(),
+                calls: count,
+                stamp,
+            });
         state
     }
 
-    fn member(&self, state: &S, tool: &ToolId) -> Option<&StateTool<S>> {
-        let mut of_state = self.tools.iter().filter(|member| member.state == *state);
-        of_state.find(|member| member.tool.definition().id == *tool)
+    /// Returns the members that are a tool with these ids.
+    fn members(&self, tool: &[ToolId]) -> impl Iterator<Item = &StateTool<S>> {
+        let positions = tool.iter().filter_map(|id| self.members_of.get(id)).flatten();
+        positions.map(|&at| &self.members[at])
     }
 
-    fn guidance_for(&self, tool: &NamedTool, state: &S, view: &ConversationView<'_>) -> String {
-        let id = &tool.definition.id;
-        let of_tool = self.tools.iter().filter(|member| member.tool.definition().id == *id);
-        let mut states: Vec<_> = of_tool.map(|member| quoted(&member.state)).collect();
+    fn member(&self, state: &S, tool: &[ToolId]) -> Option<&StateTool<S>> {
+        self.members(tool).find(|member| member.state == *state)
+    }
+
+    fn guidance_for(&self, tool: &NamedTool, state: &S, tools: &ToolSet) -> String {
+        let members = tool_identities(&tool.tool);
+        let mut states: Vec<_> = self.members(&members).map(|member| quoted(&member.state)).collect();
         states.dedup();
-        let of_state = self.tools.iter().filter(|member| member.state == *state);
+        let of_state = self.members.iter().filter(|member| member.state == *state);
         let callable: Vec<_> = of_state
             .filter_map(|member| {
-                let name = &view.tools().by_id(&member.tool.definition().id)?.name;
+                let name = &tools.variants(&member.tool).find_map(|id| tools.by_id(id))?.name;
                 Some(match &member.next {
                     Some(next) => format!("`{name}` (leads to {})", quoted(next)),
                     None => format!("`{name}`"),
@@ -148,20 +181,25 @@ impl<S: MachineState> InjectionStrategy for StateMachine<S> {
         Injection::none()
     }
 
+    fn references(&self) -> Vec<ToolSelector> {
+        let members = self.members.iter().map(|member| &member.tool);
+        members.chain(&self.global).map(ToolSelector::from).collect()
+    }
+
     fn requires_events(&self) -> bool {
         !self.is_state_chosen
     }
 
     fn gate(&self, tool: &NamedTool, view: &ConversationView<'_>) -> CallGate {
-        let id = &tool.definition.id;
-        let is_global = self.global.iter().any(|global| global.definition().id == *id);
-        if is_global || !self.tools.iter().any(|member| member.tool.definition().id == *id) {
+        let ids = tool_identities(&tool.tool);
+        let is_global = ids.iter().any(|id| self.global.contains(id));
+        if is_global || self.members(&ids).next().is_none() {
             return CallGate::Ungated;
         }
         let state = self.state_after(view.calls());
-        match self.member(&state, id) {
+        match self.member(&state, &ids) {
             Some(_) => CallGate::Open,
-            None => CallGate::Locked(self.guidance_for(tool, &state, view)),
+            None => CallGate::Locked(self.guidance_for(tool, &state, view.tools())),
         }
     }
 }
@@ -172,8 +210,9 @@ pub struct StateMachineBuilder<S> {
     initial: Option<S>,
     /// The state to which `tool` adds.
     state: Option<S>,
-    tools: Vec<StateTool<S>>,
-    global: Vec<Arc<dyn Tool>>,
+    tools: Vec<Arc<dyn Tool>>,
+    members: Vec<StateTool<S>>,
+    global: HashSet<ToolId>,
     /// The name of a builder method that was called too early.
     misplaced: Option<&'static str>,
 }
@@ -193,10 +232,18 @@ impl<S: MachineState> StateMachineBuilder<S> {
 
     /// Adds a tool to the selected state. A tool can be in several states.
     pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
+        let id = tool.definition().id.clone();
+        self.tools.push(tool);
+        self.existing_tool(&id)
+    }
+
+    /// Adds a tool to the selected state that the conversation gets in another way: from a plugin, behind a facade, or as a
+    /// method of entities. The tool must be known when the conversation is built.
+    pub fn existing_tool(mut self, tool: &ToolId) -> Self {
         match &self.state {
-            Some(state) => self.tools.push(StateTool {
+            Some(state) => self.members.push(StateTool {
                 state: state.clone(),
-                tool,
+                tool: tool.unbound(),
                 next: None,
             }),
             None => self.misplaced = Some("`tool` is called before `in_state`"),
@@ -206,7 +253,7 @@ impl<S: MachineState> StateMachineBuilder<S> {
 
     /// Makes the tool that was added last lead to another state when its call succeeds.
     pub fn transitions_to(mut self, state: S) -> Self {
-        match self.tools.last_mut() {
+        match self.members.last_mut() {
             Some(member) => member.next = Some(state),
             None => self.misplaced = Some("`transitions_to` is called before `tool`"),
         }
@@ -215,7 +262,8 @@ impl<S: MachineState> StateMachineBuilder<S> {
 
     /// Adds a tool that can be called in every state.
     pub fn global_tool(mut self, tool: Arc<dyn Tool>) -> Self {
-        self.global.push(tool);
+        self.global.insert(tool.definition().id.clone());
+        self.tools.push(tool);
         self
     }
 
@@ -237,11 +285,18 @@ impl<S: MachineState> StateMachineBuilder<S> {
         let Some(initial) = self.initial else {
             return refused("the state machine has no initial state", "set one with `initial`");
         };
+        let mut members_of: HashMap<ToolId, Vec<usize>> = HashMap::new();
+        for (at, member) in self.members.iter().enumerate() {
+            members_of.entry(member.tool.clone()).or_default().push(at);
+        }
         Ok(StateMachine {
             initial,
             is_state_chosen: false,
             tools: self.tools,
+            members: self.members,
+            members_of,
             global: self.global,
+            reached: Arc::default(),
         })
     }
 }

@@ -3,19 +3,21 @@
 use std::sync::Arc;
 
 use crate::injection::view::ConversationView;
-use toolwit_core::{Artifact, ToolName};
+use toolwit_core::{Artifact, ToolId, ToolSelector};
 
 type Predicate = dyn Fn(&ConversationView<'_>) -> bool + Send + Sync;
 
 /// A condition on a conversation that unlocks a tool.
 ///
-/// Tools are identified by their names or ids. Only successful calls count.
+/// Tools are identified by the names under which the model calls them, or by their ids. An id also identifies the tool behind a
+/// facade, under another name or, for a method, of every instance. Only successful calls count. A conversation is not built with
+/// a condition on a tool that it does not have; [`ToolSelector::later`] permits one that appears during the conversation.
 #[derive(Clone)]
 pub struct Unlock(Condition);
 
 #[derive(Clone)]
 enum Condition {
-    Called(String),
+    Called(ToolSelector),
     Artifact(String),
     Blackboard(String),
     When { guidance: String, holds: Arc<Predicate> },
@@ -26,19 +28,19 @@ enum Condition {
 impl Unlock {
     /// Holds once the tool has been called.
     #[must_use]
-    pub fn by(tool: impl Into<String>) -> Self {
+    pub fn by(tool: impl Into<ToolSelector>) -> Self {
         Self(Condition::Called(tool.into()))
     }
 
     /// Holds once each of the tools has been called.
     #[must_use]
-    pub fn by_all<T: Into<String>>(tools: impl IntoIterator<Item = T>) -> Self {
+    pub fn by_all<T: Into<ToolSelector>>(tools: impl IntoIterator<Item = T>) -> Self {
         Self(Condition::All(called(tools)))
     }
 
     /// Holds once any of the tools has been called.
     #[must_use]
-    pub fn by_any<T: Into<String>>(tools: impl IntoIterator<Item = T>) -> Self {
+    pub fn by_any<T: Into<ToolSelector>>(tools: impl IntoIterator<Item = T>) -> Self {
         Self(Condition::Any(called(tools)))
     }
 
@@ -84,9 +86,14 @@ impl Unlock {
     pub fn missing(&self, view: &ConversationView<'_>) -> Option<String> {
         self.0.missing(view)
     }
+
+    /// Returns the tools on whose calls it depends.
+    pub(super) fn references(&self) -> Vec<ToolSelector> {
+        self.0.references()
+    }
 }
 
-fn called<T: Into<String>>(tools: impl IntoIterator<Item = T>) -> Vec<Condition> {
+fn called<T: Into<ToolSelector>>(tools: impl IntoIterator<Item = T>) -> Vec<Condition> {
     tools.into_iter().map(|tool| Condition::Called(tool.into())).collect()
 }
 
@@ -102,10 +109,18 @@ impl Condition {
                 missing.map(|missing| missing.join(", or "))
             }
             _ if self.holds(view) => None,
-            Self::Called(tool) => Some(format!("call `{}` first", name_of(tool, view))),
+            Self::Called(tool) => Some(format!("call {} first", name_of(tool, view))),
             Self::Artifact(kind) => Some(format!("a tool must return a `{kind}` first")),
             Self::Blackboard(kind) => Some(format!("there must be a `{kind}` on the blackboard first")),
             Self::When { guidance, .. } => Some(guidance.clone()),
+        }
+    }
+
+    fn references(&self) -> Vec<ToolSelector> {
+        match self {
+            Self::Called(tool) => vec![tool.clone()],
+            Self::All(parts) | Self::Any(parts) => parts.iter().flat_map(Self::references).collect(),
+            Self::Artifact(_) | Self::Blackboard(_) | Self::When { .. } => Vec::new(),
         }
     }
 
@@ -113,14 +128,14 @@ impl Condition {
         match self {
             Self::All(parts) => parts.iter().all(|part| part.holds(view)),
             Self::Any(parts) => parts.iter().any(|part| part.holds(view)),
-            Self::Called(tool) => {
-                let is_tool = |name: &ToolName, id: &str| name.as_str() == tool || id == tool;
-                let mut succeeded = view.calls().succeeded();
-                succeeded.any(|call| is_tool(&call.name, call.tool.as_str()))
-            }
+            Self::Called(tool) => match tool.text() {
+                Some(id) if id.contains('#') => view.calls().has_succeeded(&ToolId::from_text(id)),
+                Some(name) => view.calls().has_succeeded_as(name),
+                None => view.calls().succeeded().next().is_some(),
+            },
             Self::Artifact(kind) => {
-                let mut kinds = view.calls().succeeded().flat_map(|call| &call.artifacts);
-                kinds.any(|artifact_kind| Artifact::new(artifact_kind, serde_json::Value::Null).is_a(kind))
+                let mut kinds = view.calls().artifact_kinds();
+                kinds.any(|of| Artifact::new(of, serde_json::Value::Null).is_a(kind))
             }
             Self::Blackboard(kind) => view.context().blackboard().is_ok_and(|board| board.count(kind) > 0),
             Self::When { holds, .. } => holds(view),
@@ -129,7 +144,11 @@ impl Condition {
 }
 
 /// Returns the declared name of a tool that is given by its name or id.
-fn name_of<'t>(tool: &'t str, view: &ConversationView<'t>) -> &'t str {
-    let named = view.tools().iter().find(|named| named.definition.id.as_str() == tool);
-    named.map_or(tool, |named| named.name.as_str())
+fn name_of(tool: &ToolSelector, view: &ConversationView<'_>) -> String {
+    let Some(text) = tool.text() else {
+        return "a tool".to_owned();
+    };
+    let id = ToolId::from_text(text);
+    let declared = view.tools().variants(&id).find_map(|id| view.tools().by_id(id));
+    declared.map_or_else(|| format!("`{text}`"), |named| format!("`{}`", named.name))
 }

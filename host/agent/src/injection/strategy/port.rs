@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::call_gate::CallGate;
 use super::injection::Injection;
 use crate::injection::view::{ConversationView, InjectionContext, TurnContext};
-use toolwit_core::{NamedTool, Tool, ToolId, ToolProvider};
+use toolwit_core::{NamedTool, Tool, ToolId, ToolProvider, ToolSelector};
 
 /// Decides after each tool result which tools the model sees next.
 ///
@@ -70,6 +70,12 @@ pub trait InjectionStrategy: Send + Sync {
     /// By default it claims none.
     fn claims(&self, _provider: &dyn ToolProvider) -> bool {
         false
+    }
+
+    /// Returns the tools to which the strategy refers. A conversation that cannot have one of them is not built, unless the
+    /// reference is [late](ToolSelector::is_late). By default the strategy refers to none.
+    fn references(&self) -> Vec<ToolSelector> {
+        Vec::new()
     }
 
     /// Decides whether a tool may be called now. By default a strategy gates no tool.

@@ -1,5 +1,8 @@
 //! The calls of a conversation.
 
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use serde::{Deserialize, Serialize};
 
 use toolwit_core::{Arguments, ToolId, ToolName};
@@ -14,6 +17,9 @@ pub struct PastCall {
     pub name: ToolName,
     /// Id of the tool.
     pub tool: ToolId,
+    /// All ids of the tool: its own, and those of the tools that it decorates.
+    #[serde(default)]
+    pub identities: Vec<ToolId>,
     /// Arguments of the call.
     pub arguments: Arguments,
     /// Whether the call failed.
@@ -29,6 +35,7 @@ impl PastCall {
         Self {
             turn,
             name,
+            identities: vec![tool.clone()],
             tool,
             arguments: Arguments::new(),
             is_error: false,
@@ -39,15 +46,40 @@ impl PastCall {
 
 /// The completed calls of a conversation, in the order of their results.
 ///
-/// The log depends only on the events of the conversation, so it is the same after a resume, in a replay and in a fork.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// The log depends only on the events of the conversation, so it is the same after a resume, in a replay and in a fork. Questions
+/// about it take the same time however many calls it has.
+#[derive(Clone, Debug, Default)]
 pub struct CallLog {
     calls: Vec<PastCall>,
+    /// A number for each call that no other call of the process has.
+    stamps: Vec<u64>,
+    /// The position of the last successful call of each tool.
+    last_success: HashMap<ToolId, usize>,
+    /// All ids of the tools that were called successfully.
+    identities: HashSet<ToolId>,
+    /// The names of the tools that were called successfully.
+    names: HashSet<String>,
+    /// The types of the artifacts of successful calls.
+    artifacts: BTreeSet<String>,
+}
+
+impl PartialEq for CallLog {
+    fn eq(&self, other: &Self) -> bool {
+        self.calls == other.calls
+    }
 }
 
 impl CallLog {
     /// Appends a call.
     pub fn push(&mut self, call: PastCall) {
+        static STAMPS: AtomicU64 = AtomicU64::new(0);
+        self.stamps.push(STAMPS.fetch_add(1, Ordering::Relaxed));
+        if !call.is_error {
+            self.last_success.insert(call.tool.clone(), self.calls.len());
+            self.identities.extend(call.identities.iter().cloned());
+            self.names.insert(call.name.to_string());
+            self.artifacts.extend(call.artifacts.iter().cloned());
+        }
         self.calls.push(call);
     }
 
@@ -61,10 +93,39 @@ impl CallLog {
     pub fn succeeded(&self) -> impl DoubleEndedIterator<Item = &PastCall> {
         self.calls.iter().filter(|call| !call.is_error)
     }
+
+    /// Returns the last successful call of the tool with this id, and its position among all calls.
+    #[must_use]
+    pub fn last_success(&self, tool: &ToolId) -> Option<(usize, &PastCall)> {
+        let position = *self.last_success.get(tool)?;
+        Some((position, &self.calls[position]))
+    }
+
+    /// Returns whether a tool with this id in its decorator chain was called successfully.
+    #[must_use]
+    pub fn has_succeeded(&self, tool: &ToolId) -> bool {
+        self.identities.contains(tool)
+    }
+
+    /// Returns whether a tool was called successfully under this name.
+    #[must_use]
+    pub fn has_succeeded_as(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+
+    /// Returns the types of the artifacts of successful calls, each once.
+    pub fn artifact_kinds(&self) -> impl Iterator<Item = &str> {
+        self.artifacts.iter().map(String::as_str)
+    }
+
+    /// Returns a number that identifies the log up to and including the call at a position. Copies of a log share it.
+    pub(in crate::injection) fn stamp(&self, position: usize) -> Option<u64> {
+        self.stamps.get(position).copied()
+    }
 }
 
 impl Extend<PastCall> for CallLog {
     fn extend<I: IntoIterator<Item = PastCall>>(&mut self, calls: I) {
-        self.calls.extend(calls);
+        calls.into_iter().for_each(|call| self.push(call));
     }
 }

@@ -10,7 +10,9 @@ use serde_json::Value;
 use super::call_log::PastCall;
 use super::conversation::ConversationView;
 use crate::injection::entity::Entities;
-use toolwit_core::{Arguments, Message, Tool, ToolName, ToolResult, ToolSet, decorator_chain, text::parse_json};
+use toolwit_core::{
+    Arguments, Message, Tool, ToolName, ToolResult, ToolSet, decorator_chain, text::parse_json, tool_identities,
+};
 
 /// The conversation right after a call: a [`ConversationView`] and the call with its result.
 #[derive(Clone, Copy)]
@@ -115,6 +117,7 @@ impl CompletedCall {
             turn,
             name: self.name.clone(),
             tool: self.tool.definition().id.clone(),
+            identities: tool_identities(&self.tool),
             arguments: self.arguments.clone(),
             is_error: self.result.is_error(),
             artifacts: self

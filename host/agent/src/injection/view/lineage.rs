@@ -8,13 +8,16 @@ use toolwit_core::ToolId;
 #[derive(Clone, Debug, Default)]
 pub struct Lineage {
     parents: HashMap<ToolId, ToolId>,
+    /// The inverse of `parents`, in the order of the records.
+    children: HashMap<ToolId, Vec<ToolId>>,
 }
 
 impl Lineage {
     /// Records the parent of a tool. The first recorded parent is final.
     pub fn record(&mut self, tool: ToolId, parent: ToolId) {
-        if tool != parent {
-            self.parents.entry(tool).or_insert(parent);
+        if tool != parent && !self.parents.contains_key(&tool) {
+            self.children.entry(parent.clone()).or_default().push(tool.clone());
+            self.parents.insert(tool, parent);
         }
     }
 
@@ -22,6 +25,12 @@ impl Lineage {
     #[must_use]
     pub fn parent(&self, tool: &ToolId) -> Option<&ToolId> {
         self.parents.get(tool)
+    }
+
+    /// Returns the tools that the results of this one injected, in this order.
+    #[must_use]
+    pub fn children(&self, tool: &ToolId) -> &[ToolId] {
+        self.children.get(tool).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the chain of parents of a tool, nearest first.

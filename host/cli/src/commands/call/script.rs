@@ -222,7 +222,7 @@ impl<'a> ScriptRunner<'a> {
         }
         let added = add.into_iter().filter_map(|tool| match self.tools.add(tool) {
             AddOutcome::New(name) => Some(name),
-            AddOutcome::Rebound(_) => None,
+            _ => None,
         });
         let added = added.collect();
         write_entity_tool_names(result, &discovered, &self.tools);

@@ -214,7 +214,8 @@ impl SharedSearch {
             if tools.by_id(&id).is_some() {
                 injection.listed.push(id);
             } else {
-                injection.add.extend(self.tool(id.as_str()));
+                let tool = self.tool(id.as_str());
+                injection.add.extend(tool.filter(|tool| !tools.is_excluded(tool)));
             }
         }
         injection

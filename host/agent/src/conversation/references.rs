@@ -1,0 +1,67 @@
+//! Checks that a conversation has the tools to which its strategies and decorators refer.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::injection::{InjectionStrategy, StrategyChain};
+use toolwit_core::limits::FACADE_DEPTH_MAX;
+use toolwit_core::{Error, ErrorKind, Phase, SelectorMap, Tool, ToolId, ToolName, ToolSelector, ToolSet};
+
+/// Checks that each reference selects a tool of the conversation, a tool behind a facade, or one that a strategy can restore, such
+/// as a tool of a registry. Late references are not checked, since their tools may appear during the conversation.
+///
+/// # Errors
+/// [`ErrorKind::Configuration`] for the first reference that selects none.
+pub(super) fn check_references(
+    references: &[ToolSelector],
+    tools: &ToolSet,
+    strategies: &StrategyChain,
+) -> Result<(), Error> {
+    let checked = references.iter().filter(|reference| !reference.is_late());
+    let mut positions = SelectorMap::default();
+    let mut unknown = BTreeSet::new();
+    for (position, reference) in checked.clone().enumerate() {
+        positions.insert(reference, position);
+        unknown.insert(position);
+    }
+    for named in tools.iter() {
+        resolve(&named.tool, Some(&named.name), &positions, &mut unknown, 0);
+    }
+    let mut unknown = checked.enumerate().filter(|(at, _)| unknown.contains(at));
+    let missing = unknown.find_map(|(_, reference)| {
+        let text = reference.text()?;
+        strategies.restore(&ToolId::from_text(text)).is_none().then_some(text)
+    });
+    missing.map_or(Ok(()), |text| Err(missing_tool(text, tools)))
+}
+
+/// Removes the positions of the references that a tool, or a tool behind it, resolves.
+fn resolve(
+    tool: &Arc<dyn Tool>,
+    name: Option<&ToolName>,
+    positions: &SelectorMap<usize>,
+    unknown: &mut BTreeSet<usize>,
+    depth: usize,
+) {
+    for position in positions.get(tool, name) {
+        unknown.remove(position);
+    }
+    let inner = tool
+        .facade()
+        .filter(|_| depth < FACADE_DEPTH_MAX && !unknown.is_empty());
+    for tool in inner.into_iter().flat_map(|facade| facade.folded()) {
+        resolve(tool, None, positions, unknown, depth + 1);
+    }
+}
+
+fn missing_tool(text: &str, tools: &ToolSet) -> Error {
+    let message =
+        format!("a strategy or a decorator refers to the tool `{text}`, which the conversation does not have");
+    let late = "if it appears during the conversation, refer to it with `ToolSelector::later`";
+    let nearest: Vec<_> = tools.nearest(text).iter().map(|name| format!("`{name}`")).collect();
+    Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(if nearest.is_empty() {
+        late.to_owned()
+    } else {
+        format!("did you mean {}? {late}", nearest.join(" or "))
+    })
+}

@@ -1,0 +1,81 @@
+//! The strategy that follows a tool registry.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+
+use super::strategy::{Injection, InjectionStrategy};
+use super::view::{InjectionContext, TurnContext};
+use toolwit_core::{Tool, ToolId, ToolRegistry};
+
+/// Offers the tools of a [`ToolRegistry`], and follows its changes: at the beginning of a turn and after each call. The next request
+/// declares a tool that was registered, with the definition of the new tool if it was registered again.
+///
+/// An instance belongs to one conversation.
+pub struct RegisteredTools {
+    registry: ToolRegistry,
+    offered: Mutex<OfferedTools>,
+}
+
+/// The tools that the strategy has added.
+#[derive(Default)]
+struct OfferedTools {
+    /// The version of the registry.
+    version: u64,
+    tools: HashMap<ToolId, Arc<dyn Tool>>,
+}
+
+impl RegisteredTools {
+    /// Offers the tools of a registry to one conversation.
+    #[must_use]
+    pub fn new(registry: ToolRegistry) -> Self {
+        Self {
+            registry,
+            offered: Mutex::default(),
+        }
+    }
+
+    /// Returns the changes of the registry since the last query.
+    fn changes(&self) -> Injection {
+        let mut offered = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
+        if offered.version == self.registry.version() {
+            return Injection::none();
+        }
+        let mut injection = Injection::none();
+        let (registered, version) = self.registry.snapshot();
+        offered.version = version;
+        let mut tools = HashMap::with_capacity(registered.len());
+        for named in registered {
+            let id = named.definition.id.clone();
+            let earlier = offered.tools.remove(&id);
+            if !earlier.is_some_and(|earlier| Arc::ptr_eq(&earlier, &named.tool)) {
+                injection.add.push(named.tool.clone());
+            }
+            tools.insert(id, named.tool);
+        }
+        injection.remove = offered.tools.drain().map(|(id, _)| id).collect();
+        injection.remove.sort();
+        offered.tools = tools;
+        injection
+    }
+}
+
+#[async_trait]
+impl InjectionStrategy for RegisteredTools {
+    fn initial_tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.changes().add
+    }
+
+    fn evaluate(&self, _context: &InjectionContext<'_>) -> Injection {
+        self.changes()
+    }
+
+    async fn begin_turn(&self, _turn: &TurnContext<'_>) -> Injection {
+        self.changes()
+    }
+
+    fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {
+        self.registry.by_id(tool).map(|named| named.tool)
+    }
+}

@@ -1,0 +1,212 @@
+//! Changes of the tools after a result.
+
+use std::sync::Arc;
+
+use indexmap::IndexSet;
+
+use super::Toolbox;
+use super::gateway::describe;
+use crate::event::Event;
+use crate::injection::{DiscoveredEntity, Injection};
+use crate::model::Delivery;
+use toolwit_core::{AddOutcome, Decorator, Tool, ToolDefinition, ToolId, ToolName, decorator_chain};
+
+/// The names of added tools, by effect.
+#[derive(Default)]
+struct Additions {
+    new: IndexSet<ToolName>,
+    /// Tools that existed, including the redefined ones.
+    rebound: Vec<ToolName>,
+    redefined: Vec<ToolName>,
+    excluded: Vec<ToolName>,
+}
+
+impl Toolbox {
+    /// Applies an injection after the result of `trigger`: removals first, then additions. Returns the events to emit.
+    pub(crate) fn apply(&mut self, injection: Injection, trigger: &ToolName) -> Vec<Event> {
+        let guards = self.guards(trigger);
+        let removed: Vec<_> = injection.remove.iter().filter_map(|id| self.remove(id)).collect();
+        let added = self.add(injection.add);
+        let mut events = Vec::new();
+        if !removed.is_empty() {
+            events.push(Event::ToolsRemoved {
+                trigger: trigger.clone(),
+                names: removed,
+            });
+        }
+        let new: Vec<_> = added.new.into_iter().collect();
+        events.extend(self.declare_new(&new, trigger));
+        events.extend(self.recover_rebound(added.rebound, trigger));
+        events.extend(self.redefine(added.redefined, trigger));
+        let mut recent = new;
+        recent.push(trigger.clone());
+        let listed = injection.listed.iter().filter_map(|id| self.callable.by_id(id));
+        let listed: Vec<_> = listed.map(|tool| tool.name.clone()).collect();
+        events.extend(self.restore(&listed));
+        recent.extend(listed);
+        for discovery in &injection.discovered {
+            self.inherit(&guards, &discovery.tools);
+            self.entities.record(discovery);
+            let names = self.names_of(discovery);
+            events.push(entity_discovered(discovery, names.clone()));
+            events.extend(self.restore(&names));
+            recent.extend(names);
+        }
+        events.extend(injection.rejected.into_iter().map(|rejected| Event::ProviderInvalid {
+            kind: rejected.prefix,
+            reason: rejected.reason,
+        }));
+        let excluded = added.excluded.into_iter();
+        let excluded = excluded.map(|name| (name.to_string(), "it was removed from the conversation".to_owned()));
+        let withheld = injection
+            .withheld
+            .into_iter()
+            .map(|withheld| (withheld.name, withheld.reason));
+        events.extend(excluded.chain(withheld).map(|(name, reason)| Event::ToolWithheld {
+            trigger: trigger.clone(),
+            name,
+            reason,
+        }));
+        events.extend(self.evict(&recent));
+        events.extend(self.warn());
+        events
+    }
+
+    /// Returns the guards of a tool, which also apply to the methods of the entities that it returns.
+    pub(crate) fn guards(&self, tool: &ToolName) -> Vec<Arc<dyn Decorator>> {
+        let Some(named) = self.named(tool) else {
+            return Vec::new();
+        };
+        let decorators = decorator_chain(&named.tool).filter_map(|layer| layer.decorator());
+        let mut guards: Vec<_> = decorators.filter(|decorator| decorator.is_guard()).cloned().collect();
+        // The outermost is applied last.
+        guards.reverse();
+        guards
+    }
+
+    /// Applies guards to methods of entities, now and whenever they are added again.
+    pub(crate) fn inherit(&mut self, guards: &[Arc<dyn Decorator>], methods: &[ToolId]) {
+        for method in methods.iter().filter(|_| !guards.is_empty()) {
+            let callable = Arc::make_mut(&mut self.callable);
+            guards.iter().for_each(|guard| callable.attach(method, guard));
+        }
+    }
+
+    fn add(&mut self, tools: Vec<Arc<dyn Tool>>) -> Additions {
+        let mut additions = Additions::default();
+        for tool in tools {
+            match Arc::make_mut(&mut self.callable).add(tool) {
+                AddOutcome::New(name) => drop(additions.new.insert(name)),
+                AddOutcome::Rebound(name) | AddOutcome::Redefined(name) if additions.new.contains(&name) => {}
+                AddOutcome::Rebound(name) => additions.rebound.push(name),
+                AddOutcome::Redefined(name) => {
+                    additions.rebound.push(name.clone());
+                    additions.redefined.push(name);
+                }
+                AddOutcome::Excluded(name) => additions.excluded.push(name),
+                _ => {}
+            }
+        }
+        for name in &additions.new {
+            self.touch(name);
+        }
+        additions
+    }
+
+    /// Declares new tools.
+    fn declare_new(&mut self, names: &[ToolName], trigger: &ToolName) -> Option<Event> {
+        if names.is_empty() {
+            return None;
+        }
+        let mut prompt_bytes = 0;
+        for name in names {
+            if self.declare(name) {
+                prompt_bytes += self.prompt_bytes(name);
+            }
+        }
+        self.record_lineage(names, trigger);
+        Some(Event::ToolsInjected {
+            trigger: trigger.clone(),
+            names: names.to_vec(),
+            definitions: self.definitions(names),
+            prompt_bytes,
+        })
+    }
+
+    /// Records that rebound tools have an object again.
+    fn recover_rebound(&mut self, names: Vec<ToolName>, trigger: &ToolName) -> Option<Event> {
+        if names.is_empty() {
+            return None;
+        }
+        let tools = names.iter().filter_map(|name| self.named(name));
+        let ids: Vec<_> = tools.map(|tool| tool.definition.id.clone()).collect();
+        for id in &ids {
+            self.entities.mark_recovered(id);
+        }
+        Some(Event::ToolsRebound {
+            trigger: trigger.clone(),
+            names,
+        })
+    }
+
+    /// Declares the new definitions of tools from the next request on. With a gateway, the result describes them instead.
+    fn redefine(&mut self, names: Vec<ToolName>, trigger: &ToolName) -> Option<Event> {
+        if names.is_empty() {
+            return None;
+        }
+        names.iter().for_each(|name| self.refresh_definition(name));
+        Some(Event::ToolsRedefined {
+            trigger: trigger.clone(),
+            definitions: self.definitions(&names),
+            names,
+        })
+    }
+
+    /// Declares the current definition of a tool. The tools behind a gateway do not change within a turn.
+    pub(super) fn refresh_definition(&mut self, name: &ToolName) {
+        if let Some(tool) = self.named(name).filter(|_| self.delivery != Delivery::Gateway) {
+            self.declared.redefine(name, tool.definition);
+        }
+    }
+
+    fn definitions(&self, names: &[ToolName]) -> Vec<ToolDefinition> {
+        let tools = names.iter().filter_map(|name| self.named(name));
+        tools.map(|tool| ToolDefinition::clone(&tool.definition)).collect()
+    }
+
+    pub(super) fn record_lineage(&mut self, names: &[ToolName], trigger: &ToolName) {
+        let id_of = |name: &ToolName| self.named(name).map(|tool| tool.definition.id.clone());
+        let Some(parent) = id_of(trigger) else { return };
+        let tools: Vec<_> = names.iter().filter_map(id_of).collect();
+        let lineage = Arc::make_mut(&mut self.lineage);
+        for tool in tools {
+            lineage.record(tool, parent.clone());
+        }
+    }
+
+    /// Returns the size of a new tool in the prompt.
+    fn prompt_bytes(&self, name: &ToolName) -> u64 {
+        let bytes = self.named(name).map_or(0, |tool| {
+            if self.delivery == Delivery::Gateway && !self.fixed.contains(name) {
+                return describe(&tool).len();
+            }
+            let definition = &tool.definition;
+            name.as_str().len() + definition.description.len() + definition.input_schema.to_string().len()
+        });
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
+
+    fn names_of(&self, discovery: &DiscoveredEntity) -> Vec<ToolName> {
+        let tools = discovery.tools.iter().filter_map(|id| self.callable.by_id(id));
+        tools.map(|tool| tool.name.clone()).collect()
+    }
+}
+
+fn entity_discovered(discovery: &DiscoveredEntity, tools: Vec<ToolName>) -> Event {
+    Event::EntityDiscovered {
+        kind: discovery.prefix.clone(),
+        id: discovery.key.as_ref().map(|key| key.id.clone()),
+        binding: discovery.binding,
+        tools,
+    }
+}

@@ -1,0 +1,57 @@
+//! The tools that are declared to the model, in order.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::model::DeclaredTool;
+use toolwit_core::{NamedTool, ToolDefinition, ToolName};
+
+/// The declared tools, in order, with the position of each.
+#[derive(Clone, Default)]
+pub(super) struct DeclaredTools {
+    tools: Vec<DeclaredTool>,
+    positions: HashMap<ToolName, usize>,
+}
+
+impl DeclaredTools {
+    pub(super) fn as_slice(&self) -> &[DeclaredTool] {
+        &self.tools
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.tools.len()
+    }
+
+    /// Declares a tool after the others, unless it is declared. Returns whether it was not.
+    pub(super) fn push(&mut self, tool: &NamedTool) -> bool {
+        if self.positions.contains_key(&tool.name) {
+            return false;
+        }
+        self.positions.insert(tool.name.clone(), self.tools.len());
+        self.tools.push(DeclaredTool {
+            name: tool.name.clone(),
+            definition: tool.definition.clone(),
+        });
+        true
+    }
+
+    /// Replaces the definition of a tool, if it is declared.
+    pub(super) fn redefine(&mut self, name: &ToolName, definition: Arc<ToolDefinition>) {
+        if let Some(&at) = self.positions.get(name) {
+            self.tools[at].definition = definition;
+        }
+    }
+
+    /// Keeps the tools that `keep` accepts. It may change their definitions.
+    pub(super) fn retain(&mut self, keep: impl FnMut(&mut DeclaredTool) -> bool) {
+        self.tools.retain_mut(keep);
+        let names = self.tools.iter().map(|tool| tool.name.clone());
+        self.positions = names.zip(0..).collect();
+    }
+
+    /// Removes all tools and returns their names.
+    pub(super) fn take(&mut self) -> Vec<ToolName> {
+        self.positions.clear();
+        self.tools.drain(..).map(|tool| tool.name).collect()
+    }
+}

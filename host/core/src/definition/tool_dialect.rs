@@ -1,0 +1,123 @@
+//! Definitions of tools in the formats of model providers.
+
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use crate::{ToolDefinition, ToolName};
+
+/// A provider's format for the definitions of tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ToolDialect {
+    /// OpenAI chat completions, which most other servers accept: `{"type": "function", "function": {…, "parameters"}}`.
+    OpenAiChat,
+    /// OpenAI responses: `{"type": "function", …, "parameters"}`.
+    OpenAiResponses,
+    /// Anthropic messages: `{…, "input_schema"}`.
+    Anthropic,
+}
+
+/// A definition in a provider's format, for serialisation.
+#[derive(Clone, Copy, Debug)]
+pub struct DialectDefinition<'a> {
+    dialect: ToolDialect,
+    name: &'a ToolName,
+    definition: &'a ToolDefinition,
+}
+
+impl ToolDialect {
+    /// Returns a definition for serialisation, under the name that the tool has in a conversation.
+    #[must_use]
+    pub fn describe<'a>(self, name: &'a ToolName, definition: &'a ToolDefinition) -> DialectDefinition<'a> {
+        DialectDefinition {
+            dialect: self,
+            name,
+            definition,
+        }
+    }
+
+    /// Returns a definition as JSON, under the name that the tool has in a conversation.
+    #[must_use]
+    pub fn definition(self, name: &ToolName, definition: &ToolDefinition) -> Value {
+        serde_json::to_value(self.describe(name, definition)).unwrap_or_default()
+    }
+}
+
+/// The name, description and input schema, which every format contains.
+struct Function<'a> {
+    kind: Option<&'static str>,
+    schema_key: &'static str,
+    of: &'a DialectDefinition<'a>,
+}
+
+impl Serialize for Function<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let fields_count = if self.kind.is_some() { 4 } else { 3 };
+        let mut fields = serializer.serialize_struct("Function", fields_count)?;
+        if let Some(kind) = self.kind {
+            fields.serialize_field("type", kind)?;
+        }
+        fields.serialize_field("name", self.of.name)?;
+        fields.serialize_field("description", &self.of.definition.description)?;
+        fields.serialize_field(self.schema_key, &*self.of.definition.input_schema)?;
+        fields.end()
+    }
+}
+
+impl Serialize for DialectDefinition<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let function = |kind, schema_key| Function {
+            kind,
+            schema_key,
+            of: self,
+        };
+        match self.dialect {
+            ToolDialect::OpenAiChat => {
+                let mut tool = serializer.serialize_struct("Tool", 2)?;
+                tool.serialize_field("type", "function")?;
+                tool.serialize_field("function", &function(None, "parameters"))?;
+                tool.end()
+            }
+            ToolDialect::OpenAiResponses => function(Some("function"), "parameters").serialize(serializer),
+            ToolDialect::Anthropic => function(None, "input_schema").serialize(serializer),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::{NativeTool, ToolResult, ToolSet};
+
+    // accept: 92
+    #[test]
+    fn each_provider_gets_its_own_format_in_insertion_order() {
+        let schema = json!({"type": "object", "properties": {"b": {}, "a": {}}});
+        let tool = |name: &str| {
+            let tool = NativeTool::new(name, "Adds.", schema.clone(), |_, _| async { Ok(ToolResult::text("")) });
+            Arc::new(tool.unwrap()) as Arc<dyn crate::Tool>
+        };
+        let set: ToolSet = [tool("z"), tool("add")].into_iter().collect();
+        let exported = |dialect| set.definitions(dialect)[1].clone();
+        let function = json!({"name": "add", "description": "Adds.", "parameters": schema});
+        assert_eq!(
+            exported(ToolDialect::OpenAiChat),
+            json!({"type": "function", "function": function})
+        );
+        assert_eq!(
+            exported(ToolDialect::OpenAiResponses),
+            json!({"type": "function", "name": "add", "description": "Adds.", "parameters": schema})
+        );
+        assert_eq!(
+            exported(ToolDialect::Anthropic).to_string(),
+            json!({"name": "add", "description": "Adds.", "input_schema": schema}).to_string(),
+            "properties keep their declared order"
+        );
+    }
+}

@@ -1,0 +1,80 @@
+//! The names of the tools of a set.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::{ToolDefinition, ToolId, ToolName};
+
+/// The names that were assigned to tools. An assigned name stays reserved for its id, also after the tool is removed.
+#[derive(Clone, Default)]
+pub(super) struct NameTable {
+    names: HashMap<ToolId, ToolName>,
+    owners: HashMap<ToolName, ToolId>,
+    reserved: HashSet<ToolName>,
+}
+
+impl NameTable {
+    /// Reserves a name for the tool `host#name`.
+    pub(super) fn reserve(&mut self, name: ToolName) {
+        self.reserved.insert(name);
+    }
+
+    /// Returns the name that was assigned to an id.
+    pub(super) fn name_of(&self, id: &ToolId) -> Option<&ToolName> {
+        self.names.get(id)
+    }
+
+    /// Returns the id itself if a name was assigned to it.
+    pub(super) fn id_of(&self, id: &ToolId) -> Option<&ToolId> {
+        self.names.get_key_value(id).map(|(id, _)| id)
+    }
+
+    /// Returns the id to which a name was assigned.
+    pub(super) fn owner_of(&self, name: &ToolName) -> Option<&ToolId> {
+        self.owners.get(name)
+    }
+
+    /// Returns the name of a tool, and assigns one on first use.
+    pub(super) fn assign(&mut self, definition: &ToolDefinition) -> ToolName {
+        let name = self.choose(definition, &HashSet::new());
+        self.claim(name.clone(), definition.id.clone());
+        name
+    }
+
+    /// Assigns a name to an id. Returns whether it is now the name of this id: not if the name or the id is taken.
+    pub(super) fn claim(&mut self, name: ToolName, id: ToolId) -> bool {
+        let is_anothers = self.owners.get(&name).is_some_and(|owner| *owner != id);
+        let has_another = self.names.get(&id).is_some_and(|own| *own != name);
+        if is_anothers || has_another {
+            return false;
+        }
+        self.names.insert(id.clone(), name.clone());
+        self.owners.insert(name, id);
+        true
+    }
+
+    /// Returns the name that a tool has or would get if the names in `taken` were assigned to others.
+    pub(super) fn choose(&self, definition: &ToolDefinition, taken: &HashSet<ToolName>) -> ToolName {
+        let id = &definition.id;
+        if let Some(name) = self.names.get(id) {
+            return name.clone();
+        }
+        let is_free = |name: &ToolName| {
+            let is_reserved = self.reserved.contains(name) && *id != ToolId::host(name.as_str());
+            !is_reserved && !self.owners.contains_key(name) && !taken.contains(name)
+        };
+        let mut candidates = definition.names.iter().filter_map(|name| ToolName::sanitised(name));
+        candidates.find(is_free).unwrap_or_else(|| hashed(definition, is_free))
+    }
+}
+
+/// Returns a name with a hash of the id. Hashes again in the unlikely case that this name is taken.
+fn hashed(definition: &ToolDefinition, is_free: impl Fn(&ToolName) -> bool) -> ToolName {
+    let mut identity = definition.id.as_str().to_owned();
+    loop {
+        let name = ToolName::hashed(definition.name(), &identity);
+        if is_free(&name) {
+            return name;
+        }
+        identity.push('+');
+    }
+}

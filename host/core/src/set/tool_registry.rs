@@ -1,0 +1,295 @@
+//! Tools that several owners register and call, concurrently with the conversations that use them.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Instant;
+
+use serde_json::Value;
+
+use super::named_tool::{NamedTool, ToolLookup};
+use super::tool_set::ToolSet;
+use crate::{
+    Arguments, BackgroundTasks, Error, ErrorKind, Phase, Tool, ToolContext, ToolDialect, ToolError, ToolId, ToolName,
+    ToolResult,
+};
+
+/// The id of the single call of a [`BackgroundTasks`] list that serves one callback.
+const CALL: &str = "call";
+
+/// A concurrent registry of tools by name. Clones share the tools.
+///
+/// Registering a tool again replaces it, also for conversations that run. A call that has started keeps its tool. An application
+/// can execute the tools itself, and pass [`definitions`](Self::definitions) to a provider that no client of Toolwit supports.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), toolwit_core::Error> {
+/// use toolwit_core::{Arguments, NativeTool, NoArguments, ToolContext, ToolRegistry};
+///
+/// let registry = ToolRegistry::new();
+/// registry.register(NativeTool::typed("ping", "Answers.", |_: NoArguments, _| async { Ok::<_, String>("pong") })?);
+/// let result = registry.execute("ping", Arguments::new(), &ToolContext::new()).await;
+/// assert_eq!(result.for_llm, "pong");
+/// assert_eq!(registry.summaries(), ["- `ping` - Answers."]);
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Default)]
+pub struct ToolRegistry {
+    shared: Arc<RwLock<RegisteredTools>>,
+}
+
+#[derive(Default)]
+struct RegisteredTools {
+    tools: ToolSet,
+    /// The number of changes so far.
+    version: u64,
+}
+
+impl ToolRegistry {
+    /// Creates an empty registry.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a tool, or replaces the one with its id, which keeps its name. Returns the name.
+    pub fn register(&self, tool: impl Tool + 'static) -> ToolName {
+        let mut shared = self.write();
+        shared.version += 1;
+        shared.tools.add(Arc::new(tool)).name().clone()
+    }
+
+    /// Removes a tool by name. Returns whether it was registered.
+    pub fn unregister(&self, name: &str) -> bool {
+        let mut shared = self.write();
+        let ToolLookup::Found(named) = shared.tools.look_up(name) else {
+            return false;
+        };
+        shared.version += 1;
+        shared.tools.remove(&named.definition.id).is_some()
+    }
+
+    /// Returns the tool with this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<NamedTool> {
+        match self.read().tools.look_up(name) {
+            ToolLookup::Found(named) => Some(named),
+            ToolLookup::Removed(_) | ToolLookup::Unknown(_) => None,
+        }
+    }
+
+    /// Calls a tool by name, with a context. An unknown name and a call that cannot run are errors for the model, too.
+    pub async fn execute(&self, name: &str, arguments: Arguments, context: &ToolContext) -> ToolResult {
+        let lookup = self.read().tools.look_up(name);
+        let ToolLookup::Found(named) = lookup else {
+            return error_result(&unknown_tool(name, &lookup));
+        };
+        let started = Instant::now();
+        tracing::debug!(tool = %named.name, "a registered tool starts");
+        let result = match named.tool.call(arguments, context).await {
+            Ok(result) => result,
+            Err(ToolError::Model(error) | ToolError::Operator(error)) => error_result(&error),
+        };
+        let (is_error, is_pending) = (result.is_error(), result.is_pending());
+        tracing::debug!(tool = %named.name, is_error, is_pending, wall = ?started.elapsed(), "a registered tool ended");
+        result
+    }
+
+    /// Calls a tool like [`execute`](Self::execute). If its result is pending, the tool continues in the background, and `callback`
+    /// receives the late result. The token of the context ends the background work too.
+    pub async fn execute_with_callback(
+        &self,
+        name: &str,
+        arguments: Arguments,
+        context: &ToolContext,
+        callback: impl FnOnce(ToolResult) + Send + 'static,
+    ) -> ToolResult {
+        let mut tasks = BackgroundTasks::new(context.cancel());
+        let result = self.execute(name, arguments, &tasks.offer(CALL, context)).await;
+        if result.is_pending() && tasks.is_promised(CALL) {
+            let cancel = context.cancel().clone();
+            tokio::spawn(async move {
+                let late = tokio::select! {
+                    biased;
+                    late = tasks.next() => late.map(|late| late.result),
+                    () = cancel.cancelled() => None,
+                };
+                callback(late.unwrap_or_else(|| ToolResult::error("the background task was cancelled")));
+            });
+        }
+        result
+    }
+
+    /// Returns the definitions in the format of a provider, in the order of registration.
+    #[must_use]
+    pub fn definitions(&self, dialect: ToolDialect) -> Vec<Value> {
+        self.read().tools.definitions(dialect)
+    }
+
+    /// Returns the tools in the order of registration, and the number of changes so far.
+    #[must_use]
+    pub fn snapshot(&self) -> (Vec<NamedTool>, u64) {
+        let shared = self.read();
+        (shared.tools.iter().cloned().collect(), shared.version)
+    }
+
+    /// Returns a summary of each tool: ``- `name` - description``.
+    #[must_use]
+    pub fn summaries(&self) -> Vec<String> {
+        self.read().tools.summaries()
+    }
+
+    /// Returns the number of tools.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.read().tools.len()
+    }
+
+    /// Returns whether there are no tools.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the tool with this id.
+    #[must_use]
+    pub fn by_id(&self, id: &ToolId) -> Option<NamedTool> {
+        self.read().tools.by_id(id).cloned()
+    }
+
+    /// Returns the number of changes so far. If it is the same, the tools are the same.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.read().version
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, RegisteredTools> {
+        self.shared.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, RegisteredTools> {
+        self.shared.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for ToolRegistry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} registered tools", self.len())
+    }
+}
+
+fn unknown_tool(name: &str, lookup: &ToolLookup) -> Error {
+    let shown: String = name.chars().take(crate::limits::NAME_BYTES_MAX).collect();
+    let error = Error::new(
+        ErrorKind::UnknownTool,
+        Phase::Validate,
+        format!("no tool is named `{shown}`"),
+    );
+    match lookup {
+        ToolLookup::Unknown(nearest) if !nearest.is_empty() => {
+            let nearest: Vec<_> = nearest.iter().map(|name| format!("`{name}`")).collect();
+            error.with_suggestion(format!("did you mean {}?", nearest.join(" or ")))
+        }
+        _ => error,
+    }
+}
+
+fn error_result(error: &Error) -> ToolResult {
+    ToolResult::error(error.to_string())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::NativeTool;
+
+    fn greeter(greeting: &'static str) -> NativeTool {
+        let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
+        let tool = NativeTool::new("greet", greeting, schema, move |arguments, context| async move {
+            let channel = context.channel().unwrap_or("nowhere").to_owned();
+            let name = arguments["name"].as_str().unwrap_or_default().to_owned();
+            Ok(ToolResult::text(format!("{greeting} {name} on {channel}")))
+        });
+        tool.unwrap()
+    }
+
+    fn to_ann() -> Arguments {
+        json!({"name": "Ann"}).as_object().unwrap().clone()
+    }
+
+    // accept: 91, accept: 93
+    #[tokio::test]
+    async fn a_tool_runs_by_name_with_a_context_and_registering_again_replaces_it() {
+        let registry = ToolRegistry::new();
+        registry.register(greeter("Hello"));
+        let context = ToolContext::new().with(crate::CHANNEL, "chat");
+        assert_eq!(
+            registry.execute("greet", to_ann(), &context).await.for_llm,
+            "Hello Ann on chat"
+        );
+        let other = registry.clone();
+        std::thread::spawn(move || other.register(greeter("Bye")))
+            .join()
+            .unwrap();
+        assert_eq!(
+            registry.execute("greet", to_ann(), &context).await.for_llm,
+            "Bye Ann on chat"
+        );
+        assert_eq!(
+            (registry.len(), registry.summaries()),
+            (1, vec!["- `greet` - Bye".to_owned()])
+        );
+    }
+
+    // accept: 93, attack: E7
+    #[tokio::test]
+    async fn an_unknown_name_and_invalid_arguments_are_error_results() {
+        let registry = ToolRegistry::new();
+        registry.register(greeter("Hello"));
+        let context = ToolContext::new();
+        let unknown = registry.execute("great", to_ann(), &context).await;
+        assert!(
+            unknown.is_error() && unknown.for_llm.contains("`great`"),
+            "{}",
+            unknown.for_llm
+        );
+        let invalid = registry.execute("greet", Arguments::new(), &context).await;
+        assert!(
+            invalid.is_error() && invalid.for_llm.contains("name"),
+            "{}",
+            invalid.for_llm
+        );
+        assert!(registry.unregister("greet") && !registry.unregister("greet"));
+        assert!(registry.execute("greet", to_ann(), &context).await.is_error());
+    }
+
+    // accept: 93
+    #[tokio::test]
+    async fn a_callback_receives_the_late_result() {
+        let registry = ToolRegistry::new();
+        let report = NativeTool::new("report", "", json!({"type": "object"}), |_, context| async move {
+            context
+                .background_task()?
+                .spawn(async { Ok(ToolResult::text("ready")) });
+            Ok(ToolResult::background("started"))
+        });
+        registry.register(report.unwrap());
+        let (sender, receiver) = oneshot::channel();
+        let callback = move |result: ToolResult| sender.send(result.for_llm).unwrap();
+        let context = ToolContext::new();
+        let started = registry
+            .execute_with_callback("report", Arguments::new(), &context, callback)
+            .await;
+        assert_eq!((started.for_llm.as_str(), started.is_pending()), ("started", true));
+        assert_eq!(receiver.await.unwrap(), "ready");
+        let result = registry.execute("report", Arguments::new(), &context).await;
+        assert!(
+            result.is_error(),
+            "without a callback, nothing could receive the late result"
+        );
+    }
+}

@@ -1,0 +1,236 @@
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use serde_json::json;
+
+use super::*;
+use crate::{Approval, ApprovalGate, ApprovalRequest, NativeTool, ToolExt};
+
+fn tool(id: &str, names: &[&str]) -> Arc<dyn Tool> {
+    let mut definition = ToolDefinition::new(ToolId::native(id), names[0], "says its id", json!({"type": "object"}));
+    for name in &names[1..] {
+        definition = definition.with_fallback_name(*name);
+    }
+    let answer = id.to_owned();
+    Arc::new(
+        NativeTool::from_definition(definition, move |_, _| {
+            let answer = answer.clone();
+            async move { Ok(ToolResult::text(answer)) }
+        })
+        .unwrap(),
+    )
+}
+
+// attack: A11, attack: A12, accept: 113
+#[test]
+fn clashing_tools_get_names_of_their_own() {
+    let mut set = ToolSet::new();
+    let first = set.add(tool("a-b", &["a-b", "calc_a-b"]));
+    let second = set.add(tool("other", &["a-b", "calc_a-b"]));
+    let third = set.add(tool("third", &["a-b", "calc_a-b"]));
+    assert_eq!(first.name().as_str(), "a-b");
+    assert_eq!(second.name().as_str(), "calc_a-b");
+    assert_eq!(
+        third.name().as_str(),
+        format!("a-b_{}", crate::text::short_hash("native#third"))
+    );
+    assert_eq!(set.len(), 3);
+}
+
+#[test]
+fn name_stays_reserved_after_removal() {
+    let mut set = ToolSet::new();
+    set.add(tool("x", &["look"]));
+    set.remove(&ToolId::native("x"));
+    assert!(matches!(set.look_up("look"), ToolLookup::Removed(_)));
+    assert_ne!(set.add(tool("y", &["look"])).name().as_str(), "look");
+    assert_eq!(
+        set.add(tool("x", &["look"])),
+        AddOutcome::New(ToolName::parse("look").unwrap())
+    );
+}
+
+// accept: 114
+#[test]
+fn reserved_name_is_assigned_to_the_host_only() {
+    let mut set = ToolSet::new();
+    set.reserve(ToolName::parse("search_tools").unwrap());
+    assert_ne!(
+        set.add(tool("plugin", &["search_tools"])).name().as_str(),
+        "search_tools"
+    );
+}
+
+// accept: 8, attack: E7
+#[test]
+fn unknown_name_returns_similar_ones() {
+    let mut set = ToolSet::new();
+    set.add(tool("a", &["search_customer"]));
+    set.add(tool("b", &["evaluate"]));
+    let ToolLookup::Unknown(nearest) = set.look_up("serch_customers") else {
+        panic!("it is not there")
+    };
+    assert_eq!(
+        nearest.iter().map(ToolName::as_str).collect::<Vec<_>>(),
+        ["search_customer"]
+    );
+    for name in ["", &"x".repeat(65), "é", "a\nb"] {
+        assert!(matches!(set.look_up(name), ToolLookup::Unknown(_)), "{name:?}");
+    }
+}
+
+fn names(tools: &ToolSet) -> Vec<&str> {
+    tools.iter().map(|tool| tool.name.as_str()).collect()
+}
+
+fn described(description: &str, schema: serde_json::Value) -> Arc<dyn Tool> {
+    let tool = NativeTool::new("look", description, schema, |_, _| async { Ok(ToolResult::text("")) });
+    Arc::new(tool.unwrap())
+}
+
+// accept: 91
+#[test]
+fn adding_a_tool_again_replaces_its_definition_and_keeps_name_and_position() {
+    let mut set = ToolSet::new();
+    let schema = json!({"type": "object"});
+    set.add(described("Looks.", schema.clone()));
+    set.add(tool("other", &["other"]));
+    let before = set.by_id(&ToolId::native("look")).unwrap().definition.clone();
+    let look = ToolName::parse("look").unwrap();
+    assert_eq!(
+        set.add(described("Looks.", schema.clone())),
+        AddOutcome::Rebound(look.clone())
+    );
+    let same = &set.by_id(&ToolId::native("look")).unwrap().definition;
+    assert!(Arc::ptr_eq(&before, same), "an equal definition stays the same object");
+    let strict = json!({"type": "object", "required": ["at"]});
+    assert_eq!(
+        set.add(described("Looks.", strict.clone())),
+        AddOutcome::Redefined(look.clone())
+    );
+    assert_eq!(
+        *set.by_id(&ToolId::native("look")).unwrap().definition.input_schema,
+        strict
+    );
+    assert_eq!(set.add(described("Looks away.", strict)), AddOutcome::Redefined(look));
+    assert_eq!(names(&set), ["look", "other"]);
+}
+
+async fn answer(set: &ToolSet, name: &str) -> String {
+    let ToolLookup::Found(named) = set.look_up(name) else {
+        panic!("`{name}` is not there")
+    };
+    match named.tool.call(Arguments::new(), &ToolContext::new()).await {
+        Ok(result) => result.for_llm,
+        Err(error) => error.to_string(),
+    }
+}
+
+fn denial() -> Arc<dyn Decorator> {
+    Arc::new(ApprovalGate::new(|request: &ApprovalRequest| Approval::Denied {
+        reason: format!("`{}` is dangerous", request.name),
+    }))
+}
+
+// accept: 27, accept: 80
+#[tokio::test]
+async fn a_decorator_applies_to_every_tool_of_an_identity_whenever_it_is_added() {
+    let mut set = ToolSet::new();
+    set.add(tool("before", &["before"]));
+    for id in [
+        "native#before",
+        "native#erase",
+        "native#customer.delete(c-9)",
+        "by_name",
+    ] {
+        set.decorate(&ToolSelector::from(id), denial());
+    }
+    let erase = || tool("erase", &["erase"]);
+    let db = ToolId::native("db");
+    set.add(erase());
+    set.add(erase());
+    set.add(Arc::new(erase().with_identity(
+        ToolId::native("erase").within(&db),
+        vec!["db_erase".into()],
+    )));
+    set.add(tool("customer.delete(c-1)", &["customer_c1_delete"]));
+    set.add(tool("id", &["by_name"]));
+    set.adopt(ToolName::parse("adopted").unwrap(), Arc::new(erase().with_name("gone")));
+    for guarded in [
+        "before",
+        "erase",
+        "db_erase",
+        "customer_c1_delete",
+        "by_name",
+        "adopted",
+    ] {
+        let answer = answer(&set, guarded).await;
+        assert!(answer.contains("is dangerous"), "{guarded}: {answer}");
+    }
+    set.add(tool("customer.deleted(c-1)", &["free"]));
+    assert_eq!(answer(&set, "free").await, "customer.deleted(c-1)");
+}
+
+#[tokio::test]
+async fn a_decorator_is_applied_once_and_stays_with_the_id_that_it_was_attached_to() {
+    let mut set = ToolSet::new();
+    let id = ToolId::native("pay");
+    set.add(tool("pay", &["pay"]));
+    let gate = denial();
+    set.attach(&id, &gate);
+    set.attach(&id, &gate);
+    set.add(set.by_id(&id).unwrap().tool.clone());
+    assert_eq!(
+        decorator_chain(&set.by_id(&id).unwrap().tool).count(),
+        2,
+        "the gate and the tool"
+    );
+    set.remove(&id);
+    set.add(tool("pay", &["pay"]));
+    assert!(answer(&set, "pay").await.contains("is dangerous"));
+}
+
+#[test]
+fn an_excluded_tool_cannot_be_added_in_any_form_until_it_is_admitted() {
+    let mut set = ToolSet::new();
+    let pay = || tool("pay", &["pay"]);
+    let inner = || -> Arc<dyn Tool> {
+        let id = ToolId::native("pay").within(&ToolId::native("bank"));
+        Arc::new(pay().with_identity(id, vec!["bank_pay".into()]))
+    };
+    set.add(pay());
+    set.add(inner());
+    let id = ToolId::native("pay");
+    assert_eq!(set.exclude(&id).len(), 2);
+    assert_eq!(set.add(pay()), AddOutcome::Excluded(ToolName::parse("pay").unwrap()));
+    assert!(matches!(set.add(inner()), AddOutcome::Excluded(_)));
+    assert!(!set.adopt(ToolName::parse("new").unwrap(), Arc::new(pay().with_name("new"))));
+    assert!(set.is_empty() && matches!(set.look_up("pay"), ToolLookup::Removed(_)));
+    assert!(set.admit(&id) && !set.admit(&id));
+    assert!(matches!(set.add(pay()), AddOutcome::New(_)));
+}
+
+#[test]
+fn selectors_distinguish_ids_names_and_late_tools() {
+    let erase = tool("erase", &["wipe"]);
+    let selects = |text: &str| ToolSelector::from(text).selects(&erase, ToolName::parse("db_wipe").as_ref());
+    assert!(
+        selects("native#erase") && selects("wipe") && selects("db_wipe") && ToolSelector::all().selects(&erase, None)
+    );
+    assert!(!selects("erase") && !selects("native#wipe") && !selects("#erase"));
+    assert!(ToolSelector::later("x").is_late() && !ToolSelector::from("x").is_late());
+}
+
+#[tokio::test]
+async fn a_guard_stays_when_a_tool_is_added_again_without_it_and_other_decorators_do_not() {
+    let mut set = ToolSet::new();
+    let guarded = tool("pay", &["pay"]).with_approval(|_: &ApprovalRequest| Approval::Denied { reason: "no".into() });
+    set.add(Arc::new(guarded));
+    set.add(tool("pay", &["pay"]));
+    assert!(answer(&set, "pay").await.contains("not approved"));
+    set.add(Arc::new(tool("ask", &["ask"]).return_direct()));
+    set.add(tool("ask", &["ask"]));
+    assert_eq!(
+        decorator_chain(&set.by_id(&ToolId::native("ask")).unwrap().tool).count(),
+        1
+    );
+}

@@ -1,0 +1,161 @@
+//! Approvals, removals and definitions of plugin tools while their files change.
+
+use super::*;
+use crate::strategy::RegistryTools;
+use toolwit_agent::injection::{Playbook, Unlock};
+use toolwit_core::{Approval, ApprovalGate, ApprovalRequest, Decorator, ToolExt, ToolId};
+use toolwit_registry::LiveRegistry;
+use toolwit_registry::store::MemoryStore;
+
+/// Writes a component with a function `get-forecast` that returns its only argument, which has this name.
+fn write_forecast(directory: &Path, parameter: &str) {
+    let text = format!(
+        r#"(component
+            (core module $m (func (export "f") (param i32) (result i32) local.get 0))
+            (core instance $i (instantiate $m))
+            (func (export "get-forecast") (param "{parameter}" s32) (result s32) (canon lift (core func $i "f"))))"#
+    );
+    fs::write(directory.join("weather.wasm"), wat::parse_str(text).unwrap()).unwrap();
+}
+
+async fn live(directory: &Path) -> LiveRegistry {
+    write_forecast(directory, "a");
+    let options = RuntimeOptions {
+        code_cache: CodeCacheLocation::Off,
+        ..RuntimeOptions::default()
+    };
+    let runtime = Runtime::new(options).unwrap();
+    let (paths, store) = ([directory.to_owned()], Arc::new(MemoryStore::new()));
+    LiveRegistry::open(&runtime, &paths, toolwit_registry::MissingPath::Error, store)
+        .await
+        .unwrap()
+}
+
+fn denial() -> impl Decorator {
+    ApprovalGate::new(|_: &ApprovalRequest| Approval::Denied {
+        reason: "never".to_owned(),
+    })
+}
+
+fn answers(recorder: &Recorder) -> Vec<String> {
+    let requests = recorder.requests.lock().unwrap();
+    let last = |request: &Request| request.messages.last().unwrap().content().to_owned();
+    requests.iter().map(last).collect()
+}
+
+const FORECAST: &str = "weather#get-forecast";
+
+// accept: 80, accept: 121
+#[tokio::test]
+async fn an_approval_and_a_lock_stay_on_a_plugin_tool_whose_file_changes() {
+    let directory = tempfile::tempdir().unwrap();
+    let live = live(directory.path()).await;
+    let first = || call("get_forecast", json!({"a": 2}));
+    let second = || call("get_forecast", json!({"b": 2}));
+    type SetUp = Box<dyn Fn(ConversationBuilder) -> ConversationBuilder>;
+    let direct = live.current().tool(FORECAST, &Scope::new()).unwrap();
+    let set_ups: [(SetUp, &str); 4] = [
+        (Box::new(|builder| builder.decorate(FORECAST, denial())), "not approved"),
+        (
+            Box::new(|builder| builder.decorate("get_forecast", denial())),
+            "not approved",
+        ),
+        (
+            Box::new(move |builder| builder.tool(direct.clone().with_decorator(denial()))),
+            "not approved",
+        ),
+        (
+            Box::new(|builder| {
+                let lock = Unlock::when("the operator must agree", |_: &_| false);
+                builder.strategy(Playbook::new().with_lock(FORECAST, lock))
+            }),
+            "the operator must agree",
+        ),
+    ];
+    for (set_up, expected) in set_ups {
+        write_forecast(directory.path(), "a");
+        live.refresh().await.unwrap();
+        let (builder, recorder) = recorded([first(), say("one"), second(), say("two")]);
+        let builder = builder.strategy(RegistryTools::new(live.clone(), Scope::new()));
+        let mut conversation = set_up(builder).build().unwrap();
+        conversation.run("one").await.unwrap();
+        write_forecast(directory.path(), "b");
+        assert!(live.refresh().await.unwrap().is_changed);
+        conversation.run("two").await.unwrap();
+        let answers = answers(&recorder);
+        assert!(
+            answers[1].contains(expected) && answers[3].contains(expected),
+            "{answers:?}"
+        );
+        let shown = recorder.requests.lock().unwrap().clone();
+        assert!(
+            shown[2].definitions[0].contains(r#""b""#),
+            "the new signature: {:?}",
+            shown[2].definitions
+        );
+        assert!(
+            !shown[2].definitions[0].contains(r#""a""#),
+            "{:?}",
+            shown[2].definitions
+        );
+    }
+}
+
+// accept: 110, accept: 80
+#[tokio::test]
+async fn an_approval_belongs_to_a_tool_that_a_search_finds() {
+    let directory = tempfile::tempdir().unwrap();
+    let search = tool_search(directory.path()).await;
+    let (builder, recorder) = recorded([call("get_forecast", json!({"a": 2})), say("done")]);
+    let mut conversation = builder.strategy(search).decorate(FORECAST, denial()).build().unwrap();
+    conversation.run("Tell me what the weather is like").await.unwrap();
+    assert!(answers(&recorder)[1].contains("not approved"));
+    let search = tool_search(directory.path()).await;
+    let (builder, _) = recorded([]);
+    assert!(
+        builder
+            .strategy(search)
+            .decorate("weather#get-forecasts", denial())
+            .build()
+            .is_err()
+    );
+}
+
+// accept: 23, accept: 110
+#[tokio::test]
+async fn a_tool_removed_by_hand_is_not_added_by_a_search_or_a_changed_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let id = ToolId::from_text(FORECAST);
+    let search = tool_search(directory.path()).await;
+    let (builder, recorder) = recorded([
+        say("one"),
+        call("search_tools", json!({"query": "weather forecast"})),
+        say("two"),
+    ]);
+    let mut conversation = builder.strategy(search).build().unwrap();
+    conversation.run("Tell me what the weather is like").await.unwrap();
+    conversation.remove_tool(&id);
+    conversation.run("Tell me what the weather is like").await.unwrap();
+    let shown = recorder.requests.lock().unwrap().clone();
+    assert!(shown[0].names.contains(&"get_forecast".to_owned()));
+    assert!(
+        shown[1..]
+            .iter()
+            .all(|request| !request.names.contains(&"get_forecast".to_owned()))
+    );
+
+    let directory = tempfile::tempdir().unwrap();
+    let live = live(directory.path()).await;
+    let (builder, recorder) = recorded([say("one"), say("two")]);
+    let mut conversation = builder
+        .strategy(RegistryTools::new(live.clone(), Scope::new()))
+        .build()
+        .unwrap();
+    conversation.run("one").await.unwrap();
+    conversation.remove_tool(&id);
+    write_forecast(directory.path(), "b");
+    assert!(live.refresh().await.unwrap().is_changed);
+    conversation.run("two").await.unwrap();
+    let shown = recorder.requests.lock().unwrap().clone();
+    assert_eq!((shown[0].names.len(), shown[1].names.len()), (1, 0));
+}
