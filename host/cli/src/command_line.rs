@@ -138,12 +138,12 @@ mod tests {
 
     #[test]
     fn a_usage_error_keeps_message_and_tip_of_the_parser() {
-        let error = CommandLine::try_parse_from(["toolwit", "serch"]).unwrap_err();
+        let error = CommandLine::try_parse_from(["toolwit", "inspekt"]).unwrap_err();
         let error = from_clap(&error);
-        assert_eq!(error.message, "unrecognized subcommand 'serch'");
+        assert_eq!(error.message, "unrecognized subcommand 'inspekt'");
         assert_eq!(
             error.suggestion.as_deref(),
-            Some("a similar subcommand exists: 'search'")
+            Some("a similar subcommand exists: 'inspect'")
         );
     }
 }

@@ -40,7 +40,7 @@ fn a_component_with_a_flipped_bit_is_inspected_or_refused() {
 fn files_that_are_not_components_are_refused_with_their_kind() {
     for (bytes, expected, hint) in [
         (b"".to_vec(), "too short", ""),
-        (b"(component)".to_vec(), "text", "toolwit build"),
+        (b"(component)".to_vec(), "text", "assemble the text"),
         (b"#!/bin/sh\necho no\n".to_vec(), "magic number", ""),
         (
             b"\x7fELF\x02\x01\x01".to_vec(),
@@ -50,7 +50,7 @@ fn files_that_are_not_components_are_refused_with_their_kind() {
         (
             component_of("(module)"),
             "core module, not a component",
-            "toolwit build",
+            "encode it as a component",
         ),
         (b"\0asm\x0a\0\x01\x01".to_vec(), "unknown WebAssembly version", ""),
         (vec![0; 1 << 20], "magic number", ""),

@@ -178,9 +178,12 @@ async fn error_of_the_tool_is_a_result() {
     let failed = golden.call("fail", json!({"how": {"circle": 1.5}})).await.unwrap();
     assert!(failed.is_error());
     assert_eq!(failed.value, Some(json!({"circle": 1.5})));
-    assert_eq!(failed.for_llm, r#"{"circle":1.5}"#);
+    assert_eq!(
+        failed.for_llm, r#"{"circle":1.5}: By its radius."#,
+        "with the docs of the case"
+    );
     let failed = golden.call("fail", json!({"how": "none"})).await.unwrap();
-    assert_eq!((failed.is_error(), failed.for_llm.as_str()), (true, "none"));
+    assert_eq!((failed.is_error(), failed.for_llm.as_str()), (true, "none: No shape."));
 }
 
 // attack: C21

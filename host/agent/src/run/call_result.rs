@@ -129,10 +129,10 @@ impl ArrivedResult {
         let artifacts = result.artifacts.iter().map(|artifact| artifact.kind.clone()).collect();
         run.emit(&event(content, artifacts));
         if !result.denied.is_empty() {
-            run.emit(&Event::AccessDenied {
+            run.emit_all(&[Event::AccessDenied {
                 id: id.clone(),
                 denied: result.denied.clone(),
-            });
+            }]);
         }
         show_user(run, &result);
         run.emit_all(&changes);

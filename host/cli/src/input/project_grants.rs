@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::configuration::configuration_file;
 use super::project::project;
+use toolwit::grants::Grants;
 use toolwit::sandbox::GrantsFile;
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -95,19 +96,21 @@ impl ProjectGrants {
     /// # Errors
     /// If the proposed file is invalid or the copy cannot be written.
     pub(crate) fn accept(&self) -> Result<(), Error> {
-        self.proposed.read()?;
+        let failed = |error: String| {
+            let message = format!("the grants cannot be accepted: {error}");
+            Error::new(ErrorKind::Configuration, Phase::Registry, message)
+        };
+        // Read once: what is checked is what is copied.
+        let bytes = fs::read(self.proposed.path()).map_err(|error| failed(error.to_string()))?;
+        Grants::parse(&bytes).map_err(|error| failed(error.to_string()))?;
         let write = || -> io::Result<()> {
-            let bytes = fs::read(self.proposed.path())?;
             if let Some(directory) = self.original.parent() {
                 fs::create_dir_all(directory)?;
             }
             fs::write(self.accepted.path(), &bytes)?;
             fs::write(&self.original, &bytes)
         };
-        write().map_err(|error| {
-            let message = format!("the grants cannot be accepted: {error}");
-            Error::new(ErrorKind::Configuration, Phase::Registry, message)
-        })
+        write().map_err(|error| failed(error.to_string()))
     }
 }
 

@@ -43,7 +43,7 @@ limits! {
         PROJECT_BYTES_MAX: u64 = 256 << 10, Bytes;
         /// Maximum size of the cache of compiled code.
         /// The default suffices for several hundred components of a large toolchain.
-        CODE_CACHE_BYTES_MAX: u64 = 2 << 30, Bytes, "`toolwit cache cap`, `CodeCache::set_bytes_max`";
+        CODE_CACHE_BYTES_MAX: u64 = 2 << 30, Bytes, "`CodeCache::set_bytes_max`";
         /// Maximum size of a script of calls.
         SCRIPT_BYTES_MAX: u64 = 64 << 20, Bytes;
         /// Maximum size of a prompt that is read from a file or from standard input.
