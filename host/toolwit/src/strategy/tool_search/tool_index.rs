@@ -6,11 +6,9 @@ use std::time::Duration;
 
 use super::lock;
 use toolwit_agent::{FixedTools, ToolSource};
+use toolwit_core::limits::FACADE_DEPTH_MAX;
 use toolwit_core::{Tool, ToolContext, ToolId};
 use toolwit_registry::{Catalog, Document};
-
-/// The most facades that are searched inside each other.
-const FACADE_DEPTH_MAX: usize = 8;
 
 /// Tools with a search index. Inner tools of facades are indexed as tools to which the facade leads.
 #[derive(Default)]
@@ -43,12 +41,8 @@ impl ToolIndex {
     /// Adds the inner tools of a facade as documents that the outermost facade leads to.
     fn add_inner(&mut self, outermost: &ToolId, path: &ToolId, tool: &Arc<dyn Tool>, documents: &mut Vec<Document>) {
         let is_too_deep = path.as_str().matches('>').count() >= FACADE_DEPTH_MAX;
-        for inner in tool
-            .facade()
-            .filter(|_| !is_too_deep)
-            .into_iter()
-            .flat_map(|facade| facade.folded())
-        {
+        let facade = tool.facade().filter(|_| !is_too_deep);
+        for inner in facade.into_iter().flat_map(|facade| facade.folded()) {
             let definition = inner.definition();
             // Unique, also if the same tool is in several facades.
             let id = ToolId::from_text(&format!("{path}>{}", definition.id));
@@ -74,10 +68,9 @@ impl ToolIndex {
 
     /// Whether the index has exactly these tools under these names.
     pub(super) fn has_same_tools(&self, tools: &[(&str, Arc<dyn Tool>)]) -> bool {
-        let is_same = |((own, tool), (name, other)): (&(String, Arc<dyn Tool>), &(&str, Arc<dyn Tool>))| {
-            own == name && Arc::ptr_eq(tool, other)
-        };
-        self.tools.len() == tools.len() && self.tools.iter().zip(tools).all(is_same)
+        let mut pairs = self.tools.iter().zip(tools);
+        self.tools.len() == tools.len()
+            && pairs.all(|((own, tool), (name, other))| own == name && Arc::ptr_eq(tool, other))
     }
 }
 
