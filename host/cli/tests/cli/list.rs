@@ -213,7 +213,9 @@ fn lint_reports_what_a_model_cannot_understand() {
         "tools/plain.wit",
         wit.replace("interface forgotten { call: func(); }", "")
             .replace("`a` and another one", "`a` and `b`")
-            .replace("export greet", "/// Greet.\n export greet"),
+            .replace("export greet", "/// Greet.\n export greet")
+            // A dependency need not be used completely.
+            + "package other:tools { interface unused { call: func(); } world imports {} }",
     );
     let run = quiet.run(&["lint", "tools/plain.wasm"]);
     assert_eq!(run.code, Some(0), "{run}");

@@ -1,6 +1,6 @@
 //! Advice for the author of a component that works, but that models understand badly.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 use wit_parser::{InterfaceId, Resolve, WorldItem};
@@ -83,7 +83,7 @@ fn lint_shape(shape: &Shape, findings: &mut Vec<Lint>) {
     for function in functions.filter(|function| function.kind != FunctionKind::Dynamic) {
         let Some(docs) = &function.docs else {
             let message = "it has no doc comment, so that a model only sees its name and types".to_owned();
-            let suggestion = "write `///` comments in the WIT, and embed it with `toolwit build` or `toolwit pack`";
+            let suggestion = "write doc comments in the WIT, and embed it in the component";
             findings.push(Lint::new(LintRule::MissingDocs, subject(function), message, suggestion));
             continue;
         };
@@ -129,7 +129,8 @@ fn duplicates(inspection: &Inspection, findings: &mut Vec<Lint>) {
     }
 }
 
-/// Finds interfaces with functions that no world imports or exports.
+/// Finds interfaces with functions that no world imports or exports. A package whose worlds export nothing is a
+/// dependency, and need not be used completely.
 fn unused(wit: &Resolve, findings: &mut Vec<Lint>) {
     let is_of =
         |item: &WorldItem, wanted: InterfaceId| matches!(item, WorldItem::Interface { id, .. } if *id == wanted);
@@ -143,8 +144,11 @@ fn unused(wit: &Resolve, findings: &mut Vec<Lint>) {
                 .any(|item| is_of(item, id))
         })
     };
+    let own_worlds = wit.worlds.iter().filter(|(_, world)| !world.exports.is_empty());
+    let own_packages: HashSet<_> = own_worlds.filter_map(|(_, world)| world.package).collect();
     for (id, interface) in wit.interfaces.iter() {
-        if !interface.functions.is_empty() && !is_used(id) {
+        let is_own = interface.package.is_some_and(|package| own_packages.contains(&package));
+        if is_own && !interface.functions.is_empty() && !is_used(id) {
             let name = wit.id_of(id).unwrap_or_default();
             let message = "no world imports or exports the interface".to_owned();
             findings.push(Lint::new(
