@@ -35,10 +35,10 @@ impl TargetDirectory {
         dir: &Path,
         progress: &dyn Progress,
     ) -> Result<Self, BuildError> {
-        let place = path.join("packages").join(name);
-        let lock = Lock::take(&place, progress).await?;
+        let package_dir = path.join("packages").join(name);
+        let lock = Lock::take(&package_dir, progress).await?;
         let (target, name, dir) = (path.to_owned(), name.to_owned(), dir.to_owned());
-        let prepare = move || take_over(&target, &place, &name, &dir).map_err(BuildError::file("write", &target));
+        let prepare = move || take_over(&target, &package_dir, &name, &dir).map_err(BuildError::file("write", &target));
         blocking(prepare).await?;
         Ok(Self {
             path: path.to_owned(),
@@ -48,8 +48,8 @@ impl TargetDirectory {
 }
 
 /// Deletes the component of another package of the same name: cargo would take it for that of this package.
-fn take_over(target: &Path, place: &Path, name: &str, dir: &Path) -> io::Result<()> {
-    let owner = place.join("owner");
+fn take_over(target: &Path, package_dir: &Path, name: &str, dir: &Path) -> io::Result<()> {
+    let owner = package_dir.join("owner");
     let own = dir.to_string_lossy();
     if fs::read_to_string(&owner).is_ok_and(|earlier| earlier == own) {
         return Ok(());
@@ -79,11 +79,11 @@ mod tests {
     #[test]
     fn a_package_never_takes_the_component_of_another_one_of_its_name() {
         let target = tempfile::tempdir().unwrap();
-        let place = target.path().join("packages/my-guest");
+        let package_dir = target.path().join("packages/my-guest");
         let deps = target.path().join(TARGET).join("plugin/deps");
-        fs::create_dir_all(&place).unwrap();
+        fs::create_dir_all(&package_dir).unwrap();
         fs::create_dir_all(&deps).unwrap();
-        let take = |dir: &str| take_over(target.path(), &place, "my-guest", Path::new(dir)).unwrap();
+        let take = |dir: &str| take_over(target.path(), &package_dir, "my-guest", Path::new(dir)).unwrap();
         let components = || fs::read_dir(&deps).unwrap().count();
         take("/one");
         for file in ["my_guest.wasm", "my-guest.wasm", "libwit_bindgen.rlib"] {

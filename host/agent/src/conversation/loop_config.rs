@@ -192,7 +192,7 @@ impl LoopConfig {
         self
     }
 
-    /// Applies a decorator to the selected tools, whatever their way into the loop; see
+    /// Applies a decorator to the selected tools, however they enter the loop; see
     /// [`ConversationBuilder::decorate`](super::ConversationBuilder::decorate).
     #[must_use]
     pub fn with_decorator(mut self, tools: impl Into<ToolSelector>, decorator: impl Decorator + 'static) -> Self {
@@ -290,7 +290,7 @@ impl LoopConfig {
     }
 
     /// Sets whether the observers receive the events of agents inside the loop too, at any depth. By default they do not.
-    /// The origin of an event tells them apart.
+    /// The origin of an event identifies the agent.
     #[must_use]
     pub fn with_nested_events(mut self, are_forwarded: bool) -> Self {
         self.has_nested_events = are_forwarded;

@@ -11,7 +11,7 @@ use toolwit_core::{Error, ErrorKind, Phase, SelectorMap, Tool, ToolId, ToolName,
 /// as a tool of a registry. Late references are not checked, since their tools may appear during the conversation.
 ///
 /// # Errors
-/// [`ErrorKind::Configuration`] for the first reference that selects none.
+/// [`ErrorKind::Configuration`] for the first reference that selects no tool.
 pub(super) fn check_references(
     references: &[ToolSelector],
     tools: &ToolSet,

@@ -161,7 +161,7 @@ impl ToolGroups {
         facade.build().map(Some)
     }
 
-    /// Returns the tools of a configured group, in the order of the sources. Sources that know their tools are asked first;
+    /// Returns the tools of a configured group, in the order of the sources. Sources that know their tools are queried first,
     /// the others only if a tool can be missing.
     async fn members(&self, role: &str, group: &ConfiguredGroup, context: &ToolContext) -> Vec<Arc<dyn Tool>> {
         let candidates = self.sources.iter().enumerate();

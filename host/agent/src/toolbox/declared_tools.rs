@@ -22,7 +22,7 @@ impl DeclaredTools {
         self.tools.len()
     }
 
-    /// Declares a tool after the others, unless it is declared. Returns whether it was not.
+    /// Appends a tool. Returns `false` if it is declared already.
     pub(super) fn push(&mut self, tool: &NamedTool) -> bool {
         if self.positions.contains_key(&tool.name) {
             return false;

@@ -261,8 +261,8 @@ impl Toolbox {
         }
     }
 
-    /// Declares a callable tool after the others. Returns whether it was not declared before. If it was, its definition is
-    /// updated.
+    /// Declares a callable tool after the others, or updates the definition of a declared one. Returns whether it was not
+    /// declared before.
     fn declare(&mut self, name: &ToolName) -> bool {
         let Some(tool) = self.named(name) else {
             return false;

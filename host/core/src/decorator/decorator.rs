@@ -188,7 +188,7 @@ pub trait ToolExt: Tool + Sized + 'static {
         self.with_decorator(ApprovalGate::new(approver))
     }
 
-    /// Cancels a call that takes longer, then drops it. Without it, only the time limit of the run applies to a native tool; for a
+    /// Cancels a call that takes longer, then drops it. By default, only the time limit of the run applies to a native tool. For a
     /// tool that works for minutes, [`LONG_RUNNING_WALL`](crate::limits::LONG_RUNNING_WALL) is the usual limit.
     fn with_timeout(self, timeout: Duration) -> DecoratedTool {
         self.with_decorator(Timeout::new(timeout))
@@ -213,7 +213,7 @@ fn redefined(tool: impl Tool + 'static, definition: ToolDefinition) -> Decorated
     }
 }
 
-/// Returns a tool that is shared already as it is, so that it keeps its address, by which strategies recognise it.
+/// Converts a tool to an `Arc`. A tool that is an `Arc` already keeps its address, by which strategies recognise it.
 fn shared(tool: impl Tool + 'static) -> Arc<dyn Tool> {
     match (&tool as &dyn Any).downcast_ref::<Arc<dyn Tool>>() {
         Some(shared) => shared.clone(),

@@ -12,19 +12,20 @@ use crate::text::id_text;
 use crate::{Error, ErrorKind, NativeEntity, Phase, ToolMethods, ToolProvider};
 
 thread_local! {
-    /// The entities in the output that this thread serialises, in the order of the JSON; `None` while it serialises none.
-    static FOUND: RefCell<Option<Vec<Found>>> = const { RefCell::new(None) };
+    /// The entities in the output that this thread serialises, in the order of the JSON. `None` outside of a serialisation.
+    static ENTITIES: RefCell<Option<Vec<EntitySlot>>> = const { RefCell::new(None) };
 }
 
-/// An entity in an output. It is `None` while its own JSON, which may contain further entities, is made.
-type Found = Option<Arc<dyn ToolProvider>>;
+/// The position of an entity in an output. It is empty while the entity's own JSON, which may contain further entities, is
+/// serialised.
+type EntitySlot = Option<Arc<dyn ToolProvider>>;
 
 /// Restores the list of an outer serialisation when dropped, also after a panic.
-struct OuterList(Option<Vec<Found>>);
+struct OuterList(Option<Vec<EntitySlot>>);
 
 impl Drop for OuterList {
     fn drop(&mut self) {
-        FOUND.set(self.0.take());
+        ENTITIES.set(self.0.take());
     }
 }
 
@@ -33,12 +34,12 @@ impl Drop for OuterList {
 /// # Errors
 /// [`ErrorKind::Internal`] if the output cannot be serialised as JSON.
 pub(crate) fn serialise_output<T: Serialize>(output: &T) -> Result<(Value, Vec<Arc<dyn ToolProvider>>), Error> {
-    let outer = OuterList(FOUND.replace(Some(Vec::new())));
+    let outer = OuterList(ENTITIES.replace(Some(Vec::new())));
     let value = serde_json::to_value(output).map_err(|error| {
         let message = format!("the output of the tool cannot be serialised as JSON: {error}");
         Error::new(ErrorKind::Internal, Phase::Execute, message).with_source(error)
     })?;
-    let found = FOUND.take().unwrap_or_default();
+    let found = ENTITIES.take().unwrap_or_default();
     drop(outer);
     Ok((value, found.into_iter().flatten().collect()))
 }
@@ -53,7 +54,7 @@ where
     T: ToolMethods + Clone,
     S: Serializer,
 {
-    let slot = FOUND.with_borrow_mut(|found| {
+    let slot = ENTITIES.with_borrow_mut(|found| {
         let found = found.as_mut()?;
         found.push(None);
         Some(found.len() - 1)
@@ -74,7 +75,7 @@ where
     let id = object.instance_id().or_else(|| id_text(fields.get("id")?));
     let entity = NativeEntity::with_methods(Arc::new(object.clone()), id).map_err(S::Error::custom)?;
     let value = entity_json(&entity, fields).map_err(S::Error::custom)?;
-    FOUND.with_borrow_mut(|found| {
+    ENTITIES.with_borrow_mut(|found| {
         if let Some(found) = found {
             found[slot] = Some(Arc::new(entity));
         }

@@ -13,7 +13,7 @@ macro_rules! limits {
     })*) => {
         $($(#[doc = $subject] $(#[doc = $more])* pub const $name: $kind = $value;)*)*
 
-        /// Maximum returns the rows of all constants.
+        /// Returns the rows of all constants.
         pub(super) fn rows() -> Vec<Limit> {
             vec![$($(Limit {
                 name: stringify!($name),

@@ -54,7 +54,8 @@ impl FacadeOutline {
     }
 }
 
-/// A part of an object, whose type decides what it contributes to the facade: generated code calls the first applicable method.
+/// A field of an object. Its type decides whether it adds a facade: generated code calls [`FacadeContent::add_to`] if the type
+/// implements it, otherwise [`NoFacadeContent::add_to`].
 pub struct FacadePart<'a, T>(pub &'a T);
 
 /// The object itself, whose methods may be tools.
@@ -69,7 +70,7 @@ pub trait FacadeContent {
     fn add_to(&self, outline: &mut FacadeOutline) -> Result<(), Error>;
 }
 
-/// All other parts.
+/// The parts that are neither tools nor facades.
 pub trait NoFacadeContent {
     /// Adds nothing.
     ///

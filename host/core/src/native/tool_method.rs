@@ -22,7 +22,7 @@ type Body<T> =
 /// ```
 /// use toolwit_core::{NoArguments, ToolMethod};
 ///
-/// let now = ToolMethod::function("now", "Tells the hour.", |_: NoArguments, _context| async { Ok::<_, String>(12) });
+/// let now = ToolMethod::function("now", "Returns the hour.", |_: NoArguments, _context| async { Ok::<_, String>(12) });
 /// let tool = now.into_tool()?;
 /// # Ok::<(), toolwit_core::Error>(())
 /// ```

@@ -50,7 +50,7 @@ pub trait ToolMethods: Sized + Send + Sync + 'static {
 ///
 /// impl ToolMethods for Calculator {
 ///     fn tool_methods() -> Vec<ToolMethod<Self>> {
-///         vec![ToolMethod::new("zero", "Gives zero.", |_, _: NoArguments, _context| async { Ok::<_, String>(0) })]
+///         vec![ToolMethod::new("zero", "Returns zero.", |_, _: NoArguments, _context| async { Ok::<_, String>(0) })]
 ///     }
 /// }
 ///

@@ -40,11 +40,11 @@ impl NameTable {
         name
     }
 
-    /// Assigns a name to an id. Returns whether it is now the name of this id: not if the name or the id is taken.
+    /// Assigns a name to an id. Returns `false` if the name belongs to another id, or the id has another name.
     pub(super) fn claim(&mut self, name: ToolName, id: ToolId) -> bool {
-        let is_anothers = self.owners.get(&name).is_some_and(|owner| *owner != id);
-        let has_another = self.names.get(&id).is_some_and(|own| *own != name);
-        if is_anothers || has_another {
+        let is_taken = self.owners.get(&name).is_some_and(|owner| *owner != id);
+        let has_other_name = self.names.get(&id).is_some_and(|own| *own != name);
+        if is_taken || has_other_name {
             return false;
         }
         self.names.insert(id.clone(), name.clone());

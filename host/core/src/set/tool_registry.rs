@@ -13,7 +13,7 @@ use crate::{
     ToolResult,
 };
 
-/// The id of the single call of a [`BackgroundTasks`] list that serves one callback.
+/// The call id in a [`BackgroundTasks`] list that has only one call.
 const CALL: &str = "call";
 
 /// A concurrent registry of tools by name. Clones share the tools.

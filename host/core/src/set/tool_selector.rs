@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{Tool, ToolId, ToolName, decorator_chain};
 
-/// Selects tools of a conversation by name or id, whatever their way into it.
+/// Selects tools of a conversation by name or id, however they enter it.
 ///
 /// Text with a `#` is an id, other text a name. A tool is selected by the id or the preferred name of each layer of its
 /// [decorator chain](decorator_chain), and by its name in the conversation. `native#query` therefore also selects the tool
@@ -45,7 +45,7 @@ impl ToolSelector {
         }
     }
 
-    /// Returns whether the tool may appear during the conversation only.
+    /// Returns whether the tool may first appear during the conversation.
     #[must_use]
     pub fn is_late(&self) -> bool {
         self.is_late
@@ -111,8 +111,8 @@ fn keys(tool: &Arc<dyn Tool>, name: Option<&ToolName>) -> Vec<String> {
     keys
 }
 
-/// Returns the ids of a tool: of each layer of its decorator chain, and of the methods without the entities that they are bound
-/// to.
+/// Returns the ids of all layers of a tool's decorator chain. For a method that is bound to an entity, the id of the unbound method
+/// is included too.
 #[must_use]
 pub fn tool_identities(tool: &Arc<dyn Tool>) -> Vec<ToolId> {
     let mut identities = Vec::new();
@@ -127,7 +127,7 @@ pub fn tool_identities(tool: &Arc<dyn Tool>) -> Vec<ToolId> {
     identities
 }
 
-/// Values by selector. A lookup takes the time for one tool, however many selectors there are.
+/// Values by selector. The time of a lookup does not depend on the number of selectors.
 #[derive(Clone, Debug)]
 pub struct SelectorMap<T> {
     values: Vec<T>,

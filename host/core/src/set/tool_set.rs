@@ -22,8 +22,8 @@ const SIMILARITY_MIN: f64 = 0.7;
 /// id. The name stays reserved for this id for the rest of the conversation, also after the tool is removed, so that names in the
 /// history remain unambiguous.
 ///
-/// Decorators and exclusions belong to the identity of a tool. They apply whenever a tool of this identity is added, whatever
-/// adds it. [Guards](Decorator::is_guard) of a tool stay with its id.
+/// Decorators and exclusions belong to the identity of a tool. They apply whenever a tool of this identity is added, in any
+/// way. [Guards](Decorator::is_guard) of a tool stay with its id.
 #[derive(Clone, Default)]
 pub struct ToolSet {
     /// The tools by position. Positions are in insertion order, and have gaps where tools were removed.
@@ -73,8 +73,8 @@ impl ToolSet {
         self.put(name, tool)
     }
 
-    /// Restores a tool under the name that it had in an earlier process. Returns whether it was added: not if the name or the id
-    /// is taken.
+    /// Restores a tool under the name that it had in an earlier process. Returns `false` if the name or the
+    /// id is taken, or the tool is excluded.
     pub fn adopt(&mut self, name: ToolName, tool: Arc<dyn Tool>) -> bool {
         let is_free = !self.positions.contains_key(&name) && !self.is_excluded(&tool);
         let is_adopted = is_free && self.names.claim(name.clone(), tool.definition().id.clone());
@@ -289,7 +289,7 @@ impl ToolSet {
     }
 }
 
-/// Remembers a decorator of a tool.
+/// Stores a decorator of a tool, unless it is stored already.
 fn remember(attached: &mut HashMap<ToolId, Vec<Arc<dyn Decorator>>>, id: &ToolId, decorator: &Arc<dyn Decorator>) {
     let attached = attached.entry(id.clone()).or_default();
     if !attached.iter().any(|known| Arc::ptr_eq(known, decorator)) {

@@ -140,7 +140,7 @@ impl Catalog {
         self.slots.len() - self.free.len()
     }
 
-    /// Whether there are no tools.
+    /// Returns whether there are no tools.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::text::{self, Stems};
 
-/// The most words of [`Query::words`].
+/// Maximum number of words of [`Query::words`].
 const WORDS_MAX: usize = 512;
 
 /// The default number of hits of a search.

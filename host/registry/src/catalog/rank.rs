@@ -10,7 +10,7 @@ use super::terms::QueryTerms;
 use super::text;
 use super::union::CatalogUnion;
 
-/// The most words of a query that are compared with names.
+/// Maximum number of words of a query that are compared with names.
 const NAME_WORDS_MAX: usize = 256;
 
 /// The longest text that is compared with names, in bytes.
@@ -136,7 +136,7 @@ struct Best<'a> {
 }
 
 impl<'a> Best<'a> {
-    /// Whether a candidate is certainly worse than all hits. Rejects most candidates before their names are compared.
+    /// Returns whether a candidate is certainly worse than all hits. Rejects most candidates before their names are compared.
     fn rejects(&self, is_exact: bool, is_broken: bool, score: f32) -> bool {
         self.worst.is_some_and(|worst| (is_exact, !is_broken, score) < worst)
     }

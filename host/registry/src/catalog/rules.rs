@@ -52,7 +52,7 @@ pub(super) struct Rules {
     pub(super) confident_relative_min: f32,
     /// The number of words of the query, the rarest first, that a hit should cover. Long messages have many other words.
     pub(super) information_words: usize,
-    /// The least confidence of a hit under [`Cutoff::Confident`](super::Cutoff::Confident).
+    /// Minimum confidence of a hit under [`Cutoff::Confident`](super::Cutoff::Confident).
     pub(super) confidence_min: f32,
 }
 

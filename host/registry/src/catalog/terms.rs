@@ -8,18 +8,19 @@ use super::rules::Rules;
 use super::text::{self, Stems};
 use super::union::CatalogUnion;
 
-/// The most words of the intent and of the task, and of each earlier message, that are tokenised.
+/// Maximum number of tokenised words: of the intent and of the task, and of each earlier message.
 const INTENT_WORDS_MAX: usize = 256;
 const RECENT_WORDS_MAX: usize = 48;
 
-/// The most earlier messages that are used, and the most of their words that are looked up.
+/// Maximum number of earlier messages that are used, and of their words that are looked up.
 const RECENT_MAX: usize = 3;
 const RECENT_TERMS_MAX: usize = 16;
 
-/// The most words of the intent that are looked up, the rarest first. Each has a bit in [`QueryTerms::content`].
+/// Maximum number of words of the intent that are looked up, the rarest first. Each has a bit in [`QueryTerms::content`].
 const INTENT_TERMS_MAX: usize = 32;
 
-/// The most longer words in names per word and end. A part of more words is not specific.
+/// Maximum number of longer words in names that begin with a word, and of those that end with it. A part of more words is not
+/// specific.
 const LONGER_MAX: usize = 16;
 
 /// A stem to look up.
@@ -39,7 +40,7 @@ pub(super) struct QueryTerms {
     pub(super) words: u32,
     /// The bits of the words that are not fillers.
     pub(super) content: u32,
-    /// The sum of the greatest weights, of words that no tool has too.
+    /// The sum of the greatest weights, including those of words that no tool has.
     pub(super) information: f32,
 }
 

@@ -20,8 +20,8 @@ use toolwit_core::{DeniedAccess, Error, ErrorKind, Phase};
 
 /// The current grants: those of the application, and those of the file.
 ///
-/// A file that cannot be read or is invalid grants nothing: from the next call on, earlier grants no longer apply. A rule that
-/// cannot be enforced affects only its plugin.
+/// While the file cannot be read or is invalid, no grant applies, including those of the application. A rule that cannot be
+/// enforced affects only its plugin.
 pub(crate) struct CurrentGrants {
     file: Option<PathBuf>,
     /// The grants of the application.

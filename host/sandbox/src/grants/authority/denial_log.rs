@@ -109,7 +109,7 @@ impl DenialLog {
         }
     }
 
-    /// Converts a reported access to the error of the call, in which it is the first one. `cause` is the error of the guest.
+    /// Converts a reported access to the error of the call, which lists this access first. `cause` is the error of the guest.
     fn into_error(mut self, reported: DeniedAccess, cause: Option<Error>) -> Error {
         let message = format!("it may not {}: {}", reported.access, reported.reason);
         let error = Error::new(ErrorKind::Denied, Phase::Execute, message).with_suggestion(&*reported.suggestion);

@@ -32,7 +32,7 @@ impl EarlierSearches {
         self.found.extend(ids.map(str::to_owned));
     }
 
-    /// Whether all these tools were found before.
+    /// Returns whether all these tools were found before.
     pub(super) fn has_found(&self, tools: &[FoundTool]) -> bool {
         tools.iter().all(|tool| self.found.contains(&tool.hit.id))
     }

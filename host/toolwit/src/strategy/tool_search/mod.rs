@@ -23,10 +23,10 @@ use toolwit_core::{Tool, ToolContext, ToolDefinition, ToolId, ToolSet};
 use toolwit_registry::{CatalogUnion, Cutoff, HITS_DEFAULT, Hit, LiveRegistry, Query};
 use toolwit_sandbox::Scope;
 
-/// How many earlier messages of the user are used as context.
+/// Number of earlier messages of the user that are the context of a search.
 const RECENT_MAX: usize = 3;
 
-/// How many tools a search ranks for each requested hit, so that others take the places of those that cannot be loaded.
+/// Number of tools that a search ranks for each requested hit, so that others replace those that cannot be loaded.
 const RANKED_FACTOR: usize = 4;
 
 /// The default guidance for a model that can search for tools. An embedder can replace it.
@@ -42,9 +42,9 @@ next, and do not search for the same thing again.
 /// Searches a registry and further sources, and adds the found tools to the conversation: automatically for each message of the
 /// user, and with the tool `search_tools` for the model.
 ///
-/// The search also covers the tools that the conversation has already, the inner tools of facades and the methods of entities:
-/// the model learns which of its tools leads to what it needs. An instance belongs to one conversation; clones share the list of
-/// earlier hits.
+/// The search also covers the tools that the conversation has already, the inner tools of facades and the methods of entities,
+/// so that the model learns which of its tools leads to them. An instance belongs to one conversation; clones share the
+/// results of earlier searches.
 #[derive(Clone)]
 pub struct ToolSearch {
     shared: Arc<SharedSearch>,

@@ -10,7 +10,7 @@ use toolwit_core::limits::FACADE_DEPTH_MAX;
 use toolwit_core::{Tool, ToolContext, ToolId};
 use toolwit_registry::{Catalog, Document};
 
-/// Tools with a search index. Inner tools of facades are indexed as tools to which the facade leads.
+/// Tools with a search index. Inner tools of facades are indexed as tools behind the facade.
 #[derive(Default)]
 pub(super) struct ToolIndex {
     pub(super) catalog: Catalog,
@@ -66,7 +66,7 @@ impl ToolIndex {
         outer.or_else(|| self.inner.get(id))
     }
 
-    /// Whether the index has exactly these tools under these names.
+    /// Returns whether the index has exactly these tools under these names.
     pub(super) fn has_same_tools(&self, tools: &[(&str, Arc<dyn Tool>)]) -> bool {
         let mut pairs = self.tools.iter().zip(tools);
         self.tools.len() == tools.len()
@@ -98,8 +98,8 @@ impl SourceIndex {
         }
     }
 
-    /// Queries the source and returns the index of its tools. If the source fails, or takes longer than `wall_max`, the index of
-    /// its earlier tools.
+    /// Queries the source and returns the index of its tools. If the source fails, or takes longer than `wall_max`, it
+    /// returns the index of its earlier tools.
     pub(super) async fn index(&self, context: &ToolContext, wall_max: Duration) -> Arc<ToolIndex> {
         let name = self.source.name();
         match tokio::time::timeout(wall_max, self.source.tools(context)).await {

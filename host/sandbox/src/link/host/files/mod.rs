@@ -32,7 +32,7 @@ pub(crate) struct Files {
     wasi: WasiFilesystemCtx,
 }
 
-/// What the host knows of an open descriptor in addition to its handle.
+/// The data of an open descriptor that its handle does not contain.
 #[derive(Clone)]
 struct OpenDescriptor {
     /// The path of the guest.
@@ -125,7 +125,7 @@ impl FilesView<'_> {
         joined(base, path)
     }
 
-    /// Passes on the result of an operation on a path. If it failed because the guest has no right to the path, the denial is
+    /// Returns the result of an operation on a path unchanged. If it failed because the guest has no right to the path, the denial is
     /// recorded for the operator. The guest cannot distinguish a path without a grant from one that does not exist.
     fn checked<T>(&self, path: &str, mode: AccessMode, result: FsResult<T>) -> FsResult<T> {
         if let (Err(_), Some(authority)) = (&result, self.authority) {
