@@ -168,7 +168,7 @@ impl ConversationBuilder {
         self.tools(group.tools)
     }
 
-    /// Applies a decorator to the selected tools, whatever their way into the conversation: from the start, behind a facade, from
+    /// Applies a decorator to the selected tools, however they enter the conversation: from the start, behind a facade, from
     /// a strategy or a search, after a resume, or from a plugin file that was replaced. Decorators are applied in the order of
     /// these calls, each around those before it.
     ///

@@ -98,7 +98,7 @@ pub enum Event {
         #[serde(default, rename = "goes_on")]
         is_background: bool,
     },
-    /// The host denied accesses to a plugin during a call. Neither the plugin nor the model is informed.
+    /// The host denied accesses to a plugin during a call. The plugin and the model do not receive this list.
     AccessDenied {
         /// The id of the model's call.
         id: String,

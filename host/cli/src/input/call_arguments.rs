@@ -52,7 +52,7 @@ impl CallArguments {
     }
 }
 
-/// Whether a parameter can be a string.
+/// Returns whether a parameter can be a string.
 fn accepts_text(schema: &Value) -> bool {
     let is_string = |ty: &Value| ty == "string";
     let ty = &schema["type"];

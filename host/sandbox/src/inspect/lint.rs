@@ -10,7 +10,7 @@ use super::inspection::{Inspection, Origin, wit_of};
 use crate::values::types::{Function, FunctionKind, Shape};
 use toolwit_core::Error;
 
-/// Parameter names that do not say what is expected.
+/// Parameter names that do not describe the expected value.
 const VAGUE_NAMES: [&str; 12] = [
     "arg", "args", "data", "foo", "in", "info", "input", "obj", "param", "params", "val", "value",
 ];
@@ -24,7 +24,7 @@ pub enum LintRule {
     Wit,
     /// A function or a resource has no doc comment.
     MissingDocs,
-    /// The name of a parameter does not say what it is, and the docs do not mention it.
+    /// The name of a parameter does not describe it, and the docs do not mention it.
     UnclearParameter,
     /// Several tools have the same name, so that a model sees longer names.
     DuplicateName,

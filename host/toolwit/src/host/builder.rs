@@ -61,7 +61,7 @@ impl ToolwitBuilder {
     }
 
     /// Adds tools whose calls may take five minutes ([`LONG_RUNNING_WALL`](toolwit_core::limits::LONG_RUNNING_WALL)) instead of the time
-    /// limit of other calls. They are named by id, `render#frames`; the id of a method is without an entity.
+    /// limit of other calls. They are identified by id, such as `render#frames`; a method by its id without an entity.
     #[must_use]
     pub fn long_running<'i>(mut self, tools: impl IntoIterator<Item = &'i str>) -> Self {
         self.runtime
@@ -150,7 +150,7 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Sets the most tools that [`Exposure::Auto`] shows without a search. The default is [`TOOLS_VISIBLE_MAX`].
+    /// Sets the maximum number of tools that [`Exposure::Auto`] shows without a search. The default is [`TOOLS_VISIBLE_MAX`].
     #[must_use]
     pub fn tools_visible_max(mut self, tools_visible_max: usize) -> Self {
         self.tools_visible_max = Some(tools_visible_max);
@@ -173,7 +173,8 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Sets the operator's grants file; see [`Grants`](toolwit_sandbox::grants::Grants). Without a file, nothing is granted.
+    /// Sets the operator's grants file; see [`Grants`](toolwit_sandbox::grants::Grants). Without a file, only the grants of
+    /// the application apply.
     ///
     /// The file is read again when it changes. A running call keeps its grants; the next call has the new ones.
     #[must_use]
@@ -218,7 +219,7 @@ impl ToolwitBuilder {
     }
 
     /// Adds a secret of the application. A grant refers to it by name, like to a secret of the secret store. A key of one end
-    /// user belongs into the context of the conversation instead.
+    /// user belongs in the context of the conversation instead.
     #[must_use]
     pub fn secret(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.runtime.secret_values.set(name, value);

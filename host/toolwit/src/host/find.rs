@@ -114,8 +114,8 @@ impl Toolwit {
         find(tools, wanted).map_err(Error::from)
     }
 
-    /// Finds a tool of this host among `tools`, like [`Toolwit::find_tool`]. The error says why the tool is missing, if its plugin
-    /// shows it.
+    /// Finds a tool of this host among `tools`, like [`Toolwit::find_tool`]. The error contains the reason why the tool is
+    /// missing, if the registry shows it.
     ///
     /// # Errors
     /// See [`FindError`].

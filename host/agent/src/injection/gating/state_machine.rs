@@ -58,7 +58,7 @@ pub struct StateMachine<S> {
     /// Positions of the members, by tool.
     members_of: HashMap<ToolId, Vec<usize>>,
     global: HashSet<ToolId>,
-    /// The state after a part of the last log, so that each call takes the same time.
+    /// The cached state after the first calls of the log, so that the time of a call does not depend on the length of the log.
     reached: Arc<Mutex<Option<ReachedState<S>>>>,
 }
 
@@ -138,7 +138,7 @@ impl<S: MachineState> StateMachine<S> {
         state
     }
 
-    /// Returns the members that are a tool with these ids.
+    /// Returns the members for the tool with these ids.
     fn members(&self, tool: &[ToolId]) -> impl Iterator<Item = &StateTool<S>> {
         let positions = tool.iter().filter_map(|id| self.members_of.get(id)).flatten();
         positions.map(|&at| &self.members[at])
