@@ -50,7 +50,7 @@ pub(super) struct CargoBuild<'a> {
 pub(super) struct CargoArtifact {
     /// The component's path in the target directory.
     pub(super) file: PathBuf,
-    /// Keeps the file from being replaced by the build of another package.
+    /// Prevents the build of another package from replacing the file.
     pub(super) target: TargetDirectory,
 }
 

@@ -47,7 +47,7 @@ impl TargetDirectory {
     }
 }
 
-/// Deletes the component of another package of the same name: cargo would take it for that of this package.
+/// Deletes the component of another package of the same name: otherwise cargo would use it as the component of this package.
 fn take_over(target: &Path, package_dir: &Path, name: &str, dir: &Path) -> io::Result<()> {
     let owner = package_dir.join("owner");
     let own = dir.to_string_lossy();

@@ -14,7 +14,7 @@ pub(crate) fn derive(item: TokenStream) -> TokenStream {
         .unwrap_or_else(|error| error.to_compile_error())
 }
 
-/// Generates `Serialize`: serde serialises the fields of a copy of the struct, and the library adds what makes them an entity.
+/// Generates `Serialize`: serde serialises the fields of a copy of the struct, and the library adds the properties of an entity.
 fn expand(item: &DeriveInput) -> Result<TokenStream> {
     if !item.generics.params.is_empty() {
         let message = "an entity cannot be generic: the model needs one schema for its methods";

@@ -123,7 +123,7 @@ pub(crate) fn of_impl(options: &ImplOptions, mut block: ItemImpl) -> Result<Toke
             #concurrent
 
             fn tool_methods() -> ::std::vec::Vec<#library::__private::ToolMethod<Self>> {
-                // Made once: schemas and validators are the same for all objects.
+                // Created once: schemas and validators are the same for all objects.
                 static __METHODS: ::std::sync::OnceLock<::std::vec::Vec<#library::__private::ToolMethod<#owner>>> =
                     ::std::sync::OnceLock::new();
                 ::core::clone::Clone::clone(__METHODS.get_or_init(|| ::std::vec![#(#tools),*]))

@@ -58,7 +58,7 @@ pub fn check_outcome(outcome: Result<&ToolResult, &Error>) -> Option<(CheckStage
     stage.map(|stage| (stage, CheckOutcome::Failure(error.message.clone())))
 }
 
-/// Whether a call counts as a use of the tool: it returned a result, even if that is an error of its own.
+/// Returns whether a call counts as a use of the tool: it returned a result, even if that is an error of its own.
 #[must_use]
 pub(crate) fn is_use(outcome: Result<&ToolResult, &Error>) -> bool {
     outcome.map_or_else(|error| error.kind == ErrorKind::Tool, |_| true)

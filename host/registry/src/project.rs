@@ -30,7 +30,7 @@ pub struct Project {
     pub grants: ProposedGrants,
 }
 
-/// Where a project keeps the grants that it proposes.
+/// The location of the grants that a project proposes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]

@@ -67,7 +67,7 @@ fn security_lists_every_limit_with_its_default_and_its_setting() {
     assert_eq!(listed, expected, "the order differs");
 }
 
-/// Whether a line defines a constant for a limit that other files use.
+/// Returns whether a line defines a constant for a limit that other files use.
 fn defines_shared_limit(line: &str) -> bool {
     let code = line.trim_start();
     let Some((name, _)) = code.split_once("const ").and_then(|(_, rest)| rest.split_once(':')) else {

@@ -93,7 +93,7 @@ fn public_names_are_exported_without_globs() {
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }
 
-/// Whether a line is an arm of a `match` on a boolean.
+/// Returns whether a line is an arm of a `match` on a boolean.
 fn is_boolean_arm(line: &str) -> bool {
     ["true =>", "false =>"]
         .iter()

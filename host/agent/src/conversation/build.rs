@@ -180,7 +180,7 @@ fn check_delivery(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error
         .with_suggestion("use the delivery `list` or `gateway`"))
 }
 
-/// Returns the initial tools with their decorators, after checking that they include all to which strategies and decorators refer.
+/// Returns the initial tools with their decorators. Checks that they include the tools to which strategies and decorators refer.
 fn checked_tools(
     tools: Vec<Arc<dyn Tool>>,
     decorators: Vec<(ToolSelector, Arc<dyn Decorator>)>,

@@ -7,7 +7,7 @@ use toolwit_core::{Error, ErrorKind, Phase, Tool};
 /// Adds the tools of an object.
 ///
 /// # Errors
-/// [`ErrorKind::Configuration`] if a tool has the id of another tool, which it would replace: the tool of another object of the type.
+/// [`ErrorKind::Configuration`] if a tool would replace the tool of another object of the type, because both have the same id.
 pub(super) fn add_object_tools(tools: &mut Vec<Arc<dyn Tool>>, added: Vec<Arc<dyn Tool>>) -> Result<(), Error> {
     let has_twin = |tool: &&Arc<dyn Tool>| {
         let id = &tool.definition().id;

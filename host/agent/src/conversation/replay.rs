@@ -220,7 +220,8 @@ impl Replay<'_> {
         conversation.toolbox.restore_injected(trigger, name, tool, is_lost);
     }
 
-    /// Declares the new definitions of tools without an implementation. The others have been rebound to one with its own.
+    /// Declares the new definitions of tools without an implementation. The other tools have an implementation, with its own
+    /// definition.
     fn redefine(&mut self, event: Event) {
         let Event::ToolsRedefined {
             trigger, definitions, ..

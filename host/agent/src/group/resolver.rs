@@ -15,7 +15,7 @@ use toolwit_core::{Tool, ToolContext};
 /// Resolves roles to tools: first from groups that were built in code, then from configured groups over sources.
 ///
 /// A conversation that has the resolver adds the tools of its [roles](crate::ConversationBuilder::role) at its first turn, and
-/// those of the [roles of a turn](crate::UserTurn::role) for that turn. It queries each source at most once.
+/// those of the [roles of a turn](crate::UserTurn::role) for that turn. It queries a source at most once, or again after an error.
 ///
 /// Sources are queried when a role that needs them is resolved, with the caller's context. A missing tool or an unreachable
 /// source is logged as a warning and does not affect other tools.

@@ -29,7 +29,7 @@ pub(super) struct PendingCall {
 
 /// The progress of a call.
 pub(super) enum CallState {
-    /// No tool has its name yet, or a strategy guards its tool, whose definition is this one.
+    /// The call waits for the calls before it: no tool has its name yet, or a strategy guards the tool with this definition.
     Unresolved(Option<Arc<ToolDefinition>>),
     Waiting(NamedTool),
     Running(NamedTool),

@@ -44,7 +44,7 @@ struct NestedScope {
 }
 
 impl NestedCaller {
-    /// Offers a tool all callable tools except those that a strategy guards: strategies observe only the calls of the
+    /// Lets a tool call all callable tools except those that a strategy guards: strategies observe only the calls of the
     /// model, so only the model may call guarded tools.
     pub(super) fn new(run: &RunState<'_>, call: &str, caller: &ToolId) -> Self {
         let toolbox = &run.conversation.toolbox;

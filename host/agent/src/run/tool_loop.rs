@@ -124,8 +124,8 @@ impl<'c> ToolLoop<'c> {
         self.run.emit_all(&limited);
     }
 
-    /// Applies the strategies' changes for a user message, before the first inference. There are none if the run is stopped
-    /// before the strategies have decided.
+    /// Applies the strategies' changes for a user message, before the first inference. If the run is stopped before the strategies
+    /// have returned them, nothing changes.
     async fn inject_for_prompt(&mut self) {
         let run = &mut self.run;
         let turn = TurnContext::at(run.view());

@@ -1,4 +1,4 @@
-//! Decorators, locks and removals that belong to the identity of a tool, whatever its way into the conversation.
+//! Decorators, locks and removals that belong to the identity of a tool, however it enters the conversation.
 
 use super::unfolding::open;
 use super::*;

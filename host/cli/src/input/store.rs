@@ -22,7 +22,7 @@ pub(crate) struct StoreFlags {
 }
 
 impl StoreFlags {
-    /// Adds the database to a host. The host works without the default database, but not without one that was named.
+    /// Adds the database to a host. The host works without the default database, but not without an explicit one.
     pub(crate) fn add_to(&self, builder: ToolwitBuilder) -> ToolwitBuilder {
         match (self.explicit_path(), self.path()) {
             (Some(path), _) if path == Path::new(MEMORY) => builder,
@@ -32,7 +32,7 @@ impl StoreFlags {
         }
     }
 
-    /// Opens the database, and returns its path and whether that works. `None` if there is no file.
+    /// Opens the database. Returns its path and the outcome, or `None` without a database file.
     pub(crate) async fn check(&self) -> Option<(PathBuf, Result<(), Error>)> {
         let path = self.path().filter(|path| path != Path::new(MEMORY))?;
         let opened = SqliteStore::open_file(&path).await;

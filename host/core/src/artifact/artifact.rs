@@ -11,7 +11,7 @@ use crate::{Error, ErrorKind, Phase};
 
 /// An object that a tool returns in addition to its text: a file, a record, an image.
 ///
-/// It is JSON, and can carry the live Rust object too, for the code of the process.
+/// An artifact is JSON. For the code of the process, it can also carry the live Rust object.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Artifact {

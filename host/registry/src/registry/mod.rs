@@ -37,8 +37,8 @@ impl CurrentSnapshot {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(snapshot);
     }
 
-    /// Sets a tool's health, if it is known, and counts its uses for the following searches, unless its plugin has been replaced
-    /// by another version.
+    /// Sets the health of a tool, if it is given, and counts a use if `is_use`. Both affect the following searches. Does nothing
+    /// if the plugin has been replaced by another version.
     pub(crate) fn record_call(&self, tool: &ToolKey, health: Option<HealthBoost>, is_use: bool) {
         let current = self.0.read().unwrap_or_else(PoisonError::into_inner).upgrade();
         let Some(registry) = current.map(|snapshot| Registry { snapshot }) else {

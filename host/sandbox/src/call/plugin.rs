@@ -130,8 +130,8 @@ impl Plugin {
         self.linked.start(|| self.link());
     }
 
-    /// Reads the component into memory until it is compiled, so that the plugin keeps working if its file changes before. Reads at
-    /// most 128 MiB for all plugins of the process; beyond that, a changed file is an error of the call.
+    /// Reads the component and keeps it in memory until it is compiled, so that the plugin works even if its file changes before
+    /// that. At most 128 MiB are kept for all plugins of the process; beyond that, a changed file is an error of the call.
     pub fn retain_component(&self) {
         if self.linked.get().is_none() {
             let bytes_max = self.runtime.engines.limits.component_bytes_max;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::values::types::{Function, FunctionKind, ResourceIndex, Shape, WitType};
 
-/// Returns for each resource the indexes in `shape.functions` of the tools that lead to an instance: those that return one
-/// and need no other instance, or else those from which the fewest further calls lead to one.
+/// Returns the entry tools of each resource, as indexes in `shape.functions`: the tools that return an instance and need no other
+/// instance. If there are none, the tools from which the fewest further calls lead to an instance.
 ///
 /// An order that only a method of a customer returns has the entry tools of the customer. A resource that no call returns
 /// has none.

@@ -51,7 +51,7 @@ impl ComponentFile {
 struct RetainedBytes(Arc<[u8]>);
 
 impl RetainedBytes {
-    /// Returns `None` if the limit is reached.
+    /// Counts bytes. Returns `None` if the limit is reached.
     fn new(bytes: Arc<[u8]>) -> Option<Self> {
         let size = bytes.len() as u64;
         // Created before the check, so that dropping it corrects the count.

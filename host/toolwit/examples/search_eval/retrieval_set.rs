@@ -58,7 +58,7 @@ impl RetrievalSet {
     }
 }
 
-/// Reads queries without a right tool: `text`, and the `tools` among which there is none.
+/// Reads queries without a right tool: `text`, and the `tools`, which are all wrong.
 pub(crate) fn read_unanswerable(file: &Path) -> Result<Vec<UnanswerableQuery>, Box<dyn Error>> {
     let queries = lines(file)?.into_iter().map(|query| {
         let tools = query["tools"].as_array().ok_or("a line has no `tools`")?;

@@ -21,7 +21,7 @@ use toolwit_core::{
 #[derive(Clone)]
 pub struct SharedEntities {
     by_id: Arc<RwLock<HashMap<String, Arc<dyn ToolProvider>>>>,
-    /// The group in which the calls of methods run sequentially that do so on each entity.
+    /// The serial group of the methods whose calls on one entity run sequentially.
     serial_group: u64,
 }
 

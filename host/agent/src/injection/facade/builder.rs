@@ -188,14 +188,14 @@ impl FacadeBuilder {
     }
 
     /// Makes the facade exclusive: after it is called, only its inner tools can be called until the turn ends. The other tools stay
-    /// declared and are locked, since hiding them would invalidate the provider's prompt cache. The result of the facade, and the
-    /// answer to a call of a locked tool, tell the model that it leaves the facade by answering.
+    /// declared and are locked, since hiding them would invalidate the provider's prompt cache. The model leaves the
+    /// facade by answering, as the result of the facade and of each call of a locked tool explains.
     pub fn exclusive(mut self) -> Self {
         self.exclusive = true;
         self
     }
 
-    /// Creates the facade. A facade without tools is valid and reveals nothing; a warning in the log names it.
+    /// Creates the facade. A facade without tools is valid and reveals nothing; a warning with its name is logged.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] if the facade has both categories and a selection, or if the schema is not an object

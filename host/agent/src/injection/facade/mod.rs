@@ -56,8 +56,8 @@ pub struct Facade {
 }
 
 impl Facade {
-    /// Creates a facade with further inner tools and the same settings: name, description, categories, notes and flags. Each tool is in
-    /// the category of its definition if that has one. Without tools, the facade stays as it is, with a warning in the log.
+    /// Creates a facade with further inner tools and the same settings: name, description, categories, usage notes and options. A
+    /// tool whose definition has a category is in this category. Without tools, the facade is unchanged, and a warning is logged.
     ///
     /// # Errors
     /// As [`FacadeBuilder::build`].

@@ -46,12 +46,12 @@ impl PastCall {
 
 /// The completed calls of a conversation, in the order of their results.
 ///
-/// The log depends only on the events of the conversation, so it is the same after a resume, in a replay and in a fork. Questions
-/// about it take the same time however many calls it has.
+/// The log depends only on the events of the conversation, so it is the same after a resume, in a replay and in a fork. The time
+/// of a lookup does not depend on the number of calls.
 #[derive(Clone, Debug, Default)]
 pub struct CallLog {
     calls: Vec<PastCall>,
-    /// A number for each call that no other call of the process has.
+    /// A number for each call, unique in the process.
     stamps: Vec<u64>,
     /// The position of the last successful call of each tool.
     last_success: HashMap<ToolId, usize>,

@@ -43,7 +43,7 @@ pub fn decide_address(rule: &HttpRule, address: IpAddr) -> Result<(), Denial> {
 }
 
 /// Decides whether any call of a plugin may run: each of its granted rules must be enforceable, and each of its granted secrets
-/// must exist. Otherwise a call would run under other rights than the operator has written down.
+/// must exist. Otherwise a call would run under other rights than the operator granted.
 ///
 /// # Errors
 /// [`Denial::Unenforceable`] and [`Denial::MissingSecret`].

@@ -24,7 +24,7 @@ pub struct EffectiveRights {
     pub rules: GrantRules,
     /// The reason why no rule applies; `None` if a grant applies.
     pub no_grant: Option<NoGrantReason>,
-    /// A granted rule that the host cannot enforce, because of which no call of the plugin runs.
+    /// A granted rule that the host cannot enforce. While there is one, no call of the plugin runs.
     pub unenforceable: Option<UnenforceableRule>,
     /// Granted resources that do not exist at the time of the call.
     pub missing: MissingResources,
@@ -41,8 +41,8 @@ pub struct MissingResources {
     pub secrets: Vec<SecretRule>,
 }
 
-/// A granted rule that the host cannot enforce, such as a directory that does not exist. It affects only its plugin, of which no
-/// call runs: without the rule, the plugin would have other rights than the operator has written down.
+/// A granted rule that the host cannot enforce, such as a directory that does not exist. No call of its plugin
+/// runs, because without the rule the plugin would have other rights than the operator granted. Other plugins are not affected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnenforceableRule {
     /// The position of the grant in its file; `None` for a grant of the application.

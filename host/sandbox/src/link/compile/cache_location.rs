@@ -51,7 +51,7 @@ impl CodeCacheLocation {
         }
     }
 
-    /// Changes the cache, if asked to, and returns its state. Creates the directory.
+    /// Applies a change to the cache, if there is one, and returns its state. Creates the directory.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] without a directory; [`ErrorKind::Io`] if it cannot be used.

@@ -58,7 +58,7 @@ fn compile(engines: &Engines, engine: &Engine, source: &Source, digest: &str) ->
     Ok(component)
 }
 
-/// Runs work on a thread of its own, which does not hold up the end of the process: a runtime waits for its blocking tasks, and a
+/// Runs work on a thread of its own, which does not delay the end of the process: a runtime waits for its blocking tasks, and a
 /// compiler cannot be interrupted. Converts a panic to an error.
 async fn detached<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
     let failed = |source: Box<dyn std::error::Error + Send + Sync>| {

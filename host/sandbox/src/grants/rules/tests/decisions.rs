@@ -191,7 +191,7 @@ impl Case {
         rights
     }
 
-    /// Decides as the documentation of the rules says, without their code.
+    /// Decides according to the documentation of the rules, without their code.
     fn allows(&self, request: &Request) -> bool {
         if self.is_unenforceable || self.lacks_secret {
             return false;
@@ -253,7 +253,7 @@ impl Case {
     }
 }
 
-/// Whether a rule includes a request, given by indices of host, scheme, port, path and method.
+/// Returns whether a rule includes a request, given by indices of host, scheme, port, path and method.
 fn sends(rule: &HttpSpec, request: &(usize, usize, usize, usize, usize)) -> bool {
     let (host, scheme, port, path, methods) = rule;
     let (granted, requested) = (URL_PATHS[*path], URL_PATHS[request.3]);
