@@ -222,27 +222,36 @@ mod sqlite {
 
     #[test]
     fn store_of_an_earlier_version_is_migrated() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("store.db");
-        let old = rusqlite::Connection::open(&path).unwrap();
-        old.execute_batch(include_str!("sqlite/schema.sql")).unwrap();
-        old.pragma_update(None, "user_version", 1).unwrap();
-        old.execute_batch("INSERT INTO key_values VALUES ('plugin', '6:bucket/key', x'01')")
+        for version in [1, 2] {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("store.db");
+            let old = rusqlite::Connection::open(&path).unwrap();
+            old.execute_batch(include_str!("sqlite/schema.sql")).unwrap();
+            if version == 2 {
+                old.execute_batch(include_str!("sqlite/dynamic_tools.sql")).unwrap();
+                old.execute_batch("INSERT INTO told_tools VALUES ('q', 'd', 'old')")
+                    .unwrap();
+            }
+            old.pragma_update(None, "user_version", version).unwrap();
+            old.execute_batch("INSERT INTO key_values VALUES ('plugin', '6:bucket/key', x'01')")
+                .unwrap();
+            old.execute_batch(
+                "INSERT INTO packages (path, stamp, name, digest, tier, inspection, content)
+                 VALUES ('/old.wasm', '1', 'old', 'd0', 'minimal', '{}', 'hash')",
+            )
             .unwrap();
-        old.execute_batch(
-            "INSERT INTO packages (path, stamp, name, digest, tier, inspection, content)
-             VALUES ('/old.wasm', '1', 'old', 'd0', 'minimal', '{}', 'hash')",
-        )
-        .unwrap();
-        drop(old);
-        let store = SqliteStore::open(&path).unwrap();
-        assert_eq!(store.get("plugin", "bucket", "key").unwrap(), Some(vec![1]));
-        let packages = store.packages().unwrap();
-        assert_eq!(
-            packages[0].content, "",
-            "it is read from its file again, for its methods"
-        );
-        dynamic_tools_belong_to_a_plugin_name_and_digest(&store);
+            drop(old);
+            let store = SqliteStore::open(&path).unwrap();
+            assert_eq!(store.get("plugin", "bucket", "key").unwrap(), Some(vec![1]));
+            let packages = store.packages().unwrap();
+            assert_eq!(
+                packages[0].content, "",
+                "it is read from its file again, for its methods"
+            );
+            let tools = store.dynamic_tools("q", "d").unwrap();
+            assert_eq!(tools.as_deref(), (version == 2).then_some("old"), "version {version}");
+            dynamic_tools_belong_to_a_plugin_name_and_digest(&store);
+        }
     }
 
     #[test]

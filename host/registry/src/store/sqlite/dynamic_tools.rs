@@ -9,7 +9,7 @@ impl DynamicToolsStore for SqliteStore {
     fn dynamic_tools(&self, plugin: &str, digest: &str) -> Result<Option<String>, StoreError> {
         let connection = self.connection();
         let mut statement =
-            connection.prepare_cached("SELECT told FROM told_tools WHERE plugin = ?1 AND digest = ?2")?;
+            connection.prepare_cached("SELECT tools FROM dynamic_tools WHERE plugin = ?1 AND digest = ?2")?;
         Ok(statement.query_row([plugin, digest], |row| row.get(0)).optional()?)
     }
 
@@ -19,8 +19,8 @@ impl DynamicToolsStore for SqliteStore {
         for record in records {
             transaction
                 .prepare_cached(
-                    "INSERT INTO told_tools (plugin, digest, told) VALUES (?1, ?2, ?3)
-                     ON CONFLICT (plugin, digest) DO UPDATE SET told = ?3",
+                    "INSERT INTO dynamic_tools (plugin, digest, tools) VALUES (?1, ?2, ?3)
+                     ON CONFLICT (plugin, digest) DO UPDATE SET tools = ?3",
                 )?
                 .execute(params![record.plugin, record.digest, record.tools])?;
         }
@@ -31,8 +31,8 @@ impl DynamicToolsStore for SqliteStore {
 /// Deletes the dynamic tools that do not belong to a package.
 pub(super) fn delete_unused(transaction: &Transaction<'_>) -> Result<(), StoreError> {
     transaction.execute(
-        "DELETE FROM told_tools WHERE NOT EXISTS
-         (SELECT 1 FROM packages WHERE name = told_tools.plugin AND packages.digest = told_tools.digest)",
+        "DELETE FROM dynamic_tools WHERE NOT EXISTS
+         (SELECT 1 FROM packages WHERE name = dynamic_tools.plugin AND packages.digest = dynamic_tools.digest)",
         [],
     )?;
     Ok(())

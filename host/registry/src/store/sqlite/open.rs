@@ -20,6 +20,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema.sql"),
     include_str!("dynamic_tools.sql"),
     include_str!("methods.sql"),
+    include_str!("dynamic_tools_names.sql"),
 ];
 
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
