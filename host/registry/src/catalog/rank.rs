@@ -120,7 +120,7 @@ struct Accumulator {
 
 /// The best tool behind an entry tool.
 #[derive(Clone, Copy, Debug)]
-struct Lead {
+struct InnerMatch {
     inner: u32,
     score: f32,
     covered: u32,
@@ -128,14 +128,14 @@ struct Lead {
 }
 
 /// The candidates of a search with a limited number of hits.
-struct Best<'a> {
+struct TopCandidates<'a> {
     hits_max: usize,
     hits: BTreeSet<RankedTool<'a>>,
     /// The worst candidate, if the number of hits is reached.
     worst: Option<(bool, bool, f32)>,
 }
 
-impl<'a> Best<'a> {
+impl<'a> TopCandidates<'a> {
     /// Returns whether a candidate is certainly worse than all hits. Rejects most candidates before their names are compared.
     fn rejects(&self, is_exact: bool, is_broken: bool, score: f32) -> bool {
         self.worst.is_some_and(|worst| (is_exact, !is_broken, score) < worst)
@@ -163,7 +163,7 @@ pub(super) fn search(catalogs: &CatalogUnion<'_>, query: &Query, may_use: &impl 
     let rules = catalogs.rules();
     let terms = QueryTerms::of(query, catalogs);
     let norms = norms(catalogs);
-    let mut best = Best {
+    let mut best = TopCandidates {
         hits_max: query.hits_max,
         hits: BTreeSet::new(),
         worst: None,
@@ -237,13 +237,13 @@ impl Catalog {
     }
 
     /// Finds the best usable tool behind each entry tool.
-    fn leads(
+    fn inner_matches(
         &self,
         accumulators: &[Accumulator],
         exact: &BTreeSet<u32>,
         may_use: &impl Fn(&str) -> bool,
-    ) -> HashMap<u32, Lead> {
-        let mut leads: HashMap<u32, Lead> = HashMap::new();
+    ) -> HashMap<u32, InnerMatch> {
+        let mut inner_matches: HashMap<u32, InnerMatch> = HashMap::new();
         for inner in self.inner_slots() {
             let accumulator = accumulators[inner as usize];
             let is_exact = exact.contains(&inner);
@@ -253,20 +253,20 @@ impl Catalog {
             let Some(slot) = self.slot(inner).filter(|slot| may_use(&slot.id)) else {
                 continue;
             };
-            let lead = Lead {
+            let inner_match = InnerMatch {
                 inner,
                 score: accumulator.score,
                 covered: accumulator.covered,
                 is_exact,
             };
             for entry in slot.entry_tools.iter().filter_map(|id| self.with_id(id)) {
-                let best = leads.entry(entry).or_insert(lead);
-                if (is_exact, lead.score) > (best.is_exact, best.score) {
-                    *best = lead;
+                let best = inner_matches.entry(entry).or_insert(inner_match);
+                if (is_exact, inner_match.score) > (best.is_exact, best.score) {
+                    *best = inner_match;
                 }
             }
         }
-        leads
+        inner_matches
     }
 
     /// Offers the tools that cover a word of the intent, or that the query names.
@@ -276,31 +276,36 @@ impl Catalog {
         exact: &BTreeSet<u32>,
         terms: &QueryTerms,
         may_use: &impl Fn(&str) -> bool,
-        best: &mut Best<'a>,
+        best: &mut TopCandidates<'a>,
     ) {
         let rules = Rules::get();
         let coverage_weight = rules.coverage_weight / count(terms.words).max(1.0);
         let confidence_max = (terms.information * (rules.k1 + 1.0)).max(f32::MIN_POSITIVE);
-        let leads = self.leads(accumulators, exact, may_use);
+        let inner_matches = self.inner_matches(accumulators, exact, may_use);
         for (at, (own, scoring)) in (0..).zip(accumulators.iter().zip(self.scoring())) {
-            let lead = if leads.is_empty() { None } else { leads.get(&at) };
-            let is_exact = !exact.is_empty() && exact.contains(&at) || lead.is_some_and(|lead| lead.is_exact);
-            let covered = own.covered | lead.map_or(0, |lead| lead.covered);
+            let inner_match = if inner_matches.is_empty() {
+                None
+            } else {
+                inner_matches.get(&at)
+            };
+            let is_exact =
+                !exact.is_empty() && exact.contains(&at) || inner_match.is_some_and(|inner_match| inner_match.is_exact);
+            let covered = own.covered | inner_match.map_or(0, |inner_match| inner_match.covered);
             if covered == 0 && !is_exact || scoring.is_inner {
                 continue;
             }
-            let led = lead.map_or(0.0, |lead| lead.score * rules.lead_weight);
-            let relevance = own.score.max(led) + own.score.min(led) * rules.lead_overlap_weight;
+            let inner_score = inner_match.map_or(0.0, |inner_match| inner_match.score * rules.lead_weight);
+            let relevance = own.score.max(inner_score) + own.score.min(inner_score) * rules.lead_overlap_weight;
             let score = relevance * scoring.factor() * (1.0 + coverage_weight * count(covered.count_ones()));
             let is_broken = scoring.is_broken();
             if best.rejects(is_exact, is_broken, score) {
                 continue;
             }
             let Some(slot) = self.slot(at) else { continue };
-            let inner = lead.filter(|lead| led > own.score || lead.is_exact);
+            let inner = inner_match.filter(|inner_match| inner_score > own.score || inner_match.is_exact);
             let candidate = RankedTool {
                 slot,
-                inner: inner.and_then(|lead| self.slot(lead.inner)),
+                inner: inner.and_then(|inner_match| self.slot(inner_match.inner)),
                 score,
                 confidence: relevance / confidence_max,
                 is_exact,
