@@ -38,7 +38,7 @@ pub struct Hit {
     pub leads_to: Option<InnerTool>,
 }
 
-/// A tool that cannot be called before another one has led to it.
+/// A tool that can be called only after a call of an entry tool: a method of an entity, or an inner tool of a facade.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InnerTool {
