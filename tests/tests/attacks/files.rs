@@ -259,11 +259,17 @@ async fn directory_that_cannot_be_granted_stops_the_calls_of_its_plugin() {
 async fn rule_that_cannot_be_enforced_affects_only_its_plugin() {
     let good = format!("version = 1\n[[grant]]\nplugin = \"probe\"\nany-version = true\n{READ}\n");
     let bad = READ.replace("{dir}/data", "{dir}").replace("/data\" }]", "/all\" }]");
+    let bad = format!("scope = \"once\"\n{bad}");
     let host = Setup::new().file(&good).grant_to(&["keeper"], &bad).start().await;
     fs::write(host.data().join("a"), "inside").unwrap();
     assert_eq!(host.value("read", json!({"path": "/data/a"})).await, "inside");
     let error = host.denial("settings", json!({})).await;
     assert!(error.message.contains("cannot be enforced"), "{error}");
+    let again = host.denial("settings", json!({})).await;
+    assert!(
+        again.message.contains("cannot be enforced"),
+        "a refused call does not use up the grant: {again}"
+    );
     let registry = host.host.registry();
     let plugin = |name: &str| registry.plugins().find(|plugin| plugin.name() == name).unwrap().clone();
     let explained = plugin("keeper").explain(&AccessRequest::Setting("a")).await.unwrap();
@@ -282,6 +288,20 @@ async fn rule_that_cannot_be_enforced_affects_only_its_plugin() {
     assert!(probe.check_grant(&rules(&host.data())).await.is_ok());
     let refused = probe.check_grant(&rules(host.directory.path())).await.unwrap_err();
     assert!(refused.message.contains("belongs to the host"), "{refused}");
+}
+
+#[tokio::test]
+async fn paths_of_open_directories_do_not_grow_without_limit() {
+    let host = Setup::new().grant(READ).start().await;
+    let name = "s".repeat(255);
+    std::os::unix::fs::symlink(".", host.data().join(&name)).unwrap();
+    let descend = |next: String| json!({"how": "descend", "path": "/data", "other": next});
+    assert_eq!(host.value("change", descend(name.clone())).await, "done");
+    let error = host.failure("change", descend(vec![name; 15].join("/"))).await;
+    assert!(
+        error.contains("ENAMETOOLONG") || error.to_lowercase().contains("name"),
+        "{error}"
+    );
 }
 
 // attack: C1

@@ -12,8 +12,12 @@ use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
 Examples:
-  toolwit trust                shows the grants that the project in the current directory proposes
-  toolwit trust --accept       accepts them as they are now";
+  toolwit trust                    shows the grants that the project in the current directory proposes
+  toolwit trust --accept 4f1c92d0  accepts them, if they are still those that were shown with this digest";
+
+/// The number of characters of a digest that a hint shows, and the minimum for `--accept`.
+const DIGEST_CHARS_SHOWN: usize = 16;
+const DIGEST_CHARS_MIN: usize = 8;
 
 /// Show the grants that a project proposes, or accept them
 ///
@@ -23,23 +27,32 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TrustProject {
-    /// Accept the grants as they are now
-    #[arg(long)]
-    accept: bool,
+    /// Accept the grants that were shown with this digest, or its first characters
+    #[arg(long, value_name = "DIGEST")]
+    accept: Option<String>,
 }
 
 impl TrustProject {
     pub(crate) fn run(self, printer: Printer) -> Result<Exit, Failure> {
-        let Some(project) = ProjectGrants::find()? else {
+        let project = ProjectGrants::find()?;
+        let Some(file) = project.proposed() else {
             let message = "the current directory has no `toolwit.toml` with a table `[grants]`";
             return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 .with_suggestion("add `[grants]` with `file = \"grants.toml\"` to `toolwit.toml`")
                 .into());
         };
-        let proposed = project.proposed.read().map_err(Error::from)?;
-        if self.accept {
-            project.accept()?;
+        let content = file.content().map_err(Error::from)?;
+        let digest = content.digest();
+        if let Some(shown) = &self.accept {
+            if shown.len() < DIGEST_CHARS_MIN || !digest.starts_with(shown) {
+                let message = format!("the project's grants do not have the digest `{shown}`");
+                return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
+                    .with_suggestion("`toolwit trust` shows the grants and their digest")
+                    .into());
+            }
+            project.accept(&content)?;
         }
+        let proposed = content.grants();
         let trust = project.trust();
         if printer.format() == Format::Json {
             let grants: Vec<_> = proposed
@@ -48,14 +61,17 @@ impl TrustProject {
                 .map(|grant| json!({"plugin": grant.plugin, "rules": grant.rules.describe()}))
                 .collect();
             printer.document(&json!({
-                "file": project.proposed.path(), "accepted": trust == Trust::Accepted, "grants": grants,
+                "file": file.path(), "digest": digest, "accepted": trust == Trust::Accepted, "grants": grants,
             }))?;
             return Ok(Exit::Success);
         }
-        printer.data(&page(&proposed))?;
+        printer.data(&page(proposed))?;
         match trust {
             Trust::Accepted => printer.message(Page::new().text("the grants are accepted").end()),
-            _ => printer.hint("`toolwit trust --accept` accepts these grants for this directory"),
+            _ => printer.hint(&format!(
+                "`toolwit trust --accept {}` accepts these grants for this directory",
+                &digest[..DIGEST_CHARS_SHOWN]
+            )),
         }
         Ok(Exit::Success)
     }

@@ -29,7 +29,7 @@ impl GrantFlags {
 
     /// Returns the path of the file.
     pub(crate) fn path(&self) -> Result<PathBuf, Error> {
-        match self.explicit_path().or_else(ProjectGrants::find_accepted) {
+        match self.chosen_path()? {
             Some(path) => Ok(path),
             None => configuration_file("grants.toml"),
         }
@@ -37,15 +37,22 @@ impl GrantFlags {
 
     /// Returns the path of the grants that apply to plugins. An explicit path is returned even if the file does not
     /// exist, the default path only if it does.
-    pub(crate) fn existing(&self) -> Option<PathBuf> {
-        self.explicit_path()
-            .or_else(ProjectGrants::find_accepted)
-            .or_else(|| configuration_file("grants.toml").ok().filter(|file| file.exists()))
+    pub(crate) fn existing(&self) -> Result<Option<PathBuf>, Error> {
+        let chosen = self.chosen_path()?;
+        Ok(chosen.or_else(|| configuration_file("grants.toml").ok().filter(|file| file.exists())))
+    }
+
+    /// Returns the explicit path, or that of the accepted grants of the project.
+    fn chosen_path(&self) -> Result<Option<PathBuf>, Error> {
+        match self.explicit_path() {
+            Some(path) => Ok(Some(path)),
+            None => ProjectGrants::find_accepted(),
+        }
     }
 
     /// Reads the grants that apply to plugins.
     pub(crate) fn read(&self) -> Result<Grants, Error> {
-        let Some(path) = self.existing() else {
+        let Some(path) = self.existing()? else {
             return Ok(Grants::default());
         };
         if !path.exists() {

@@ -68,7 +68,7 @@ impl PluginFlags {
     /// Returns the builder of a host for calls with grants.
     pub(crate) fn granted(&self, limits: &LimitFlags, authority: &AuthorityFlags) -> Result<ToolwitBuilder, Error> {
         let mut builder = self.builder(limits)?;
-        if let Some(grants) = authority.grants.existing() {
+        if let Some(grants) = authority.grants.existing()? {
             builder = builder.grants(grants);
         }
         if let Ok(secrets) = authority.secrets.path() {

@@ -5,13 +5,11 @@
 //! user's configuration directory. Later changes of the project's file have no effect on the copy.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use super::configuration::configuration_file;
 use super::project::project;
-use toolwit::grants::Grants;
-use toolwit::sandbox::GrantsFile;
+use toolwit::sandbox::{GrantsContent, GrantsFile};
 use toolwit::{Error, ErrorKind, Phase};
 
 /// Whether the user has accepted the grants of a project.
@@ -28,89 +26,88 @@ pub(crate) enum Trust {
 /// The grants that a project proposes, and the user's copy of those that were accepted.
 #[derive(Clone, Debug)]
 pub(crate) struct ProjectGrants {
-    /// The project's grants file.
-    pub(crate) proposed: GrantsFile,
+    /// The project's grants file, if its configuration names one.
+    proposed: Option<GrantsFile>,
     /// The grants that apply, if they were accepted.
-    pub(crate) accepted: GrantsFile,
-    /// The content of the project's file when it was accepted.
-    original: PathBuf,
+    accepted: GrantsFile,
+    /// The file with the digest of the project's grants when they were accepted.
+    digest: PathBuf,
 }
 
 impl ProjectGrants {
     /// Finds the grants of the project in the current directory.
     ///
     /// # Errors
-    /// If the configuration file cannot be read, or there is no configuration directory for accepted grants.
-    pub(crate) fn find() -> Result<Option<Self>, Error> {
-        let Some(file) = project()?.grants.file else {
-            return Ok(None);
-        };
-        let project = fs::canonicalize(".").map_err(|error| {
+    /// If the configuration of the project is invalid, or there is no configuration directory for accepted grants.
+    pub(crate) fn find() -> Result<Self, Error> {
+        let directory = fs::canonicalize(".").map_err(|error| {
             let message = format!("the current directory cannot be used: {error}");
             Error::new(ErrorKind::Io, Phase::Registry, message)
         })?;
-        let name = file_name(&project);
-        Ok(Some(Self {
-            proposed: GrantsFile::new(project.join(file)),
+        let name = file_name(&directory);
+        Ok(Self {
+            proposed: project()?.grants.file.map(|file| GrantsFile::new(directory.join(file))),
             accepted: GrantsFile::new(configuration_file(&format!("projects/{name}.toml"))?),
-            original: configuration_file(&format!("projects/{name}.original"))?,
-        }))
+            digest: configuration_file(&format!("projects/{name}.digest"))?,
+        })
     }
 
-    /// Finds the accepted grants of the project in the current directory. Warns about grants that do not apply.
-    pub(crate) fn find_accepted() -> Option<PathBuf> {
-        let project = Self::find().unwrap_or_else(|error| {
-            tracing::warn!(%error, "the project's configuration is ignored");
-            None
-        })?;
-        match project.trust() {
-            Trust::NotAccepted => {
+    /// Returns the accepted grants of the project in the current directory. Warns about grants that do not apply.
+    ///
+    /// Accepted grants apply even if the project no longer proposes any: otherwise a plugin that can write to the project could
+    /// exchange them for the user's other grants.
+    ///
+    /// # Errors
+    /// Those of [`ProjectGrants::find`].
+    pub(crate) fn find_accepted() -> Result<Option<PathBuf>, Error> {
+        let project = Self::find()?;
+        match (project.trust(), &project.proposed) {
+            (Trust::NotAccepted, Some(_)) => {
                 tracing::warn!("the project has grants that do not apply; `toolwit trust` shows and accepts them");
-                return None;
             }
-            Trust::Changed => {
+            (Trust::Changed, _) => {
                 tracing::warn!(
                     "the project's grants have changed since they were accepted; `toolwit trust` shows them"
                 );
             }
-            Trust::Accepted => {}
+            (Trust::Accepted | Trust::NotAccepted, _) => {}
         }
-        Some(project.accepted.path().to_owned())
+        let accepted = project.accepted.path();
+        Ok(accepted.exists().then(|| accepted.to_owned()))
+    }
+
+    /// Returns the project's grants file, if its configuration names one.
+    pub(crate) fn proposed(&self) -> Option<&GrantsFile> {
+        self.proposed.as_ref()
     }
 
     pub(crate) fn trust(&self) -> Trust {
-        match fs::read(&self.original) {
-            Ok(original) if self.accepted.path().exists() => {
-                if fs::read(self.proposed.path()).is_ok_and(|proposed| proposed == original) {
-                    Trust::Accepted
-                } else {
-                    Trust::Changed
-                }
-            }
-            _ => Trust::NotAccepted,
+        if !self.accepted.path().exists() {
+            return Trust::NotAccepted;
         }
+        let proposed = self.proposed.as_ref().and_then(|file| file.content().ok());
+        let is_same = proposed
+            .is_some_and(|content| fs::read_to_string(&self.digest).is_ok_and(|digest| digest == content.digest()));
+        if is_same { Trust::Accepted } else { Trust::Changed }
     }
 
-    /// Replaces the user's copy by the proposed grants.
+    /// Replaces the user's copy by proposed grants.
     ///
     /// # Errors
-    /// If the proposed file is invalid or the copy cannot be written.
-    pub(crate) fn accept(&self) -> Result<(), Error> {
-        let failed = |error: String| {
-            let message = format!("the grants cannot be accepted: {error}");
-            Error::new(ErrorKind::Configuration, Phase::Registry, message)
-        };
-        // Read once: what is checked is what is copied.
-        let bytes = fs::read(self.proposed.path()).map_err(|error| failed(error.to_string()))?;
-        Grants::parse(&bytes).map_err(|error| failed(error.to_string()))?;
-        let write = || -> io::Result<()> {
-            if let Some(directory) = self.original.parent() {
+    /// If the copy cannot be written.
+    pub(crate) fn accept(&self, content: &GrantsContent) -> Result<(), Error> {
+        let record = || {
+            if let Some(directory) = self.digest.parent() {
                 fs::create_dir_all(directory)?;
             }
-            fs::write(self.accepted.path(), &bytes)?;
-            fs::write(&self.original, &bytes)
+            fs::write(&self.digest, content.digest())
         };
-        write().map_err(|error| failed(error.to_string()))
+        // Recorded first: if the copy fails, the grants that were accepted earlier stay in force.
+        record().map_err(|error| {
+            let message = format!("the grants cannot be accepted: {error}");
+            Error::new(ErrorKind::Configuration, Phase::Registry, message)
+        })?;
+        Ok(self.accepted.replace(content)?)
     }
 }
 

@@ -430,7 +430,17 @@ fn project_grants_apply_only_after_they_are_accepted() {
         "{shown}"
     );
     assert_eq!(greet().stdout.trim(), "nothing", "showing accepts nothing");
-    assert_eq!(workspace.run(&["trust", "--accept"]).code, Some(0));
+    let accept = || {
+        let (_, document) = workspace.json(&["trust", "--json"]);
+        workspace.run(&["trust", "--accept", &document["digest"].as_str().unwrap()[..8]])
+    };
+    assert_eq!(
+        workspace.run(&["trust", "--accept", "00000000"]).code,
+        Some(2),
+        "other grants were shown"
+    );
+    assert_eq!(greet().stdout.trim(), "nothing");
+    assert_eq!(accept().code, Some(0));
     let called = greet();
     assert_eq!(
         (called.stdout.trim(), called.stderr.as_str()),
@@ -446,8 +456,14 @@ fn project_grants_apply_only_after_they_are_accepted() {
         called.stderr.contains("have changed since they were accepted"),
         "{called}"
     );
-    workspace.run(&["trust", "--accept"]);
+    accept();
     assert_eq!(greet().stdout.trim(), "changed");
+    std::fs::write(workspace.path().join("toolwit.toml"), "").unwrap();
+    assert_eq!(
+        greet().stdout.trim(),
+        "changed",
+        "a project cannot take the accepted grants out of force"
+    );
     workspace.run(&["revoke", "settings"]);
     assert_eq!(
         greet().stdout.trim(),

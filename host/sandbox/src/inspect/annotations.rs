@@ -55,7 +55,7 @@ pub struct ToolText {
 }
 
 /// The label of the effects in a description. The effects of a single tool take precedence over those of all tools.
-const EFFECTS: &str = "Effects, as its author says";
+const EFFECTS: &str = "Effects declared by the author";
 
 /// The options of a resource: how its instances are identified and replaced.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

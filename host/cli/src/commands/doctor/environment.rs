@@ -18,7 +18,7 @@ pub(super) async fn check(plugins: &PluginFlags, authority: &AuthorityFlags, fin
         None => {}
     }
     code_cache(findings).await;
-    if let (Ok(path), None) = (authority.grants.path(), authority.grants.existing()) {
+    if let (Ok(path), None) = (authority.grants.path(), authority.grants.existing().ok().flatten()) {
         findings.ok(
             "grants",
             format!("{} does not exist: plugins have no grants", path.display()),

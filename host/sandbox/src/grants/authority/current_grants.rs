@@ -256,11 +256,22 @@ impl LoadedGrants {
         let grants = &self.grants.grants;
         let is_named = |index: &usize| grants[*index].is_for(request.plugin, request.digest);
         let applicable: Vec<usize> = (0..grants.len()).filter(is_named).collect();
-        let unused: Vec<usize> = applicable
-            .iter()
-            .copied()
-            .filter(|index| ledger.admit(&grants[*index], request.conversation, grant_use))
-            .collect();
+        let admitted = |ledger: &mut Ledger, grant_use| -> Vec<usize> {
+            let applicable = applicable.iter().copied();
+            let admitted = applicable.filter(|index| ledger.admit(&grants[*index], request.conversation, grant_use));
+            admitted.collect()
+        };
+        // Found before a grant for one call is used up: otherwise the next call would run without the rule.
+        let unenforceable = admitted(ledger, GrantUse::Preview)
+            .into_iter()
+            .find_map(|index| self.opened[index].as_ref().err().cloned())
+            .filter(|_| request.declared.has(Capability::Files));
+        let grant_use = if unenforceable.is_some() {
+            GrantUse::Preview
+        } else {
+            grant_use
+        };
+        let unused = admitted(ledger, grant_use);
         let rights = if applicable.is_empty() {
             // Determines the reason only: another digest, or no grant at all.
             let effective = EffectiveRights::new(request.declared, &self.grants, request.plugin, request.digest);
@@ -271,9 +282,7 @@ impl LoadedGrants {
             let mut effective =
                 EffectiveRights::of_grants(request.declared, unused.iter().map(|index| &grants[*index]));
             let opened = unused.iter().map(|index| &self.opened[*index]);
-            if request.declared.has(Capability::Files) {
-                effective.unenforceable = opened.clone().find_map(|opened| opened.as_ref().err().cloned());
-            }
+            effective.unenforceable = unenforceable;
             OpenedRights::new(effective, opened.flatten().flatten())
         };
         if applicable

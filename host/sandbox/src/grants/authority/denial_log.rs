@@ -59,7 +59,15 @@ impl DenialLog {
                 None => clean,
             };
         }
-        if self.accesses.iter().any(|earlier| earlier.access == denied.access) {
+        let is_known = |earlier: &DeniedAccess| earlier.access == denied.access && earlier.plugin == denied.plugin;
+        if self.accesses.iter().any(is_known) {
+            return;
+        }
+        if notice == DenialNotice::Reported && self.reported.is_none() {
+            self.reported = Some(denied.clone());
+        }
+        // Not logged beyond the maximum either: a guest could write a line with each of its calls.
+        if self.accesses.len() >= ACCESSES_MAX {
             return;
         }
         tracing::info!(
@@ -68,12 +76,7 @@ impl DenialLog {
             reason = denied.reason,
             "an access was denied"
         );
-        if notice == DenialNotice::Reported && self.reported.is_none() {
-            self.reported = Some(denied.clone());
-        }
-        if self.accesses.len() < ACCESSES_MAX {
-            self.accesses.push(denied);
-        }
+        self.accesses.push(denied);
     }
 
     /// Adds accesses that were denied to a call inside this one.

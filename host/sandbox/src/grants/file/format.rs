@@ -1,5 +1,6 @@
 //! The TOML format of the grants file: parsing a file, and writing one grant.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -169,6 +170,24 @@ fn check_grant(grant: &Grant) -> Result<(), RuleError> {
     guests.sort();
     if let Some(pair) = guests.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(RuleError::new(format!("two directories are granted as `{}`", pair[0])));
+    }
+    // Rules are shown to people before they accept them; a line break could hide or forge one.
+    let paths = grant
+        .rules
+        .files
+        .iter()
+        .flat_map(|rule| [rule.host.to_string_lossy(), Cow::from(&rule.guest)]);
+    let names = grant
+        .rules
+        .tools
+        .iter()
+        .chain(&grant.rules.context)
+        .chain(grant.rules.config.keys());
+    if paths
+        .chain(names.map(Cow::from))
+        .any(|text| text.chars().any(char::is_control))
+    {
+        return Err(RuleError::new("a rule contains a control character"));
     }
     #[cfg(not(feature = "network"))]
     if !grant.rules.http.is_empty() {

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
+use sha2::{Digest, Sha256};
 use toml_edit::{ArrayOfTables, DocumentMut, Item};
 
 use super::format::{NewGrant, now, remove_rules};
@@ -96,6 +97,27 @@ pub enum GrantsFileErrorReason {
     },
 }
 
+/// The checked content of a grants file.
+#[derive(Clone, Debug)]
+pub struct GrantsContent {
+    text: String,
+    grants: Grants,
+}
+
+impl GrantsContent {
+    /// Returns the grants.
+    #[must_use]
+    pub fn grants(&self) -> &Grants {
+        &self.grants
+    }
+
+    /// Returns the SHA-256 of the text, in hex.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        format!("{:x}", Sha256::digest(&self.text))
+    }
+}
+
 impl From<GrantsFileError> for Error {
     fn from(error: GrantsFileError) -> Self {
         Self::new(ErrorKind::Configuration, Phase::Registry, error.to_string()).with_source(error)
@@ -121,6 +143,30 @@ impl GrantsFile {
     /// [`GrantsFileErrorReason::Read`] and [`GrantsFileErrorReason::Invalid`].
     pub fn read(&self) -> Result<Grants, GrantsFileError> {
         Ok(self.read_text()?.1)
+    }
+
+    /// Reads and checks the file once, so that what is shown and what is accepted are the same.
+    ///
+    /// # Errors
+    /// Those of [`GrantsFile::read`].
+    pub fn content(&self) -> Result<GrantsContent, GrantsFileError> {
+        let (text, grants) = self.read_text()?;
+        Ok(GrantsContent { text, grants })
+    }
+
+    /// Replaces the content of the file, which is created if it does not exist.
+    ///
+    /// # Errors
+    /// [`GrantsFileErrorReason::Write`].
+    pub fn replace(&self, content: &GrantsContent) -> Result<(), GrantsFileError> {
+        let line = json!({"time": now(), "action": "replace", "digest": content.digest()});
+        let write = || {
+            create_directory_of(&self.path)?;
+            let _lock = private_file::lock(&sibling(&self.path, ".lock"))?;
+            private_file::append_line(&sibling(&self.path, ".log"), &line.to_string())?;
+            private_file::replace(&self.path, content.text.as_bytes())
+        };
+        write().map_err(|error| self.error(GrantsFileErrorReason::Write(error)))
     }
 
     /// Adds a grant at the end of the file, which is created if it does not exist. Returns whether the file changed.

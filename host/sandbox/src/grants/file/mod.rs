@@ -7,5 +7,5 @@ mod grants_file_tests;
 pub(crate) mod private_file;
 
 pub use format::NewGrant;
-pub use grants_file::{GrantsFile, GrantsFileError, GrantsFileErrorReason};
+pub use grants_file::{GrantsContent, GrantsFile, GrantsFileError, GrantsFileErrorReason};
 pub(crate) use grants_file::{read_grants_file, used_grants};

@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 
 use wasip2::filesystem::preopens::get_directories;
-use wasip2::filesystem::types::{Descriptor, NewTimestamp, PathFlags};
+use wasip2::filesystem::types::{Descriptor, DescriptorFlags, NewTimestamp, OpenFlags, PathFlags};
 
 use crate::exports::test::probe::files::Guest;
 use crate::{Probe, with_text_error};
@@ -50,6 +50,7 @@ impl Guest for Probe {
             "link" => with_text_error(fs::hard_link(path, other)),
             "symlink" => symlink(&path, &other),
             "touch" => touch(&path),
+            "descend" => descend(&path, &other),
             "grow" => with_text_error(OpenOptions::new().write(true).create(true).truncate(false).open(path))
                 .and_then(|file| with_text_error(file.set_len(1 << 30))),
             other => Err(format!("what is `{other}`?")),
@@ -73,6 +74,19 @@ fn place(path: &str) -> Result<(Descriptor, String), String> {
 fn symlink(target: &str, path: &str) -> Result<(), String> {
     let (directory, name) = place(path)?;
     directory.symlink_at(target, &name).map_err(|error| error.to_string())
+}
+
+/// Opens a directory, and from each opened directory the next one. All stay open.
+fn descend(path: &str, next: &str) -> Result<(), String> {
+    let (directory, name) = place(path)?;
+    let mut opened = vec![directory];
+    for step in [name.as_str(), next, next, next] {
+        let step = if step.is_empty() { "." } else { step };
+        let directory = opened.last().ok_or("nothing is open")?;
+        let inner = directory.open_at(PathFlags::SYMLINK_FOLLOW, step, OpenFlags::DIRECTORY, DescriptorFlags::READ);
+        opened.push(inner.map_err(|error| error.to_string())?);
+    }
+    Ok(())
 }
 
 fn touch(path: &str) -> Result<(), String> {

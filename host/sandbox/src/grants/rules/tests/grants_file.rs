@@ -36,6 +36,25 @@ fn file_that_is_not_plain_text_is_refused() {
     assert!(grants("version = 1\r\n").is_ok());
 }
 
+#[test]
+fn rule_with_a_line_break_is_refused_because_people_read_rules_before_they_accept_them() {
+    let grant = |rule: &str| {
+        grants(&format!(
+            "version = 1\n[[grant]]\nplugin = \"p\"\nany-version = true\n{rule}"
+        ))
+    };
+    for rule in [
+        "context = [\"tenant\\nx\"]",
+        "tools = [\"a#b\\u001b[2K\"]",
+        "config = { \"a\\nb\" = \"1\" }",
+        "files = [{ host = \"/tmp\", guest = \"/a\\nb\" }]",
+    ] {
+        let error = grant(rule).unwrap_err();
+        assert!(error.to_string().contains("control character"), "{rule}: {error}");
+        assert!(grant(&rule.replace("\\n", "").replace("\\u001b", "")).is_ok(), "{rule}");
+    }
+}
+
 // attack: D2
 #[test]
 fn unknown_key_or_value_is_an_error_with_its_position() {

@@ -5,6 +5,7 @@ use wasmtime_wasi::filesystem::Descriptor;
 use wasmtime_wasi::p2::bindings::filesystem::types;
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsError, FsResult, ReaddirIterator};
 
+use super::guest_path::PATH_BYTES_MAX;
 use super::{EmptyRoot, FilesView, OpenDescriptor};
 use crate::grants::AccessMode;
 use crate::grants::directories::ENTRY_BYTES;
@@ -152,6 +153,10 @@ impl types::HostDescriptor for FilesView<'_> {
             AccessMode::Read
         };
         let name = self.path(&fd, &path);
+        // Each open descriptor holds its path, which a guest could lengthen with every opened link.
+        if name.len() > PATH_BYTES_MAX {
+            return Err(types::ErrorCode::NameTooLong.into());
+        }
         let quota = self.quota(&fd);
         let opened = self.open(fd, path_flags, path, open_flags, flags).await;
         let opened = self.checked(&name, mode, opened)?;
