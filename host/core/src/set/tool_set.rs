@@ -22,7 +22,8 @@ const SIMILARITY_MIN: f64 = 0.7;
 /// id. The name stays reserved for this id for the rest of the conversation, also after the tool is removed, so that names in the
 /// history remain unambiguous.
 ///
-/// Decorators and exclusions belong to the identity of a tool. They apply whenever a tool of this identity is added. [Guards](Decorator::is_guard) of a tool stay with its id.
+/// Decorators and exclusions belong to the identity of a tool. They apply whenever a tool of this identity is added.
+/// [Guards](Decorator::is_guard) of a tool stay with its id.
 #[derive(Clone, Default)]
 pub struct ToolSet {
     /// The tools by position. Positions are in insertion order, and have gaps where tools were removed.
