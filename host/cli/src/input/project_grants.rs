@@ -1,8 +1,8 @@
 //! The grants of the project in the current directory.
 //!
 //! A `toolwit.toml` can name a grants file in its table `[grants]`. Anyone who can change the project, such as the author of a
-//! cloned repository, can change both, so they grant nothing by themselves. `toolwit trust --accept` copies the grants to the
-//! user's configuration directory. Later changes of the project's file have no effect on the copy.
+//! cloned repository, can change both, so they grant nothing by themselves. `toolwit trust --accept DIGEST` copies the
+//! grants to the user's configuration directory. Later changes of the project's file have no effect on the copy.
 
 use std::fs;
 use std::path::{Path, PathBuf};
