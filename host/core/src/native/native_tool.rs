@@ -54,7 +54,7 @@ impl NativeTool {
     /// Creates a tool from a closure over JSON.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] when `input_schema` is not a JSON Schema of type `object`.
+    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) when `input_schema` is not a JSON Schema of type `object`.
     pub fn new<F, Fut>(name: &str, description: impl Into<String>, input_schema: Value, body: F) -> Result<Self, Error>
     where
         F: Fn(Arguments, ToolContext) -> Fut + Send + Sync + 'static,
@@ -84,7 +84,7 @@ impl NativeTool {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if two parameters have the same name.
+    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) if two parameters have the same name.
     pub fn with_parameters<F, Fut>(
         name: &str,
         description: impl Into<String>,
@@ -101,7 +101,7 @@ impl NativeTool {
     /// Creates a tool from a full definition and a closure over JSON.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] when the input schema is not a JSON Schema of type `object`.
+    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) when the input schema is not a JSON Schema of type `object`.
     pub fn from_definition<F, Fut>(definition: ToolDefinition, body: F) -> Result<Self, Error>
     where
         F: Fn(Arguments, ToolContext) -> Fut + Send + Sync + 'static,
@@ -140,7 +140,7 @@ impl NativeTool {
     /// [`ToolResult::downcast`]. An error becomes [`ToolResult::error`], except a [`ToolError`] or a [`Signal`], which are kept.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if the schema of `In` is not of type `object`.
+    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) if the schema of `In` is not of type `object`.
     pub fn typed<In, Out, E, F, Fut>(name: &str, description: impl Into<String>, function: F) -> Result<Self, Error>
     where
         In: DeserializeOwned + JsonSchema,
