@@ -21,7 +21,7 @@ const DIGEST_CHARS_MIN: usize = 8;
 
 /// Show the grants that a project proposes, or accept them
 ///
-/// A project proposes grants in a file that its `toolwit.toml` names: [grants] file = \"grants.toml\". They grant nothing until they
+/// A project proposes grants in a file that its `toolwit.toml` names: `[grants] file = "grants.toml"`. They grant nothing until they
 /// are accepted. Accepted grants are a copy in the configuration directory and replace the user's grants in this directory. A later
 /// change of the project's file has no effect until it is accepted, too.
 #[derive(Debug, clap::Args)]

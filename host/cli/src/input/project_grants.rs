@@ -31,7 +31,7 @@ pub(crate) struct ProjectGrants {
     /// The grants that apply, if they were accepted.
     accepted: GrantsFile,
     /// The file with the digest of the project's grants when they were accepted.
-    digest: PathBuf,
+    digest_file: PathBuf,
 }
 
 impl ProjectGrants {
@@ -48,7 +48,7 @@ impl ProjectGrants {
         Ok(Self {
             proposed: project()?.grants.file.map(|file| GrantsFile::new(directory.join(file))),
             accepted: GrantsFile::new(configuration_file(&format!("projects/{name}.toml"))?),
-            digest: configuration_file(&format!("projects/{name}.digest"))?,
+            digest_file: configuration_file(&format!("projects/{name}.digest"))?,
         })
     }
 
@@ -63,7 +63,9 @@ impl ProjectGrants {
         let project = Self::find()?;
         match (project.trust(), &project.proposed) {
             (Trust::NotAccepted, Some(_)) => {
-                tracing::warn!("the project has grants that do not apply; `toolwit trust` shows and accepts them");
+                tracing::warn!(
+                    "the project has grants that do not apply; `toolwit trust` shows them, and how to accept them"
+                );
             }
             (Trust::Changed, _) => {
                 tracing::warn!(
@@ -86,8 +88,9 @@ impl ProjectGrants {
             return Trust::NotAccepted;
         }
         let proposed = self.proposed.as_ref().and_then(|file| file.content().ok());
-        let is_same = proposed
-            .is_some_and(|content| fs::read_to_string(&self.digest).is_ok_and(|digest| digest == content.digest()));
+        let is_same = proposed.is_some_and(|content| {
+            fs::read_to_string(&self.digest_file).is_ok_and(|digest| digest == content.digest())
+        });
         if is_same { Trust::Accepted } else { Trust::Changed }
     }
 
@@ -97,10 +100,10 @@ impl ProjectGrants {
     /// If the copy cannot be written.
     pub(crate) fn accept(&self, content: &GrantsContent) -> Result<(), Error> {
         let record = || {
-            if let Some(directory) = self.digest.parent() {
+            if let Some(directory) = self.digest_file.parent() {
                 fs::create_dir_all(directory)?;
             }
-            fs::write(&self.digest, content.digest())
+            fs::write(&self.digest_file, content.digest())
         };
         // Recorded first: if the copy fails, the grants that were accepted earlier stay in force.
         record().map_err(|error| {
