@@ -9,7 +9,7 @@ use super::gateway::describe;
 use crate::event::Event;
 use crate::injection::{DiscoveredEntity, Injection};
 use crate::model::Delivery;
-use toolwit_core::{AddOutcome, Decorator, Tool, ToolDefinition, ToolId, ToolName, decorator_chain};
+use toolwit_core::{AddOutcome, Decorator, Tool, ToolDefinition, ToolId, ToolLookup, ToolName};
 
 /// The names of added tools, by effect.
 #[derive(Default)]
@@ -72,16 +72,13 @@ impl Toolbox {
         events
     }
 
-    /// Returns the guards of a tool, which also apply to the methods of the entities that it returns.
+    /// Returns the guards of a tool, present or removed, which also apply to the methods of the entities that it returns.
     pub(crate) fn guards(&self, tool: &ToolName) -> Vec<Arc<dyn Decorator>> {
-        let Some(named) = self.named(tool) else {
-            return Vec::new();
-        };
-        let decorators = decorator_chain(&named.tool).filter_map(|layer| layer.decorator());
-        let mut guards: Vec<_> = decorators.filter(|decorator| decorator.is_guard()).cloned().collect();
-        // The outermost is applied last.
-        guards.reverse();
-        guards
+        match self.callable.look_up(tool.as_str()) {
+            ToolLookup::Found(named) => self.callable.guards(&named.definition.id),
+            ToolLookup::Removed(id) => self.callable.guards(&id),
+            ToolLookup::Unknown(_) => Vec::new(),
+        }
     }
 
     /// Applies guards to methods of entities, now and whenever they are added again.

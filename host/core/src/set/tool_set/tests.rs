@@ -234,3 +234,18 @@ async fn a_guard_stays_when_a_tool_is_added_again_without_it_and_other_decorator
         1
     );
 }
+
+// accept: 80
+#[test]
+fn a_removed_tool_keeps_its_guards() {
+    let mut set = ToolSet::new();
+    set.decorate(&ToolSelector::from("pay"), denial());
+    set.add(tool("pay", &["pay"]));
+    set.add(Arc::new(tool("ask", &["ask"]).return_direct()));
+    for (id, guards) in [("pay", 1), ("ask", 0)] {
+        let id = ToolId::native(id);
+        assert_eq!(set.guards(&id).len(), guards);
+        set.remove(&id);
+        assert_eq!(set.guards(&id).len(), guards, "{id}");
+    }
+}
