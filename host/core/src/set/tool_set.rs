@@ -103,11 +103,12 @@ impl ToolSet {
         remember(&mut self.attached, id, decorator);
     }
 
-    /// Returns a tool with the decorators that it would have in the set.
+    /// Returns a tool with the decorators that it would have in the set, under the name that it has or would get.
     #[must_use]
     pub fn decorated(&self, mut tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
         let id = tool.definition().id.clone();
-        let selected = self.decorators.get(&tool, self.names.name_of(&id));
+        let name = self.names.choose(tool.definition(), &HashSet::new());
+        let selected = self.decorators.get(&tool, Some(&name));
         for decorator in selected.into_iter().chain(self.attached.get(&id).into_iter().flatten()) {
             apply(&mut tool, decorator);
         }

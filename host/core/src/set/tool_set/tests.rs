@@ -249,3 +249,15 @@ fn a_removed_tool_keeps_its_guards() {
         assert_eq!(set.guards(&id).len(), guards, "{id}");
     }
 }
+
+// accept: 80
+#[test]
+fn a_tool_outside_the_set_has_the_decorators_of_the_name_that_it_would_get() {
+    let mut set = ToolSet::new();
+    set.add(tool("search", &["search"]));
+    set.decorate(&ToolSelector::later("github_search"), denial());
+    let found = || tool("github/search", &["search", "github_search"]);
+    assert!(set.decorated(found()).decorator().is_some());
+    let other = tool("other", &["other", "github_search"]);
+    assert!(set.decorated(other).decorator().is_none(), "its name would be `other`");
+}
