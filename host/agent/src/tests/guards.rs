@@ -49,9 +49,12 @@ impl InjectionStrategy for Injecting {
     }
 }
 
-/// A customer with the method `delete`.
+/// A customer with the method `delete`, which acts on the newest object.
 fn customer(id: &str) -> Arc<dyn ToolProvider> {
-    let entity = NativeEntity::new("customer", Arc::new(())).with_id(id).latest_wins();
+    deletable(NativeEntity::new("customer", Arc::new(())).with_id(id).latest_wins())
+}
+
+fn deletable(entity: NativeEntity<()>) -> Arc<dyn ToolProvider> {
     let entity = entity.method("delete", "Deletes.", |_, _: NoArguments, _| async {
         Ok::<_, String>("deleted")
     });
@@ -204,6 +207,91 @@ fn only_find() -> impl Decorator {
             reason: other.to_owned(),
         },
     })
+}
+
+fn delete_shared() -> Step {
+    call([("customer_delete", json!({"customer_id": "c-1"}))])
+}
+
+// accept: 80
+#[tokio::test]
+async fn an_inherited_approval_applies_to_the_methods_that_many_entities_share() {
+    let set = |builder: ConversationBuilder| builder.tools([find("find", 1), find("see", 1), find("list", 17)]);
+    for before in [
+        &["find", "list"][..],
+        &["find", "list", "list"],
+        &["see", "list", "find"],
+        &["list", "find"],
+    ] {
+        let steps = || before.iter().map(|name| try_it(name)).chain([delete_shared()]);
+        let free = played(steps(), set).await;
+        assert_eq!(free.last().unwrap(), "deleted", "{before:?}");
+        let guarded = played(steps(), |builder| set(builder).decorate("find", only_find())).await;
+        assert!(guarded.last().unwrap().contains(DENIED), "{before:?}: {guarded:?}");
+    }
+    let other = played([try_it("find"), try_it("list"), delete_shared()], |builder| {
+        set(builder).decorate("see", denial())
+    });
+    assert_eq!(
+        other.await[2],
+        "deleted",
+        "the tool with the guard did not return the entity"
+    );
+}
+
+/// Returns a tool that returns this number of customers, whose methods act on the first object.
+fn find_kept(name: &str, count: usize) -> Arc<dyn Tool> {
+    tool(name, move |_, _| {
+        let customer = |id| NativeEntity::new("customer", Arc::new(())).with_id(format!("c-{id}"));
+        let found = ToolResult::text("found");
+        Ok((1..=count).fold(found, |found, id| found.with_provider(deletable(customer(id)))))
+    })
+}
+
+// accept: 80
+#[tokio::test]
+async fn a_shared_method_that_calls_the_guarded_tool_of_a_member_asks_for_one_approval() {
+    let asked = Arc::new(Mutex::new(0));
+    let count = asked.clone();
+    let approve = ApprovalGate::new(move |request: &ApprovalRequest| {
+        *count.lock().unwrap() += i32::from(request.name.starts_with("customer"));
+        Approval::Approved
+    });
+    let steps = [try_it("find"), try_it("list"), delete_shared()];
+    let results = played(steps, |builder| {
+        builder
+            .tools([find_kept("find", 1), find_kept("list", 17)])
+            .decorate("find", approve)
+    });
+    assert_eq!(results.await[2], "deleted");
+    assert_eq!(*asked.lock().unwrap(), 1);
+    let steps = [try_it("see"), try_it("list"), try_it("find"), delete_shared()];
+    let results = played(steps, |builder| {
+        builder
+            .tools([find_kept("see", 1), find_kept("list", 17), find_kept("find", 1)])
+            .decorate("find", only_find())
+    });
+    assert!(
+        results.await[3].contains(DENIED),
+        "the group has the tool of before the approval"
+    );
+}
+
+// accept: 80, accept: 133
+#[tokio::test]
+async fn an_inherited_approval_applies_to_shared_methods_after_a_resume() {
+    let set = |steps: Vec<Step>| {
+        let (builder, stage) = Stage::set(steps);
+        let builder = builder.tools([find("find", 1), find("list", 17)]);
+        (builder.decorate("find", only_find()), stage)
+    };
+    let (builder, stage) = set(vec![try_it("find"), say("ok")]);
+    let history = builder.run("go").await.unwrap().history;
+    let (builder, _) = set(vec![try_it("list"), delete_shared(), say("ok")]);
+    let resumed = builder.history(history).resume(stage.events());
+    let history = resumed.run("again").await.unwrap().history;
+    let results = answers(&history);
+    assert!(results.last().unwrap().contains(DENIED), "{results:?}");
 }
 
 /// Returns a tool that returns the customer `c-1` at once, and the customer `c-2` when the test sends it.

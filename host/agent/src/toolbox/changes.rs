@@ -7,7 +7,7 @@ use indexmap::IndexSet;
 use super::Toolbox;
 use super::gateway::describe;
 use crate::event::Event;
-use crate::injection::{DiscoveredEntity, Injection};
+use crate::injection::{DiscoveredEntity, Injection, shared_method_id};
 use crate::model::Delivery;
 use toolwit_core::{AddOutcome, Decorator, Tool, ToolDefinition, ToolId, ToolLookup, ToolName};
 
@@ -47,6 +47,7 @@ impl Toolbox {
         for discovery in &injection.discovered {
             self.inherit(&guards, &discovery.tools);
             self.entities.record(discovery);
+            self.guard_shared_methods(discovery);
             let names = self.names_of(discovery);
             events.push(entity_discovered(discovery, names.clone()));
             events.extend(self.restore(&names));
@@ -86,6 +87,16 @@ impl Toolbox {
         for method in methods.iter().filter(|_| !guards.is_empty()) {
             let callable = Arc::make_mut(&mut self.callable);
             guards.iter().for_each(|guard| callable.attach(method, guard));
+        }
+    }
+
+    /// Applies the guards of the members' own tools to the methods that a group shares. The methods are then guarded for every
+    /// member, since the group has one tool for all of them.
+    fn guard_shared_methods(&mut self, discovery: &DiscoveredEntity) {
+        let Some(shared) = &discovery.shared else { return };
+        for method in &discovery.tools {
+            let guards = shared.missing_guards(method, &self.entities, &self.callable);
+            self.inherit(&guards, &[shared_method_id(method)]);
         }
     }
 
