@@ -73,7 +73,10 @@ impl Replay<'_> {
                 name,
                 tool,
                 ..
-            } => self.background.push((id, name, tool)),
+            } => {
+                self.last_answered = Some(name.clone());
+                self.background.push((id, name, tool));
+            }
             Event::ToolFinished {
                 id,
                 name,

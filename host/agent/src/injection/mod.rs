@@ -41,4 +41,5 @@ pub use strategy::{CallGate, Injection, InjectionStrategy, NoInjection, Rejected
 pub use strategy_chain::StrategyChain;
 pub use view::{CallLog, CompletedCall, ConversationView, InjectionContext, Lineage, PastCall, TurnContext};
 
+pub(crate) use entity::shared_method_id;
 pub(crate) use facade::write_facade_tool_names;

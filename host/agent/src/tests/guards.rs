@@ -1,5 +1,7 @@
 //! Decorators, locks and removals that belong to the identity of a tool, however it enters the conversation.
 
+use tokio::sync::oneshot;
+
 use super::unfolding::open;
 use super::*;
 use crate::injection::{Facade, Injection, InjectionContext, InjectionStrategy, Playbook, StateMachine, Unlock};
@@ -47,9 +49,12 @@ impl InjectionStrategy for Injecting {
     }
 }
 
-/// A customer with the method `delete`.
+/// A customer with the method `delete`, which acts on the newest object.
 fn customer(id: &str) -> Arc<dyn ToolProvider> {
-    let entity = NativeEntity::new("customer", Arc::new(())).with_id(id).latest_wins();
+    deletable(NativeEntity::new("customer", Arc::new(())).with_id(id).latest_wins())
+}
+
+fn deletable(entity: NativeEntity<()>) -> Arc<dyn ToolProvider> {
     let entity = entity.method("delete", "Deletes.", |_, _: NoArguments, _| async {
         Ok::<_, String>("deleted")
     });
@@ -185,19 +190,181 @@ async fn methods_of_entities_are_guarded_by_their_own_id_and_by_the_tool_that_re
 // accept: 80
 #[tokio::test]
 async fn an_inherited_approval_stays_when_an_unguarded_tool_returns_the_entity_again() {
-    let approve_find = ApprovalGate::new(|request: &ApprovalRequest| match request.name.as_str() {
-        "find" => Approval::Approved,
-        other => Approval::Denied {
-            reason: other.to_owned(),
-        },
-    });
     let steps = [try_it("find"), try_it("list"), try_it("customer_c1_delete")];
     let results = played(steps, |builder| {
         builder
             .tools([find("find", 1), find("list", 1)])
-            .decorate("find", approve_find)
+            .decorate("find", only_find())
     });
     assert!(results.await[2].contains(DENIED));
+}
+
+/// Returns a guard that approves `find` and denies every other tool.
+fn only_find() -> impl Decorator {
+    ApprovalGate::new(|request: &ApprovalRequest| match request.name.as_str() {
+        "find" => Approval::Approved,
+        other => Approval::Denied {
+            reason: other.to_owned(),
+        },
+    })
+}
+
+fn delete_shared() -> Step {
+    call([("customer_delete", json!({"customer_id": "c-1"}))])
+}
+
+// accept: 80
+#[tokio::test]
+async fn an_inherited_approval_applies_to_the_methods_that_many_entities_share() {
+    let set = |builder: ConversationBuilder| builder.tools([find("find", 1), find("see", 1), find("list", 17)]);
+    for before in [
+        &["find", "list"][..],
+        &["find", "list", "list"],
+        &["see", "list", "find"],
+        &["list", "find"],
+    ] {
+        let steps = || before.iter().map(|name| try_it(name)).chain([delete_shared()]);
+        let free = played(steps(), set).await;
+        assert_eq!(free.last().unwrap(), "deleted", "{before:?}");
+        let guarded = played(steps(), |builder| set(builder).decorate("find", only_find())).await;
+        assert!(guarded.last().unwrap().contains(DENIED), "{before:?}: {guarded:?}");
+    }
+    let other = played([try_it("find"), try_it("list"), delete_shared()], |builder| {
+        set(builder).decorate("see", denial())
+    });
+    assert_eq!(
+        other.await[2],
+        "deleted",
+        "the tool with the guard did not return the entity"
+    );
+}
+
+/// Returns a tool that returns this number of customers, whose methods act on the first object.
+fn find_kept(name: &str, count: usize) -> Arc<dyn Tool> {
+    tool(name, move |_, _| {
+        let customer = |id| NativeEntity::new("customer", Arc::new(())).with_id(format!("c-{id}"));
+        let found = ToolResult::text("found");
+        Ok((1..=count).fold(found, |found, id| found.with_provider(deletable(customer(id)))))
+    })
+}
+
+// accept: 80
+#[tokio::test]
+async fn a_shared_method_that_calls_the_guarded_tool_of_a_member_asks_for_one_approval() {
+    let asked = Arc::new(Mutex::new(0));
+    let count = asked.clone();
+    let approve = ApprovalGate::new(move |request: &ApprovalRequest| {
+        *count.lock().unwrap() += i32::from(request.name.starts_with("customer"));
+        Approval::Approved
+    });
+    let steps = [try_it("find"), try_it("list"), delete_shared()];
+    let results = played(steps, |builder| {
+        builder
+            .tools([find_kept("find", 1), find_kept("list", 17)])
+            .decorate("find", approve)
+    });
+    assert_eq!(results.await[2], "deleted");
+    assert_eq!(*asked.lock().unwrap(), 1);
+    let steps = [try_it("see"), try_it("list"), try_it("find"), delete_shared()];
+    let results = played(steps, |builder| {
+        builder
+            .tools([find_kept("see", 1), find_kept("list", 17), find_kept("find", 1)])
+            .decorate("find", only_find())
+    });
+    assert!(
+        results.await[3].contains(DENIED),
+        "the group has the tool of before the approval"
+    );
+}
+
+// accept: 80, accept: 133
+#[tokio::test]
+async fn an_inherited_approval_applies_to_shared_methods_after_a_resume() {
+    let set = |steps: Vec<Step>| {
+        let (builder, stage) = Stage::set(steps);
+        let builder = builder.tools([find("find", 1), find("list", 17)]);
+        (builder.decorate("find", only_find()), stage)
+    };
+    let (builder, stage) = set(vec![try_it("find"), say("ok")]);
+    let history = builder.run("go").await.unwrap().history;
+    let (builder, _) = set(vec![try_it("list"), delete_shared(), say("ok")]);
+    let resumed = builder.history(history).resume(stage.events());
+    let history = resumed.run("again").await.unwrap().history;
+    let results = answers(&history);
+    assert!(results.last().unwrap().contains(DENIED), "{results:?}");
+}
+
+/// Returns a tool that returns the customer `c-1` at once, and the customer `c-2` when the test sends it.
+fn find_in_background(late: oneshot::Receiver<()>) -> Arc<dyn Tool> {
+    let late = Mutex::new(Some(late));
+    tool("find", move |_, context| {
+        let late = late.lock().unwrap().take().unwrap();
+        context.background_task()?.spawn(async move {
+            late.await.ok();
+            Ok(ToolResult::text("found").with_provider(customer("c-2")))
+        });
+        Ok(ToolResult::background("started").with_provider(customer("c-1")))
+    })
+}
+
+// accept: 80, accept: 85, accept: 133
+#[tokio::test]
+async fn the_approval_of_a_removed_tool_applies_to_its_late_result_also_after_a_resume() {
+    let set = |steps: Vec<Step>| {
+        let (builder, stage) = Stage::set(steps);
+        let (done, late) = oneshot::channel();
+        let builder = builder.tools([find_in_background(late)]).decorate("find", only_find());
+        (builder, stage, done)
+    };
+    let (builder, stage, done) = set(vec![
+        try_it("find"),
+        say("Wait."),
+        try_it("customer_c2_delete"),
+        say("ok"),
+    ]);
+    let mut conversation = builder.build().unwrap();
+    conversation.run("go").await.unwrap();
+    conversation.remove_tool(&ToolId::native("find"));
+    done.send(()).unwrap();
+    let history = conversation.wake().await.unwrap().unwrap().history;
+    assert!(
+        answers(&history).last().unwrap().contains(DENIED),
+        "{:?}",
+        answers(&history)
+    );
+    let (builder, ..) = set(Vec::new());
+    let resumed = builder.history(history).resume(stage.events()).build().unwrap();
+    for method in ["customer_c1_delete", "customer_c2_delete"] {
+        let ToolLookup::Found(method) = resumed.tools().look_up(method) else {
+            panic!("{method} is declared")
+        };
+        assert!(method.tool.decorator().is_some(), "{} is guarded", method.name);
+    }
+}
+
+// accept: 80
+#[tokio::test]
+async fn the_approval_of_a_tool_that_its_registry_removes_during_the_call_applies_to_its_result() {
+    let registry = ToolRegistry::new();
+    registry.register(find("find", 1).with_name("find"));
+    let other = registry.clone();
+    let change = tool("change", move |_, _| {
+        assert!(other.unregister("find"));
+        Ok(ToolResult::text("changed"))
+    });
+    let steps = [
+        call([("change", json!({})), ("find", json!({}))]),
+        try_it("customer_c1_delete"),
+    ];
+    let results = played(steps, |builder| {
+        builder
+            .registry(&registry)
+            .tools([change])
+            .decorate("find", only_find())
+    });
+    let results = results.await;
+    assert_eq!(results[1].lines().next(), Some("found"));
+    assert!(results[2].contains(DENIED), "{results:?}");
 }
 
 #[tokio::test]
@@ -219,18 +386,27 @@ async fn chained_methods_are_guarded_and_still_wait_for_an_object() {
     assert!(results[2].contains(DENIED), "{}", results[2]);
 }
 
-/// A tool that calls `erase` itself.
-struct Caller(ToolDefinition);
+/// A tool that calls the tool with an id itself.
+struct Caller {
+    definition: ToolDefinition,
+    callee: &'static str,
+}
+
+/// Returns the tool `caller`, which calls the tool with this id.
+fn caller_of(callee: &'static str) -> Caller {
+    let definition = ToolDefinition::new(ToolId::native("caller"), "caller", "", json!({"type": "object"}));
+    Caller { definition, callee }
+}
 
 #[async_trait]
 impl Tool for Caller {
     fn definition(&self) -> &ToolDefinition {
-        &self.0
+        &self.definition
     }
 
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
         let tools = context.tools().unwrap();
-        tools.call_tool("native#erase", arguments, context).await
+        tools.call_tool(self.callee, arguments, context).await
     }
 
     fn calls_tools(&self) -> bool {
@@ -241,14 +417,7 @@ impl Tool for Caller {
 // accept: 80
 #[tokio::test]
 async fn a_nested_call_of_a_restored_tool_meets_its_decorators_and_locks() {
-    let caller = || {
-        Caller(ToolDefinition::new(
-            ToolId::native("caller"),
-            "caller",
-            "",
-            json!({"type": "object"}),
-        ))
-    };
+    let caller = || caller_of("native#erase");
     let free = played([try_it("caller")], |builder| builder.tool(caller()).strategy(Injecting)).await;
     assert_eq!(free[0], "erase");
     let decorated = |builder: ConversationBuilder| {
@@ -264,6 +433,38 @@ async fn a_nested_call_of_a_restored_tool_meets_its_decorators_and_locks() {
     })
     .await;
     assert!(locked[0].contains("there is no tool"), "{}", locked[0]);
+}
+
+/// A strategy that can restore the tool `github#search`.
+struct GitHub;
+
+impl InjectionStrategy for GitHub {
+    fn evaluate(&self, _: &InjectionContext<'_>) -> Injection {
+        Injection::none()
+    }
+
+    fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {
+        let names = vec!["search".to_owned(), "github_search".to_owned()];
+        let search = || Arc::new(echo("found").with_identity(tool.clone(), names)) as Arc<dyn Tool>;
+        (tool.as_str() == "github#search").then(search)
+    }
+}
+
+// accept: 80
+#[tokio::test]
+async fn a_nested_call_of_a_restored_tool_meets_the_decorators_of_the_name_that_it_would_get() {
+    let set = |builder: ConversationBuilder| {
+        let builder = builder.tool(caller_of("github#search")).tools([echo("search")]);
+        builder.strategy(GitHub)
+    };
+    assert_eq!(played([try_it("caller")], set).await[0], "found");
+    let guarded = |builder| set(builder).decorate(ToolSelector::later("github_search"), denial());
+    let guarded = played([try_it("caller")], guarded).await;
+    assert!(
+        guarded[0].contains(DENIED) && guarded[0].contains("github#search"),
+        "{}",
+        guarded[0]
+    );
 }
 
 // accept: 66, accept: 67

@@ -7,9 +7,9 @@ use indexmap::IndexSet;
 use super::Toolbox;
 use super::gateway::describe;
 use crate::event::Event;
-use crate::injection::{DiscoveredEntity, Injection};
+use crate::injection::{DiscoveredEntity, Injection, shared_method_id};
 use crate::model::Delivery;
-use toolwit_core::{AddOutcome, Decorator, Tool, ToolDefinition, ToolId, ToolName, decorator_chain};
+use toolwit_core::{AddOutcome, Decorator, Tool, ToolDefinition, ToolId, ToolLookup, ToolName};
 
 /// The names of added tools, by effect.
 #[derive(Default)]
@@ -47,6 +47,7 @@ impl Toolbox {
         for discovery in &injection.discovered {
             self.inherit(&guards, &discovery.tools);
             self.entities.record(discovery);
+            self.guard_shared_methods(discovery);
             let names = self.names_of(discovery);
             events.push(entity_discovered(discovery, names.clone()));
             events.extend(self.restore(&names));
@@ -72,16 +73,13 @@ impl Toolbox {
         events
     }
 
-    /// Returns the guards of a tool, which also apply to the methods of the entities that it returns.
+    /// Returns the guards of a tool, present or removed, which also apply to the methods of the entities that it returns.
     pub(crate) fn guards(&self, tool: &ToolName) -> Vec<Arc<dyn Decorator>> {
-        let Some(named) = self.named(tool) else {
-            return Vec::new();
-        };
-        let decorators = decorator_chain(&named.tool).filter_map(|layer| layer.decorator());
-        let mut guards: Vec<_> = decorators.filter(|decorator| decorator.is_guard()).cloned().collect();
-        // The outermost is applied last.
-        guards.reverse();
-        guards
+        match self.callable.look_up(tool.as_str()) {
+            ToolLookup::Found(named) => self.callable.guards(&named.definition.id),
+            ToolLookup::Removed(id) => self.callable.guards(&id),
+            ToolLookup::Unknown(_) => Vec::new(),
+        }
     }
 
     /// Applies guards to methods of entities, now and whenever they are added again.
@@ -89,6 +87,16 @@ impl Toolbox {
         for method in methods.iter().filter(|_| !guards.is_empty()) {
             let callable = Arc::make_mut(&mut self.callable);
             guards.iter().for_each(|guard| callable.attach(method, guard));
+        }
+    }
+
+    /// Applies the guards of the members' own tools to the methods that a group shares. The methods are then guarded for every
+    /// member, since the group has one tool for all of them.
+    fn guard_shared_methods(&mut self, discovery: &DiscoveredEntity) {
+        let Some(shared) = &discovery.shared else { return };
+        for method in &discovery.tools {
+            let guards = shared.missing_guards(method, &self.entities, &self.callable);
+            self.inherit(&guards, &[shared_method_id(method)]);
         }
     }
 

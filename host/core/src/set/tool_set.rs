@@ -103,15 +103,29 @@ impl ToolSet {
         remember(&mut self.attached, id, decorator);
     }
 
-    /// Returns a tool with the decorators that it would have in the set.
+    /// Returns a tool with the decorators that it would have in the set, under the name that it has or would get.
     #[must_use]
     pub fn decorated(&self, mut tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
         let id = tool.definition().id.clone();
-        let selected = self.decorators.get(&tool, self.names.name_of(&id));
+        let name = self.names.choose(tool.definition(), &HashSet::new());
+        let selected = self.decorators.get(&tool, Some(&name));
         for decorator in selected.into_iter().chain(self.attached.get(&id).into_iter().flatten()) {
             apply(&mut tool, decorator);
         }
         tool
+    }
+
+    /// Returns the guards of a tool, the innermost first. A removed tool keeps its guards: they also apply to the entities in a
+    /// result that arrives after the removal.
+    #[must_use]
+    pub fn guards(&self, id: &ToolId) -> Vec<Arc<dyn Decorator>> {
+        match self.by_id(id) {
+            Some(named) => guards_of(&named.tool),
+            None => {
+                let attached = self.attached.get(id).into_iter().flatten();
+                attached.filter(|decorator| decorator.is_guard()).cloned().collect()
+            }
+        }
     }
 
     /// Removes a tool and returns its name, which stays reserved.
@@ -119,7 +133,11 @@ impl ToolSet {
         let name = self.names.name_of(id)?;
         let position = self.positions.remove(name)?;
         self.exclusive.remove(&position);
-        self.tools.remove(&position).map(|tool| tool.name)
+        let removed = self.tools.remove(&position)?;
+        for guard in guards_of(&removed.tool) {
+            remember(&mut self.attached, id, &guard);
+        }
+        Some(removed.name)
     }
 
     /// Removes the tools with this id in their decorator chain, and never adds one again until it is [admitted](Self::admit).
@@ -254,11 +272,8 @@ impl ToolSet {
         for other in tool_identities(&tool).into_iter().filter(|other| *other != id) {
             self.variants.entry(other).or_default().insert(id.clone());
         }
-        for guard in decorator_chain(&tool)
-            .filter_map(|layer| layer.decorator())
-            .filter(|layer| layer.is_guard())
-        {
-            remember(&mut self.attached, &id, guard);
+        for guard in guards_of(&tool) {
+            remember(&mut self.attached, &id, &guard);
         }
         let tool = self.decorated(tool);
         let position = *self.positions.entry(name.clone()).or_insert(self.next_position);
@@ -287,6 +302,14 @@ impl ToolSet {
         there.definition = Arc::new(there.tool.definition().clone());
         AddOutcome::Redefined(name)
     }
+}
+
+/// Returns the guards in the decorator chain of a tool, the innermost first.
+fn guards_of(tool: &Arc<dyn Tool>) -> Vec<Arc<dyn Decorator>> {
+    let decorators = decorator_chain(tool).filter_map(|layer| layer.decorator());
+    let mut guards: Vec<_> = decorators.filter(|decorator| decorator.is_guard()).cloned().collect();
+    guards.reverse();
+    guards
 }
 
 /// Stores a decorator of a tool, unless it is stored already.

@@ -13,3 +13,4 @@ pub use tool_names::write_entity_tool_names;
 
 pub(super) use method_name::method_tool_name;
 pub(super) use shared::MemberWithTools;
+pub(crate) use shared::shared_method_id;

@@ -7,10 +7,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
+use super::discovered::EntityIdentity;
+use super::entities::Entities;
 use super::method_name::method_tool_name;
 use toolwit_core::{
-    Arguments, Rebinding, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolProvider, ToolResult,
-    new_serial_group,
+    Arguments, Decorator, Rebinding, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolProvider, ToolResult,
+    ToolSet, decorator_chain, new_serial_group,
 };
 
 /// The entities of one type that share one set of tools, by id.
@@ -60,6 +62,14 @@ impl SharedEntities {
     fn get(&self, id: &str) -> Option<Arc<dyn ToolProvider>> {
         let by_id = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
         by_id.get(id).cloned()
+    }
+
+    /// Returns the decorators of the tool that runs when this method of a member is called.
+    fn decorators_of(&self, id: &str, method: &ToolId) -> Vec<Arc<dyn Decorator>> {
+        let tools = self.get(id).map(|member| member.tools()).unwrap_or_default();
+        let tool = tools.iter().find(|tool| tool.definition().id.unbound() == *method);
+        let layers = tool.into_iter().flat_map(decorator_chain);
+        layers.filter_map(|layer| layer.decorator()).cloned().collect()
     }
 
     /// Creates the tools that take an entity's id, from the methods of one member.
@@ -132,6 +142,36 @@ impl SharedDiscovery {
         Self { entities, members }
     }
 
+    /// Returns the guards of the members' own tools that a call of a shared method would not run: those of the same method,
+    /// unless the group calls the member through its own tools.
+    ///
+    /// The own tools include those from before a resume, which does not record the entities again.
+    pub(crate) fn missing_guards(
+        &self,
+        method: &ToolId,
+        entities: &Entities,
+        tools: &ToolSet,
+    ) -> Vec<Arc<dyn Decorator>> {
+        let method = method.unbound();
+        let mut missing = Vec::new();
+        for member in &self.members {
+            let Some(id) = member.instance_id() else { continue };
+            let key = EntityIdentity::new(member.namespace(), member.prefix(), id);
+            let recorded = entities.tools_of(&key).unwrap_or_default().iter();
+            let own = recorded.filter(|own| own.unbound() == method).cloned();
+            let mut guards: Vec<_> = own
+                .chain([method.bound_to(&key.id)])
+                .flat_map(|own| tools.guards(&own))
+                .collect();
+            if !guards.is_empty() {
+                let applied = self.entities.decorators_of(&key.id, &method);
+                guards.retain(|guard| !applied.iter().any(|applied| Arc::ptr_eq(applied, guard)));
+            }
+            missing.extend(guards);
+        }
+        missing
+    }
+
     /// Adds the members to the group and returns the group.
     pub(super) fn add_members(&self) -> SharedEntities {
         self.entities.add(&self.members);
@@ -154,6 +194,11 @@ impl PartialEq for SharedDiscovery {
 }
 
 impl Eq for SharedDiscovery {}
+
+/// Returns the id of the method that takes the id of the entity on which it acts.
+pub(crate) fn shared_method_id(method: &ToolId) -> ToolId {
+    method.unbound().bound_to("any")
+}
 
 /// A method that takes the id of the entity on which it acts.
 struct SharedMethod {
@@ -191,7 +236,7 @@ impl SharedMethod {
             fields.insert("required".to_owned(), required.into());
         }
         let mut definition = bound.clone();
-        definition.id = method.bound_to("any");
+        definition.id = shared_method_id(&method);
         definition.names = vec![method_tool_name(prefix, &method)];
         definition.input_schema = Arc::new(schema);
         Self {

@@ -234,3 +234,30 @@ async fn a_guard_stays_when_a_tool_is_added_again_without_it_and_other_decorator
         1
     );
 }
+
+// accept: 80
+#[test]
+fn a_removed_tool_keeps_its_guards() {
+    let mut set = ToolSet::new();
+    set.decorate(&ToolSelector::from("pay"), denial());
+    set.add(tool("pay", &["pay"]));
+    set.add(Arc::new(tool("ask", &["ask"]).return_direct()));
+    for (id, guards) in [("pay", 1), ("ask", 0)] {
+        let id = ToolId::native(id);
+        assert_eq!(set.guards(&id).len(), guards);
+        set.remove(&id);
+        assert_eq!(set.guards(&id).len(), guards, "{id}");
+    }
+}
+
+// accept: 80
+#[test]
+fn a_tool_outside_the_set_has_the_decorators_of_the_name_that_it_would_get() {
+    let mut set = ToolSet::new();
+    set.add(tool("search", &["search"]));
+    set.decorate(&ToolSelector::later("github_search"), denial());
+    let found = || tool("github/search", &["search", "github_search"]);
+    assert!(set.decorated(found()).decorator().is_some());
+    let other = tool("other", &["other", "github_search"]);
+    assert!(set.decorated(other).decorator().is_none(), "its name would be `other`");
+}
