@@ -73,10 +73,7 @@ impl Replay<'_> {
                 name,
                 tool,
                 ..
-            } => {
-                self.last_answered = Some(name.clone());
-                self.background.push((id, name, tool));
-            }
+            } => self.begin_background_call(id, name, tool),
             Event::ToolFinished {
                 id,
                 name,
@@ -122,6 +119,11 @@ impl Replay<'_> {
             Event::ToolsRestored { names } => drop(toolbox.restore(&names)),
             _ => {}
         }
+    }
+
+    fn begin_background_call(&mut self, id: String, name: ToolName, tool: ToolId) {
+        self.last_answered = Some(name.clone());
+        self.background.push((id, name, tool));
     }
 
     /// Answers the background calls whose result never arrived. The model reads the errors before the next inference.

@@ -68,7 +68,7 @@ impl TrustProject {
         printer.data(&page(proposed))?;
         match trust {
             Trust::Accepted => printer.message(Page::new().text("the grants are accepted").end()),
-            _ => printer.hint(&format!(
+            _ => printer.hint(format!(
                 "`toolwit trust --accept {}` accepts these grants for this directory",
                 &digest[..DIGEST_CHARS_SHOWN]
             )),

@@ -96,6 +96,8 @@ limits! {
         RANDOM_BYTES_MAX: u64 = 1 << 20, Bytes;
         /// Maximum size of the headers of one HTTP request or response.
         HEADER_BYTES_MAX: usize = 64 << 10, Bytes;
+        /// Maximum length of the path of an open file or directory, as the guest sees it.
+        GUEST_PATH_BYTES_MAX: usize = 4 << 10, Bytes;
         /// Maximum time of one HTTP request, from the name lookup to the last byte of the response, and never beyond the call.
         REQUEST_WALL_MAX: Duration = Duration::from_secs(20), Time;
         /// Maximum time until an HTTP response starts.

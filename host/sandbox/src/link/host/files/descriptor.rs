@@ -5,10 +5,10 @@ use wasmtime_wasi::filesystem::Descriptor;
 use wasmtime_wasi::p2::bindings::filesystem::types;
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsError, FsResult, ReaddirIterator};
 
-use super::guest_path::PATH_BYTES_MAX;
 use super::{EmptyRoot, FilesView, OpenDescriptor};
 use crate::grants::AccessMode;
 use crate::grants::directories::ENTRY_BYTES;
+use toolwit_core::limits::GUEST_PATH_BYTES_MAX;
 
 /// Returns a borrowed handle to the same resource, for a call of wasmtime's implementation.
 fn borrowed<T: 'static>(resource: &Resource<T>) -> Resource<T> {
@@ -154,7 +154,7 @@ impl types::HostDescriptor for FilesView<'_> {
         };
         let name = self.path(&fd, &path);
         // Each open descriptor holds its path, which a guest could lengthen with every opened link.
-        if name.len() > PATH_BYTES_MAX {
+        if name.len() > GUEST_PATH_BYTES_MAX {
             return Err(types::ErrorCode::NameTooLong.into());
         }
         let quota = self.quota(&fd);

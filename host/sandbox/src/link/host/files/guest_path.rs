@@ -1,8 +1,5 @@
 //! Paths of a guest, as text.
 
-/// The maximum length of the path of an open descriptor, in bytes: that of Linux.
-pub(super) const PATH_BYTES_MAX: usize = 4_096;
-
 /// Joins a path of the guest with a relative one, and resolves dot segments. A path does not lead above the root.
 pub(super) fn joined(base: &str, path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();

@@ -17,12 +17,13 @@ use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
 use wasmtime_wasi::p2::{DynOutputStream, FsError, FsResult, ReaddirIterator};
 use wasmtime_wasi::{FsPerms, OpenMode};
 
-use self::guest_path::{PATH_BYTES_MAX, joined};
+use self::guest_path::joined;
 use self::quota_stream::{QuotaStream, reserve};
 use super::host_state::HostState;
 use crate::grants::authority::Authority;
 use crate::grants::directories::{DirectoryQuota, OpenDirectory};
 use crate::grants::{AccessMode, AccessRequest};
+use toolwit_core::limits::GUEST_PATH_BYTES_MAX;
 
 /// The files of one instance.
 pub(crate) struct Files {
@@ -121,7 +122,7 @@ impl FilesView<'_> {
 
     /// Returns the path of the guest that an operation names.
     fn path(&self, directory: &Resource<Descriptor>, path: &str) -> String {
-        if path.len() > PATH_BYTES_MAX {
+        if path.len() > GUEST_PATH_BYTES_MAX {
             // No file system has such a path; it is not worth copying.
             return format!("/(a path of {} bytes)", path.len());
         }
