@@ -36,7 +36,7 @@ You have tools, and `search_tools` finds more of them.
 - Call `search_tools` only for a capability that none of your tools has. What it finds becomes one of your tools: call it \
 next, and do not search for the same thing again.
 - Use the names of tools exactly as they are given.
-- When a tool says that a key or a setting is missing, ask the user for it.
+- When a tool reports that a key or a setting is missing, ask the user for it.
 - A task may take several calls, one after the other.";
 
 /// Searches a registry and further sources, and adds the found tools to the conversation: automatically for each message of the
