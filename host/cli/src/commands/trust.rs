@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::input::project_grants::{ProjectGrants, Trust};
 use crate::output::page::{Page, TITLE};
 use crate::output::printer::{Format, Printer};
-use toolwit::grants::{GrantedVersion, Grants};
+use toolwit::grants::{GrantRules, GrantedVersion, Grants, SecretSource};
 use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
@@ -58,7 +58,7 @@ impl TrustProject {
             let grants: Vec<_> = proposed
                 .grants
                 .iter()
-                .map(|grant| json!({"plugin": grant.plugin, "rules": grant.rules.describe()}))
+                .map(|grant| json!({"plugin": grant.plugin, "rules": grant.rules.describe(), "sources": sources(&grant.rules)}))
                 .collect();
             printer.document(&json!({
                 "file": file.path(), "digest": digest, "accepted": trust == Trust::Accepted, "grants": grants,
@@ -86,9 +86,28 @@ fn page(proposed: &Grants) -> Page {
             GrantedVersion::Digest(digest) => page.text("  ").text(digest),
         };
         page.text(format_args!("  {}", grant.scope)).end();
-        for rule in grant.rules.describe() {
-            page.indent(2).text(rule).end();
+        for line in grant.rules.describe().into_iter().chain(sources(&grant.rules)) {
+            page.indent(2).text(line).end();
         }
     }
     page
+}
+
+/// Describes where the values of a grant come from. Only this page shows them: the project proposes them, and the user who accepts
+/// them has to know them. Quoted, so that a line break in a value cannot forge a line.
+fn sources(rules: &GrantRules) -> Vec<String> {
+    let env = rules.env.iter().map(|rule| match &rule.value {
+        Some(value) => format!("env {} = {value:?}", rule.name),
+        None => format!("env {} has the value of the host's environment", rule.name),
+    });
+    let config = rules
+        .config
+        .iter()
+        .map(|(key, value)| format!("config {key} = {value:?}"));
+    let of_host = rules
+        .secrets
+        .iter()
+        .filter(|rule| rule.source == SecretSource::Environment);
+    let secrets = of_host.map(|rule| format!("secret {} is a variable of the host's environment", rule.name));
+    env.chain(config).chain(secrets).collect()
 }

@@ -426,7 +426,7 @@ fn project_grants_apply_only_after_they_are_accepted() {
     assert!(called.stderr.contains("`toolwit trust`"), "{called}");
     let shown = workspace.run(&["trust"]);
     assert!(
-        shown.stdout.contains("settings  any version") && shown.stdout.contains("config greeting"),
+        shown.stdout.contains("settings  any version") && shown.stdout.contains("config greeting = \"hello\""),
         "{shown}"
     );
     assert_eq!(greet().stdout.trim(), "nothing", "showing accepts nothing");

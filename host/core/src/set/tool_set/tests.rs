@@ -6,7 +6,12 @@ use super::*;
 use crate::{Approval, ApprovalGate, ApprovalRequest, NativeTool, ToolExt};
 
 fn tool(id: &str, names: &[&str]) -> Arc<dyn Tool> {
-    let mut definition = ToolDefinition::new(ToolId::native(id), names[0], "returns its id", json!({"type": "object"}));
+    let mut definition = ToolDefinition::new(
+        ToolId::native(id),
+        names[0],
+        "returns its id",
+        json!({"type": "object"}),
+    );
     for name in &names[1..] {
         definition = definition.with_fallback_name(*name);
     }
