@@ -1,10 +1,12 @@
 //! The snapshot of a registry that a conversation uses during a turn, restricted to the tools that it may use.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures::future::join_all;
+
 use toolwit_agent::injection::Injection;
-use toolwit_core::{Tool, ToolSet};
+use toolwit_core::{Tool, ToolId, ToolSet};
 use toolwit_registry::{LiveRegistry, Package, Registry};
 use toolwit_sandbox::{Plugin, Scope};
 
@@ -42,24 +44,35 @@ impl Follower {
         (self.may_use)(id)
     }
 
-    /// Returns a tool that the conversation may use. It keeps working when its file changes.
+    /// Returns a tool that the conversation may use.
     pub(super) fn tool(&self, id: &str) -> Option<Arc<dyn Tool>> {
         let registry = self.registry();
-        let tool = registry.tool(id, &self.scope).filter(|_| self.may_use(id))?;
-        if let Some(plugin) = registry.plugin_of(id) {
-            plugin.retain_component();
-        }
-        Some(tool)
+        registry.tool(id, &self.scope).filter(|_| self.may_use(id))
     }
 
-    /// Returns the tools of a plugin that the conversation may use. They keep working when its file changes.
+    /// Returns the tools of a plugin that the conversation may use.
     pub(super) fn tools_of(&self, registry: &Registry, plugin: &Arc<Plugin>) -> Vec<Arc<dyn Tool>> {
         let mut tools = registry.tools_of(plugin, &self.scope);
         tools.retain(|tool| self.may_use(tool.definition().id.as_str()));
-        if !tools.is_empty() {
-            plugin.retain_component();
-        }
         tools
+    }
+
+    /// Keeps the components of tools in memory that are not compiled yet, so that the tools work for the turn even if their files
+    /// change. Reads the files on the threads for blocking tasks.
+    pub(super) async fn retain(&self, tools: &ToolSet, injection: &Injection) {
+        let present = tools.iter().map(|named| &named.definition.id);
+        let added = injection.add.iter().map(|tool| &tool.definition().id);
+        let owners: BTreeSet<_> = present.chain(added).map(ToolId::owner).collect();
+        let registry = self.registry();
+        let packages = owners.into_iter().filter_map(|owner| registry.package(owner));
+        let plugins = packages
+            .filter_map(Package::plugin)
+            .filter(|plugin| !plugin.is_compiled());
+        let reads = plugins
+            .cloned()
+            .map(|plugin| tokio::task::spawn_blocking(move || plugin.retain_component()));
+        // A read that panicked retains nothing.
+        drop(join_all(reads).await);
     }
 
     /// Moves to the current snapshot. Returns the previous one and the current one, if they differ.
@@ -92,10 +105,7 @@ impl Follower {
             // Methods of entities are not in the registry: they live as long as their instance.
             for definition in &earlier.inspection().tools {
                 match (tools.by_id(&definition.id), new.remove(&definition.id)) {
-                    (Some(_), Some(tool)) => {
-                        current.inspect(|plugin| plugin.retain_component());
-                        injection.add.push(tool);
-                    }
+                    (Some(_), Some(tool)) => injection.add.push(tool),
                     (Some(_), None) => injection.remove.push(definition.id.clone()),
                     (None, _) => {}
                 }

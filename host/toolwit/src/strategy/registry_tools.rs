@@ -72,23 +72,9 @@ impl RegistryTools {
             })
         })
     }
-}
 
-#[async_trait]
-impl InjectionStrategy for RegistryTools {
-    fn initial_tools(&self) -> Vec<Arc<dyn Tool>> {
-        self.tools()
-    }
-
-    fn evaluate(&self, _context: &InjectionContext<'_>) -> Injection {
-        Injection::none()
-    }
-
-    fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {
-        self.follower.tool(tool.as_str())
-    }
-
-    async fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
+    /// Moves to the packages of now, and returns how the tools change.
+    fn changes(&self, turn: &TurnContext<'_>) -> Injection {
         let Some((before, now)) = self.follower.advance() else {
             return Injection::none();
         };
@@ -116,6 +102,27 @@ impl InjectionStrategy for RegistryTools {
         injection
             .remove
             .extend(facades.filter(|id| !id.as_str().contains('#') && is_gone(id)).cloned());
+        injection
+    }
+}
+
+#[async_trait]
+impl InjectionStrategy for RegistryTools {
+    fn initial_tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.tools()
+    }
+
+    fn evaluate(&self, _context: &InjectionContext<'_>) -> Injection {
+        Injection::none()
+    }
+
+    fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {
+        self.follower.tool(tool.as_str())
+    }
+
+    async fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
+        let injection = self.changes(turn);
+        self.follower.retain(turn.tools(), &injection).await;
         injection
     }
 }

@@ -266,6 +266,7 @@ impl InjectionStrategy for ToolSearch {
             }
             None => Injection::none(),
         };
+        shared.follower.retain(turn.tools(), &injection).await;
         shared.index_own(turn.tools());
         let mut messages = turn.user_messages();
         let Some(intent) = messages.next() else {
