@@ -50,7 +50,8 @@ pub use definition::{
     decorator_chain, new_serial_group,
 };
 pub use entity::{
-    AVAILABLE_TOOLS, EntityMethods, NativeEntity, Rebinding, ToolProvider, entity_tool_names, name_available_tools,
+    AVAILABLE_TOOLS, EntityMethods, NativeEntity, Rebinding, RejectedProvider, ToolProvider, entity_tool_names,
+    name_available_tools,
 };
 pub use error::{Error, ErrorKind, ErrorReport, ExceededLimit, Phase};
 pub use input::{InputValidator, Parameter, ParsedArguments, parse_arguments};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use toolwit::build::{Build, Silent};
 use toolwit::limits::{EngineLimits, LimitRequest, SEARCH_WALL_MAX, effective};
 use toolwit::model::ScriptedModel;
@@ -312,6 +312,21 @@ async fn manifest_sets_the_rebinding_of_an_entity() {
             .answer("{{result}}");
         let outcome = host.conversation().model(model).run("Look at it").await.unwrap();
         assert_eq!(outcome.text(), expected.to_string(), "{rebind}");
+        let answers = outcome
+            .history
+            .iter()
+            .filter(|message| message.content().contains("looks"));
+        let again: Value = serde_json::from_str(answers.last().unwrap().content()).unwrap();
+        assert_eq!(
+            again["looks"], 0,
+            "a record that was fetched again is not stale: {again}"
+        );
+        let kept = if rebind == "keep" {
+            json!({"title": "Piece p-1", "looks": 2})
+        } else {
+            Value::Null
+        };
+        assert_eq!(again["tools_act_on"], kept, "{rebind}: {again}");
     }
 }
 

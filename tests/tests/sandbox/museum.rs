@@ -1,8 +1,11 @@
 //! Resources in every position of a type, with valid and invalid ids and descriptions.
 
+use std::sync::{Arc, Mutex};
+
 use serde_json::{Value, json};
-use toolwit::ErrorKind;
 use toolwit::limits::LimitRequest;
+use toolwit::tool::Origin;
+use toolwit::{ErrorKind, Event, ScriptedModel, Toolwit};
 use toolwit_tests::{Conversation, Guests};
 
 async fn museum() -> Conversation {
@@ -138,6 +141,35 @@ async fn resource_with_an_unusable_id_is_not_an_entity_and_affects_no_other() {
         assert_eq!(museum.names(), before);
     }
     assert_eq!(museum.value("piece_vase_look", json!({})).await, json!(1));
+}
+
+// accept: 31
+#[tokio::test]
+async fn resource_with_an_unusable_id_is_an_event() {
+    let directory = tempfile::tempdir().unwrap();
+    let component = Guests::rust_bytes("museum").await;
+    std::fs::write(directory.path().join("museum.wasm"), component).unwrap();
+    let host = Toolwit::builder().plugins(directory.path()).build().await.unwrap();
+    let model = ScriptedModel::new()
+        .call("piece_find", json!({"id": "vase"}))
+        .call("wrong", json!({"flaw": "empty"}))
+        .call("wrong", json!({"flaw": "id_traps"}))
+        .answer("ok");
+    let invalid = Arc::new(Mutex::new(Vec::new()));
+    let recorded = invalid.clone();
+    let conversation = host
+        .conversation()
+        .model(model)
+        .observer(move |event: &Event, _: &Origin| {
+            if let Event::ProviderInvalid { kind, reason } = event {
+                recorded.lock().unwrap().push((kind.clone(), reason.clone()));
+            }
+        });
+    conversation.run("go").await.unwrap();
+    let invalid = invalid.lock().unwrap();
+    assert_eq!(invalid.len(), 2, "a usable id is no such event: {invalid:?}");
+    assert_eq!(invalid[0], ("piece".to_owned(), "its `id` is empty".to_owned()));
+    assert!(invalid[1].1.starts_with("its `id` failed"), "{invalid:?}");
 }
 
 // accept: 30

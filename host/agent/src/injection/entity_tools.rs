@@ -8,10 +8,10 @@ use indexmap::IndexMap;
 use super::entity::{
     DiscoveredEntity, EntityBinding, EntityIdentity, MemberWithTools, SharedDiscovery, SharedEntities,
 };
-use super::strategy::{Injection, InjectionStrategy, RejectedProvider};
+use super::strategy::{Injection, InjectionStrategy};
 use super::view::InjectionContext;
 use toolwit_core::limits::{ENTITIES_PER_RESULT_MAX, ENTITY_DEPTH_MAX, ENTITY_ID_BYTES_MAX};
-use toolwit_core::{Rebinding, Tool, ToolExt, ToolId, ToolProvider};
+use toolwit_core::{Rebinding, RejectedProvider, Tool, ToolExt, ToolId, ToolProvider};
 
 /// Adds the methods of every [`ToolProvider`] in a result as tools, each bound to its live object.
 ///
@@ -20,7 +20,8 @@ use toolwit_core::{Rebinding, Tool, ToolExt, ToolId, ToolProvider};
 ///
 /// An entity that is returned again does not add tools: names and definitions stay, and its [`Rebinding`] decides which
 /// instance runs. Methods can return further entities, up to a depth of [`ENTITY_DEPTH_MAX`]. An object without methods
-/// is ignored. An object whose id is empty or too long is rejected with the reason.
+/// is ignored. An object whose id is empty or too long is rejected with the reason, like those that the tool rejected
+/// ([`ToolResult::rejected`](toolwit_core::ToolResult::rejected)).
 ///
 /// The strategy is stateless. Entities are recorded in the conversation's [`Entities`](super::Entities).
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,7 +35,9 @@ impl InjectionStrategy for EntityTools {
             keys: HashSet::new(),
             tools: HashSet::new(),
         };
-        let providers = &context.call().result.providers;
+        let call = context.call();
+        result.injection.rejected.extend(call.result.rejected.iter().cloned());
+        let providers = &call.result.providers;
         for group in groups(providers) {
             match group.as_slice() {
                 [] => {}

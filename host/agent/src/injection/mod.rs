@@ -37,7 +37,7 @@ pub use entity_tools::EntityTools;
 pub use facade::{Facade, FacadeBuilder, Reference, Unfolding};
 pub use gating::{MachineState, Playbook, StateMachine, StateMachineBuilder, Unlock};
 pub use registered_tools::RegisteredTools;
-pub use strategy::{CallGate, Injection, InjectionStrategy, NoInjection, RejectedProvider, WithheldTool};
+pub use strategy::{CallGate, Injection, InjectionStrategy, NoInjection, WithheldTool};
 pub use strategy_chain::StrategyChain;
 pub use view::{CallLog, CompletedCall, ConversationView, InjectionContext, Lineage, PastCall, TurnContext};
 

@@ -10,6 +10,6 @@ pub use available_tools::{AVAILABLE_TOOLS, name_available_tools};
 pub use entity_methods::EntityMethods;
 pub use native_entity::NativeEntity;
 pub use output::serialize_entity;
-pub use tool_provider::{Rebinding, ToolProvider, entity_tool_names};
+pub use tool_provider::{Rebinding, RejectedProvider, ToolProvider, entity_tool_names};
 
 pub(crate) use output::serialise_output;

@@ -84,6 +84,27 @@ pub fn entity_tool_names(prefix: &str, id: &str, method: &str) -> Vec<String> {
     names
 }
 
+/// An object in a result that cannot become tools. The value of the result does not change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RejectedProvider {
+    /// Type name of the object, as used in tool names.
+    pub prefix: String,
+    /// Reason for the rejection.
+    pub reason: String,
+}
+
+impl RejectedProvider {
+    /// Describes a rejected object.
+    #[must_use]
+    pub fn new(prefix: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self {
+            prefix: prefix.into(),
+            reason: reason.into(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::entity::serialise_output;
-use crate::{Artifact, CallUsage, DeniedAccess, Error, RevealedTools, Signal, ToolProvider};
+use crate::{Artifact, CallUsage, DeniedAccess, Error, RejectedProvider, RevealedTools, Signal, ToolProvider};
 
 use crate::text::parse_json;
 
@@ -68,6 +68,8 @@ pub struct ToolResult {
     pub output: Option<Arc<dyn Any + Send + Sync>>,
     /// Live objects in the result, whose methods can become tools of the conversation.
     pub providers: Vec<Arc<dyn ToolProvider>>,
+    /// Live objects in the result that cannot become tools.
+    pub rejected: Vec<RejectedProvider>,
     /// The tools that a facade revealed.
     pub revealed_tools: Option<RevealedTools>,
     /// The continuation of the run.

@@ -24,7 +24,7 @@ use crate::values::encode::{FoundHandle, find_handles};
 use crate::values::types::{ResourceIndex, Shape};
 use toolwit_core::limits::CallLimits;
 use toolwit_core::text::snake_case;
-use toolwit_core::{Arguments, ToolProvider, ToolResult};
+use toolwit_core::{Arguments, RejectedProvider, ToolProvider, ToolResult};
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// The entity whose method is called.
@@ -70,6 +70,8 @@ pub(crate) struct GatheredEntities {
     pub(crate) values: Vec<Value>,
     /// The providers of the entities' tools.
     pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
+    /// The resources that cannot become entities.
+    pub(crate) rejected: Vec<RejectedProvider>,
     /// The trap of the `id` of an entity. The result is valid, and its instance is lost with all entities.
     pub(crate) trap: Option<Error>,
 }
@@ -229,6 +231,7 @@ impl GuestWork for SessionCall<'_> {
         let gathered = gatherer.gather(self.session, call, instance, entities, found).await?;
         let mut result = tool_result(function, value, &mut gathered.values.into_iter(), call.clock.limits)?;
         result.providers = gathered.providers;
+        result.rejected = gathered.rejected;
         self.trap = gathered.trap;
         Ok(result)
     }

@@ -4,11 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::Value;
-use wasmtime::component::Val;
+use wasmtime::component::{ResourceAny, Val};
 
 use futures::future::{BoxFuture, FutureExt};
 
-use super::plugin_entity::{PluginEntity, bound_tool_names, entity_json, invalid_json, shared_tool_names};
+use super::plugin_entity::{
+    Descriptions, PluginEntity, bound_tool_names, entity_json, invalid_json, shared_tool_names,
+};
 use crate::call::entity_table::{EntityTable, LiveEntity};
 use crate::call::guarded::RunningCall;
 use crate::call::instance::Instance;
@@ -19,7 +21,7 @@ use crate::values::types::{Resource, ResourceIndex, Shape};
 use toolwit_core::limits::{ENTITIES_PER_RESULT_MAX, ENTITY_ID_BYTES_MAX};
 use toolwit_core::text::printable;
 use toolwit_core::{Error, ErrorKind};
-use toolwit_core::{Rebinding, ToolProvider};
+use toolwit_core::{Rebinding, RejectedProvider, ToolProvider};
 
 /// The maximum number of entities of one result whose descriptions are queried.
 const DESCRIBED_MAX: usize = 16;
@@ -89,15 +91,17 @@ impl Harvest<'_> {
                 Ok(Ok(id)) => id,
                 Ok(Err(reason)) => {
                     instance.drop_handle(handle.handle, &self.call.clock).await?;
-                    gathered.values.push(invalid_json(resource, &reason));
+                    reject(&mut gathered, resource, reason);
                     continue;
                 }
             };
+            // Described before it is registered, which drops the handle if an earlier instance is kept.
+            let description = self.describe(instance, resource, at, handle.handle).await?;
             let entity = self.register(instance, entities, handle, &id, is_one_of_many).await?;
-            let description = if at < DESCRIBED_MAX {
-                self.describe(instance, shape, resource, entity).await?
-            } else {
+            let kept = if entity.handle == handle.handle {
                 None
+            } else {
+                self.describe(instance, resource, at, entity.handle).await?
             };
             let tools = if !entity.shares_tools {
                 bound_tool_names(self.session, resource, &id)
@@ -107,7 +111,15 @@ impl Harvest<'_> {
                 // Shared tools are listed once for each type.
                 Vec::new()
             };
-            gathered.values.push(entity_json(resource, &id, description, &tools));
+            gathered.values.push(entity_json(
+                resource,
+                &id,
+                Descriptions {
+                    returned: description,
+                    kept,
+                },
+                &tools,
+            ));
             provide(
                 &mut gathered,
                 self.session,
@@ -178,23 +190,20 @@ impl Harvest<'_> {
         Ok(entity)
     }
 
+    /// Queries the description of a resource, at a position of the result.
     async fn describe(
         &self,
         instance: &mut Instance,
-        shape: &Shape,
         resource: &Resource,
-        entity: LiveEntity,
+        at: usize,
+        handle: ResourceAny,
     ) -> Result<Option<Value>, Error> {
-        let Some(describe) = resource.describe else {
+        let Some(describe) = resource.describe.filter(|_| at < DESCRIBED_MAX) else {
             return Ok(None);
         };
+        let shape = &self.session.plugin().inspection().shape;
         let answer = instance
-            .call(
-                self.call.linked,
-                describe,
-                &[Val::Resource(entity.handle)],
-                &self.call.clock,
-            )
+            .call(self.call.linked, describe, &[Val::Resource(handle)], &self.call.clock)
             .await?;
         let ty = shape.functions[describe].result.as_ref();
         Ok(ty
@@ -205,19 +214,25 @@ impl Harvest<'_> {
 
 /// Returns the JSON of a result's resources after the `id` of one of them trapped.
 fn without_entities(shape: &Shape, found: &[FoundHandle], trapped: usize, trap: Error) -> GatheredEntities {
-    let values = found.iter().enumerate().map(|(at, handle)| {
+    let mut gathered = GatheredEntities::default();
+    for (at, handle) in found.iter().enumerate() {
         let reason = if at == trapped {
             format!("its `id` failed: {}", trap.message)
         } else {
             "it is gone, because the `id` of another entity failed".to_owned()
         };
-        invalid_json(&shape.resources[handle.resource.0], &reason)
-    });
-    GatheredEntities {
-        values: values.collect(),
-        providers: Vec::new(),
-        trap: Some(trap),
+        reject(&mut gathered, &shape.resources[handle.resource.0], reason);
     }
+    gathered.trap = Some(trap);
+    gathered
+}
+
+/// Adds a resource that cannot become an entity: its JSON has the reason.
+fn reject(gathered: &mut GatheredEntities, resource: &Resource, reason: String) {
+    gathered.values.push(invalid_json(resource, &reason));
+    gathered
+        .rejected
+        .push(RejectedProvider::new(resource.json_name(), reason));
 }
 
 /// Adds a provider of tools: one for all entities of a type if they share their tools.

@@ -13,12 +13,29 @@ use crate::values::types::{Resource, ResourceIndex};
 use toolwit_core::text::snake_case;
 use toolwit_core::{AVAILABLE_TOOLS, Rebinding, Tool, ToolDefinition, ToolId, ToolProvider, entity_tool_names};
 
-/// Returns the JSON of an entity for the model: its type, id, description and tools.
-pub(crate) fn entity_json(resource: &Resource, id: &str, description: Option<Value>, tools: &[String]) -> Value {
+/// The field with the description of the instance on which the tools of an entity act, if it is not the returned instance.
+const KEPT_INSTANCE: &str = "tools_act_on";
+
+/// The fields that only the host writes.
+const HOST_FIELDS: [&str; 3] = ["type", "id", AVAILABLE_TOOLS];
+
+/// The results of an entity's `describe`.
+pub(crate) struct Descriptions {
+    /// Of the instance that the call returned.
+    pub(crate) returned: Option<Value>,
+    /// Of the earlier instance, to which the tools stay bound.
+    pub(crate) kept: Option<Value>,
+}
+
+/// Returns the JSON of an entity for the model: its type, id, description and tools. If the tools stay bound to an earlier
+/// instance with another description, it is added: the model reads the returned data, and on what the tools act.
+pub(crate) fn entity_json(resource: &Resource, id: &str, descriptions: Descriptions, tools: &[String]) -> Value {
+    let Descriptions { returned, kept } = descriptions;
     let mut fields = Map::new();
     fields.insert("type".to_owned(), json!(resource.json_name()));
     fields.insert("id".to_owned(), json!(id));
-    match description {
+    let kept = kept.filter(|kept| Some(kept) != returned.as_ref());
+    match returned {
         Some(Value::Object(described)) => {
             // Ignores a list of tools from the guest: only the host lists them.
             for (name, value) in described.into_iter().filter(|(name, _)| name != AVAILABLE_TOOLS) {
@@ -29,6 +46,12 @@ pub(crate) fn entity_json(resource: &Resource, id: &str, description: Option<Val
             fields.insert("description".to_owned(), value);
         }
         None => {}
+    }
+    if let Some(mut kept) = kept {
+        if let Value::Object(described) = &mut kept {
+            described.retain(|name, _| !HOST_FIELDS.contains(&name.as_str()));
+        }
+        fields.insert(KEPT_INSTANCE.to_owned(), kept);
     }
     if !tools.is_empty() {
         fields.insert(AVAILABLE_TOOLS.to_owned(), json!(tools));

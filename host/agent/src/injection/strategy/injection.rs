@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::injection::entity::DiscoveredEntity;
-use toolwit_core::{Tool, ToolId};
+use toolwit_core::{RejectedProvider, Tool, ToolId};
 
 /// Tools to add and to remove, and the entities found in a result.
 ///
@@ -98,27 +98,6 @@ impl fmt::Debug for Injection {
             .field("discovered", &self.discovered)
             .field("rejected", &self.rejected)
             .finish()
-    }
-}
-
-/// An object in a result that cannot become tools. The value of the result does not change.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RejectedProvider {
-    /// Type name of the object, as used in tool names.
-    pub prefix: String,
-    /// Reason for the rejection.
-    pub reason: String,
-}
-
-impl RejectedProvider {
-    /// Describes a rejected object.
-    #[must_use]
-    pub fn new(prefix: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self {
-            prefix: prefix.into(),
-            reason: reason.into(),
-        }
     }
 }
 

@@ -70,6 +70,7 @@ impl GuestPiece for Piece {
             title: format!("Piece {}", self.id).repeat(times),
             available_tools: vec!["forged".to_owned()],
             id: 7,
+            looks: self.looks.get(),
         }
     }
 
