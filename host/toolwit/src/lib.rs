@@ -17,7 +17,7 @@
 //!
 //! The names that most programs need are at the root. Everything else is in the module of its crate:
 //!
-//! - Running plugins: [`Toolwit`], [`Exposure`], [`Scope`]; more in [`sandbox`], [`grants`], [`limits`], [`registry`], [`store`].
+//! - Running plugins: [`Toolwit`], [`CallSession`], [`Exposure`], [`Scope`]; more in [`sandbox`], [`grants`], [`limits`], [`registry`], [`store`].
 //! - Writing tools in Rust: the attributes [`macro@tool`] and [`macro@facade`], the derive macro [`Entity`], [`NativeTool`],
 //!   [`ToolObject`]; more in [`mod@tool`].
 //! - Conversations: [`Conversation`], [`RunOutcome`], [`Event`]; more in [`agent`].
@@ -34,7 +34,7 @@ mod host;
 pub mod packing;
 pub mod strategy;
 
-pub use host::{DiscoveryTask, Exposure, PLUGIN_SOURCE, Toolwit, ToolwitBuilder, find};
+pub use host::{CallSession, DiscoveryTask, Exposure, PLUGIN_SOURCE, SessionCall, Toolwit, ToolwitBuilder, find};
 
 #[doc(inline)]
 pub use toolwit_agent::{

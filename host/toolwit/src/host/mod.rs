@@ -1,6 +1,7 @@
 //! A host: plugins, the runtime that they share, and the conversations that use them.
 
 mod builder;
+mod call_session;
 mod discovery;
 pub mod find;
 mod plugin_source;
@@ -17,6 +18,7 @@ use toolwit_sandbox::{Plugin, Runtime, Scope};
 
 pub use builder::ToolwitBuilder;
 pub use discovery::DiscoveryTask;
+pub use call_session::{CallSession, SessionCall};
 pub use plugin_source::PLUGIN_SOURCE;
 
 /// A host of plugins. Clones share everything.

@@ -19,8 +19,7 @@ use crate::output::printer::Printer;
 use crate::output::progress::with_spinner;
 use crate::output::tool_output::ToolOutput;
 use toolwit::Toolwit;
-use toolwit::sandbox::Scope;
-use toolwit::tool::{Tool, ToolContext, ToolSet};
+use toolwit::tool::{Tool, ToolContext};
 use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
@@ -97,27 +96,31 @@ async fn call(
     printer: Printer,
     cancel: &CancellationToken,
 ) -> Result<Exit, Failure> {
-    let mut tools = host.tools(&Scope::new());
-    let tool = match host.find_or_explain(&tools, wanted) {
+    let mut session = host.call_session(context(printer, cancel));
+    let tool = match session.find(wanted) {
         Ok(tool) => tool,
         // It may be a dynamic tool that is not discovered yet.
         Err(_) => {
             let _discovery = with_spinner(printer, "discovering dynamic tools", host.discover_dynamic_tools()).await?;
-            tools = host.tools(&Scope::new());
-            let found = host.find_or_explain(&tools, wanted);
+            session = host.call_session(context(printer, cancel));
+            let found = session.find(wanted);
             found.map_err(|error| hint::find_error(error, &host.registry()))?
         }
     };
     let arguments = arguments.for_tool(tool.definition());
     prepare(host, &*tool, printer, cancel).await?;
     tracing::info!(tool = %tool.definition().id, "calling");
-    let context = ToolContext::new()
-        .with_cancel(cancel.clone())
-        .with_output(Arc::new(ToolOutput(printer)))
-        .with_tools(Arc::new(ToolSet::from_iter(tools)));
-    let answer = CallOutcome::of(&tool.definition().id, tool.call(arguments, &context).await);
+    let call = session.call(&tool, arguments).await;
+    let answer = CallOutcome::of(&tool.definition().id, call.result);
     answer.print(printer)?;
     Ok(answer.exit())
+}
+
+/// Returns the context of a call: its messages are printed.
+fn context(printer: Printer, cancel: &CancellationToken) -> ToolContext {
+    ToolContext::new()
+        .with_cancel(cancel.clone())
+        .with_output(Arc::new(ToolOutput(printer)))
 }
 
 /// Compiles the plugin of a tool, with a spinner. An interrupt stops waiting; the compilation itself cannot be stopped.

@@ -1,30 +1,21 @@
 //! Scripts: several calls in one conversation, from JSON lines.
 
-use std::sync::Arc;
-
 use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::outcome::CallOutcome;
-use super::prepare;
+use super::{context, prepare};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::hint;
 use crate::input::call_arguments::read_text;
 use crate::output::page::{FAINT, NAME, Page};
 use crate::output::printer::{Format, Printer};
-use crate::output::tool_output::ToolOutput;
-use toolwit::Toolwit;
-use toolwit::find::FindError;
-use toolwit::injection::{
-    CompletedCall, Entities, EntityTools, Injection, InjectionContext, InjectionStrategy, write_entity_tool_names,
-};
 use toolwit::limits::SCRIPT_BYTES_MAX;
-use toolwit::sandbox::Scope;
 use toolwit::tool::text::{json_type, parse_json};
-use toolwit::tool::{AddOutcome, Arguments, Tool, ToolContext, ToolError, ToolLookup, ToolName, ToolResult, ToolSet};
-use toolwit::{Error, ErrorKind, Phase};
+use toolwit::tool::{Arguments, ToolId, ToolName};
+use toolwit::{CallSession, Error, ErrorKind, Phase, SessionCall, Toolwit};
 
 /// The behaviour after a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,16 +98,12 @@ impl Step {
     }
 }
 
-/// The conversation of a script: its tools and entities.
+/// Runs and prints the calls of a script.
 struct ScriptRunner<'a> {
     host: &'a Toolwit,
     printer: Printer,
-    context: ToolContext,
-    /// The tools at the start.
-    start: Vec<Arc<dyn Tool>>,
-    tools: ToolSet,
-    entities: Entities,
-    calls: u32,
+    cancel: &'a CancellationToken,
+    session: CallSession,
 }
 
 /// The outcome of a call, with the name under which the tool was called.
@@ -128,34 +115,20 @@ struct StepDocument<'a> {
 }
 
 impl<'a> ScriptRunner<'a> {
-    fn new(host: &'a Toolwit, printer: Printer, cancel: &CancellationToken) -> Self {
-        let start = host.tools(&Scope::new());
-        let tools = ToolSet::from_iter(start.iter().cloned());
+    fn new(host: &'a Toolwit, printer: Printer, cancel: &'a CancellationToken) -> Self {
         Self {
             host,
             printer,
-            context: ToolContext::new()
-                .with_cancel(cancel.clone())
-                .with_output(Arc::new(ToolOutput(printer))),
-            start,
-            tools,
-            entities: Entities::default(),
-            calls: 0,
+            cancel,
+            session: host.call_session(context(printer, cancel)),
         }
     }
 
     async fn run(&mut self, step: Step) -> Result<Exit, Failure> {
         self.announce_step(&step);
         let called = step.tool.clone();
-        let (answer, new) = match self.find(&step.tool) {
-            Ok(tool) => {
-                let mut answered = self.call(&*tool, step.arguments.clone()).await;
-                let new = match &mut answered {
-                    Ok(result) => self.inject(step, &tool, result),
-                    Err(_) => Vec::new(),
-                };
-                (CallOutcome::of(&tool.definition().id, answered), new)
-            }
+        let (answer, added) = match self.call(step).await {
+            Ok((tool, call)) => (CallOutcome::of(&tool, call.result), call.added),
             Err(error) => (CallOutcome::refused(error), Vec::new()),
         };
         match self.printer.format() {
@@ -165,68 +138,17 @@ impl<'a> ScriptRunner<'a> {
                 answer: answer.document(),
             })?,
         }
-        self.announce_new_tools(&new);
+        self.announce_new_tools(&added);
         Ok(answer.exit())
     }
 
-    /// Finds a tool by its id or name: first among the tools at the start, like `call`, then among injected tools.
-    fn find(&self, wanted: &str) -> Result<Arc<dyn Tool>, Error> {
-        let mut unknown = match self.host.find_or_explain(&self.start, wanted) {
-            Ok(tool) => return Ok(tool),
-            Err(error @ FindError::Ambiguous { .. }) => return Err(error.into()),
-            Err(error) => error,
-        };
-        let similar = match self.tools.look_up(wanted) {
-            ToolLookup::Found(named) => return Ok(named.tool),
-            ToolLookup::Removed(_) => Vec::new(),
-            ToolLookup::Unknown(nearest) => nearest,
-        };
-        if let Some(named) = self.tools.iter().find(|named| named.definition.id.as_str() == wanted) {
-            return Ok(named.tool.clone());
-        }
-        if let FindError::Unknown { nearest, .. } = &mut unknown
-            && !similar.is_empty()
-        {
-            *nearest = similar.iter().map(ToString::to_string).collect();
-        }
-        Err(hint::find_error(unknown, &self.host.registry()))
-    }
-
-    async fn call(&self, tool: &dyn Tool, arguments: Arguments) -> Result<ToolResult, ToolError> {
-        prepare(self.host, tool, self.printer, self.context.cancel())
-            .await
-            .map_err(ToolError::Model)?;
-        let mut context = self.context.clone();
-        if tool.calls_tools() {
-            context = context.with_tools(Arc::new(self.tools.clone()));
-        }
-        tool.call(arguments, &context).await
-    }
-
-    /// Adds the methods of the entities in a result as tools. Returns the new names.
-    fn inject(&mut self, step: Step, tool: &Arc<dyn Tool>, result: &mut ToolResult) -> Vec<ToolName> {
-        let name = ToolName::sanitised(tool.definition().name());
-        let Some(name) = name else { return Vec::new() };
-        self.calls += 1;
-        let call = CompletedCall::new(
-            self.calls.to_string(),
-            name,
-            step.arguments,
-            tool.clone(),
-            result.clone(),
-        );
-        let context = InjectionContext::new(&[], &self.tools, &self.entities, &call, self.calls);
-        let Injection { add, discovered, .. } = EntityTools.evaluate(&context);
-        for discovery in &discovered {
-            self.entities.record(discovery);
-        }
-        let added = add.into_iter().filter_map(|tool| match self.tools.add(tool) {
-            AddOutcome::New(name) => Some(name),
-            _ => None,
-        });
-        let added = added.collect();
-        write_entity_tool_names(result, &discovered, &self.tools);
-        added
+    /// Makes a call. The error is the reason why it was not made.
+    async fn call(&mut self, step: Step) -> Result<(ToolId, SessionCall), Error> {
+        let found = self.session.find(&step.tool);
+        let tool = found.map_err(|error| hint::find_error(error, &self.host.registry()))?;
+        prepare(self.host, &*tool, self.printer, self.cancel).await?;
+        let call = self.session.call(&tool, step.arguments).await;
+        Ok((tool.definition().id.clone(), call))
     }
 
     fn announce_step(&self, step: &Step) {
