@@ -15,6 +15,10 @@ use toolwit::store::StoreError;
 use toolwit::tool::{DeniedAccess, MissingGrant};
 use toolwit::{Error, ErrorKind};
 
+/// The hint for a host without packages.
+pub(crate) const NO_PACKAGES: &str =
+    "the plugin directory has no `.wasm` file; `toolwit build DIR` builds one from source";
+
 /// Returns the entry of the table of limits for the limit that an error reports.
 pub(crate) fn exceeded_limit(error: &Error) -> Option<Limit> {
     let name = error.limit.as_ref()?.limit;
@@ -42,9 +46,7 @@ pub(crate) fn discovery_error(package: &Package) -> Option<Error> {
 /// Adds the command that leads to a tool that was not found.
 pub(crate) fn find_error(error: FindError, registry: &Registry) -> Error {
     let suggestion = match &error {
-        FindError::Unknown { .. } if registry.packages().is_empty() => {
-            Some("the plugin directory has no `.wasm` file; `toolwit build DIR` builds one from source".to_owned())
-        }
+        FindError::Unknown { .. } if registry.packages().is_empty() => Some(NO_PACKAGES.to_owned()),
         FindError::Unknown { nearest, .. } if nearest.is_empty() => Some("`toolwit list` lists the tools".to_owned()),
         FindError::NeedsEntity { entity, .. } => Some(format!(
             "call a tool that returns a `{entity}` first; `--script FILE` makes several calls in one conversation"
@@ -69,8 +71,20 @@ pub(crate) fn find_error(error: FindError, registry: &Registry) -> Error {
 /// Adds the option or command that fixes a failed `add`.
 pub(crate) fn add_error(error: AddError) -> Error {
     let suggestion = match &error {
-        AddError::NoComponent(_) => Some("`toolwit build DIR` builds one from source"),
-        AddError::NameTaken { .. } => Some("replace it with `--replace`"),
+        AddError::NoComponent(_) => Some("`toolwit build DIR` builds one from source".to_owned()),
+        AddError::NameTaken { .. } => Some("replace it with `--replace`".to_owned()),
+        AddError::NoIndex(_) => Some(
+            "name an existing component file, or set a package index: `--index URL`, or `url` in `[index]` of toolwit.toml"
+                .to_owned(),
+        ),
+        AddError::NotInIndex { .. } => Some("check the name, or use another index with `--index URL`".to_owned()),
+        AddError::Unpinned { url, digest, .. } => Some(format!(
+            "compare the digest with the one that its author publishes; then `toolwit add {}`",
+            shell_word(&format!("{url}#sha256={digest}"))
+        )),
+        AddError::Failed(error) if error.kind == ErrorKind::Timeout => {
+            Some("`--timeout TIME` allows more time".to_owned())
+        }
         _ => None,
     };
     let error = Error::from(error);

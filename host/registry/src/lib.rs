@@ -19,7 +19,7 @@
 //! - [`Catalog`]: full-text search over tools.
 //! - `watch`: refreshes a registry when its directories change.
 //! - `health`: rates the outcome of calls, for the ranking.
-//! - `install`: [`add_packages`], [`LiveRegistry::remove_package`] and [`pack`].
+//! - `install`: [`Installation`], [`LiveRegistry::remove_package`] and [`pack`].
 //! - [`store`]: the metadata database.
 
 mod catalog;
@@ -44,14 +44,17 @@ pub use catalog::{
 };
 pub use discovery::{DiscoveryOutcome, DiscoveryTargets, DynamicDiscovery, TOOLS_NOT_DISCOVERED};
 pub use health::{FailingTool, check_outcome};
-pub use install::{AddError, AddedPackage, NameConflict, RemovedPackage, add_packages, pack, write_atomically};
+pub use install::{
+    AddError, AddedPackage, Download, FileDigest, FileUrl, Installation, NameConflict, PackageQuery, PackageSource,
+    RemoteFile, RemovedPackage, pack, write_atomically,
+};
 pub use live::{LiveRegistry, RefreshOutcome};
 pub use manifest::{
     EntitySettings, EnvironmentNeed, Hints, LimitSettings, MANIFEST_SECTION, Manifest, RankingHints, RebindSetting,
     Tier, ToolSettings,
 };
 pub use package::{Package, PackageStatus};
-pub use project::{Project, ProposedGrants, RunSettings};
+pub use project::{IndexSettings, Project, ProjectTools, ProposedGrants, RunSettings};
 pub use registry::Registry;
 pub use scan::{MissingPath, inspect_package, lint_package};
 pub use watch::{WatchEvents, WatchGuard, WatchOptions};

@@ -77,34 +77,34 @@ impl Package {
     }
 }
 
-/// Returns the plugin name of a component file. It is part of ids, grants and commands, so only letters, digits, `-`, `_` and
-/// `.` are allowed.
+/// Returns the plugin name of a component file.
 pub(crate) fn name_of(path: &Path) -> Result<String, Error> {
+    let stem = path.file_stem().unwrap_or_default().to_str();
+    let checked = stem
+        .ok_or("is not valid Unicode")
+        .and_then(|stem| check_name(stem).map(|()| stem));
+    checked.map(str::to_owned).map_err(|why| {
+        let message = format!("its file name {why}");
+        Error::new(ErrorKind::Configuration, Phase::Registry, message)
+            .with_suggestion("rename it with letters, digits, `-`, `_` and `.`")
+    })
+}
+
+/// Checks a plugin name. It is part of ids, grants, file names and commands, so only letters, digits, `-`, `_` and `.` are
+/// allowed. The error is the reason, without a subject.
+pub(crate) fn check_name(name: &str) -> Result<(), &'static str> {
     const BYTES_MAX: usize = 64;
-    let refused = |why: &str| {
-        Error::new(
-            ErrorKind::Configuration,
-            Phase::Registry,
-            format!("its file name {why}"),
-        )
-        .with_suggestion("rename it with letters, digits, `-`, `_` and `.`")
-    };
-    let stem = path
-        .file_stem()
-        .unwrap_or_default()
-        .to_str()
-        .ok_or_else(|| refused("is not valid Unicode"))?;
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if stem.is_empty() || !stem.chars().all(fits) {
-        return Err(refused("contains characters that are not allowed in a plugin's name"));
+    if name.is_empty() || !name.chars().all(fits) {
+        return Err("contains characters that are not allowed in a plugin's name");
     }
-    if RESERVED.contains(&identity_of(stem).as_str()) {
-        return Err(refused("is reserved: the ids of the host's own tools begin with it"));
+    if RESERVED.contains(&identity_of(name).as_str()) {
+        return Err("is reserved: the ids of the host's own tools begin with it");
     }
-    if stem.len() > BYTES_MAX {
-        return Err(refused("is longer than 64 bytes"));
+    if name.len() > BYTES_MAX {
+        return Err("is longer than 64 bytes");
     }
-    Ok(stem.to_owned())
+    Ok(())
 }
 
 /// Whether two plugin names have the same form in tool names, so that a model cannot distinguish them.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use crate::install::RemoteFile;
 use crate::manifest::{LimitSettings, amounts};
 use crate::text_file;
 use toolwit_core::Error;
@@ -20,14 +21,50 @@ use toolwit_core::limits::PROJECT_BYTES_MAX;
 pub struct Project {
     /// Limits of each call.
     pub limits: LimitSettings,
+    /// Settings of single tools.
+    pub tools: ProjectTools,
     /// Limits of each run.
     pub run: RunSettings,
     /// Read by the build of a plugin.
     build: IgnoredAny,
     /// Read by the conversations that use tool groups.
     groups: IgnoredAny,
+    /// The index of packages that can be added by name.
+    pub index: IndexSettings,
     /// Grants that the project proposes. They apply only after the user has accepted them.
     pub grants: ProposedGrants,
+}
+
+/// The operator's settings of single tools.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct ProjectTools {
+    /// The ids of tools whose calls may take [`LONG_RUNNING_WALL`](toolwit_core::limits::LONG_RUNNING_WALL).
+    pub long_running: Vec<String>,
+}
+
+/// The index of packages that can be added by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct IndexSettings {
+    /// Its URL. With the fragment `#sha256=DIGEST`, only this content is accepted.
+    pub url: Option<RemoteFile>,
+}
+
+impl IndexSettings {
+    /// Reads the settings from a file of their own. Without a file, nothing is set.
+    ///
+    /// # Errors
+    /// Those of [`Project::read`].
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let Some(text) = text_file::read(path, PROJECT_BYTES_MAX)? else {
+            return Ok(Self::default());
+        };
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        text_file::parse(&text, &name, "its only key is `url`")
+    }
 }
 
 /// The location of the grants that a project proposes.
@@ -113,6 +150,10 @@ mod tests {
             ("[limits]\nfule = 1\n", "toolwit.toml:2:1: "),
             ("[limits]\nwall = \"soon\"\n", "toolwit.toml:2:8: "),
             ("[limit]\n", "toolwit.toml:1:2: "),
+            (
+                "[index]\nurl = \"http://example.com/index.json\"\n",
+                "toolwit.toml:2:7: ",
+            ),
         ] {
             let error = read(text).unwrap_err();
             assert_eq!(error.kind, ErrorKind::Configuration);

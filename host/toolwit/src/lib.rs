@@ -24,11 +24,14 @@
 //! - Deciding which tools a model sees: [`Facade`], [`Unlock`], [`Playbook`], [`StateMachine`]; more in [`injection`] and
 //!   [`strategy`].
 //! - Models: [`ChatModel`], [`OpenAi`], [`ScriptedModel`]; more in [`model`] and [`models`].
-//! - Building components from source: [`build`]; shipping a package as one file: [`packing`]; finding a tool by name: [`find`].
+//! - Building components from source: [`build`]; shipping a package as one file: [`packing`]; adding one from a URL: [`download`];
+//!   finding a tool by name: [`find`].
 
 // The code that `#[tool]` generates refers to `::toolwit`, also in this crate's own tests.
 extern crate self as toolwit;
 
+#[cfg(feature = "download")]
+pub mod download;
 mod host;
 #[cfg(feature = "build")]
 pub mod packing;

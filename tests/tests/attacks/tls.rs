@@ -16,13 +16,13 @@ const NAME: &str = "api.example.com";
 const VALUE: &str = "hunter2-and-more";
 
 /// A certificate authority.
-struct Authority {
+pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
-    pem: String,
+    pub(crate) pem: String,
 }
 
 impl Authority {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
@@ -39,7 +39,8 @@ impl Authority {
         self.answering(name, Answer::Echo).await
     }
 
-    async fn answering(&self, name: &str, answer: Answer) -> Server {
+    /// Starts a server with a certificate for this name and a response.
+    pub(crate) async fn answering(&self, name: &str, answer: Answer) -> Server {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap().der().clone();

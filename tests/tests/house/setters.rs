@@ -4,9 +4,10 @@ use crate::files::{TextFile, read_below};
 use crate::source::is_identifier;
 
 /// Types that only collect settings without being named `…Builder`: each ends in a run.
-const COLLECTORS: [&str; 7] = [
+const COLLECTORS: [&str; 8] = [
     "Build",
     "Expectation",
+    "Installation",
     "Packing",
     "ScriptedModel",
     "ScriptedTurn",

@@ -1,41 +1,59 @@
-//! `toolwit add`: copies a package into a plugin directory.
+//! `toolwit add`: adds packages to a plugin directory.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use crate::commands::refresh::discover;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::hint;
+use crate::input::index::IndexFlags;
 use crate::input::limits::LimitFlags;
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::output::package::wit_warning;
 use crate::output::page::{FAINT, Page, counted};
 use crate::output::printer::{Format, Printer};
-use toolwit::Error;
-use toolwit::registry::{AddedPackage, DiscoveryTargets, DynamicDiscovery, NameConflict, add_packages};
+use crate::output::progress::with_spinner;
+use toolwit::download::HttpDownloader;
+use toolwit::limits::{DOWNLOAD_WALL_MAX, Span};
+use toolwit::registry::{AddedPackage, DiscoveryTargets, DynamicDiscovery, Installation, NameConflict, PackageSource};
+use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
 Examples:
   toolwit add target/plugins/calc.wasm                add a component to the directory `tools`
   toolwit add weather --plugins ~/tools               add all packages of a directory
-  toolwit add calc.wasm --replace                     replace the package `calc`";
+  toolwit add calc.wasm --replace                     replace the package `calc`
+  toolwit add calc                                    add the newest `calc` of the index
+  toolwit add calc@1.2 --index https://example.com/index.json
+  toolwit add https://example.com/calc.wasm#sha256=DIGEST";
 
 /// Add a component to a plugin directory
 ///
 /// Checks the component and copies it with its manifest (.toml) and WIT (.wit). If one package of a directory is broken, none
-/// is added. A host that watches the plugin directory has the new tools in the next turn.
+/// is added. A download is written only if it has the SHA-256 digest that the index lists or the URL ends with. A host that
+/// watches the plugin directory has the new tools in the next turn.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Add {
-    /// Component file, or directory of packages
-    #[arg(value_name = "FILE|DIR")]
-    source: PathBuf,
+    /// Component file, directory of packages, URL, or package of the index
+    ///
+    /// The URL ends with #sha256=DIGEST. A package is NAME, for its newest version, or NAME@VERSION with a version such as
+    /// 1.2.0, 1.2 or ^1.2. An existing file or directory takes precedence.
+    #[arg(value_name = "FILE|DIR|URL|NAME[@VERSION]")]
+    source: OsString,
     /// Replace a package of the same name
     #[arg(long)]
     replace: bool,
+    /// Maximum time of each download, such as 30s [default: 120s]
+    #[arg(long, value_name = "TIME")]
+    timeout: Option<Span>,
+    #[command(flatten)]
+    index: IndexFlags,
     #[command(flatten)]
     plugins: PluginFlags,
     #[command(flatten)]
@@ -47,6 +65,9 @@ pub(crate) struct Add {
 struct Report {
     name: String,
     path: String,
+    /// The URL from which it was downloaded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
     digest: String,
     version: Option<String>,
     replaced: bool,
@@ -65,6 +86,7 @@ impl From<&AddedPackage> for Report {
         Self {
             name: package.name.clone(),
             path: package.path.display().to_string(),
+            url: package.url.clone(),
             digest: package.digest.clone(),
             version: package.version.clone(),
             replaced: package.is_replacement,
@@ -77,16 +99,8 @@ impl From<&AddedPackage> for Report {
 }
 
 impl Add {
-    pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
-        let directory = self.plugins.destination()?;
-        let conflict = if self.replace {
-            NameConflict::Replace
-        } else {
-            NameConflict::Refuse
-        };
-        let added = add_packages(&self.source, &directory, conflict)
-            .await
-            .map_err(hint::add_error)?;
+    pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
+        let added = self.add(printer, cancel).await?;
         let mut reports: Vec<_> = added.iter().map(Report::from).collect();
         let undiscovered = added.iter().filter(|package| package.has_undiscovered_tools);
         let undiscovered: Vec<_> = undiscovered.map(|package| package.name.clone()).collect();
@@ -100,6 +114,30 @@ impl Add {
         }
         print(printer, &reports)?;
         Ok(Exit::Success)
+    }
+
+    async fn add(&self, printer: Printer, cancel: &CancellationToken) -> Result<Vec<AddedPackage>, Error> {
+        let source = PackageSource::parse(&self.source)?;
+        let mut installation = Installation::new(self.plugins.destination()?);
+        if self.replace {
+            installation = installation.conflict(NameConflict::Replace);
+        }
+        if matches!(source, PackageSource::Path(_)) {
+            return installation.run(&source).await.map_err(hint::add_error);
+        }
+        let wall_max = self.timeout.map_or(DOWNLOAD_WALL_MAX, |Span(wall_max)| wall_max);
+        installation = installation.downloader(Arc::new(HttpDownloader::new(wall_max)?));
+        if let Some(index) = self.index.index()? {
+            installation = installation.index(index);
+        }
+        let added = with_spinner(printer, "downloading", installation.run(&source));
+        tokio::select! {
+            biased;
+            added = added => added.map_err(hint::add_error),
+            () = cancel.cancelled() => {
+                Err(Error::new(ErrorKind::Cancelled, Phase::Registry, "interrupted during the download; nothing was added"))
+            }
+        }
     }
 
     /// Discovers the dynamic tools of plugins. A plugin whose discovery fails stays added, because it may need a grant first.
@@ -127,9 +165,14 @@ fn print(printer: Printer, reports: &[Report]) -> Result<(), Failure> {
         paths.text(&report.path).end();
         let verb = if report.replaced { "replaced" } else { "added" };
         let tools = counted(report.tools, "tool");
-        messages
-            .styled(FAINT, format_args!("{verb} {}: {tools}", report.name))
-            .end();
+        messages.styled(FAINT, format_args!("{verb} {}: {tools}", report.name));
+        if let Some(version) = report.version.as_ref().filter(|_| report.url.is_some()) {
+            messages.styled(FAINT, format_args!(", version {version}"));
+        }
+        if let Some(url) = &report.url {
+            messages.styled(FAINT, format_args!(", from {url}"));
+        }
+        messages.end();
     }
     printer.message(&messages);
     printer.data(&paths)?;

@@ -4,6 +4,7 @@ pub(crate) mod call_arguments;
 pub(crate) mod configuration;
 pub(crate) mod environment;
 pub(crate) mod grants;
+pub(crate) mod index;
 pub(crate) mod limits;
 pub(crate) mod plugins;
 pub(crate) mod project;

@@ -44,6 +44,13 @@ limits! {
         /// Maximum size of the cache of compiled code.
         /// The default suffices for several hundred components of a large toolchain.
         CODE_CACHE_BYTES_MAX: u64 = 2 << 30, Bytes, "`CodeCache::set_bytes_max`";
+        /// Maximum size of an index of packages.
+        /// An entry has 200 bytes: it suffices for 80,000 releases.
+        PACKAGE_INDEX_BYTES_MAX: u64 = 16 << 20, Bytes;
+        /// Maximum time of the download of a package or an index.
+        DOWNLOAD_WALL_MAX: Duration = Duration::from_secs(120), Time, "`HttpDownloader::new`, `add --timeout`";
+        /// Maximum number of redirects of a download.
+        DOWNLOAD_REDIRECTS_MAX: usize = 5, Count;
         /// Maximum size of a script of calls.
         SCRIPT_BYTES_MAX: u64 = 64 << 20, Bytes;
         /// Maximum size of a prompt that is read from a file or from standard input.

@@ -1,17 +1,26 @@
-//! Copying packages into a plugin directory.
+//! Adding packages to a plugin directory.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use semver::Version;
 
 use super::FILE_EXTENSIONS;
+use super::add_error::AddError;
+use super::index::{PackageIndex, Release};
+use super::remote_file::{Download, FileDigest, FileUrl, RemoteFile};
+use super::source::{PackageQuery, PackageSource, check_remote_name};
 use super::write::write_atomically;
 use crate::package::{EXTENSION, Package, has_same_identity};
 use crate::registry::Registry;
+use crate::scan::{blocking, downloaded_package};
+use toolwit_core::limits::PACKAGE_INDEX_BYTES_MAX;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sandbox::{CodeCacheLocation, Runtime, RuntimeOptions};
 
-/// The behaviour of [`add_packages`] if the directory already has a package with the same name.
+/// The behaviour of an [`Installation`] if the directory already has a package with the same name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NameConflict {
     /// Fails with [`AddError::NameTaken`].
@@ -21,16 +30,18 @@ pub enum NameConflict {
     Replace,
 }
 
-/// A package that [`add_packages`] copied.
+/// A package that an [`Installation`] added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddedPackage {
     /// The plugin's name.
     pub name: String,
     /// The component's new path.
     pub path: PathBuf,
+    /// The URL from which it was downloaded.
+    pub url: Option<String>,
     /// SHA-256 of the component, in hex.
     pub digest: String,
-    /// The version in its manifest.
+    /// The version in its manifest, or in the index.
     pub version: Option<String>,
     /// Whether it replaced an earlier package.
     pub is_replacement: bool,
@@ -45,79 +56,239 @@ pub struct AddedPackage {
     pub needs_grants: bool,
 }
 
-/// An error of [`add_packages`].
-#[derive(Debug, thiserror::Error)]
-pub enum AddError {
-    /// The source contains no component.
-    #[error("there is no component in {}", .0.display())]
-    NoComponent(PathBuf),
-    /// The directory already has a package of this name.
-    #[error("there is a package `{name}` already, in {}", path.display())]
-    NameTaken {
-        /// The earlier package's name.
-        name: String,
-        /// The earlier package's component.
-        path: PathBuf,
-    },
-    /// A package of the source is broken, or a file could not be read or written.
-    #[error(transparent)]
-    Failed(#[from] Error),
-}
-
-impl From<AddError> for Error {
-    fn from(error: AddError) -> Self {
-        let message = error.to_string();
-        let suggestion = match error {
-            AddError::Failed(error) => return error,
-            AddError::NoComponent(_) => "name a component file or a directory of packages",
-            AddError::NameTaken { .. } => "replace it with `NameConflict::Replace`",
-        };
-        Self::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(suggestion)
-    }
-}
-
-/// Copies the packages of `source`, a component file or a directory, into a plugin directory. Creates the directory.
+/// Adds packages to a plugin directory: from files, from a URL, or from an index.
 ///
-/// Every component is inspected first; if one is broken, nothing is copied. The manifest and the WIT file next to a component
-/// are copied with it. Nothing is compiled and no guest code runs.
-///
-/// # Errors
-/// See [`AddError`].
-pub async fn add_packages(
-    source: &Path,
-    directory: &Path,
+/// Every component is inspected first; if one is broken, nothing is written. The manifest and the WIT file next to a component
+/// file are copied with it. A downloaded package is one file, whose digest is checked before it is parsed or written. Nothing is
+/// compiled and no guest code runs.
+#[derive(Clone)]
+pub struct Installation {
+    directory: PathBuf,
     conflict: NameConflict,
-) -> Result<Vec<AddedPackage>, AddError> {
-    let runtime = Runtime::new(RuntimeOptions {
-        code_cache: CodeCacheLocation::Off,
-        ..RuntimeOptions::default()
-    })?;
-    let new = Registry::scan(&runtime, &[source.to_owned()]).await?;
-    let existing = if directory.is_dir() {
-        Some(Registry::scan(&runtime, &[directory.to_owned()]).await?)
-    } else {
-        None
-    };
-    if new.packages().is_empty() {
-        return Err(AddError::NoComponent(source.to_owned()));
+    index: Option<RemoteFile>,
+    downloader: Option<Arc<dyn Download>>,
+}
+
+/// A package to add, with the content of its files.
+struct NewPackage {
+    package: Package,
+    files: NewFiles,
+    /// The version in the index, if it is the newest that the index has.
+    newest: Option<Version>,
+}
+
+/// The files of a package to add.
+enum NewFiles {
+    /// They are at the path of the package.
+    OnDisk,
+    /// The component was downloaded.
+    Downloaded {
+        url: FileUrl,
+        component: Vec<u8>,
+        version: Option<Version>,
+    },
+}
+
+impl Installation {
+    /// Adds packages to this directory, which is created if it does not exist.
+    #[must_use]
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self {
+            directory: directory.into(),
+            conflict: NameConflict::Refuse,
+            index: None,
+            downloader: None,
+        }
     }
-    if let Some(reason) = new.packages().iter().find_map(Package::reason) {
-        return Err(AddError::Failed(reason.clone()));
+
+    /// Sets the behaviour if the directory already has a package with the same name.
+    #[must_use]
+    pub fn conflict(mut self, conflict: NameConflict) -> Self {
+        self.conflict = conflict;
+        self
     }
-    let packages = new.packages().iter();
-    let with_earlier = packages.map(|package| (package, existing.as_ref().and_then(|there| earlier(there, package))));
-    let with_earlier: Vec<_> = with_earlier.collect();
-    let mut taken = with_earlier.iter().filter_map(|(_, earlier)| *earlier);
-    if let Some(earlier) = taken.next().filter(|_| conflict == NameConflict::Refuse) {
-        return Err(AddError::NameTaken {
-            name: earlier.name.clone(),
-            path: earlier.path.clone(),
-        });
+
+    /// Sets the index in which packages are looked up by name.
+    #[must_use]
+    pub fn index(mut self, index: RemoteFile) -> Self {
+        self.index = Some(index);
+        self
     }
-    let added = with_earlier
-        .into_iter()
-        .map(|(package, earlier)| copy(package, earlier, directory));
-    Ok(added.collect::<Result<_, _>>()?)
+
+    /// Sets the client that downloads packages and the index.
+    #[must_use]
+    pub fn downloader(mut self, downloader: Arc<dyn Download>) -> Self {
+        self.downloader = Some(downloader);
+        self
+    }
+
+    /// Adds the packages of a source.
+    ///
+    /// # Errors
+    /// See [`AddError`].
+    pub async fn run(&self, source: &PackageSource) -> Result<Vec<AddedPackage>, AddError> {
+        let runtime = Runtime::new(RuntimeOptions {
+            code_cache: CodeCacheLocation::Off,
+            ..RuntimeOptions::default()
+        })?;
+        let new = match source {
+            PackageSource::Path(path) => on_disk(&runtime, path).await?,
+            PackageSource::Url(file) => vec![self.at_url(&runtime, file).await?],
+            PackageSource::Index(query) => vec![self.in_index(&runtime, query).await?],
+        };
+        if let Some(reason) = new.iter().find_map(|new| new.package.reason()) {
+            return Err(AddError::Failed(reason.clone()));
+        }
+        let existing = if self.directory.is_dir() {
+            Some(Registry::scan(&runtime, std::slice::from_ref(&self.directory)).await?)
+        } else {
+            None
+        };
+        let with_earlier = new
+            .iter()
+            .map(|new| (new, existing.as_ref().and_then(|there| earlier(there, &new.package))));
+        let with_earlier: Vec<_> = with_earlier.collect();
+        for (new, earlier) in &with_earlier {
+            earlier.map_or(Ok(()), |earlier| self.check_replacement(new, earlier))?;
+        }
+        let added = with_earlier
+            .into_iter()
+            .map(|(new, earlier)| write(new, earlier, &self.directory));
+        Ok(added.collect::<Result<_, _>>()?)
+    }
+
+    /// Downloads the component at a URL. Without a digest, the download is refused with the digest of its content.
+    async fn at_url(&self, runtime: &Arc<Runtime>, file: &RemoteFile) -> Result<NewPackage, AddError> {
+        let name = file.url.plugin_name();
+        check_remote_name(name)?;
+        let bytes_max = runtime.engine_limits().component_bytes_max;
+        let component = self.download(&file.url, file.digest.as_ref(), bytes_max).await?;
+        if file.digest.is_none() {
+            return Err(AddError::Unpinned {
+                url: file.url.to_string(),
+                digest: FileDigest::of(&component).to_string(),
+                size_bytes: component.len() as u64,
+            });
+        }
+        Ok(self.downloaded(runtime, name, &file.url, component, None).await?)
+    }
+
+    /// Downloads the component of the newest release in the index that a query accepts.
+    async fn in_index(&self, runtime: &Arc<Runtime>, query: &PackageQuery) -> Result<NewPackage, AddError> {
+        let Some(index) = &self.index else {
+            return Err(AddError::NoIndex(query.name.clone()));
+        };
+        let json = self
+            .download(&index.url, index.digest.as_ref(), PACKAGE_INDEX_BYTES_MAX)
+            .await?;
+        let index = PackageIndex::parse(&json, &index.url)?;
+        let Release {
+            name,
+            version,
+            url,
+            digest,
+            size_bytes,
+        } = index.newest(query)?;
+        let bytes_max = runtime.engine_limits().component_bytes_max.min(*size_bytes);
+        let component = self.download(url, Some(digest), bytes_max).await?;
+        let new = self.downloaded(runtime, name, url, component, Some(version)).await?;
+        let declared = new
+            .package
+            .manifest
+            .as_ref()
+            .and_then(|manifest| manifest.version.as_ref());
+        if let Some(declared) = declared.filter(|declared| **declared != version.to_string()) {
+            return Err(AddError::OtherVersion {
+                name: name.clone(),
+                listed: version.to_string(),
+                declared: declared.clone(),
+            });
+        }
+        Ok(NewPackage {
+            newest: query.version.is_none().then(|| version.clone()),
+            ..new
+        })
+    }
+
+    async fn download(&self, url: &FileUrl, digest: Option<&FileDigest>, bytes_max: u64) -> Result<Vec<u8>, AddError> {
+        let Some(downloader) = &self.downloader else {
+            let message = format!("`{url}` cannot be downloaded: this program has no downloader");
+            let error = Error::new(ErrorKind::Configuration, Phase::Registry, message);
+            return Err(error.with_suggestion("set one with `Installation::downloader`").into());
+        };
+        let content = downloader.download(url, bytes_max).await?;
+        let actual = FileDigest::of(&content);
+        match digest {
+            Some(expected) if *expected != actual => Err(AddError::WrongDigest {
+                url: url.to_string(),
+                expected: expected.to_string(),
+                actual: actual.to_string(),
+            }),
+            _ => Ok(content),
+        }
+    }
+
+    async fn downloaded(
+        &self,
+        runtime: &Arc<Runtime>,
+        name: &str,
+        url: &FileUrl,
+        component: Vec<u8>,
+        version: Option<&Version>,
+    ) -> Result<NewPackage, Error> {
+        let path = self.directory.join(name).with_added_extension(EXTENSION);
+        let (runtime, name) = (runtime.clone(), name.to_owned());
+        let (package, component) =
+            blocking(move || Ok((downloaded_package(&runtime, &name, path, &component), component))).await?;
+        Ok(NewPackage {
+            package,
+            files: NewFiles::Downloaded {
+                url: url.clone(),
+                component,
+                version: version.cloned(),
+            },
+            newest: None,
+        })
+    }
+
+    /// Checks whether a package may replace an earlier one of its name.
+    fn check_replacement(&self, new: &NewPackage, earlier: &Package) -> Result<(), AddError> {
+        if self.conflict == NameConflict::Refuse {
+            return Err(AddError::NameTaken {
+                name: earlier.name.clone(),
+                path: earlier.path.clone(),
+            });
+        }
+        let installed = earlier
+            .manifest
+            .as_ref()
+            .and_then(|manifest| manifest.version.as_deref());
+        let installed = installed.and_then(|version| Version::parse(version).ok());
+        match (&new.newest, installed) {
+            // An index that lists only old versions must not replace a newer one unnoticed.
+            (Some(newest), Some(installed)) if *newest < installed => Err(AddError::Downgrade {
+                name: new.package.name.clone(),
+                installed: installed.to_string(),
+                newest: newest.to_string(),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Inspects the packages of a component file or a directory.
+async fn on_disk(runtime: &Arc<Runtime>, path: &Path) -> Result<Vec<NewPackage>, AddError> {
+    let registry = Registry::scan(runtime, &[path.to_owned()]).await?;
+    let packages = registry.packages().iter().map(|package| NewPackage {
+        package: package.clone(),
+        files: NewFiles::OnDisk,
+        newest: None,
+    });
+    let packages: Vec<_> = packages.collect();
+    if packages.is_empty() {
+        return Err(AddError::NoComponent(path.to_owned()));
+    }
+    Ok(packages)
 }
 
 /// Finds the existing package whose name has the same form in tool names.
@@ -126,24 +297,31 @@ fn earlier<'a>(existing: &'a Registry, package: &Package) -> Option<&'a Package>
     packages.find(|other| has_same_identity(&other.name, &package.name))
 }
 
-/// Copies the files of a package, each atomically, and deletes files that only its earlier version had.
-fn copy(package: &Package, earlier: Option<&Package>, directory: &Path) -> Result<AddedPackage, Error> {
+/// Writes the files of a package, each atomically, and deletes files that only its earlier version had.
+fn write(new: &NewPackage, earlier: Option<&Package>, directory: &Path) -> Result<AddedPackage, Error> {
+    let package = &new.package;
     let target = match earlier {
         Some(earlier) => earlier.path.clone(),
         None => directory.join(&package.name).with_added_extension(EXTENSION),
     };
-    copy_files(&package.path, &target, directory).map_err(|error| {
+    write_files(new, &target, directory).map_err(|error| {
         let message = format!("{} could not be written: {error}", target.display());
         Error::new(ErrorKind::Io, Phase::Registry, message)
             .with_plugin(&*package.name)
             .with_source(error)
     })?;
     let plugin = package.plugin();
+    let (url, version) = match &new.files {
+        NewFiles::OnDisk => (None, None),
+        NewFiles::Downloaded { url, version, .. } => (Some(url.to_string()), version.as_ref()),
+    };
+    let declared = package.manifest.as_ref().and_then(|manifest| manifest.version.clone());
     Ok(AddedPackage {
         name: package.name.clone(),
         path: target,
+        url,
         digest: plugin.map(|plugin| plugin.digest().to_owned()).unwrap_or_default(),
-        version: package.manifest.as_ref().and_then(|manifest| manifest.version.clone()),
+        version: declared.or_else(|| version.map(ToString::to_string)),
         is_replacement: earlier.is_some(),
         tool_count: plugin.map_or(0, |plugin| plugin.tool_count()),
         has_undiscovered_tools: package.discovery_error().is_some(),
@@ -152,17 +330,19 @@ fn copy(package: &Package, earlier: Option<&Package>, directory: &Path) -> Resul
     })
 }
 
-fn copy_files(source: &Path, target: &Path, directory: &Path) -> io::Result<()> {
+fn write_files(new: &NewPackage, target: &Path, directory: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)?;
     for extension in FILE_EXTENSIONS {
-        let (from, to) = (source.with_extension(extension), target.with_extension(extension));
-        if is_same_file(&from, &to) {
-            continue;
-        }
-        if from.is_file() {
-            write_atomically(&to, &fs::read(&from)?)?;
-        } else if to.is_file() {
-            fs::remove_file(&to)?;
+        let (from, to) = (
+            new.package.path.with_extension(extension),
+            target.with_extension(extension),
+        );
+        match &new.files {
+            NewFiles::Downloaded { component, .. } if extension == EXTENSION => write_atomically(&to, component)?,
+            NewFiles::OnDisk if is_same_file(&from, &to) => {}
+            NewFiles::OnDisk if from.is_file() => write_atomically(&to, &fs::read(&from)?)?,
+            _ if to.is_file() => fs::remove_file(&to)?,
+            _ => {}
         }
     }
     Ok(())

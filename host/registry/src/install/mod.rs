@@ -1,13 +1,22 @@
 //! Changing plugin directories: adding, removing and packing packages.
 
 mod add;
+mod add_error;
+mod index;
 mod pack;
+mod remote_file;
 mod remove;
+mod source;
+#[cfg(test)]
+mod tests;
 mod write;
 
-pub use add::{AddError, AddedPackage, NameConflict, add_packages};
+pub use add::{AddedPackage, Installation, NameConflict};
+pub use add_error::AddError;
 pub use pack::pack;
+pub use remote_file::{Download, FileDigest, FileUrl, RemoteFile};
 pub use remove::RemovedPackage;
+pub use source::{PackageQuery, PackageSource};
 pub use write::write_atomically;
 
 /// The extensions of a package's files. The component is written last, because it makes the files a package.

@@ -21,18 +21,28 @@ const STANDARD_TEXT_BYTES_MAX: usize = 1_024;
 /// Those of [`Inspection::from_bytes_with`], and those of reading the component and the manifest.
 pub fn inspect_package(name: &str, path: &Path, bytes_max: u64) -> Result<(Inspection, Option<Manifest>), Error> {
     let bytes = read_component(path, bytes_max)?;
-    let manifest = match Manifest::from_file(&path.with_extension("toml"))? {
-        Some(manifest) => Some(manifest),
-        None => Manifest::embedded(&bytes)?,
-    };
-    let manifest = with_standard_sections(manifest, &bytes);
+    let manifest = Manifest::from_file(&path.with_extension("toml"))?;
     let wit = read_wit(&path.with_extension("wit"));
     let origin = Origin {
         name,
         adjacent_wit: wit.as_ref(),
     };
+    inspect_component(&bytes, origin, manifest)
+}
+
+/// Inspects a component with its manifest, which is the embedded one unless another is given.
+pub(super) fn inspect_component(
+    bytes: &[u8],
+    origin: Origin<'_>,
+    manifest: Option<Manifest>,
+) -> Result<(Inspection, Option<Manifest>), Error> {
+    let manifest = match manifest {
+        Some(manifest) => Some(manifest),
+        None => Manifest::embedded(bytes)?,
+    };
+    let manifest = with_standard_sections(manifest, bytes);
     let annotations = manifest.as_ref().map(Manifest::annotations).unwrap_or_default();
-    Ok((Inspection::from_bytes_with(&bytes, origin, &annotations)?, manifest))
+    Ok((Inspection::from_bytes_with(bytes, origin, &annotations)?, manifest))
 }
 
 /// Checks the docs, names and WIT of a component file, with its manifest. Compiles and runs nothing.

@@ -30,7 +30,7 @@ use toolwit_sandbox::Runtime;
 
 pub(crate) use assemble::next_registry;
 pub(crate) use inspect::{DESCRIPTION_SECTION, VERSION_SECTION};
-pub(crate) use read::{FailedDiscovery, ScannedFile};
+pub(crate) use read::{FailedDiscovery, ScannedFile, downloaded_package};
 pub(crate) use record::{content_hash, indexed_tools, package_record};
 
 pub use inspect::{inspect_package, lint_package};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::inspect::inspect_package;
+use super::inspect::{inspect_component, inspect_package};
 use super::listing::ComponentFile;
 use super::or_default_with_warning;
 use super::record::{content_hash, indexed_tools, package_record, restore};
@@ -15,7 +15,7 @@ use crate::manifest::Manifest;
 use crate::package::{Package, PackageStatus, name_of};
 use crate::store::{PackageRecord, Store};
 use toolwit_core::{Error, ErrorKind};
-use toolwit_sandbox::{Inspection, Plugin, Runtime};
+use toolwit_sandbox::{Inspection, Origin, Plugin, Runtime};
 
 /// The state of a component file when it was last read.
 pub(crate) struct ScannedFile {
@@ -196,6 +196,18 @@ fn with_stored_tools(store: &dyn Store, plugin: &str, inspection: Inspection) ->
     match or_default_with_warning(store.dynamic_tools(plugin, &inspection.digest)) {
         Some(tools) => inspection.with_discovered_tools(&tools, plugin),
         None => inspection,
+    }
+}
+
+/// Inspects a component that will be written to `path`. Blocks.
+pub(crate) fn downloaded_package(runtime: &Arc<Runtime>, name: &str, path: PathBuf, component: &[u8]) -> Package {
+    let origin = Origin {
+        name,
+        adjacent_wit: None,
+    };
+    match inspect_component(component, origin, None) {
+        Ok((inspection, manifest)) => package(runtime, name.to_owned(), path, inspection, manifest),
+        Err(error) => Package::broken(&path, error),
     }
 }
 

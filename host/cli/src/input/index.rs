@@ -1,0 +1,37 @@
+//! The index of packages that can be added by name.
+
+use super::configuration::configuration_file;
+use super::environment::variable;
+use super::project::project;
+use toolwit::Error;
+use toolwit::registry::{IndexSettings, RemoteFile};
+
+/// The environment variable with the URL of the index, used without the option.
+const VARIABLE: &str = "TOOLWIT_INDEX";
+
+/// Selects the index of packages.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct IndexFlags {
+    /// URL of the package index, with #sha256=DIGEST to accept only this content [env: TOOLWIT_INDEX] [default: `[index]` in
+    /// toolwit.toml, or toolwit/index.toml in the configuration directory]
+    #[arg(long = "index", value_name = "URL")]
+    index_url: Option<String>,
+}
+
+impl IndexFlags {
+    /// Returns the index of the option, the environment, the project or the user, in this order.
+    pub(crate) fn index(&self) -> Result<Option<RemoteFile>, Error> {
+        let from_environment = || variable(VARIABLE).map(|url| url.to_string_lossy().into_owned());
+        if let Some(url) = self.index_url.clone().or_else(from_environment) {
+            return RemoteFile::parse(&url).map(Some);
+        }
+        if let Some(url) = project()?.index.url {
+            return Ok(Some(url));
+        }
+        match configuration_file("index.toml") {
+            Ok(file) => Ok(IndexSettings::read(&file)?.url),
+            // Without a home directory, there is no configuration of the user.
+            Err(_) => Ok(None),
+        }
+    }
+}

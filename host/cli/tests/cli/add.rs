@@ -1,0 +1,201 @@
+//! `toolwit add` from URLs and package indexes, served on loopback.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use crate::guests::{PLAIN, SETTINGS};
+use crate::support::{Run, Workspace};
+
+/// The SHA-256 digest of [`PLAIN`].
+fn digest(workspace: &Workspace) -> String {
+    let (_, document) = workspace.json(&["inspect", "plain.wasm", "--json"]);
+    document["digest"].as_str().unwrap().to_owned()
+}
+
+/// Serves files by path until the process ends. Returns the base URL.
+fn serve(files: HashMap<&'static str, Vec<u8>>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
+            let request = lines.next().unwrap_or_default();
+            // The rest of the request is read before the response, so that the connection is not reset.
+            lines.find(String::is_empty);
+            let path = request.split(' ').nth(1).unwrap_or_default();
+            let (status, body) = match files.get(path) {
+                Some(body) => ("200 OK", body.as_slice()),
+                None => ("404 Not Found", &[][..]),
+            };
+            let head = format!(
+                "HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+                body.len()
+            );
+            let _ = (&stream)
+                .write_all(head.as_bytes())
+                .and_then(|()| (&stream).write_all(body));
+        }
+    });
+    base
+}
+
+/// Serves an index with `plain` 1.0.0 and 1.1.0, and a `settings` whose digest is wrong.
+fn index(digest: &str) -> String {
+    let plain = wat::parse_str(PLAIN).unwrap();
+    let settings = wat::parse_str(SETTINGS).unwrap();
+    let entry = |name: &str, version: &str, bytes: usize| json!({"name": name, "version": version, "url": format!("{name}.wasm"), "sha256": digest, "bytes": bytes});
+    let packages = [
+        entry("plain", "1.0.0", plain.len()),
+        entry("plain", "1.1.0", plain.len()),
+        entry("settings", "1.0.0", settings.len()),
+    ];
+    let index = json!({"format": 1, "packages": packages}).to_string().into_bytes();
+    let base = serve(HashMap::from([
+        ("/index.json", index),
+        ("/junk.json", b"<html>".to_vec()),
+        ("/plain.wasm", plain),
+        ("/settings.wasm", settings),
+    ]));
+    format!("{base}/index.json")
+}
+
+fn workspace() -> Workspace {
+    Workspace::new().file("plain.wasm", wat::parse_str(PLAIN).unwrap())
+}
+
+/// Returns the output of a run without the port of the server and the digest.
+fn shown(run: &Run, index: &str, digest: &str) -> String {
+    let base = index.trim_end_matches("/index.json");
+    run.to_string().replace(base, "http://…").replace(digest, "DIGEST")
+}
+
+fn added_files(workspace: &Workspace) -> usize {
+    fs::read_dir(workspace.path().join("tools")).unwrap().count()
+}
+
+#[test]
+fn package_of_the_index_is_added_by_its_name() {
+    let workspace = workspace();
+    let digest = digest(&workspace);
+    let index = index(&digest);
+    let added = workspace.run(&["add", "plain", "--index", &index]);
+    assert_snapshot!(shown(&added, &index, &digest), @"
+    exit: 0
+
+    --- stdout
+    tools/plain.wasm
+
+    --- stderr
+    added plain: 6 tools, version 1.1.0, from http://…/plain.wasm
+    ");
+    assert_eq!(workspace.run(&["call", "add", "a=1", "b=2"]).stdout, "3\n");
+    let replace = ["add", "plain@1.0", "--index", &index, "--replace", "--json"];
+    let (code, document) = workspace.json(&replace);
+    assert_eq!(
+        (code, &document["added"][0]["version"]),
+        (Some(0), &json!("1.0.0")),
+        "{document}"
+    );
+    assert_eq!(document["added"][0]["digest"], json!(digest));
+}
+
+#[test]
+fn index_is_configured_by_the_environment_the_project_and_the_user() {
+    let plain = workspace();
+    let index = index(&digest(&plain));
+    let settings = format!("url = \"{index}\"\n");
+    let configured = [
+        workspace().variable("TOOLWIT_INDEX", index.as_str()),
+        workspace().file("toolwit.toml", format!("[index]\n{settings}")),
+        workspace().file(".home/.config/toolwit/index.toml", &settings),
+    ];
+    for workspace in configured {
+        let added = workspace.run(&["add", "plain"]);
+        assert_eq!(added.code, Some(0), "{added}");
+    }
+    assert_snapshot!(plain.run(&["add", "plain"]), @"
+    exit: 2
+
+    --- stderr
+    error: there is no file or directory `plain`, and no package index is configured
+    hint: name an existing component file, or set a package index: `--index URL`, or `url` in `[index]` of toolwit.toml
+    ");
+}
+
+#[test]
+fn wrong_content_name_or_version_is_refused_and_nothing_is_added() {
+    let workspace = workspace();
+    let digest = digest(&workspace);
+    let index = index(&digest);
+    let settings = workspace.run(&["add", "settings", "--index", &index]);
+    assert!(
+        settings.code == Some(2) && settings.stderr.contains("instead of"),
+        "{settings}"
+    );
+    let unknown = workspace.run(&["add", "plane", "--index", &index]);
+    assert_snapshot!(shown(&unknown, &index, &digest), @"
+    exit: 2
+
+    --- stderr
+    error: the package index `http://…/index.json` does not list `plane`
+    hint: check the name, or use another index with `--index URL`
+    ");
+    assert_snapshot!(workspace.run(&["add", "plain@2", "--index", &index]), @"
+    exit: 2
+
+    --- stderr
+    error: the package index has no version `=2` of `plain`
+    hint: it lists 1.0.0, 1.1.0
+    ");
+    let pinned = format!("{index}#sha256={digest}");
+    let other = workspace.run(&["add", "plain", "--index", &pinned]);
+    assert!(other.code == Some(2) && other.stderr.contains("instead of"), "{other}");
+    let junk = workspace.run(&["add", "plain", "--index", &index.replace("index.json", "junk.json")]);
+    assert!(junk.code == Some(2) && junk.stderr.contains("cannot be used"), "{junk}");
+    let plain_http = workspace.run(&["add", "plain", "--index", "http://example.com/index.json"]);
+    assert!(
+        plain_http.code == Some(2) && plain_http.stderr.contains("not encrypted"),
+        "{plain_http}"
+    );
+    assert_eq!(added_files(&workspace), 0);
+}
+
+#[test]
+fn url_is_added_with_its_digest() {
+    let workspace = workspace();
+    let digest = digest(&workspace);
+    let index = index(&digest);
+    let url = index.replace("index.json", "plain.wasm");
+    let unpinned = workspace.run(&["add", &url]);
+    assert_snapshot!(shown(&unpinned, &index, &digest), @"
+    exit: 2
+
+    --- stderr
+    error: `http://…/plain.wasm` has no digest to check it with; it has 576 bytes and the SHA-256 digest DIGEST
+    hint: compare the digest with the one that its author publishes; then `toolwit add http://…/plain.wasm#sha256=DIGEST`
+    ");
+    assert_eq!(added_files(&workspace), 0);
+    let added = workspace.run(&["add", &format!("{url}#sha256={digest}")]);
+    assert_eq!(
+        (added.code, added.stdout.as_str()),
+        (Some(0), "tools/plain.wasm\n"),
+        "{added}"
+    );
+}
+
+#[test]
+fn requested_capabilities_of_a_download_are_reported() {
+    let workspace = Workspace::new().file("plain.wasm", wat::parse_str(SETTINGS).unwrap());
+    let digest = digest(&workspace);
+    let url = index(&digest).replace("index.json", "settings.wasm");
+    let added = workspace.run(&["add", &format!("{url}#sha256={digest}")]);
+    assert!(
+        added.code == Some(0) && added.stderr.contains("toolwit grant settings"),
+        "{added}"
+    );
+}

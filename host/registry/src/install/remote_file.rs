@@ -1,0 +1,263 @@
+//! Files at URLs, and the port that downloads them.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+use url::{Host, Url};
+
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// Downloads packages and package indexes. This crate has no HTTP client; `toolwit::download::HttpDownloader` is one.
+#[async_trait]
+pub trait Download: Send + Sync {
+    /// Downloads a file of at most `bytes_max` bytes, without credentials. A redirect must be checked with [`FileUrl::join`].
+    ///
+    /// # Errors
+    /// If the file cannot be downloaded completely, or is larger.
+    async fn download(&self, url: &FileUrl, bytes_max: u64) -> Result<Vec<u8>, Error>;
+}
+
+/// The URL of a file: `https`, or `http` to a loopback address. It has no user name, password or fragment.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FileUrl(Url);
+
+impl FileUrl {
+    /// Parses a URL.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`]. The error does not contain a password.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let url = Url::parse(text.trim()).map_err(|error| invalid(&format!("a URL is invalid: {error}")))?;
+        Self::check(url)
+    }
+
+    /// Resolves a link or a redirect. An `https` URL leads to `https` URLs only.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`].
+    pub fn join(&self, target: &str) -> Result<Self, Error> {
+        let joined = self.0.join(target.trim());
+        let mut url = joined.map_err(|error| invalid(&format!("a URL is invalid: {error}")))?;
+        url.set_fragment(None);
+        let target = Self::check(url)?;
+        if self.is_encrypted() && !target.is_encrypted() {
+            return Err(invalid(&format!(
+                "`{self}` leads to `{target}`, which is not encrypted"
+            )));
+        }
+        Ok(target)
+    }
+
+    /// Whether the scheme is `https`.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        self.0.scheme() == "https"
+    }
+
+    /// Returns the URL as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// Returns the last segment of the path without the extension `.wasm`: the name of a plugin at this URL.
+    pub(super) fn plugin_name(&self) -> &str {
+        let file = self.0.path().rsplit('/').next().unwrap_or_default();
+        file.strip_suffix(".wasm").unwrap_or(file)
+    }
+
+    fn check(url: Url) -> Result<Self, Error> {
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(invalid("a URL contains a user name or a password"));
+        }
+        if url.fragment().is_some() {
+            return Err(invalid("a URL has an unknown fragment; `#sha256=…` is the only one"));
+        }
+        match url.scheme() {
+            "https" => Ok(Self(url)),
+            "http" if is_loopback(&url) => Ok(Self(url)),
+            "http" => Err(invalid(&format!("`{url}` is not encrypted"))),
+            scheme => Err(invalid(&format!("a URL has the scheme `{scheme}`, not `https`"))),
+        }
+    }
+}
+
+impl fmt::Display for FileUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => IpAddr::V6(address).to_canonical().is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    }
+}
+
+fn invalid(message: &str) -> Error {
+    Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(
+        "use an `https` URL without a user name, such as `https://example.com/calc.wasm#sha256=DIGEST`",
+    )
+}
+
+/// The SHA-256 digest of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct FileDigest(String);
+
+impl FileDigest {
+    /// Computes the digest of a content.
+    #[must_use]
+    pub fn of(content: &[u8]) -> Self {
+        Self(format!("{:x}", Sha256::digest(content)))
+    }
+
+    /// Parses 64 hexadecimal digits.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`].
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let digits = text.trim();
+        if digits.len() == 64 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            Ok(Self(digits.to_ascii_lowercase()))
+        } else {
+            let message = "a SHA-256 digest must have 64 hexadecimal digits";
+            Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
+                .with_suggestion("`sha256sum FILE` computes it"))
+        }
+    }
+}
+
+impl TryFrom<String> for FileDigest {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self, Error> {
+        Self::parse(&text)
+    }
+}
+
+impl fmt::Display for FileDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A file at a URL, with its digest if it is known: `https://example.com/calc.wasm#sha256=DIGEST`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+#[non_exhaustive]
+pub struct RemoteFile {
+    /// The URL.
+    pub url: FileUrl,
+    /// The only accepted content.
+    pub digest: Option<FileDigest>,
+}
+
+impl RemoteFile {
+    /// Parses a URL, with or without the fragment `#sha256=…`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`].
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let (url, digest) = match text.split_once("#sha256=") {
+            Some((url, digest)) => (url, Some(FileDigest::parse(digest)?)),
+            None => (text, None),
+        };
+        Ok(Self {
+            url: FileUrl::parse(url)?,
+            digest,
+        })
+    }
+}
+
+impl TryFrom<String> for RemoteFile {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self, Error> {
+        Self::parse(&text)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn url_is_encrypted_or_leads_to_this_machine() {
+        for url in [
+            "https://example.com/calc.wasm",
+            "http://127.0.0.1:81/calc.wasm",
+            "http://[::1]/calc.wasm",
+            "http://localhost/calc.wasm",
+        ] {
+            assert_eq!(FileUrl::parse(url).unwrap().as_str(), url);
+        }
+        for url in [
+            "http://example.com/calc.wasm",
+            "http://10.0.0.1/calc.wasm",
+            "http://localhost.example.com/calc.wasm",
+            "http://127.0.0.1.example.com/calc.wasm",
+            "ftp://example.com/calc.wasm",
+            "file:///etc/passwd",
+            "https://",
+            "calc.wasm",
+        ] {
+            assert_eq!(FileUrl::parse(url).unwrap_err().kind, ErrorKind::Configuration, "{url}");
+        }
+    }
+
+    #[test]
+    fn url_with_a_password_is_refused_without_showing_it() {
+        for url in [
+            "https://user:hunter2@example.com/calc.wasm",
+            "https://hunter2@example.com/",
+        ] {
+            let error = FileUrl::parse(url).unwrap_err();
+            assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn link_does_not_leave_encryption() {
+        let index = FileUrl::parse("https://example.com/tools/index.json").unwrap();
+        let joined = |target: &str| index.join(target).map(|url| url.to_string());
+        assert_eq!(joined("calc.wasm").unwrap(), "https://example.com/tools/calc.wasm");
+        assert_eq!(
+            joined("https://cdn.example.com/c#x").unwrap(),
+            "https://cdn.example.com/c"
+        );
+        for target in [
+            "http://example.com/calc.wasm",
+            "http://127.0.0.1/calc.wasm",
+            "file:///etc/passwd",
+            "//user@example.com/calc.wasm",
+        ] {
+            assert!(joined(target).is_err(), "{target}");
+        }
+        let local = FileUrl::parse("http://127.0.0.1/index.json").unwrap();
+        assert!(local.join("http://127.0.0.1/calc.wasm").is_ok());
+        assert!(local.join("http://example.com/calc.wasm").is_err());
+    }
+
+    #[test]
+    fn digest_has_64_digits() {
+        let digest = FileDigest::of(b"abc");
+        assert!(digest.to_string().starts_with("ba7816bf8f01cfea"));
+        let upper = digest.to_string().to_ascii_uppercase();
+        assert_eq!(FileDigest::parse(&upper).unwrap(), digest);
+        for wrong in ["", "ba7816bf", &"g".repeat(64), &"é".repeat(32)] {
+            assert!(FileDigest::parse(wrong).is_err(), "{wrong}");
+        }
+        let pinned = RemoteFile::parse(&format!("https://h/a.wasm#sha256={digest}")).unwrap();
+        assert_eq!((pinned.url.as_str(), pinned.digest), ("https://h/a.wasm", Some(digest)));
+        assert!(RemoteFile::parse("https://h/a.wasm#sha256=1").is_err());
+        assert!(RemoteFile::parse("https://h/a.wasm#md5=1").is_err());
+    }
+}

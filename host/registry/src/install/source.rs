@@ -1,0 +1,166 @@
+//! The sources of packages to add.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use semver::VersionReq;
+
+use super::remote_file::RemoteFile;
+use crate::package::{EXTENSION, check_name};
+use toolwit_core::text::printable;
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// The source of packages that an [`Installation`](super::Installation) adds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PackageSource {
+    /// A component file, or a directory of packages.
+    Path(PathBuf),
+    /// A component at a URL.
+    Url(RemoteFile),
+    /// A package of the index.
+    Index(PackageQuery),
+}
+
+/// A package of an index: `NAME` for its newest version, or `NAME@VERSION`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PackageQuery {
+    /// The name of the package.
+    pub name: String,
+    /// The accepted versions. Without them, all except pre-releases.
+    pub version: Option<VersionReq>,
+}
+
+impl PackageSource {
+    /// Parses a source: a URL, the path of an existing file or directory, or a package of the index.
+    ///
+    /// Text that is none of these is a path, if it looks like one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] for an invalid URL, name or version.
+    pub fn parse(text: &OsStr) -> Result<Self, Error> {
+        let path = Path::new(text);
+        let Some(text) = text.to_str() else {
+            return Ok(Self::Path(path.to_owned()));
+        };
+        if text.contains("://") {
+            return Ok(Self::Url(RemoteFile::parse(text)?));
+        }
+        let is_path = path.exists()
+            || text.starts_with('.')
+            || text.contains(['/', '\\'])
+            || path.extension().is_some_and(|extension| extension == EXTENSION);
+        if is_path {
+            return Ok(Self::Path(path.to_owned()));
+        }
+        Ok(Self::Index(PackageQuery::parse(text)?))
+    }
+}
+
+impl PackageQuery {
+    /// Parses `NAME` or `NAME@VERSION`. A version such as `1.2` accepts all of its patch releases; `^1.2` and `~1.2` are
+    /// requirements as in Cargo.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`].
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let (name, version) = match text.split_once('@') {
+            Some((name, version)) => (name, Some(requirement(version)?)),
+            None => (text, None),
+        };
+        check_remote_name(name)?;
+        Ok(Self {
+            name: name.to_owned(),
+            version,
+        })
+    }
+}
+
+/// Checks the name of a package that comes from elsewhere. The name of its file must not be hidden or look like an option.
+pub(super) fn check_remote_name(name: &str) -> Result<(), Error> {
+    let is_plain = name.starts_with(|first: char| first.is_ascii_alphanumeric());
+    let checked = check_name(name).and(if is_plain {
+        Ok(())
+    } else {
+        Err("does not begin with a letter or a digit")
+    });
+    checked.map_err(|why| {
+        let message = format!("`{}` is not the name of a package: it {why}", printable(name));
+        Error::new(ErrorKind::Configuration, Phase::Registry, message)
+            .with_suggestion("name a component file, a directory, a URL, or a package as `NAME@VERSION`")
+    })
+}
+
+fn requirement(text: &str) -> Result<VersionReq, Error> {
+    let is_plain = text.starts_with(|first: char| first.is_ascii_digit());
+    let parsed = if is_plain {
+        VersionReq::parse(&format!("={text}"))
+    } else {
+        VersionReq::parse(text)
+    };
+    parsed.map_err(|error| {
+        let message = format!("`{text}` is not a version: {error}");
+        Error::new(ErrorKind::Configuration, Phase::Registry, message)
+            .with_suggestion("use a version such as `1.2.0`, `1.2` or `^1.2`")
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<PackageSource, Error> {
+        PackageSource::parse(OsStr::new(text))
+    }
+
+    #[test]
+    fn source_is_a_url_a_path_or_a_package() {
+        assert!(matches!(parse("https://h/calc.wasm").unwrap(), PackageSource::Url(_)));
+        for path in [
+            ".",
+            "src",
+            "src/lib.rs",
+            "nowhere/calc",
+            "calc.wasm",
+            "./calc",
+            "..",
+            r"a\b",
+        ] {
+            assert_eq!(parse(path).unwrap(), PackageSource::Path(path.into()), "{path}");
+        }
+        let PackageSource::Index(query) = parse("calc").unwrap() else {
+            unreachable!("it is no file");
+        };
+        assert_eq!((query.name.as_str(), query.version), ("calc", None));
+    }
+
+    #[test]
+    fn version_selects_releases() {
+        let accepted = |text: &str, version: &str| {
+            let query = PackageQuery::parse(text).unwrap();
+            query.version.unwrap().matches(&version.parse().unwrap())
+        };
+        assert!(accepted("calc@1.2.0", "1.2.0") && !accepted("calc@1.2.0", "1.2.1"));
+        assert!(accepted("calc@1.2", "1.2.7") && !accepted("calc@1.2", "1.3.0"));
+        assert!(accepted("calc@^1.2", "1.3.0") && !accepted("calc@^1.2", "2.0.0"));
+        assert!(accepted("calc@1.2.0-rc.1", "1.2.0-rc.1") && !accepted("calc@1.2", "1.2.0-rc.1"));
+    }
+
+    #[test]
+    fn invalid_name_or_version_is_refused() {
+        for text in [
+            "",
+            "@1",
+            "calc@",
+            "calc@new",
+            "ca lc",
+            "native",
+            "host@1",
+            &"x".repeat(65),
+        ] {
+            assert_eq!(parse(text).unwrap_err().kind, ErrorKind::Configuration, "{text}");
+        }
+    }
+}

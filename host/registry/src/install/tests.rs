@@ -1,0 +1,319 @@
+//! Tests of adding downloaded packages, with prepared downloads.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use super::*;
+use toolwit_core::{Error, ErrorKind, Phase};
+
+const INDEX: &str = "https://example.com/tools/index.json";
+
+/// Files by URL. Records the limits of the downloads.
+#[derive(Default)]
+struct Downloads {
+    files: HashMap<String, Vec<u8>>,
+    requested: Mutex<Vec<(String, u64)>>,
+}
+
+#[async_trait]
+impl Download for Downloads {
+    async fn download(&self, url: &FileUrl, bytes_max: u64) -> Result<Vec<u8>, Error> {
+        self.requested.lock().unwrap().push((url.to_string(), bytes_max));
+        let missing = || Error::new(ErrorKind::Io, Phase::Registry, "the connection was lost");
+        self.files.get(url.as_str()).cloned().ok_or_else(missing)
+    }
+}
+
+fn component(export: &str) -> Vec<u8> {
+    let text = format!(
+        r#"(component
+            (core module $m (func (export "f") (result i32) i32.const 1))
+            (core instance $i (instantiate $m))
+            (func (export "{export}") (result s32) (canon lift (core func $i "f"))))"#
+    );
+    wat::parse_str(text).unwrap()
+}
+
+/// Returns a component with a manifest of this version.
+fn packed(export: &str, version: &str) -> Vec<u8> {
+    pack(
+        &component(export),
+        "calc",
+        &format!("version = \"{version}\""),
+        "calc.toml",
+    )
+    .unwrap()
+}
+
+/// A plugin directory, and an index with releases of `calc`.
+struct Setup {
+    directory: tempfile::TempDir,
+    files: HashMap<String, Vec<u8>>,
+    entries: Vec<Value>,
+}
+
+impl Setup {
+    fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+            files: HashMap::new(),
+            entries: Vec::new(),
+        }
+    }
+
+    fn release(mut self, version: &str, content: &[u8]) -> Self {
+        let sha256 = FileDigest::of(content).to_string();
+        self.entries.push(json!({
+            "name": "calc", "version": version, "url": format!("calc-{version}.wasm"), "sha256": sha256,
+            "bytes": content.len(),
+        }));
+        self.file(&format!("https://example.com/tools/calc-{version}.wasm"), content)
+    }
+
+    fn file(mut self, url: &str, content: &[u8]) -> Self {
+        self.files.insert(url.to_owned(), content.to_vec());
+        self
+    }
+
+    fn index(&self) -> Vec<u8> {
+        json!({"format": 1, "packages": self.entries}).to_string().into_bytes()
+    }
+
+    fn downloads(&self) -> Arc<Downloads> {
+        let mut files = self.files.clone();
+        files.insert(INDEX.to_owned(), self.index());
+        Arc::new(Downloads {
+            files,
+            requested: Mutex::default(),
+        })
+    }
+
+    fn installation(&self) -> Installation {
+        let index = RemoteFile::parse(INDEX).unwrap();
+        Installation::new(self.directory.path())
+            .index(index)
+            .downloader(self.downloads())
+    }
+
+    async fn add(&self, source: &str) -> Result<Vec<AddedPackage>, AddError> {
+        add_to(&self.installation(), source).await
+    }
+
+    async fn replace(&self, source: &str) -> Result<Vec<AddedPackage>, AddError> {
+        add_to(&self.installation().conflict(NameConflict::Replace), source).await
+    }
+
+    fn added_files(&self) -> Vec<String> {
+        files_in(self.directory.path())
+    }
+}
+
+async fn add_to(installation: &Installation, source: &str) -> Result<Vec<AddedPackage>, AddError> {
+    installation
+        .run(&PackageSource::parse(OsStr::new(source)).unwrap())
+        .await
+}
+
+fn files_in(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn newest_release_is_added_as_one_file() {
+    let newest = packed("two", "1.10.0");
+    let setup = Setup::new()
+        .release("1.9.0", &component("one"))
+        .release("1.10.0", &newest);
+    let added = setup.add("calc").await.unwrap();
+    assert_eq!(
+        (added[0].name.as_str(), added[0].version.as_deref()),
+        ("calc", Some("1.10.0"))
+    );
+    assert_eq!(
+        added[0].url.as_deref(),
+        Some("https://example.com/tools/calc-1.10.0.wasm")
+    );
+    assert_eq!(added[0].digest, FileDigest::of(&newest).to_string());
+    assert_eq!(setup.added_files(), ["calc.wasm"]);
+    assert_eq!(fs::read(setup.directory.path().join("calc.wasm")).unwrap(), newest);
+
+    let taken = setup.add("calc@1.9").await.unwrap_err();
+    assert!(matches!(taken, AddError::NameTaken { .. }), "{taken}");
+    // The manifest of the release has no version: that of the index counts.
+    let replaced = setup.replace("calc@1.9").await.unwrap();
+    assert!(replaced[0].is_replacement && replaced[0].version.as_deref() == Some("1.9.0"));
+}
+
+#[tokio::test]
+async fn download_is_limited_to_the_listed_size() {
+    let content = component("one");
+    let setup = Setup::new().release("1.0.0", &content);
+    let downloads = setup.downloads();
+    let installation = setup.installation().downloader(downloads.clone());
+    add_to(&installation, "calc").await.unwrap();
+    let requested = downloads.requested.lock().unwrap().clone();
+    assert_eq!(requested[1].1, content.len() as u64);
+
+    let mut large = Setup::new().release("1.0.0", &content);
+    large.entries[0]["bytes"] = json!(u64::MAX);
+    let downloads = large.downloads();
+    let installation = large.installation().downloader(downloads.clone());
+    add_to(&installation, "calc").await.unwrap();
+    let limit = downloads.requested.lock().unwrap()[1].1;
+    assert!(limit < 1 << 30, "an index cannot raise the limit: {limit}");
+}
+
+#[tokio::test]
+async fn other_content_than_the_listed_one_is_refused_and_nothing_is_written() {
+    let url = "https://example.com/tools/calc-1.0.0.wasm";
+    let setup = Setup::new()
+        .release("1.0.0", &component("one"))
+        .file(url, &component("evil"));
+    let error = setup.add("calc").await.unwrap_err();
+    assert!(matches!(&error, AddError::WrongDigest { .. }), "{error}");
+    assert_eq!(setup.added_files(), [""; 0]);
+
+    let index = format!("{INDEX}#sha256={}", FileDigest::of(b"another index"));
+    let installation = setup.installation().index(RemoteFile::parse(&index).unwrap());
+    let error = add_to(&installation, "calc").await.unwrap_err();
+    assert!(
+        matches!(&error, AddError::WrongDigest { url, .. } if url == INDEX),
+        "{error}"
+    );
+
+    let setup = Setup::new().release("1.0.0", &component("one"));
+    let index = format!("{INDEX}#sha256={}", FileDigest::of(&setup.index()));
+    let pinned = setup.installation().index(RemoteFile::parse(&index).unwrap());
+    add_to(&pinned, "calc").await.unwrap();
+}
+
+#[tokio::test]
+async fn url_needs_the_digest_of_its_content() {
+    let url = "https://example.com/dl/calc.wasm";
+    let setup = Setup::new().file(url, &component("one"));
+    let digest = FileDigest::of(&component("one")).to_string();
+    let error = Error::from(setup.add(url).await.unwrap_err());
+    assert!(error.message.contains(&digest), "{error}");
+    assert!(
+        error
+            .suggestion
+            .clone()
+            .unwrap()
+            .contains(&format!("{url}#sha256={digest}")),
+        "{error:?}"
+    );
+    assert_eq!(setup.added_files(), [""; 0]);
+
+    let wrong = format!("{url}#sha256={}", FileDigest::of(b""));
+    assert!(matches!(
+        setup.add(&wrong).await.unwrap_err(),
+        AddError::WrongDigest { .. }
+    ));
+    assert_eq!(setup.added_files(), [""; 0]);
+
+    let added = setup.add(&format!("{url}#sha256={digest}")).await.unwrap();
+    assert_eq!((added[0].name.as_str(), added[0].version.as_deref()), ("calc", None));
+    assert_eq!(setup.added_files(), ["calc.wasm"]);
+}
+
+#[tokio::test]
+async fn url_cannot_name_a_file_elsewhere() {
+    let content = component("one");
+    let digest = FileDigest::of(&content);
+    for path in [
+        "",
+        "..%2fcalc.wasm",
+        ".wasm",
+        ".calc.wasm",
+        "-calc.wasm",
+        "native.wasm",
+        "a%00b.wasm",
+    ] {
+        let url = format!("https://example.com/{path}");
+        let setup = Setup::new().file(&url, &content);
+        let error = Error::from(setup.add(&format!("{url}#sha256={digest}")).await.unwrap_err());
+        assert!(
+            error.message.contains("is not the name of a package"),
+            "{path}: {error}"
+        );
+        assert_eq!(setup.added_files(), [""; 0], "{path}");
+    }
+}
+
+#[tokio::test]
+async fn broken_component_is_refused_although_its_digest_is_right() {
+    let setup = Setup::new().release("1.0.0", b"junk");
+    let error = Error::from(setup.add("calc").await.unwrap_err());
+    assert_eq!(error.plugin.as_deref(), Some("calc"), "{error}");
+    assert_eq!(setup.added_files(), [""; 0]);
+}
+
+#[tokio::test]
+async fn failed_download_leaves_the_earlier_package_unchanged() {
+    let mut setup = Setup::new().release("1.0.0", &packed("one", "1.0.0"));
+    setup.add("calc").await.unwrap();
+    setup = setup.release("1.1.0", &packed("two", "1.1.0"));
+    setup.files.remove("https://example.com/tools/calc-1.1.0.wasm");
+    let error = Error::from(setup.replace("calc").await.unwrap_err());
+    assert_eq!(error.message, "the connection was lost");
+    assert_eq!(setup.added_files(), ["calc.wasm"]);
+    let kept = fs::read(setup.directory.path().join("calc.wasm")).unwrap();
+    assert_eq!(kept, packed("one", "1.0.0"));
+}
+
+#[tokio::test]
+async fn downloaded_package_replaces_the_files_next_to_the_earlier_one() {
+    let setup = Setup::new().release("2.0.0", &packed("two", "2.0.0"));
+    let at = |name: &str| setup.directory.path().join(name);
+    fs::write(at("calc.wasm"), component("one")).unwrap();
+    fs::write(at("calc.toml"), "version = \"1.0.0\"\nuse_case = \"adding\"").unwrap();
+    let replaced = setup.replace("calc").await.unwrap();
+    assert_eq!(replaced[0].version.as_deref(), Some("2.0.0"));
+    assert_eq!(
+        setup.added_files(),
+        ["calc.wasm"],
+        "the earlier manifest must not describe the new component"
+    );
+}
+
+#[tokio::test]
+async fn older_release_replaces_a_newer_package_only_if_it_is_named() {
+    let setup = Setup::new().release("1.0.0", &packed("one", "1.0.0"));
+    fs::write(setup.directory.path().join("calc.wasm"), packed("two", "1.2.0")).unwrap();
+    let error = setup.replace("calc").await.unwrap_err();
+    assert!(matches!(&error, AddError::Downgrade { .. }), "{error}");
+    assert!(Error::from(error).suggestion.clone().unwrap().contains("calc@1.0.0"));
+    let replaced = setup.replace("calc@1.0.0").await.unwrap();
+    assert_eq!(replaced[0].version.as_deref(), Some("1.0.0"));
+}
+
+#[tokio::test]
+async fn manifest_of_another_version_is_refused() {
+    let setup = Setup::new().release("9.0.0", &packed("one", "1.0.0"));
+    let error = setup.add("calc").await.unwrap_err();
+    assert!(matches!(&error, AddError::OtherVersion { .. }), "{error}");
+    assert_eq!(setup.added_files(), [""; 0]);
+}
+
+#[tokio::test]
+async fn missing_index_or_downloader_is_reported() {
+    let directory = tempfile::tempdir().unwrap();
+    let without = Installation::new(directory.path());
+    let error = add_to(&without, "calc").await.unwrap_err();
+    assert!(matches!(&error, AddError::NoIndex(name) if name == "calc"), "{error}");
+    let without = without.index(RemoteFile::parse(INDEX).unwrap());
+    let error = Error::from(add_to(&without, "calc").await.unwrap_err());
+    assert!(error.message.contains("no downloader"), "{error}");
+}

@@ -1,0 +1,146 @@
+//! Downloading packages over HTTPS.
+//!
+//! ```no_run
+//! use std::ffi::OsStr;
+//! use std::sync::Arc;
+//!
+//! use toolwit::download::HttpDownloader;
+//! use toolwit::limits::DOWNLOAD_WALL_MAX;
+//! use toolwit::registry::{Installation, PackageSource, RemoteFile};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let installation = Installation::new("./tools")
+//!     .index(RemoteFile::parse("https://example.com/index.json")?)
+//!     .downloader(Arc::new(HttpDownloader::new(DOWNLOAD_WALL_MAX)?));
+//! for added in installation.run(&PackageSource::parse(OsStr::new("calc@1.2"))?).await? {
+//!     println!("{} {}", added.name, added.digest);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use reqwest::header::ACCEPT_ENCODING;
+use reqwest::redirect::{Attempt, Policy};
+use reqwest::{Client, Response};
+use rustls::ClientConfig;
+use rustls::crypto::ring::default_provider;
+use rustls_platform_verifier::BuilderVerifierExt;
+
+use toolwit_core::limits::{ByteCount, CONNECT_WALL_MAX, DOWNLOAD_REDIRECTS_MAX, Span};
+use toolwit_core::{Error, ErrorKind, Phase};
+use toolwit_registry::{Download, FileUrl};
+
+/// Downloads files over HTTPS, from the hosts whose certificates the system trusts.
+///
+/// It sends no credentials or cookies, uses no proxy, and follows a limited number of redirects. Plain HTTP is for loopback
+/// addresses only.
+#[derive(Clone, Debug)]
+pub struct HttpDownloader {
+    client: Client,
+    wall_max: Duration,
+}
+
+impl HttpDownloader {
+    /// Creates a client. `wall_max` is the maximum time of each download, usually
+    /// [`DOWNLOAD_WALL_MAX`](toolwit_core::limits::DOWNLOAD_WALL_MAX).
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] if TLS cannot be configured.
+    pub fn new(wall_max: Duration) -> Result<Self, Error> {
+        let unusable = |why: String| {
+            let message = format!("downloads are not possible: {why}");
+            Error::new(ErrorKind::Configuration, Phase::Registry, message)
+                .with_suggestion("install the system's root certificates (the package `ca-certificates`)")
+        };
+        let tls = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+            .with_safe_default_protocol_versions()
+            .and_then(BuilderVerifierExt::with_platform_verifier)
+            .map_err(|error| unusable(error.to_string()))?
+            .with_no_client_auth();
+        let client = Client::builder()
+            .tls_backend_preconfigured(tls)
+            .http1_only()
+            .no_proxy()
+            .referer(false)
+            .redirect(Policy::custom(follow))
+            .retry(reqwest::retry::never())
+            .user_agent(concat!("toolwit/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT_WALL_MAX)
+            .timeout(wall_max)
+            .build()
+            .map_err(|error| unusable(error.to_string()))?;
+        Ok(Self { client, wall_max })
+    }
+
+    async fn response(&self, url: &FileUrl) -> Result<Response, Error> {
+        let request = self.client.get(url.as_str()).header(ACCEPT_ENCODING, "identity");
+        let response = request.send().await.map_err(|error| self.failed(url, &error))?;
+        let status = response.status();
+        if status.is_success() {
+            Ok(response)
+        } else {
+            Err(download_error(
+                ErrorKind::Io,
+                url,
+                &format!("the server responded with status {status}"),
+            ))
+        }
+    }
+
+    fn failed(&self, url: &FileUrl, error: &reqwest::Error) -> Error {
+        if error.is_timeout() {
+            let why = format!("it took longer than {}", Span(self.wall_max));
+            return download_error(ErrorKind::Timeout, url, &why)
+                .with_suggestion("raise the limit of `HttpDownloader::new`");
+        }
+        let mut cause: &dyn std::error::Error = error;
+        while let Some(source) = cause.source() {
+            cause = source;
+        }
+        download_error(ErrorKind::Io, url, &cause.to_string())
+    }
+}
+
+#[async_trait]
+impl Download for HttpDownloader {
+    async fn download(&self, url: &FileUrl, bytes_max: u64) -> Result<Vec<u8>, Error> {
+        let mut response = self.response(url).await?;
+        let too_large = || {
+            let message = format!("it has more than {}", ByteCount(bytes_max));
+            download_error(ErrorKind::FileBytes, url, &message)
+        };
+        if response.content_length().is_some_and(|length| length > bytes_max) {
+            return Err(too_large());
+        }
+        // The announced length is not allocated in advance: it is not trusted.
+        let mut content = Vec::new();
+        while let Some(piece) = response.chunk().await.map_err(|error| self.failed(url, &error))? {
+            if (content.len() + piece.len()) as u64 > bytes_max {
+                return Err(too_large());
+            }
+            content.extend_from_slice(&piece);
+        }
+        Ok(content)
+    }
+}
+
+/// Follows a redirect as [`FileUrl::join`] allows it.
+fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    if attempt.previous().len() > DOWNLOAD_REDIRECTS_MAX {
+        return attempt.error(format!("it has more than {DOWNLOAD_REDIRECTS_MAX} redirects"));
+    }
+    let from = attempt.previous().last().map(|url| FileUrl::parse(url.as_str()));
+    let target = from.map(|from| from.and_then(|from| from.join(attempt.url().as_str())));
+    match target {
+        Some(Err(error)) => attempt.error(format!("a redirect was refused: {}", error.message)),
+        Some(Ok(_)) | None => attempt.follow(),
+    }
+}
+
+fn download_error(kind: ErrorKind, url: &FileUrl, why: &str) -> Error {
+    Error::new(kind, Phase::Registry, format!("`{url}` could not be downloaded: {why}"))
+}
