@@ -47,6 +47,9 @@ pub(crate) struct LimitFlags {
     /// Maximum number of nested tool calls [default: 32]
     #[arg(long, value_name = "N")]
     nested_calls: Option<u32>,
+    /// Tool whose calls may take 300s, by its id; can be repeated
+    #[arg(long, value_name = "ID")]
+    long_running: Vec<String>,
 }
 
 impl LimitFlags {
@@ -69,6 +72,14 @@ impl LimitFlags {
             nested_calls_max: self.nested_calls,
         };
         request.or(&project.limits.request())
+    }
+
+    /// Returns the ids of long-running tools: those of the options and of `toolwit.toml`.
+    pub(crate) fn long_running<'a>(&'a self, project: &'a Project) -> impl Iterator<Item = &'a str> {
+        self.long_running
+            .iter()
+            .chain(&project.tools.long_running)
+            .map(String::as_str)
     }
 }
 

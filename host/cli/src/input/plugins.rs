@@ -78,7 +78,10 @@ impl PluginFlags {
     }
 
     fn builder(&self, limits: &LimitFlags) -> Result<ToolwitBuilder, Error> {
-        let mut builder = Toolwit::builder().limits(limits.request(&project()?));
+        let project = project()?;
+        let mut builder = Toolwit::builder()
+            .limits(limits.request(&project))
+            .long_running(limits.long_running(&project));
         for place in self.directories()? {
             builder = builder.plugins(place);
         }

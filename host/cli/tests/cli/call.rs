@@ -243,3 +243,40 @@ fn arguments_are_words_or_json() {
     let wrong = workspace.run(&["call", "add", "a=one", "b=2"]);
     assert!(wrong.code == Some(2) && wrong.stderr.contains("one"), "{wrong}");
 }
+
+// accept: 119
+#[test]
+fn long_running_tool_is_declared_by_an_option_or_the_project() {
+    let call = ["call", "spin", "--json", "--wall", "1ms", "--fuel", "2000000000"];
+    let with = |tool: &'static str| [&call[..], &["--long-running", tool]].concat();
+    let workspace = Workspace::with("plain", PLAIN);
+    let kind = |workspace: &Workspace, arguments: &[&str]| workspace.json(arguments).1["error"]["kind"].clone();
+    assert_eq!(kind(&workspace, &call), "timeout");
+    assert_eq!(kind(&workspace, &with("plain#add")), "timeout", "it is another tool");
+    assert_eq!(kind(&workspace, &with("plain#spin")), "fuel");
+    let project = workspace.file("toolwit.toml", "[tools]\nlong_running = [\"plain#spin\"]\n");
+    assert_eq!(kind(&project, &call), "fuel");
+}
+
+#[test]
+fn unknown_long_running_tool_is_reported_with_similar_ones() {
+    let workspace = Workspace::with("plain", PLAIN).file("tools/broken.wasm", "junk");
+    let warning = |tool: &str| {
+        workspace
+            .run(&["call", "add", "a=1", "b=2", "--long-running", tool])
+            .stderr
+    };
+    let mistyped = warning("plain#haalve");
+    assert!(
+        mistyped.contains("no plugin has the tool `plain#haalve`") && mistyped.contains("`plain#halve`"),
+        "{mistyped}"
+    );
+    assert!(
+        warning("halve").contains("did you mean `plain#halve`?"),
+        "a name is not an id"
+    );
+    assert!(warning("gone#add").contains("no plugin has the tool `gone#add`"));
+    for known in ["plain#halve", "broken#any"] {
+        assert!(!warning(known).contains("no plugin has"), "{known}");
+    }
+}

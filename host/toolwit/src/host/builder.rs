@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::discovery::discover;
+use super::long_running::warn_about_unknown_tools;
 use super::plugin_source::PluginSource;
 use super::{Exposure, Toolwit};
 use toolwit_agent::{GroupsConfig, ToolGroups, ToolSource};
@@ -61,7 +62,8 @@ impl ToolwitBuilder {
     }
 
     /// Adds tools whose calls may take five minutes ([`LONG_RUNNING_WALL`](toolwit_core::limits::LONG_RUNNING_WALL)) instead of the time
-    /// limit of other calls. They are identified by id, such as `render#frames`; a method by its id without an entity.
+    /// limit of other calls. They are identified by id, such as `render#frames`; a method by its id without an entity. An id that
+    /// no plugin has is reported in the log.
     #[must_use]
     pub fn long_running<'i>(mut self, tools: impl IntoIterator<Item = &'i str>) -> Self {
         self.runtime
@@ -294,6 +296,7 @@ impl ToolwitBuilder {
     }
 
     async fn scan(self) -> Result<Toolwit, Error> {
+        let long_running = self.runtime.long_running.clone();
         let runtime = Runtime::new(self.runtime)?;
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
         let missing = if self.watch.is_some() {
@@ -318,6 +321,7 @@ impl ToolwitBuilder {
         } else {
             discover(&registry).await?
         };
+        warn_about_unknown_tools(&registry.current(), &long_running);
         let watch = self.watch.map(|mut options| {
             if self.dynamic_discovery == DynamicDiscovery::Never {
                 options.dynamic_discovery = DynamicDiscovery::Never;

@@ -157,7 +157,7 @@ impl<'a> EntityMethod<'a> {
     }
 }
 
-fn find(tools: &[Arc<dyn Tool>], wanted: &str) -> Result<Arc<dyn Tool>, FindError> {
+pub(super) fn find(tools: &[Arc<dyn Tool>], wanted: &str) -> Result<Arc<dyn Tool>, FindError> {
     if let Some(tool) = tools.iter().find(|tool| tool.definition().id.as_str() == wanted) {
         return Ok(tool.clone());
     }

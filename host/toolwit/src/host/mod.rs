@@ -4,6 +4,7 @@ mod builder;
 mod call_session;
 mod discovery;
 pub mod find;
+mod long_running;
 mod plugin_source;
 
 use std::sync::Arc;
@@ -17,8 +18,8 @@ use toolwit_registry::{LiveRegistry, Package, Registry, WatchGuard};
 use toolwit_sandbox::{Plugin, Runtime, Scope};
 
 pub use builder::ToolwitBuilder;
-pub use discovery::DiscoveryTask;
 pub use call_session::{CallSession, SessionCall};
+pub use discovery::DiscoveryTask;
 pub use plugin_source::PLUGIN_SOURCE;
 
 /// A host of plugins. Clones share everything.
