@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::guests::{FOREIGN, PLAIN, SETTINGS};
+use crate::guests::{FOREIGN, PLAIN, PLAIN_WIT, SETTINGS};
 use crate::support::{Run, Workspace};
 
 /// Returns the output of a run without the temporary directory and the size of the code cache, which all tests share.
@@ -106,6 +106,33 @@ fn packed_component_is_a_package_in_one_file() {
         wrong.stderr.contains("`subtract`") && wrong.stderr.contains("`add`"),
         "{wrong}"
     );
+}
+
+#[test]
+fn component_is_packed_with_wit_alone() {
+    let workspace = Workspace::new()
+        .file("plain.wasm", wat::parse_str(PLAIN).unwrap())
+        .file("plain.wit", PLAIN_WIT);
+    let packed = workspace.run(&["pack", "plain.wasm", "--out", "tools/plain.wasm"]);
+    assert_eq!(
+        (packed.code, packed.stdout.as_str()),
+        (Some(0), "tools/plain.wasm\n"),
+        "{packed}"
+    );
+    let (_, tool) = workspace.json(&["show", "halve", "--json"]);
+    assert_eq!(tool["description"], "Halve an even number.", "the docs are in the file");
+    assert_eq!(workspace.run(&["call", "halve", "number=4"]).stdout, "2\n");
+
+    let elsewhere = Workspace::new()
+        .file("plain.wasm", wat::parse_str(PLAIN).unwrap())
+        .file("docs/plain.wit", PLAIN_WIT);
+    let without = elsewhere.run(&["pack", "plain.wasm"]);
+    assert!(
+        without.code == Some(2) && without.stderr.contains("neither plain.toml nor plain.wit"),
+        "{without}"
+    );
+    let packed = elsewhere.run(&["pack", "plain.wasm", "--wit", "docs/plain.wit"]);
+    assert_eq!(packed.code, Some(0), "{packed}");
 }
 
 #[test]
