@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::hint::discovery_error;
+use crate::hint::{NO_PACKAGES, discovery_error};
 use crate::input::limits::LimitFlags;
 use crate::input::plugins::PluginFlags;
 use crate::output::package::{CodeStates, PackageDocument, methods, wit_warning};
@@ -46,8 +46,7 @@ impl List {
             Format::Human => {
                 printer.data(&page(&registry))?;
                 if packages.is_empty() {
-                    printer
-                        .hint("the plugin directory has no `.wasm` file; `toolwit build DIR` builds one from source");
+                    printer.hint(NO_PACKAGES);
                 }
             }
         }

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::hint::NO_PACKAGES;
 use crate::input::limits::LimitFlags;
 use crate::input::plugins::PluginFlags;
 use crate::output::page::{FAINT, NAME, Page, first_sentence};
@@ -46,7 +47,9 @@ impl Search {
             }
             Format::Human => {
                 printer.data(&page(&registry, &hits))?;
-                if hits.is_empty() {
+                if registry.packages().is_empty() {
+                    printer.hint(NO_PACKAGES);
+                } else if hits.is_empty() {
                     printer.hint("no tool matches; `toolwit list` lists all tools");
                 }
             }

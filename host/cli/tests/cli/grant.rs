@@ -175,6 +175,28 @@ fn a_secret_is_stored_and_never_shown() {
     assert_eq!(secret(&["list"], "").stdout, "");
 }
 
+#[test]
+fn secret_that_is_set_twice_is_replaced_and_one_that_is_written_twice_is_refused() {
+    let workspace = Workspace::new();
+    let set = |value: &str| workspace.run_with_input(&["secret", "set", "key", "--secrets", "secrets.toml"], value);
+    assert_eq!(set("correct horse battery").stderr, "key: set\n");
+    assert_eq!(set("staple the horse again").stderr, "key: replaced\n");
+    let list = || workspace.run(&["secret", "list", "--secrets", "secrets.toml"]);
+    assert_eq!(list().stdout, "key\n");
+
+    let file = workspace.path().join("secrets.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("staple the horse again") && !text.contains("battery"));
+    std::fs::write(&file, format!("{text}key = \"another horse\"\n")).unwrap();
+    let twice = list();
+    assert_eq!(twice.code, Some(2), "{twice}");
+    assert!(
+        twice.stderr.contains("is invalid at line 2") && !twice.stderr.contains("horse"),
+        "{twice}"
+    );
+    assert!(twice.stderr.lines().count() <= 2, "{twice}");
+}
+
 // attack: D7
 #[test]
 fn concurrent_changes_are_not_lost() {

@@ -60,6 +60,44 @@ fn empty_directory_gives_a_hint() {
 }
 
 #[test]
+fn empty_directory_is_reported_by_each_command_in_two_lines() {
+    let workspace = Workspace::new().file("empty/notes.txt", "no plugin");
+    let commands: [&[&str]; 5] = [
+        &["list"],
+        &["call", "add"],
+        &["show", "add"],
+        &["add", "empty"],
+        &["search", "add numbers"],
+    ];
+    for command in commands {
+        let run = workspace.run(command);
+        let is_clear = ["has no `.wasm` file", "there is no component in empty"];
+        assert!(
+            is_clear.iter().any(|why| run.stderr.contains(why)),
+            "{command:?}: {run}"
+        );
+        assert!(run.stderr.lines().count() <= 2, "{command:?}: {run}");
+    }
+}
+
+#[test]
+fn thousand_tools_of_one_name_are_one_short_error() {
+    let rival = wat::parse_str(RIVAL).unwrap();
+    let workspace = (0..1_000).fold(Workspace::new(), |workspace, number| {
+        workspace.file(&format!("tools/rival{number:03}.wasm"), &rival)
+    });
+    assert_snapshot!(workspace.run(&["call", "add", "a=1"]), @"
+    exit: 2
+
+    --- stderr
+    error: 1000 tools have the name `add`
+    hint: call one by its id: `rival000#add`, `rival001#add`, `rival002#add`, `rival003#add`, `rival004#add`, `rival005#add`, `rival006#add`, `rival007#add`, and 992 more
+    ");
+    let one = workspace.run(&["call", "rival999#add", "a=7"]);
+    assert_eq!(one.stdout, "7\n", "{one}");
+}
+
+#[test]
 fn json_document_describes_ready_and_broken_plugins() {
     let workspace = Workspace::with("counter", COUNTER).and("foreign", FOREIGN);
     let (code, document) = workspace.json(&["list", "--json"]);

@@ -184,8 +184,7 @@ impl SecretStore {
         }
         let text = std::fs::read_to_string(&self.path).map(Zeroizing::new);
         let text = text.map_err(|error| self.failed(format!("could not be read: {error}")))?;
-        // The parser's message would quote the line and disclose the secret.
-        let table: toml::Table = text.parse().map_err(|_| self.failed("is not valid TOML"))?;
+        let table: toml::Table = text.parse().map_err(|error| self.invalid(&text, &error))?;
         // Moved, not copied, so that these bytes are wiped.
         let text_of = |(name, value)| match value {
             toml::Value::String(value) => Ok((name, Zeroizing::new(value))),
@@ -210,6 +209,15 @@ impl SecretStore {
             .collect();
         let text = Zeroizing::new(toml::to_string(&lines).map_err(|_| self.failed("could not be written as TOML"))?);
         private_file::replace(&self.path, text.as_bytes()).map_err(failed)
+    }
+
+    /// Returns the error of a file that is not TOML. The parser's message would quote the line and disclose the secret.
+    fn invalid(&self, text: &str, error: &toml::de::Error) -> SecretError {
+        let start = error.span().map_or(0, |span| span.start);
+        let line = text.get(..start).unwrap_or_default().matches('\n').count() + 1;
+        self.failed(format!(
+            "is invalid at line {line}: each line is `name = \"value\"`, and each name occurs once"
+        ))
     }
 
     fn failed(&self, why: impl Into<String>) -> SecretError {
