@@ -2,7 +2,8 @@
 
 #![cfg(unix)]
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -85,4 +86,48 @@ fn interrupt_ends_the_wait_for_standard_input() {
     let run = Run::from(child.wait_with_output().unwrap());
     drop(input);
     assert_eq!(run.code, Some(130), "{run}");
+}
+
+/// Starts to add a package from a server that sends only a part of it. Returns the open connection.
+fn downloading(workspace: &Workspace, more: &[&str]) -> (Child, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let url = format!("http://{address}/plain.wasm#sha256={}", "0".repeat(64));
+    let child = workspace.start(&[&["add", &url], more].concat());
+    let (mut connection, _) = listener.accept().unwrap();
+    let mut request = BufReader::new(connection.try_clone().unwrap()).lines();
+    while !request.next().unwrap().unwrap().is_empty() {}
+    let part = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n\0asm";
+    connection.write_all(part).unwrap();
+    (child, connection)
+}
+
+fn assert_nothing_was_added(workspace: &Workspace) {
+    let files = std::fs::read_dir(workspace.path().join("tools")).unwrap();
+    assert_eq!(files.count(), 0);
+}
+
+#[test]
+fn interrupted_download_leaves_nothing() {
+    let workspace = Workspace::new();
+    let (child, connection) = downloading(&workspace, &[]);
+    send("-INT", &child);
+    let run = Run::from(child.wait_with_output().unwrap());
+    drop(connection);
+    assert!(
+        run.code == Some(130) && run.stderr.contains("nothing was added"),
+        "{run}"
+    );
+    assert_nothing_was_added(&workspace);
+}
+
+#[test]
+fn download_that_takes_too_long_leads_to_its_option() {
+    let workspace = Workspace::new();
+    let (child, connection) = downloading(&workspace, &["--timeout", "300ms"]);
+    let run = Run::from(child.wait_with_output().unwrap());
+    drop(connection);
+    assert!(run.stderr.contains("it took longer than 300 ms"), "{run}");
+    assert!(run.code == Some(4) && run.stderr.contains("--timeout TIME"), "{run}");
+    assert_nothing_was_added(&workspace);
 }
