@@ -1,8 +1,10 @@
 //! Events and observers.
 
+use super::log::RecordedLog;
 use super::*;
 use crate::injection::Injection;
 use toolwit_core::{DeniedAccess, Error, ErrorKind, Phase, ToolError, ToolId};
+use tracing::Level;
 
 fn kinds(stage: &Stage) -> Vec<String> {
     let events = stage.events();
@@ -12,17 +14,21 @@ fn kinds(stage: &Stage) -> Vec<String> {
     named.map(|name| name.as_str().unwrap().to_owned()).collect()
 }
 
-// accept: 17, accept: 18
-#[tokio::test]
-async fn a_run_emits_its_events_in_order() {
-    let bring = |context: &crate::injection::InjectionContext<'_>| match context.call().name.as_str() {
+/// A strategy that replaces `old` by `new` after `look`.
+fn replacing(context: &crate::injection::InjectionContext<'_>) -> Injection {
+    match context.call().name.as_str() {
         "look" => Injection::replace(ToolId::native("old"), vec![echo("new")]),
         _ => Injection::none(),
-    };
+    }
+}
+
+// accept: 17
+#[tokio::test]
+async fn a_run_emits_its_events_in_order() {
     let (builder, stage) = Stage::set([call([("look", json!({})), ("nowhere", json!({}))]), say("ok")]);
     builder
         .tools([echo("look"), echo("old")])
-        .strategy(bring)
+        .strategy(replacing)
         .run("go")
         .await
         .unwrap();
@@ -57,6 +63,27 @@ async fn a_run_emits_its_events_in_order() {
         (&finished["stop"], &finished["iterations"], &finished["tool_calls"]),
         (&json!("answered"), &json!(2), &json!(1))
     );
+}
+
+// accept: 18, accept: 23
+#[tokio::test]
+async fn injections_removals_and_calls_are_logged() {
+    let log = RecordedLog::default();
+    let _guard = tracing::subscriber::set_default(log.clone());
+    let broken = tool("broken", |_, _| Ok(ToolResult::error("it is broken")));
+    let (builder, _) = Stage::set([call([("look", json!({})), ("broken", json!({}))]), say("ok")]);
+    let builder = builder.tools([echo("look"), echo("old"), broken]).strategy(replacing);
+    builder.run("go").await.unwrap();
+    let line = |level: Level, parts: &[&str]| {
+        let lines = log.at(level);
+        let found = lines.iter().any(|line| parts.iter().all(|part| line.contains(part)));
+        assert!(found, "no line has {parts:?}: {lines:#?}");
+    };
+    line(Level::INFO, &["tools injected", "count=1", "trigger=look", "new"]);
+    line(Level::INFO, &["tools removed", "count=1", "trigger=look", "old"]);
+    line(Level::DEBUG, &["a tool call starts", "tool=look"]);
+    line(Level::DEBUG, &["a tool call ended", "tool=look", "wall_ms=", "is_error=false", "is_background=false"]);
+    line(Level::DEBUG, &["a tool call ended", "tool=broken", "is_error=true"]);
 }
 
 #[tokio::test]

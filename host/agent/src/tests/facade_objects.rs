@@ -1,10 +1,12 @@
 //! Facades of annotated types, and facades that are extended.
 
+use super::log::RecordedLog;
 use super::unfolding::{facade, open, played, read};
 use super::*;
 use crate::injection::Facade;
 use toolwit_core::ErrorKind;
 use toolwit_macros::{facade, tool};
+use tracing::Level;
 use tracing::subscriber::with_default;
 
 struct Files;
@@ -119,8 +121,8 @@ async fn a_facade_with_further_tools_keeps_its_notes_its_flags_and_its_tools() {
 // accept: 60
 #[test]
 fn a_facade_without_tools_and_an_extension_without_tools_warn() {
-    let warnings = Warnings::default();
-    let names = with_default(warnings.clone(), || {
+    let log = RecordedLog::default();
+    let names = with_default(log.clone(), || {
         facade("empty", &[]);
         let full = facade("full", &["act"]);
         Facade::builder("later", "")
@@ -131,10 +133,10 @@ fn a_facade_without_tools_and_an_extension_without_tools_warn() {
         same.tools().len()
     });
     assert_eq!(names, 1, "it stays as it is");
-    assert_eq!(
-        *warnings.0.lock().unwrap(),
-        ["the facade has no inner tools", "no tools were added to the facade"]
-    );
+    let warnings = log.at(Level::WARN);
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(warnings[0].contains("the facade has no inner tools"), "{warnings:?}");
+    assert!(warnings[1].contains("no tools were added to the facade"), "{warnings:?}");
 }
 
 // accept: 55
@@ -167,34 +169,4 @@ async fn an_exclusive_facade_locks_later_calls_of_its_response_and_tells_the_mod
     );
     assert!(results[2].contains("`look` cannot be called now"), "{}", results[2]);
     assert!(results[2].contains("to leave it, answer the user"), "{}", results[2]);
-}
-
-/// Collects the messages of warnings.
-#[derive(Clone, Default)]
-struct Warnings(Arc<Mutex<Vec<String>>>);
-
-impl tracing::Subscriber for Warnings {
-    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
-        *metadata.level() == tracing::Level::WARN
-    }
-
-    fn new_span(&self, _span: &tracing::span::Attributes<'_>) -> tracing::span::Id {
-        tracing::span::Id::from_u64(1)
-    }
-
-    fn record(&self, _span: &tracing::span::Id, _values: &tracing::span::Record<'_>) {}
-
-    fn record_follows_from(&self, _span: &tracing::span::Id, _follows: &tracing::span::Id) {}
-
-    fn event(&self, event: &tracing::Event<'_>) {
-        event.record(&mut |field: &tracing::field::Field, value: &dyn std::fmt::Debug| {
-            if field.name() == "message" {
-                self.0.lock().unwrap().push(format!("{value:?}"));
-            }
-        });
-    }
-
-    fn enter(&self, _span: &tracing::span::Id) {}
-
-    fn exit(&self, _span: &tracing::span::Id) {}
 }

@@ -21,6 +21,7 @@ mod injection;
 mod introspection;
 mod limits;
 mod live_objects;
+pub(crate) mod log;
 mod nested;
 mod nested_events;
 mod ordered_agents;

@@ -58,10 +58,14 @@ fn set(steps: impl IntoIterator<Item = Step>) -> (ConversationBuilder, Stage) {
     let builder = builder
         .tools([find(), giving])
         .tool(database())
-        .playbook(Playbook::new().with_locked_tool(echo("publish"), Unlock::by_artifact("Note")))
+        .playbook(playbook())
         .state_machine(machine())
         .strategy(unlock);
     (builder, stage)
+}
+
+fn playbook() -> Playbook {
+    Playbook::new().with_locked_tool(echo("publish"), Unlock::by_artifact("Note"))
 }
 
 fn one(name: &str, arguments: Value) -> Step {
@@ -296,7 +300,7 @@ async fn a_state_machine_is_not_continued_from_the_history_alone() {
     let (builder, _) = set([]);
     assert!(builder.history(history.clone()).resume(stage.events()).build().is_ok());
     let (builder, _) = set([one("ship", json!({})), say("ok")]);
-    let chosen = builder.state_machine(machine().with_initial_state("confirmed"));
+    let chosen = builder.state_machine(machine().with_initial_state("confirmed")).playbook(playbook().restarted());
     let outcome = chosen.history(history).run("ship").await.unwrap();
     assert_eq!(
         answers(&outcome.history).pop(),

@@ -214,7 +214,7 @@ async fn an_answer_of_another_type_is_an_error_with_the_outcome() {
     );
 }
 
-// accept: 13, accept: 84, accept: 88, accept: 147
+// accept: 13, accept: 88, accept: 147
 #[tokio::test]
 async fn the_context_reaches_tools_and_not_the_model() {
     let show = tool("show", |_, context| {
@@ -249,6 +249,29 @@ async fn the_context_reaches_tools_and_not_the_model() {
     assert_ne!(ids[0], ids[1], "each run has its own id");
     let everything = format!("{:?}", stage.shown(3).messages);
     assert!(!everything.contains("hunter2"), "{everything}");
+}
+
+// accept: 13, accept: 84
+#[tokio::test]
+async fn calls_of_one_tool_that_run_at_the_same_time_have_each_their_own_context() {
+    let both = Arc::new(tokio::sync::Barrier::new(2));
+    let show = NativeTool::new("show", "Shows.", json!({"type": "object"}), move |_, context| {
+        let both = both.clone();
+        async move {
+            both.wait().await;
+            Ok(ToolResult::text(context.text("chat_id").unwrap_or("-")))
+        }
+    });
+    let show = Arc::new(show.unwrap()) as Arc<dyn Tool>;
+    let run = async |chat_id: &'static str| {
+        let (builder, _) = Stage::set([call([("show", json!({}))]), say("ok")]);
+        let mut conversation = builder.tools([show.clone()]).build().unwrap();
+        let context = ToolContext::new().with("chat_id", chat_id);
+        let outcome = conversation.turn("go").context(context).run().await.unwrap();
+        answers(&outcome.history)[0].to_owned()
+    };
+    let (first, second) = tokio::join!(run("1"), run("2"));
+    assert_eq!((first.as_str(), second.as_str()), ("1", "2"));
 }
 
 #[tokio::test]
