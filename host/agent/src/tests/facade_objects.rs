@@ -1,7 +1,7 @@
 //! Facades of annotated types, and facades that are extended.
 
 use super::log::RecordedLog;
-use super::unfolding::{facade, open, played, read};
+use super::unfolding::{facade, open, read, run_steps};
 use super::*;
 use crate::injection::Facade;
 use toolwit_core::ErrorKind;
@@ -59,19 +59,19 @@ async fn an_annotated_type_is_a_facade_and_facades_in_its_fields_are_nested() {
         call([("work_on_project", json!({"area": "data"}))]),
         call([("files", json!({"category": "read"}))]),
         call([("list", json!({}))]),
-        say("ok"),
+        reply("ok"),
     ];
-    let (outcome, stage) = played([project()], steps).await;
-    let first = &stage.shown(0).serialised[0];
+    let (outcome, model) = run_steps([project()], steps).await;
+    let first = &model.request(0).serialised[0];
     assert!(
         first.contains("Works on a project.") && first.contains(r#""enum":["status","data"]"#),
         "{first}"
     );
-    let results = answers(&outcome.history);
+    let results = tool_results(&outcome.history);
     assert_eq!(read(results[0])["available_tools"], json!(["files"]));
     assert_eq!(read(results[1])["available_tools"], json!(["list"]));
     assert_eq!(results[2], "a.txt");
-    let context = stage.shown(2).serialised.concat();
+    let context = model.request(2).serialised.concat();
     assert!(
         context.contains("files_context") && context.contains("List before you read."),
         "{context}"
@@ -107,11 +107,11 @@ async fn a_facade_with_further_tools_keeps_its_notes_its_flags_and_its_tools() {
         call([("mood_context", json!({}))]),
         call([("look", json!({}))]),
         open("casual"),
-        say("ok"),
+        reply("ok"),
     ];
-    let (builder, _) = Stage::set(steps);
+    let (builder, _) = TestModel::playing(steps);
     let outcome = builder.tool(mood).tools([echo("look")]).run("go").await.unwrap();
-    let results = answers(&outcome.history);
+    let results = tool_results(&outcome.history);
     assert_eq!(read(results[0])["available_tools"], json!(["formal", "casual"]));
     assert_eq!(read(results[1])["usage_notes"], "One mood at a time.");
     assert!(results[2].contains("cannot be called now"), "{}", results[2]);
@@ -136,7 +136,10 @@ fn a_facade_without_tools_and_an_extension_without_tools_warn() {
     let warnings = log.at(Level::WARN);
     assert_eq!(warnings.len(), 2, "{warnings:?}");
     assert!(warnings[0].contains("the facade has no inner tools"), "{warnings:?}");
-    assert!(warnings[1].contains("no tools were added to the facade"), "{warnings:?}");
+    assert!(
+        warnings[1].contains("no tools were added to the facade"),
+        "{warnings:?}"
+    );
 }
 
 // accept: 55
@@ -145,14 +148,14 @@ async fn an_exclusive_facade_locks_later_calls_of_its_response_and_tells_the_mod
     let mood = Facade::builder("mood", "Sets the mood.")
         .tools([echo("formal")])
         .exclusive();
-    let (builder, _) = Stage::set([
+    let (builder, _) = TestModel::playing([
         call([
             ("look", json!({})),
             ("mood", json!({})),
             ("look", json!({})),
             ("formal", json!({})),
         ]),
-        say("ok"),
+        reply("ok"),
     ]);
     let outcome = builder
         .tool(mood.build().unwrap())
@@ -160,7 +163,7 @@ async fn an_exclusive_facade_locks_later_calls_of_its_response_and_tells_the_mod
         .run("go")
         .await
         .unwrap();
-    let results = answers(&outcome.history);
+    let results = tool_results(&outcome.history);
     assert_eq!((results[0], results[3]), ("look", "formal"));
     let note = read(results[1])["note"].as_str().unwrap().to_owned();
     assert!(

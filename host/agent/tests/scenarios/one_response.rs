@@ -39,7 +39,13 @@ fn add(item: &str) -> (&'static str, Value) {
 async fn a_facade_is_opened_for_another_cart_and_the_next_call_of_the_response_uses_it() {
     let script = ScriptedModel::new()
         .turn(together([select("one"), add("pen")]))
-        .turn(together([add("ink"), select("two"), add("cup"), select("one"), add("pad")]));
+        .turn(together([
+            add("ink"),
+            select("two"),
+            add("cup"),
+            select("one"),
+            add("pad"),
+        ]));
     let results = results(Conversation::builder().tool(carts()), script).await;
     assert_eq!(results[1], "one: pen");
     assert_eq!(
@@ -62,7 +68,10 @@ async fn the_same_holds_behind_a_gateway_and_with_a_lock() {
     let script = ScriptedModel::new()
         .turn(together([select("one"), add("pen")]))
         .turn(together([("login", json!({})), select("two"), add("cup")]));
-    let builder = Conversation::builder().tool(carts()).tools([echo("login")]).strategy(playbook);
+    let builder = Conversation::builder()
+        .tool(carts())
+        .tools([echo("login")])
+        .strategy(playbook);
     let results = results(builder, script).await;
     assert!(results[1].contains("call `login` first"), "{}", results[1]);
     assert_eq!(results[4], "two: cup");
@@ -77,7 +86,10 @@ async fn a_call_that_was_written_for_the_tool_of_another_selection_is_corrected_
         Ok(vec![Arc::new(taking("query", parameter)) as Arc<dyn Tool>])
     };
     let facade = Facade::builder("db", "Works with a database.").selectable(schema, select);
-    let (open, query) = (|by: &str| ("db", json!({"by": by})), |key: &str| ("query", json!({key: "x"})));
+    let (open, query) = (
+        |by: &str| ("db", json!({"by": by})),
+        |key: &str| ("query", json!({key: "x"})),
+    );
     let script = ScriptedModel::new()
         .turn(together([open("name"), query("name")]))
         .turn(together([open("number"), query("name")]))
@@ -126,8 +138,15 @@ async fn a_tool_that_an_earlier_call_injected_and_now_removes_does_not_run_and_o
     let none = || json!({});
     let script = ScriptedModel::new()
         .turn(together([("plan", none()), ("draft", none())]))
-        .turn(together([("plan", none()), ("draft", none()), ("execute", none()), ("free", none())]));
-    let builder = Conversation::builder().tools([echo("plan"), echo("free")]).strategy(phases);
+        .turn(together([
+            ("plan", none()),
+            ("draft", none()),
+            ("execute", none()),
+            ("free", none()),
+        ]));
+    let builder = Conversation::builder()
+        .tools([echo("plan"), echo("free")])
+        .strategy(phases);
     let results = results(builder, script).await;
     assert_eq!(results[1], "draft");
     assert!(results[3].contains("has been removed"), "{}", results[3]);
@@ -177,13 +196,29 @@ async fn a_tool_that_is_registered_again_between_request_and_call_is_called_as_i
 async fn entities_whose_ids_look_like_those_of_shared_and_chained_methods_keep_their_tools() {
     let add = || json!({"item": "pen"});
     let ids = (0..20).map(|id| id.to_string()).collect();
-    let script = ScriptedModel::new().call("any", json!({})).call("cart_any_add", add()).call("many", json!({}));
-    let script = script.call("cart_any_add", add()).call("cart_add", json!({"item": "pen", "cart_id": "3"}));
+    let script = ScriptedModel::new()
+        .call("any", json!({}))
+        .call("cart_any_add", add())
+        .call("many", json!({}));
+    let script = script
+        .call("cart_any_add", add())
+        .call("cart_add", json!({"item": "pen", "cart_id": "3"}));
     let alone = opens("any", vec!["any".to_owned()], |cart| cart);
-    let shared = results(Conversation::builder().tools([alone, opens("many", ids, |cart| cart)]), script).await;
-    assert_eq!([&shared[1], &shared[3], &shared[4]], ["any,pen", "any,pen,pen", "many,pen"]);
+    let shared = results(
+        Conversation::builder().tools([alone, opens("many", ids, |cart| cart)]),
+        script,
+    )
+    .await;
+    assert_eq!(
+        [&shared[1], &shared[3], &shared[4]],
+        ["any,pen", "any,pen,pen", "many,pen"]
+    );
     let current = opens("open", vec!["current".to_owned()], |cart| cart);
-    let builder = Conversation::builder().tools([current]).chain_from(&toolwit_core::EntityMethods::<u32>::new("other"));
-    let script = ScriptedModel::new().call("open", json!({})).call("cart_current_add", add());
+    let builder = Conversation::builder()
+        .tools([current])
+        .chain_from(&toolwit_core::EntityMethods::<u32>::new("other"));
+    let script = ScriptedModel::new()
+        .call("open", json!({}))
+        .call("cart_current_add", add());
     assert_eq!(results(builder, script).await[1], "open,pen");
 }

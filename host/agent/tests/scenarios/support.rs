@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use toolwit_agent::model::{ScriptedModel, ScriptedTurn};
 use toolwit_agent::{ConversationBuilder, Event};
 use toolwit_core::{
-    Approval, ApprovalGate, ApprovalRequest, Arguments, Decorator, Message, NativeEntity, NativeTool, Origin, Role, Tool,
-    ToolContext, ToolError, ToolProvider, ToolResult,
+    Approval, ApprovalGate, ApprovalRequest, Arguments, Decorator, Message, NativeEntity, NativeTool, Origin, Role,
+    Tool, ToolContext, ToolError, ToolProvider, ToolResult,
 };
 
 /// The part of a result that reports a denied approval.
@@ -74,9 +74,15 @@ pub(crate) fn cart(id: &str, first: &str) -> NativeEntity<Items> {
 }
 
 /// Returns a tool that returns a new instance of the carts with these ids, each with the tool's name as its first item.
-pub(crate) fn opens(name: &'static str, ids: Vec<String>, prepare: fn(NativeEntity<Items>) -> NativeEntity<Items>) -> Arc<dyn Tool> {
+pub(crate) fn opens(
+    name: &'static str,
+    ids: Vec<String>,
+    prepare: fn(NativeEntity<Items>) -> NativeEntity<Items>,
+) -> Arc<dyn Tool> {
     tool(name, move |_, _| {
-        let carts = ids.iter().map(|id| Arc::new(prepare(cart(id, name))) as Arc<dyn ToolProvider>);
+        let carts = ids
+            .iter()
+            .map(|id| Arc::new(prepare(cart(id, name))) as Arc<dyn ToolProvider>);
         Ok(carts.fold(ToolResult::text("opened"), ToolResult::with_provider))
     })
 }
@@ -84,7 +90,9 @@ pub(crate) fn opens(name: &'static str, ids: Vec<String>, prepare: fn(NativeEnti
 /// Returns a script with a call without arguments in each turn.
 pub(crate) fn calls<const N: usize>(names: [&str; N]) -> ScriptedModel {
     let script = ScriptedModel::new();
-    names.into_iter().fold(script, |script, name| script.call(name, json!({})))
+    names
+        .into_iter()
+        .fold(script, |script, name| script.call(name, json!({})))
 }
 
 /// Returns a turn that calls several tools.
@@ -104,7 +112,9 @@ pub(crate) async fn results(builder: ConversationBuilder, script: ScriptedModel)
 
 /// Returns the results of the calls in a history.
 pub(crate) fn tool_results(history: &[Message]) -> Vec<String> {
-    let results = history.iter().filter(|message| matches!(message.role, Role::Tool { .. }));
+    let results = history
+        .iter()
+        .filter(|message| matches!(message.role, Role::Tool { .. }));
     results.map(|message| message.content().to_owned()).collect()
 }
 
@@ -115,7 +125,8 @@ pub(crate) struct Log(Arc<Mutex<Vec<(Event, Origin)>>>);
 impl Log {
     pub(crate) fn observe(&self, builder: ConversationBuilder) -> ConversationBuilder {
         let log = self.0.clone();
-        builder.observer(move |event: &Event, origin: &Origin| log.lock().unwrap().push((event.clone(), origin.clone())))
+        builder
+            .observer(move |event: &Event, origin: &Origin| log.lock().unwrap().push((event.clone(), origin.clone())))
     }
 
     pub(crate) fn with_origins(&self) -> Vec<(Event, Origin)> {

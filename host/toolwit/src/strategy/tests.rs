@@ -229,7 +229,11 @@ async fn the_three_messages_before_the_last_are_the_context_of_the_automatic_sea
         let (builder, recorder) = recorded([say("ok")]);
         let exchange = |text: &&str| [Message::user(*text), Message::assistant("hm", Vec::new())];
         let builder = builder.history(earlier.iter().flat_map(exchange).collect());
-        builder.strategy(search(registry.clone())).run("extract data").await.unwrap();
+        builder
+            .strategy(search(registry.clone()))
+            .run("extract data")
+            .await
+            .unwrap();
         let shown = recorder.requests.lock().unwrap().clone();
         shown[0].names[1].clone()
     };
@@ -250,11 +254,24 @@ async fn a_search_covers_the_tools_that_were_injected_in_the_same_turn() {
     let directory = tempfile::tempdir().unwrap();
     let search = tool_search(directory.path()).await;
     let roses = native("water_roses", "Waters the roses in the garden");
-    let garden = Facade::builder("outside", "Opens a door.").tools([roses]).build().unwrap();
+    let garden = Facade::builder("outside", "Opens a door.")
+        .tools([roses])
+        .build()
+        .unwrap();
     let need = json!({"need": "a tool that waters roses"});
     let (builder, recorder) = recorded([call("outside", json!({})), call("search_tools", need), say("done")]);
-    builder.strategy(search).tool(garden).run("open the door").await.unwrap();
-    let found = recorder.requests.lock().unwrap()[2].messages.last().unwrap().content().to_owned();
+    builder
+        .strategy(search)
+        .tool(garden)
+        .run("open the door")
+        .await
+        .unwrap();
+    let found = recorder.requests.lock().unwrap()[2]
+        .messages
+        .last()
+        .unwrap()
+        .content()
+        .to_owned();
     let found: Value = serde_json::from_str(&found).unwrap();
     let ids: Vec<_> = found["hits"].as_array().unwrap().iter().map(|hit| &hit["id"]).collect();
     assert!(ids.contains(&&json!("native#outside/water_roses")), "{found}");

@@ -132,7 +132,12 @@ impl<'a> OpenExclusive<'a> {
     fn contains(&self, tool: &NamedTool) -> bool {
         let mut ancestors = self.view.lineage().ancestors(&tool.definition.id);
         let mut layers = decorator_chain(&tool.tool);
-        let is_folded = |layer| self.contents.folded().iter().any(|inner| address(inner) == address(layer));
+        let is_folded = |layer| {
+            self.contents
+                .folded()
+                .iter()
+                .any(|inner| address(inner) == address(layer))
+        };
         ancestors.any(|ancestor| *ancestor == self.facade.definition.id) || layers.any(is_folded)
     }
 

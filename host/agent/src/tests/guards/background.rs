@@ -21,16 +21,16 @@ fn find_in_background(late: oneshot::Receiver<()>) -> Arc<dyn Tool> {
 #[tokio::test]
 async fn the_approval_of_a_removed_tool_applies_to_its_late_result_also_after_a_resume() {
     let set = |steps: Vec<Step>| {
-        let (builder, stage) = Stage::set(steps);
+        let (builder, model) = TestModel::playing(steps);
         let (done, late) = oneshot::channel();
         let builder = builder.tools([find_in_background(late)]).decorate("find", only_find());
-        (builder, stage, done)
+        (builder, model, done)
     };
-    let (builder, stage, done) = set(vec![
-        try_it("find"),
-        say("Wait."),
-        try_it("customer_c2_delete"),
-        say("ok"),
+    let (builder, model, done) = set(vec![
+        invoke("find"),
+        reply("Wait."),
+        invoke("customer_c2_delete"),
+        reply("ok"),
     ]);
     let mut conversation = builder.build().unwrap();
     conversation.run("go").await.unwrap();
@@ -38,12 +38,12 @@ async fn the_approval_of_a_removed_tool_applies_to_its_late_result_also_after_a_
     done.send(()).unwrap();
     let history = conversation.wake().await.unwrap().unwrap().history;
     assert!(
-        answers(&history).last().unwrap().contains(DENIED),
+        tool_results(&history).last().unwrap().contains(DENIED),
         "{:?}",
-        answers(&history)
+        tool_results(&history)
     );
     let (builder, ..) = set(Vec::new());
-    let resumed = builder.history(history).resume(stage.events()).build().unwrap();
+    let resumed = builder.history(history).resume(model.events()).build().unwrap();
     for method in ["customer_c1_delete", "customer_c2_delete"] {
         let ToolLookup::Found(method) = resumed.tools().look_up(method) else {
             panic!("{method} is declared")
@@ -64,9 +64,9 @@ async fn the_approval_of_a_tool_that_its_registry_removes_during_the_call_applie
     });
     let steps = [
         call([("change", json!({})), ("find", json!({}))]),
-        try_it("customer_c1_delete"),
+        invoke("customer_c1_delete"),
     ];
-    let results = played(steps, |builder| {
+    let results = run_steps(steps, |builder| {
         builder
             .registry(&registry)
             .tools([change])

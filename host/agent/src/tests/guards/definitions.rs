@@ -38,18 +38,18 @@ async fn a_facade_opened_with_another_selection_declares_the_new_schema_with_whi
         select("number"),
         query("name"),
         query("number"),
-        say("ok"),
+        reply("ok"),
     ];
-    let (builder, stage) = Stage::set(steps);
+    let (builder, model) = TestModel::playing(steps);
     let outcome = builder.tool(selectable()).run("go").await.unwrap();
-    let results = answers(&outcome.history);
-    assert!(stage.shown(1).serialised[1].contains(r#""required":["name"]"#));
+    let results = tool_results(&outcome.history);
+    assert!(model.request(1).serialised[1].contains(r#""required":["name"]"#));
     assert!(
-        stage.shown(3).serialised[1].contains(r#""required":["number"]"#),
+        model.request(3).serialised[1].contains(r#""required":["number"]"#),
         "{:?}",
-        stage.shown(3).serialised
+        model.request(3).serialised
     );
-    assert!(stage.shown(3).serialised[1].contains("Takes number."));
+    assert!(model.request(3).serialised[1].contains("Takes number."));
     assert_eq!(results[1], r#"name = "x""#);
     assert!(
         results[3].contains("`number` (string, required)"),
@@ -57,17 +57,17 @@ async fn a_facade_opened_with_another_selection_declares_the_new_schema_with_whi
         results[4]
     );
     assert_eq!(results[4], r#"number = "x""#);
-    let (builder, resumed) = Stage::set([query("number"), say("ok")]);
+    let (builder, resumed) = TestModel::playing([query("number"), reply("ok")]);
     let history = outcome.history.clone();
     let outcome = builder
         .tool(selectable())
         .history(history)
-        .resume(stage.events())
+        .resume(model.events())
         .run("again")
         .await
         .unwrap();
-    assert_eq!(resumed.shown(0).serialised, stage.shown(5).serialised);
-    assert_eq!(*answers(&outcome.history).last().unwrap(), r#"number = "x""#);
+    assert_eq!(resumed.request(0).serialised, model.request(5).serialised);
+    assert_eq!(*tool_results(&outcome.history).last().unwrap(), r#"number = "x""#);
 }
 
 // accept: 91
@@ -75,17 +75,17 @@ async fn a_facade_opened_with_another_selection_declares_the_new_schema_with_whi
 async fn behind_a_gateway_the_result_describes_the_new_schema() {
     let through = |parameter: &str| call([("call_tool", json!({"name": "query", "arguments": {parameter: "x"}}))]);
     let select = |by: &str| call([("db", json!({"by": by}))]);
-    let (builder, stage) = Stage::set([select("name"), select("number"), through("number"), say("ok")]);
+    let (builder, model) = TestModel::playing([select("name"), select("number"), through("number"), reply("ok")]);
     let builder = builder.tool(selectable()).delivery(model::Delivery::Gateway);
     let outcome = builder.run("go").await.unwrap();
-    let results = answers(&outcome.history);
+    let results = tool_results(&outcome.history);
     assert!(
         results[1].contains("Takes number.") && results[1].contains(r#"["number"]"#),
         "{}",
         results[1]
     );
     assert_eq!(results[2], r#"number = "x""#);
-    assert_eq!(stage.shown(3).serialised, stage.shown(0).serialised);
+    assert_eq!(model.request(3).serialised, model.request(0).serialised);
 }
 
 // accept: 129
@@ -98,7 +98,7 @@ async fn a_guarded_call_written_for_an_earlier_schema_of_the_same_response_does_
     let playbook = Playbook::new().with_locked_tool(Arc::new(taking("put", "name")), Unlock::by("change"));
     let put = |parameter: &str| ("put", json!({parameter: "x"}));
     let steps = [call([("change", json!({})), put("name")]), call([put("number")])];
-    let results = played(steps, |builder| {
+    let results = run_steps(steps, |builder| {
         builder.tools([echo("change")]).playbook(playbook).strategy(redefine)
     })
     .await;
@@ -124,15 +124,15 @@ async fn a_registry_that_changes_while_the_conversation_runs_is_followed_from_th
         Ok(ToolResult::text("changed"))
     });
     let look = |parameter: &str| call([("look", json!({parameter: "x"}))]);
-    let (builder, stage) = Stage::set([look("at"), try_it("change"), look("name"), say("ok"), say("ok")]);
+    let (builder, model) = TestModel::playing([look("at"), invoke("change"), look("name"), reply("ok"), reply("ok")]);
     let mut conversation = builder.registry(&registry).tools([change]).build().unwrap();
     let outcome = conversation.run("go").await.unwrap();
-    let results = answers(&outcome.history);
+    let results = tool_results(&outcome.history);
     assert_eq!((results[0], results[2]), (r#"at = "x""#, r#"name = "x""#));
-    assert_eq!(stage.shown(0).names, ["look", "change"]);
-    assert_eq!(stage.shown(2).names, ["look", "change", "new"]);
-    assert!(stage.shown(2).serialised[0].contains("Takes name."));
+    assert_eq!(model.request(0).names, ["look", "change"]);
+    assert_eq!(model.request(2).names, ["look", "change", "new"]);
+    assert!(model.request(2).serialised[0].contains("Takes name."));
     assert!(registry.unregister("new"));
     conversation.run("again").await.unwrap();
-    assert_eq!(stage.shown(4).names, ["look", "change"]);
+    assert_eq!(model.request(4).names, ["look", "change"]);
 }

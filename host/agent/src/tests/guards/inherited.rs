@@ -10,12 +10,12 @@ async fn methods_of_entities_are_guarded_by_their_own_id_and_by_the_tool_that_re
         (1, "customer_c1_delete", json!({})),
         (17, "customer_delete", json!({"customer_id": "c-1"})),
     ] {
-        let steps = || [try_it("find"), call([(name, arguments.clone())])];
-        let free = played(steps(), |builder| builder.tools([find("find", count)])).await;
+        let steps = || [invoke("find"), call([(name, arguments.clone())])];
+        let free = run_steps(steps(), |builder| builder.tools([find("find", count)])).await;
         assert_eq!(free[1], "deleted");
         let by_id =
             |builder: ConversationBuilder| builder.tools([find("find", count)]).decorate(method.clone(), denial());
-        let by_id = played(steps(), by_id).await;
+        let by_id = run_steps(steps(), by_id).await;
         assert!(by_id[1].contains(DENIED), "{name}: {}", by_id[1]);
         let once = Arc::new(Mutex::new(false));
         let first_only = ApprovalGate::new(move |request: &ApprovalRequest| {
@@ -27,7 +27,7 @@ async fn methods_of_entities_are_guarded_by_their_own_id_and_by_the_tool_that_re
             Approval::Approved
         });
         let find = Arc::new(find("find", count).with_decorator(first_only)) as Arc<dyn Tool>;
-        let by_parent = played(steps(), |builder| builder.tools([find])).await;
+        let by_parent = run_steps(steps(), |builder| builder.tools([find])).await;
         assert!(by_parent[1].contains(DENIED), "{name}: {}", by_parent[1]);
     }
 }
@@ -35,8 +35,8 @@ async fn methods_of_entities_are_guarded_by_their_own_id_and_by_the_tool_that_re
 // accept: 80
 #[tokio::test]
 async fn an_inherited_approval_stays_when_an_unguarded_tool_returns_the_entity_again() {
-    let steps = [try_it("find"), try_it("list"), try_it("customer_c1_delete")];
-    let results = played(steps, |builder| {
+    let steps = [invoke("find"), invoke("list"), invoke("customer_c1_delete")];
+    let results = run_steps(steps, |builder| {
         builder
             .tools([find("find", 1), find("list", 1)])
             .decorate("find", only_find())
@@ -58,13 +58,13 @@ async fn an_inherited_approval_applies_to_the_methods_that_many_entities_share()
         &["see", "list", "find"],
         &["list", "find"],
     ] {
-        let steps = || before.iter().map(|name| try_it(name)).chain([delete_shared()]);
-        let free = played(steps(), set).await;
+        let steps = || before.iter().map(|name| invoke(name)).chain([delete_shared()]);
+        let free = run_steps(steps(), set).await;
         assert_eq!(free.last().unwrap(), "deleted", "{before:?}");
-        let guarded = played(steps(), |builder| set(builder).decorate("find", only_find())).await;
+        let guarded = run_steps(steps(), |builder| set(builder).decorate("find", only_find())).await;
         assert!(guarded.last().unwrap().contains(DENIED), "{before:?}: {guarded:?}");
     }
-    let other = played([try_it("find"), try_it("list"), delete_shared()], |builder| {
+    let other = run_steps([invoke("find"), invoke("list"), delete_shared()], |builder| {
         set(builder).decorate("see", denial())
     });
     assert_eq!(
@@ -92,16 +92,16 @@ async fn a_shared_method_that_calls_the_guarded_tool_of_a_member_asks_for_one_ap
         *count.lock().unwrap() += i32::from(request.name.starts_with("customer"));
         Approval::Approved
     });
-    let steps = [try_it("find"), try_it("list"), delete_shared()];
-    let results = played(steps, |builder| {
+    let steps = [invoke("find"), invoke("list"), delete_shared()];
+    let results = run_steps(steps, |builder| {
         builder
             .tools([find_kept("find", 1), find_kept("list", 17)])
             .decorate("find", approve)
     });
     assert_eq!(results.await[2], "deleted");
     assert_eq!(*asked.lock().unwrap(), 1);
-    let steps = [try_it("see"), try_it("list"), try_it("find"), delete_shared()];
-    let results = played(steps, |builder| {
+    let steps = [invoke("see"), invoke("list"), invoke("find"), delete_shared()];
+    let results = run_steps(steps, |builder| {
         builder
             .tools([find_kept("see", 1), find_kept("list", 17), find_kept("find", 1)])
             .decorate("find", only_find())
@@ -116,16 +116,16 @@ async fn a_shared_method_that_calls_the_guarded_tool_of_a_member_asks_for_one_ap
 #[tokio::test]
 async fn an_inherited_approval_applies_to_shared_methods_after_a_resume() {
     let set = |steps: Vec<Step>| {
-        let (builder, stage) = Stage::set(steps);
+        let (builder, model) = TestModel::playing(steps);
         let builder = builder.tools([find("find", 1), find("list", 17)]);
-        (builder.decorate("find", only_find()), stage)
+        (builder.decorate("find", only_find()), model)
     };
-    let (builder, stage) = set(vec![try_it("find"), say("ok")]);
+    let (builder, model) = set(vec![invoke("find"), reply("ok")]);
     let history = builder.run("go").await.unwrap().history;
-    let (builder, _) = set(vec![try_it("list"), delete_shared(), say("ok")]);
-    let resumed = builder.history(history).resume(stage.events());
+    let (builder, _) = set(vec![invoke("list"), delete_shared(), reply("ok")]);
+    let resumed = builder.history(history).resume(model.events());
     let history = resumed.run("again").await.unwrap().history;
-    let results = answers(&history);
+    let results = tool_results(&history);
     assert!(results.last().unwrap().contains(DENIED), "{results:?}");
 }
 
@@ -136,8 +136,8 @@ async fn chained_methods_are_guarded_and_still_wait_for_an_object() {
             Ok::<_, String>("deleted")
         });
     let customers = customers.unwrap();
-    let steps = [try_it("customer_delete"), try_it("find"), try_it("customer_delete")];
-    let results = played(steps, |builder| {
+    let steps = [invoke("customer_delete"), invoke("find"), invoke("customer_delete")];
+    let results = run_steps(steps, |builder| {
         builder
             .tools([find("find", 1)])
             .chain_from(&customers)

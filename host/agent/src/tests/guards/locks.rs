@@ -13,14 +13,14 @@ async fn a_playbook_locks_tools_behind_a_facade_and_counts_their_calls() {
         );
     let steps = [
         open("db"),
-        try_it("erase"),
-        try_it("query"),
-        try_it("find"),
-        try_it("customer_c1_delete"),
-        try_it("erase"),
-        try_it("customer_c1_delete"),
+        invoke("erase"),
+        invoke("query"),
+        invoke("find"),
+        invoke("customer_c1_delete"),
+        invoke("erase"),
+        invoke("customer_c1_delete"),
     ];
-    let results = played(steps, |builder| {
+    let results = run_steps(steps, |builder| {
         builder.tool(database()).tools([find("find", 1)]).strategy(playbook)
     })
     .await;
@@ -49,21 +49,21 @@ async fn a_state_machine_applies_to_tools_behind_a_facade_also_after_a_resume() 
             .unwrap()
     };
     let set = |steps: Vec<Step>| {
-        let (builder, stage) = Stage::set(steps);
-        (builder.tool(database()).strategy(machine()), stage)
+        let (builder, model) = TestModel::playing(steps);
+        (builder.tool(database()).strategy(machine()), model)
     };
-    let (builder, stage) = set(vec![open("db"), try_it("erase"), try_it("query"), say("ok")]);
+    let (builder, model) = set(vec![open("db"), invoke("erase"), invoke("query"), reply("ok")]);
     let outcome = builder.run("go").await.unwrap();
-    let results = answers(&outcome.history);
+    let results = tool_results(&outcome.history);
     assert!(
         results[1].contains("the state is `safe`; tools that can be called now: `query`"),
         "{}",
         results[1]
     );
-    let (builder, _) = set(vec![try_it("query"), try_it("erase"), try_it("erase"), say("ok")]);
-    let resumed = builder.history(outcome.history.clone()).resume(stage.events());
+    let (builder, _) = set(vec![invoke("query"), invoke("erase"), invoke("erase"), reply("ok")]);
+    let resumed = builder.history(outcome.history.clone()).resume(model.events());
     let outcome = resumed.run("again").await.unwrap();
-    let results = answers(&outcome.history);
+    let results = tool_results(&outcome.history);
     assert!(results[3].contains("the state is `armed`"), "{}", results[3]);
     assert_eq!(results[4], "erase");
     assert!(results[5].contains("the state is `safe`"), "{}", results[5]);
@@ -73,7 +73,7 @@ async fn a_state_machine_applies_to_tools_behind_a_facade_also_after_a_resume() 
 #[test]
 fn a_reference_to_a_tool_that_the_conversation_cannot_have_is_refused() {
     let build = |set_up: &dyn Fn(ConversationBuilder) -> ConversationBuilder| {
-        let (builder, _) = Stage::set([]);
+        let (builder, _) = TestModel::playing([]);
         set_up(builder.tools([echo("search")]).tool(database()))
             .build()
             .map(drop)
@@ -99,7 +99,7 @@ fn a_reference_to_a_tool_that_the_conversation_cannot_have_is_refused() {
     assert!(build(&|b| b.decorate(ToolSelector::all(), denial())).is_ok());
     assert!(build(&|b| b.strategy(Playbook::new().with_tool(echo("absent")))).is_err());
     let restorable = Playbook::new().with_lock("native#erase", Unlock::by("search"));
-    let (builder, _) = Stage::set([]);
+    let (builder, _) = TestModel::playing([]);
     assert!(
         builder
             .tools([echo("search")])

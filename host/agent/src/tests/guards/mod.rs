@@ -12,8 +12,8 @@ use super::unfolding::open;
 use super::*;
 use crate::injection::{Facade, Injection, InjectionContext, InjectionStrategy, Playbook, StateMachine, Unlock};
 use toolwit_core::{
-    Approval, ApprovalGate, ApprovalRequest, Decorator, NativeEntity, NoArguments, ToolExt, ToolId, ToolLookup, ToolProvider,
-    ToolRegistry, ToolSelector,
+    Approval, ApprovalGate, ApprovalRequest, Decorator, NativeEntity, NoArguments, ToolExt, ToolId, ToolLookup,
+    ToolProvider, ToolRegistry, ToolSelector,
 };
 
 const DENIED: &str = "not approved";
@@ -34,7 +34,7 @@ fn only_find() -> impl Decorator {
     })
 }
 
-fn try_it(name: &str) -> Step {
+fn invoke(name: &str) -> Step {
     call([(name, json!({}))])
 }
 
@@ -86,12 +86,12 @@ fn find(name: &str, count: usize) -> Arc<dyn Tool> {
 }
 
 /// Runs the steps, and returns the answers to the calls.
-async fn played(
+async fn run_steps(
     steps: impl IntoIterator<Item = Step>,
     set_up: impl FnOnce(ConversationBuilder) -> ConversationBuilder,
 ) -> Vec<String> {
-    let (builder, _) = Stage::set(steps.into_iter().chain([say("ok")]));
+    let (builder, _) = TestModel::playing(steps.into_iter().chain([reply("ok")]));
     let outcome = set_up(builder).run("go").await.unwrap();
     assert_valid(&outcome.history);
-    answers(&outcome.history).into_iter().map(str::to_owned).collect()
+    tool_results(&outcome.history).into_iter().map(str::to_owned).collect()
 }

@@ -35,7 +35,7 @@ impl Tool for Caller {
 #[tokio::test]
 async fn a_nested_call_of_a_restored_tool_meets_its_decorators_and_locks() {
     let caller = || caller_of("native#erase");
-    let free = played([try_it("caller")], |builder| builder.tool(caller()).strategy(Injecting)).await;
+    let free = run_steps([invoke("caller")], |builder| builder.tool(caller()).strategy(Injecting)).await;
     assert_eq!(free[0], "erase");
     let decorated = |builder: ConversationBuilder| {
         builder
@@ -43,9 +43,9 @@ async fn a_nested_call_of_a_restored_tool_meets_its_decorators_and_locks() {
             .strategy(Injecting)
             .decorate("native#erase", denial())
     };
-    assert!(played([try_it("caller")], decorated).await[0].contains(DENIED));
+    assert!(run_steps([invoke("caller")], decorated).await[0].contains(DENIED));
     let locked = Playbook::new().with_lock("native#erase", Unlock::by("caller"));
-    let locked = played([try_it("caller")], |builder| {
+    let locked = run_steps([invoke("caller")], |builder| {
         builder.tool(caller()).strategy(Injecting).strategy(locked)
     })
     .await;
@@ -74,9 +74,9 @@ async fn a_nested_call_of_a_restored_tool_meets_the_decorators_of_the_name_that_
         let builder = builder.tool(caller_of("github#search")).tools([echo("search")]);
         builder.strategy(GitHub)
     };
-    assert_eq!(played([try_it("caller")], set).await[0], "found");
+    assert_eq!(run_steps([invoke("caller")], set).await[0], "found");
     let guarded = |builder| set(builder).decorate(ToolSelector::later("github_search"), denial());
-    let guarded = played([try_it("caller")], guarded).await;
+    let guarded = run_steps([invoke("caller")], guarded).await;
     assert!(
         guarded[0].contains(DENIED) && guarded[0].contains("github#search"),
         "{}",

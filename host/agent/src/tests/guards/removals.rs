@@ -6,14 +6,14 @@ use super::*;
 #[tokio::test]
 async fn a_tool_removed_by_hand_stays_removed_until_it_is_added_by_hand() {
     let set = |steps: Vec<Step>| {
-        let (builder, stage) = Stage::set(steps);
+        let (builder, model) = TestModel::playing(steps);
         (
             builder.tool(database()).tools([echo("prepare")]).strategy(Injecting),
-            stage,
+            model,
         )
     };
-    let tries = || [try_it("prepare"), open("db"), try_it("erase"), say("ok")];
-    let (builder, stage) = set(tries().into_iter().chain(tries()).collect());
+    let tries = || [invoke("prepare"), open("db"), invoke("erase"), reply("ok")];
+    let (builder, model) = set(tries().into_iter().chain(tries()).collect());
     let mut conversation = builder.build().unwrap();
     conversation.run("one").await.unwrap();
     assert_eq!(
@@ -22,34 +22,39 @@ async fn a_tool_removed_by_hand_stays_removed_until_it_is_added_by_hand() {
         "of the facade, and of the strategy"
     );
     let outcome = conversation.run("two").await.unwrap();
-    let results = answers(&outcome.history);
+    let results = tool_results(&outcome.history);
     assert!(
         !results[4].contains("erase") && results[4].contains("query"),
         "{}",
         results[4]
     );
     assert!(results[5].contains("has been removed"), "{}", results[5]);
-    assert!(!stage.events_named("tool_withheld").is_empty());
-    let (builder, _) = set(tries().into_iter().chain([try_it("erase"), say("ok")]).collect());
-    let mut resumed = builder.history(outcome.history).resume(stage.events()).build().unwrap();
+    assert!(!model.events_named("tool_withheld").is_empty());
+    let (builder, _) = set(tries().into_iter().chain([invoke("erase"), reply("ok")]).collect());
+    let mut resumed = builder.history(outcome.history).resume(model.events()).build().unwrap();
     let outcome = resumed.run("three").await.unwrap();
-    assert!(answers(&outcome.history).last().unwrap().contains("has been removed"));
+    assert!(
+        tool_results(&outcome.history)
+            .last()
+            .unwrap()
+            .contains("has been removed")
+    );
     resumed.add_tool(erase());
     let outcome = resumed.run("four").await.unwrap();
-    assert_eq!(*answers(&outcome.history).last().unwrap(), "erase");
+    assert_eq!(*tool_results(&outcome.history).last().unwrap(), "erase");
 }
 
 // accept: 23, accept: 94
 #[tokio::test]
 async fn a_role_does_not_add_a_tool_that_was_removed_by_hand_and_its_tools_are_guarded() {
     let groups = ToolGroups::new().with_group(ToolGroup::new("web", "", vec![echo("fetch"), erase()]));
-    let (builder, stage) = Stage::set([say("one"), try_it("erase"), say("two")]);
+    let (builder, model) = TestModel::playing([reply("one"), invoke("erase"), reply("two")]);
     let late = ToolSelector::later("native#erase");
     let mut conversation = builder.groups(groups).decorate(late, denial()).build().unwrap();
     conversation.turn("1").role("web").run().await.unwrap();
     conversation.remove_tool(&ToolId::native("fetch"));
     let outcome = conversation.turn("2").role("web").run().await.unwrap();
-    assert_eq!(stage.shown(0).names, ["fetch", "erase"]);
-    assert_eq!(stage.shown(1).names, ["erase"]);
-    assert!(answers(&outcome.history)[0].contains(DENIED));
+    assert_eq!(model.request(0).names, ["fetch", "erase"]);
+    assert_eq!(model.request(1).names, ["erase"]);
+    assert!(tool_results(&outcome.history)[0].contains(DENIED));
 }

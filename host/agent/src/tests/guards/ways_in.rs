@@ -6,9 +6,9 @@ use super::*;
 #[tokio::test]
 async fn an_approval_belongs_to_a_tool_whatever_its_way_in() {
     let guarded = |builder: ConversationBuilder| builder.decorate("native#erase", denial());
-    let initial = played([try_it("erase")], |builder| guarded(builder).tools([erase()])).await;
+    let initial = run_steps([invoke("erase")], |builder| guarded(builder).tools([erase()])).await;
     assert!(initial[0].contains(DENIED), "{}", initial[0]);
-    let folded = played([open("db"), try_it("query"), try_it("erase")], |b| {
+    let folded = run_steps([open("db"), invoke("query"), invoke("erase")], |b| {
         guarded(b).tool(database())
     })
     .await;
@@ -18,8 +18,8 @@ async fn an_approval_belongs_to_a_tool_whatever_its_way_in() {
         "{}",
         folded[2]
     );
-    let injected = played(
-        [try_it("prepare"), try_it("erase"), try_it("prepare"), try_it("erase")],
+    let injected = run_steps(
+        [invoke("prepare"), invoke("erase"), invoke("prepare"), invoke("erase")],
         |builder| guarded(builder).tools([echo("prepare")]).strategy(Injecting),
     );
     let injected = injected.await;
@@ -27,19 +27,19 @@ async fn an_approval_belongs_to_a_tool_whatever_its_way_in() {
         injected[1].contains(DENIED) && injected[3].contains(DENIED),
         "{injected:?}"
     );
-    let renamed = played([try_it("wipe")], |builder| {
+    let renamed = run_steps([invoke("wipe")], |builder| {
         guarded(builder).tools([Arc::new(erase().with_name("wipe")) as _])
     });
     assert!(renamed.await[0].contains(DENIED));
     let own = Arc::new(erase().with_decorator(denial())) as Arc<dyn Tool>;
-    let replaced = played([try_it("prepare"), try_it("erase")], |builder| {
+    let replaced = run_steps([invoke("prepare"), invoke("erase")], |builder| {
         builder.tools([echo("prepare"), own]).strategy(Injecting)
     });
     assert!(
         replaced.await[1].contains(DENIED),
         "the guard of a tool that is replaced"
     );
-    let free = played([try_it("erase")], |builder| builder.tools([erase()])).await;
+    let free = run_steps([invoke("erase")], |builder| builder.tools([erase()])).await;
     assert_eq!(free[0], "erase");
 }
 
@@ -47,25 +47,25 @@ async fn an_approval_belongs_to_a_tool_whatever_its_way_in() {
 #[tokio::test]
 async fn an_approval_stays_on_after_a_resume_and_on_a_tool_that_the_application_replaces() {
     let set = |steps: Vec<Step>| {
-        let (builder, stage) = Stage::set(steps);
+        let (builder, model) = TestModel::playing(steps);
         let builder = builder
             .tool(database())
             .tools([find("find", 1)])
             .decorate("native#erase", denial());
         (
             builder.decorate("find", ApprovalGate::new(|_: &ApprovalRequest| Approval::Approved)),
-            stage,
+            model,
         )
     };
-    let (builder, stage) = set(vec![open("db"), try_it("find"), say("ok")]);
+    let (builder, model) = set(vec![open("db"), invoke("find"), reply("ok")]);
     let history = builder.run("go").await.unwrap().history;
-    let (builder, _) = set(vec![try_it("erase"), say("ok"), try_it("erase"), say("ok")]);
-    let mut resumed = builder.history(history).resume(stage.events()).build().unwrap();
+    let (builder, _) = set(vec![invoke("erase"), reply("ok"), invoke("erase"), reply("ok")]);
+    let mut resumed = builder.history(history).resume(model.events()).build().unwrap();
     let outcome = resumed.run("again").await.unwrap();
     assert!(
-        answers(&outcome.history).last().unwrap().contains(DENIED),
+        tool_results(&outcome.history).last().unwrap().contains(DENIED),
         "{:?}",
-        answers(&outcome.history)
+        tool_results(&outcome.history)
     );
     let ToolLookup::Found(method) = resumed.tools().look_up("customer_c1_delete") else {
         panic!("the method is declared")
@@ -76,5 +76,5 @@ async fn an_approval_stays_on_after_a_resume_and_on_a_tool_that_the_application_
     );
     resumed.add_tool(erase());
     let outcome = resumed.run("again").await.unwrap();
-    assert!(answers(&outcome.history).last().unwrap().contains(DENIED));
+    assert!(tool_results(&outcome.history).last().unwrap().contains(DENIED));
 }

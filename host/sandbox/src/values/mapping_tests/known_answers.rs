@@ -18,14 +18,20 @@ fn types_map_to_schemas() {
     let string = json!({"type": "string"});
     assert_eq!(schema(WitType::String), string);
     assert_eq!(schema(WitType::Bool), json!({"type": "boolean"}));
-    assert_eq!(schema(WitType::S16), json!({"type": "integer", "minimum": -32_768, "maximum": 32_767}));
+    assert_eq!(
+        schema(WitType::S16),
+        json!({"type": "integer", "minimum": -32_768, "maximum": 32_767})
+    );
     assert_eq!(schema(WitType::F64)["anyOf"][0], json!({"type": "number"}));
     assert_eq!(
         schema(WitType::List(Box::new(WitType::String))),
         json!({"type": "array", "items": string})
     );
     let size = schema(WitType::Enum(labels(&["small", "very-large"])));
-    assert_eq!((&size["type"], &size["enum"]), (&json!("string"), &json!(["small", "very_large"])));
+    assert_eq!(
+        (&size["type"], &size["enum"]),
+        (&json!("string"), &json!(["small", "very_large"]))
+    );
     let record = schema(WitType::Record(vec![
         field("name", WitType::String),
         field("is-new", WitType::Option(Box::new(WitType::Bool))),

@@ -135,7 +135,11 @@ async fn a_tool_removed_by_hand_is_not_added_by_a_search_or_a_changed_file() {
     conversation.run("Tell me what the weather is like").await.unwrap();
     let results = answers(&recorder);
     assert!(results[1].contains(FORECAST), "{}", results[1]);
-    assert!(!results[3].contains(FORECAST), "the result does not list it: {}", results[3]);
+    assert!(
+        !results[3].contains(FORECAST),
+        "the result does not list it: {}",
+        results[3]
+    );
     let shown = recorder.requests.lock().unwrap().clone();
     assert!(shown[0].names.contains(&"get_forecast".to_owned()));
     assert!(
