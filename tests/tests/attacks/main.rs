@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod conversations;
 mod download;
 mod files;
 mod grants;

@@ -98,6 +98,7 @@ impl Evaluation<'_> {
             tools: ids,
             depth,
             binding,
+            rebinding: provider.rebinding(),
             shared: group.map(|group| SharedDiscovery::new(group, vec![provider.clone()])),
             namespace: provider.namespace().to_owned(),
         });
@@ -127,6 +128,7 @@ impl Evaluation<'_> {
                 Rebinding::Keep => EntityBinding::Kept,
                 Rebinding::Latest => EntityBinding::Rebound,
             },
+            rebinding: provider.rebinding(),
             shared: Some(SharedDiscovery::new(group.clone(), vec![provider.clone()])),
             namespace: key.namespace.clone(),
         });
@@ -189,6 +191,7 @@ impl Evaluation<'_> {
             } else {
                 EntityBinding::New
             },
+            rebinding: first.rebinding(),
             namespace: first.namespace().to_owned(),
             shared: Some(SharedDiscovery::new(shared, accepted.clone())),
         });

@@ -2,7 +2,7 @@
 
 use super::configuration::configuration_file;
 use super::environment::variable;
-use super::project::project;
+use super::project_trust::ProjectTrust;
 use toolwit::Error;
 use toolwit::registry::{IndexSettings, RemoteFile};
 
@@ -12,8 +12,8 @@ const VARIABLE: &str = "TOOLWIT_INDEX";
 /// Selects the index of packages.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct IndexFlags {
-    /// URL of the package index, with #sha256=DIGEST to accept only this content [env: TOOLWIT_INDEX] [default: `[index]` in
-    /// toolwit.toml, or toolwit/index.toml in the configuration directory]
+    /// URL of the package index, with #sha256=DIGEST to accept only this content [env: TOOLWIT_INDEX] [default: the accepted one of the
+    /// project, or toolwit/index.toml in the configuration directory]
     #[arg(long = "index", value_name = "URL")]
     index_url: Option<String>,
 }
@@ -25,8 +25,10 @@ impl IndexFlags {
         if let Some(url) = self.index_url.clone().or_else(from_environment) {
             return RemoteFile::parse(&url).map(Some);
         }
-        if let Some(url) = project()?.index.url {
-            return Ok(Some(url));
+        let project = ProjectTrust::find()?;
+        project.warn();
+        if let Some(url) = project.accepted_index() {
+            return Ok(Some(url.clone()));
         }
         match configuration_file("index.toml") {
             Ok(file) => Ok(IndexSettings::read(&file)?.url),

@@ -9,7 +9,7 @@ use insta::assert_snapshot;
 use serde_json::json;
 
 use crate::guests::{PLAIN, SETTINGS};
-use crate::support::{Run, Workspace};
+use crate::support::{Run, Workspace, accept};
 
 /// The SHA-256 digest of [`PLAIN`].
 fn digest(workspace: &Workspace) -> String {
@@ -105,25 +105,37 @@ fn package_of_the_index_is_added_by_its_name() {
 }
 
 #[test]
-fn index_is_configured_by_the_environment_the_project_and_the_user() {
+fn index_is_configured_by_the_environment_the_user_and_an_accepted_project() {
     let plain = workspace();
     let index = index(&digest(&plain));
     let settings = format!("url = \"{index}\"\n");
     let configured = [
         workspace().variable("TOOLWIT_INDEX", index.as_str()),
-        workspace().file("toolwit.toml", format!("[index]\n{settings}")),
         workspace().file(".home/.config/toolwit/index.toml", &settings),
     ];
     for workspace in configured {
         let added = workspace.run(&["add", "plain"]);
         assert_eq!(added.code, Some(0), "{added}");
     }
+    let project = workspace().file("toolwit.toml", format!("[index]\n{settings}"));
+    let proposed = project.run(&["add", "plain"]);
+    assert!(
+        proposed.code == Some(2) && proposed.stderr.contains("no package index") && proposed.stderr.contains("trust"),
+        "anyone may be the author of a project: {proposed}"
+    );
+    let shown = project.run(&["trust"]);
+    assert!(shown.stdout.contains(&index), "{shown}");
+    accept(&project);
+    assert_eq!(project.run(&["add", "plain"]).code, Some(0));
+    let changed = project.file("toolwit.toml", format!("[index]\nurl = \"{index}?other\"\n"));
+    let refused = changed.run(&["add", "plain", "--replace"]);
+    assert!(refused.stderr.contains("have changed"), "{refused}");
     assert_snapshot!(plain.run(&["add", "plain"]), @"
     exit: 2
 
     --- stderr
     error: there is no file or directory `plain`, and no package index is configured
-    hint: name an existing component file, or set a package index: `--index URL`, or `url` in `[index]` of toolwit.toml
+    hint: name an existing component file, or set a package index with `--index URL`
     ");
 }
 

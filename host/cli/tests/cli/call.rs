@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use serde_json::json;
 
 use crate::guests::{COUNTER, FOREIGN, PLAIN};
-use crate::support::Workspace;
+use crate::support::{Workspace, accept};
 
 #[test]
 fn result_is_printed_to_standard_output() {
@@ -255,6 +255,8 @@ fn long_running_tool_is_declared_by_an_option_or_the_project() {
     assert_eq!(kind(&workspace, &with("plain#add")), "timeout", "it is another tool");
     assert_eq!(kind(&workspace, &with("plain#spin")), "fuel");
     let project = workspace.file("toolwit.toml", "[tools]\nlong_running = [\"plain#spin\"]\n");
+    assert_eq!(kind(&project, &call), "timeout", "it is a proposal");
+    accept(&project);
     assert_eq!(kind(&project, &call), "fuel");
 }
 

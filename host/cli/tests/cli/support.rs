@@ -120,6 +120,13 @@ impl Workspace {
     }
 }
 
+/// Accepts what the project in a workspace proposes.
+pub(crate) fn accept(workspace: &Workspace) {
+    let (_, proposal) = workspace.json(&["trust", "--json"]);
+    let accepted = workspace.run(&["trust", "--accept", proposal["digest"].as_str().unwrap()]);
+    assert_eq!(accepted.code, Some(0), "{accepted}");
+}
+
 /// Returns the code cache that all tests and test runs share.
 fn cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use async_trait::async_trait;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use url::{Host, Url};
 
@@ -149,8 +149,8 @@ impl fmt::Display for FileDigest {
 }
 
 /// A file at a URL, with its digest if it is known: `https://example.com/calc.wasm#sha256=DIGEST`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 #[non_exhaustive]
 pub struct RemoteFile {
     /// The URL.
@@ -173,6 +173,21 @@ impl RemoteFile {
             url: FileUrl::parse(url)?,
             digest,
         })
+    }
+}
+
+impl fmt::Display for RemoteFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.digest {
+            Some(digest) => write!(f, "{}#sha256={digest}", self.url),
+            None => write!(f, "{}", self.url),
+        }
+    }
+}
+
+impl From<RemoteFile> for String {
+    fn from(file: RemoteFile) -> Self {
+        file.to_string()
     }
 }
 
