@@ -31,7 +31,7 @@ async fn host_for(server: &Server) -> TestHost {
         .await
 }
 
-// attack: C9
+// attack: C9, J6
 #[tokio::test]
 async fn no_connection_is_made_without_a_grant() {
     let server = Server::start(Answer::text("reached")).await;
@@ -39,13 +39,15 @@ async fn no_connection_is_made_without_a_grant() {
     let denied = Setup::new().start().await;
     let error = denied.denial("fetch", request(&authority)).await;
     assert!(error.message.contains(&authority), "{error}");
+    let suggestion = &error.denied[0].suggestion;
     assert!(
-        error
-            .suggestion
-            .as_ref()
-            .unwrap()
-            .ends_with("` to `probe` under `http` in the grants file"),
-        "{error:?}"
+        suggestion.ends_with("` to `probe` under `http` in the grants file"),
+        "the operator reads it: {suggestion}"
+    );
+    let read_by_model = serde_json::to_string(&error).unwrap();
+    assert!(
+        error.suggestion.is_none() && !read_by_model.contains("grants file"),
+        "{read_by_model}"
     );
     assert_eq!(server.connections(), 0);
     let granted = Setup::new().grant(&on_port("127.0.0.1", server.port)).start().await;

@@ -5,6 +5,7 @@
 //! capabilities of a component.
 
 pub(crate) mod amounts;
+mod line;
 mod parse;
 mod schema;
 #[cfg(test)]
@@ -27,6 +28,7 @@ pub use toolwit_sections::MANIFEST_SECTION;
 #[non_exhaustive]
 pub struct Manifest {
     /// The version of the package.
+    #[serde(deserialize_with = "line::version")]
     pub version: Option<String>,
     /// A one-sentence description of the package.
     pub description: Option<String>,
@@ -66,9 +68,10 @@ pub struct Manifest {
 #[non_exhaustive]
 pub struct EnvironmentNeed {
     /// The variable's name.
+    #[serde(deserialize_with = "line::name")]
     pub name: String,
     /// A description of the value, and how to obtain it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "line::description")]
     pub description: String,
     /// Whether the tools of the package fail without it.
     #[serde(default)]

@@ -87,8 +87,16 @@ impl CallAuthority {
             "the session instance of `{}` has rights that the calling plugin does not have",
             self.plugin
         );
+        let denied = DeniedAccess {
+            plugin: self.plugin.to_string(),
+            access: "be called by a plugin with fewer rights".to_owned(),
+            reason: message.clone(),
+            suggestion: "grant the same to the calling plugin".to_owned(),
+            missing_grant: None,
+        };
         Err(Error::new(ErrorKind::Denied, Phase::Execute, message)
-            .with_suggestion("grant the same to the calling plugin, or let the model make the call"))
+            .with_suggestion("let the model make the call")
+            .with_denied(vec![denied]))
     }
 
     /// Decides on an access. A denial is recorded for the operator.
