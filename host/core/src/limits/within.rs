@@ -25,7 +25,6 @@ impl LimitRequest {
             host_calls_max: reduced!(host_calls_max),
             host_call_bytes_max: reduced!(host_call_bytes_max),
             resources_max: reduced!(resources_max),
-            host_memory_bytes_max: reduced!(host_memory_bytes_max),
             http_requests_max: reduced!(http_requests_max),
             http_bytes_max: reduced!(http_bytes_max),
             nested_depth_max: reduced!(nested_depth_max),
