@@ -34,3 +34,6 @@ pub use gemini::{Gemini, GenerateContent};
 pub use http::{KeyHeader, PlainHttp, ResponseMode, RetryPolicy, Secret};
 pub use model_spec::{ModelSpec, connect};
 pub use responses::{OpenAiResponses, Responses};
+
+#[cfg(test)]
+mod tests;
