@@ -31,6 +31,7 @@ mod roles;
 mod runs;
 mod signals;
 mod stopping;
+mod streaming;
 mod subagents;
 mod unfolding;
 
