@@ -211,7 +211,10 @@ fn no_text_of_a_package_controls_the_terminal_or_forges_a_line() {
         "the scenario is played: {run}"
     );
     let listed = workspace.run(&["list"]).stdout;
-    assert!(listed.contains("\n  returns") && listed.contains("forged"), "the component is valid: {listed}");
+    assert!(
+        listed.contains("\n  returns") && listed.contains("forged"),
+        "the component is valid: {listed}"
+    );
 }
 
 // attack: C21, J3
