@@ -21,6 +21,7 @@ impl LimitRequest {
             result_bytes_max: reduced!(result_bytes_max),
             log_bytes_max: reduced!(log_bytes_max),
             artifact_bytes_max: reduced!(artifact_bytes_max),
+            host_memory_bytes_max: reduced!(host_memory_bytes_max),
             host_calls_max: reduced!(host_calls_max),
             host_call_bytes_max: reduced!(host_call_bytes_max),
             resources_max: reduced!(resources_max),
