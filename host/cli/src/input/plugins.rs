@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::configuration::configuration_directory;
 use super::environment::variable;
 use super::grants::GrantFlags;
 use super::limits::LimitFlags;
@@ -84,6 +85,10 @@ impl PluginFlags {
         let mut builder = Toolwit::builder()
             .limits(limits.request(&project.call_limits()))
             .compiler(Compiler::Process(own_program()?));
+        // It has grants, secrets and what was accepted of projects, also those that this command does not use.
+        if let Ok(directory) = configuration_directory() {
+            builder = builder.protect(directory);
+        }
         for place in self.directories()? {
             builder = builder.plugins(place);
         }

@@ -211,7 +211,10 @@ fn no_text_of_a_package_controls_the_terminal_or_forges_a_line() {
         "the scenario is played: {run}"
     );
     let listed = workspace.run(&["list"]).stdout;
-    assert!(listed.contains("\n  returns") && listed.contains("forged"), "the component is valid: {listed}");
+    assert!(
+        listed.contains("\n  returns") && listed.contains("forged"),
+        "the component is valid: {listed}"
+    );
 }
 
 // attack: C21, J3
@@ -348,8 +351,10 @@ fn strangers_project() -> Workspace {
     let mut workspace = Workspace::with("plain", PLAIN)
         .program("cargo", rustup)
         .program("rustc", rustup);
-    for name in ["evil", "cargo", "rustc", "rustup", "id", "env", "dpkg-query", "toolwit"] {
+    for name in ["cargo", "rustc", "rustup", "id", "sudo", "env", "dpkg-query", "evil"] {
         workspace = workspace.program(&format!("../{name}"), started);
+        // A build runs in the directory of its source.
+        workspace = workspace.program(&format!("../rust/{name}"), started);
     }
     workspace
         .file("rust-toolchain.toml", "[toolchain]\npath = \"evil\"\n")
