@@ -1,14 +1,39 @@
 //! Clients of language-model providers for the Toolwit agent loop.
 //!
-//! [`OpenAi`] is a client for any provider with the chat-completions API. A [`ModelSpec`] names a model (`openai:gpt-5`), and
-//! [`connect`] creates its client.
+//! Each client is a [`ModelClient`] for one API: [`OpenAi`] for chat completions, which most providers and local servers have.
+//! A [`ModelSpec`] names a model (`openai:gpt-5`), and [`connect`] creates its client.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `http` | one POST, limited in time and bytes; keys, failures and retries |
+//! | `decode` | the body of a response as JSON: server-sent events or a document, in pieces of any size |
+//! | `assembly` | a response that is put together from its pieces |
+//! | `schema` | the schemas of tools in the subsets that providers accept |
+//! | `client` | the client that all APIs share |
+//! | `chat`, `responses`, `anthropic`, `gemini` | the formats of one API each |
+//! | `provider`, `model_spec` | providers, and the names of their models |
 
+mod anthropic;
+mod assembly;
+mod chat;
+mod client;
+mod decode;
 mod environment;
+mod gemini;
 mod http;
 mod model_spec;
 mod ollama;
-mod openai;
+mod provider;
+mod responses;
+mod schema;
 
-pub use http::{PlainHttp, RetryPolicy, Secret};
+pub use anthropic::{Anthropic, Messages};
+pub use chat::{ChatCompletions, MaxTokensField, OpenAi, OpenAiBuilder, OpenAiHistory};
+pub use client::{ClientBuilder, ModelClient};
+pub use gemini::{Gemini, GenerateContent};
+pub use http::{KeyHeader, PlainHttp, ResponseMode, RetryPolicy, Secret};
 pub use model_spec::{ModelSpec, connect};
-pub use openai::{MaxTokensField, OpenAi, OpenAiBuilder, OpenAiHistory};
+pub use responses::{OpenAiResponses, Responses};
+
+#[cfg(test)]
+mod tests;

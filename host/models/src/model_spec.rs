@@ -4,14 +4,18 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use toolwit_agent::model::{ChatModel, ModelError};
+use crate::anthropic::Messages;
+use crate::chat::ChatCompletions;
+use crate::client::{ClientBuilder, Dialect, ModelClient};
+use crate::environment::variable;
+use crate::gemini::GenerateContent;
+use crate::http::KeyHeader;
+use crate::provider::{Provider, ProviderApi};
+use crate::responses::Responses;
+use toolwit_agent::model::{ChatModel, ModelError, ScriptedModel};
 
-/// The accepted forms of a model name, for error messages.
-const NAME_FORMS: &str =
-    "use `openai:MODEL`, `openai:MODEL@http://127.0.0.1:8080/v1`, `ollama:MODEL` or `scripted:FILE`";
-
-/// The name of a model and its provider: `openai:gpt-5`, `ollama:llama3`, `scripted:scenario.toml`,
-/// `openai:qwen3@http://127.0.0.1:8080/v1`.
+/// The name of a model and its provider: `openai:gpt-5`, `anthropic:claude-sonnet-4-5`, `ollama:llama3`,
+/// `scripted:scenario.toml`, `openai:qwen3@http://127.0.0.1:8080/v1`.
 ///
 /// ```
 /// use toolwit_models::ModelSpec;
@@ -23,16 +27,9 @@ const NAME_FORMS: &str =
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelSpec {
-    provider: Provider,
+    provider: &'static Provider,
     model: String,
     base_url: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Provider {
-    OpenAi,
-    Ollama,
-    Scripted,
 }
 
 impl ModelSpec {
@@ -41,7 +38,7 @@ impl ModelSpec {
     /// # Errors
     /// [`ModelError::Configuration`] for a scripted model, which has no base URL.
     pub fn with_base_url(mut self, url: impl Into<String>) -> Result<Self, ModelError> {
-        if self.provider == Provider::Scripted {
+        if self.provider.api == ProviderApi::Scripted {
             return Err(invalid("a scripted model has no base URL".to_owned()));
         }
         self.base_url = Some(url.into());
@@ -57,16 +54,12 @@ impl FromStr for ModelSpec {
             return Err(invalid(format!("the model name `{text}` has no provider")));
         };
         let provider = match provider {
-            "openai" => Provider::OpenAi,
-            "ollama" => Provider::Ollama,
-            "scripted" => Provider::Scripted,
-            "anthropic" => return Err(invalid("the provider `anthropic` is not supported yet".to_owned())),
             "http" | "https" => return Err(invalid("the base URL has no model name before it".to_owned())),
-            other => return Err(invalid(format!("the provider `{other}` is unknown"))),
+            name => Provider::named(name).ok_or_else(|| invalid(format!("the provider `{name}` is unknown")))?,
         };
-        let (model, base_url) = match provider {
-            Provider::Scripted => (rest, None),
-            Provider::OpenAi | Provider::Ollama => split_base_url(rest),
+        let (model, base_url) = match provider.api {
+            ProviderApi::Scripted => (rest, None),
+            _ => split_base_url(rest),
         };
         if model.trim().is_empty() {
             return Err(invalid(format!("`{provider}:` has no model name after it")));
@@ -88,16 +81,6 @@ fn split_base_url(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-impl fmt::Display for Provider {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::OpenAi => "openai",
-            Self::Ollama => "ollama",
-            Self::Scripted => "scripted",
-        })
-    }
-}
-
 impl fmt::Display for ModelSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.provider, self.model)?;
@@ -110,47 +93,61 @@ impl fmt::Display for ModelSpec {
 
 /// Creates the client of a model. No request is sent; a scenario is read from its file.
 ///
-/// `openai:` reads the key from `OPENAI_API_KEY`, and the base URL from the name or `OPENAI_BASE_URL`. `ollama:` sends no
-/// key, and takes the base URL from the name or `OLLAMA_HOST`. Its default is port 11434 of this machine.
+/// The key and the base URL come from the provider's variables, such as `OPENAI_API_KEY` and `OPENAI_BASE_URL`. A base URL in
+/// the name takes precedence. The key is read again before each request. `ollama:` sends no key, and takes the base URL from the
+/// name or `OLLAMA_HOST`.
 ///
 /// # Errors
 /// [`ModelError::Configuration`] if the key is missing, the base URL is invalid, or the scenario cannot be read or parsed.
 pub async fn connect(spec: &ModelSpec) -> Result<Arc<dyn ChatModel>, ModelError> {
-    match spec.provider {
-        Provider::OpenAi | Provider::Ollama => over_http(spec).await,
-        Provider::Scripted => scripted(spec).await,
+    if spec.provider.api == ProviderApi::Scripted {
+        return Ok(Arc::new(ScriptedModel::load(&spec.model).await?));
     }
-}
-
-async fn over_http(spec: &ModelSpec) -> Result<Arc<dyn ChatModel>, ModelError> {
-    use crate::environment::variable;
-    use crate::ollama;
-    use crate::openai::{OpenAi, OpenAiBuilder};
-
     let spec = spec.clone();
-    let build = move || match spec.provider {
-        Provider::Ollama => {
-            let host = variable(ollama::HOST_VARIABLE).unwrap_or_default();
-            let base_url = spec.base_url.unwrap_or_else(|| ollama::base_url(&host));
-            OpenAi::builder(spec.model).base_url(base_url).build()
-        }
-        _ => OpenAiBuilder::from_variables(&spec.model, spec.base_url.as_deref(), variable)?.build(),
-    };
     // Reading the platform's root certificates blocks.
-    match tokio::task::spawn_blocking(build).await {
-        Ok(built) => Ok(Arc::new(built?)),
+    match tokio::task::spawn_blocking(move || over_http(spec)).await {
+        Ok(model) => model,
         Err(_) => Err(ModelError::Cancelled),
     }
 }
 
-async fn scripted(spec: &ModelSpec) -> Result<Arc<dyn ChatModel>, ModelError> {
-    Ok(Arc::new(toolwit_agent::model::ScriptedModel::load(&spec.model).await?))
+fn over_http(spec: ModelSpec) -> Result<Arc<dyn ChatModel>, ModelError> {
+    let model: Arc<dyn ChatModel> = match spec.provider.api {
+        ProviderApi::Responses => Arc::new(client::<Responses>(spec)?.build()?),
+        ProviderApi::Anthropic => Arc::new(client::<Messages>(spec)?.build()?),
+        ProviderApi::Gemini => Arc::new(client::<GenerateContent>(spec)?.build()?),
+        ProviderApi::ChatCompletions | ProviderApi::Scripted => Arc::new(client::<ChatCompletions>(spec)?.build()?),
+    };
+    Ok(model)
+}
+
+fn client<D: Dialect>(spec: ModelSpec) -> Result<ClientBuilder<D>, ModelError> {
+    let provider = spec.provider;
+    let base_url = spec.base_url.or_else(|| provider.base_url(variable));
+    let base_url = base_url.ok_or_else(|| ModelError::Configuration {
+        message: format!("there is no base URL for `{provider}`"),
+        suggestion: format!("set the variable `{}`", provider.base_url_variables.join("` or `")),
+    })?;
+    let builder = ModelClient::<D>::builder(spec.model).base_url(base_url);
+    let builder = if provider.name == "azure" {
+        builder.key_header(KeyHeader::Named("api-key"))
+    } else {
+        builder
+    };
+    if provider.key_variables.is_empty() {
+        return Ok(builder);
+    }
+    builder.key_from(provider.key_variables, variable)
 }
 
 fn invalid(message: String) -> ModelError {
+    let providers: Vec<_> = Provider::names().collect();
     ModelError::Configuration {
         message,
-        suggestion: NAME_FORMS.to_owned(),
+        suggestion: format!(
+            "use `PROVIDER:MODEL` or `PROVIDER:MODEL@https://HOST/v1`; the providers are {}",
+            providers.join(", ")
+        ),
     }
 }
 
@@ -189,7 +186,7 @@ mod tests {
             ("gpt-5", "has no provider"),
             ("", "has no provider"),
             ("open-ai:gpt-5", "`open-ai` is unknown"),
-            ("anthropic:claude", "`anthropic` is not supported yet"),
+            ("anthropic:", "has no model name"),
             ("http://127.0.0.1/v1", "has no model name"),
             ("openai:", "has no model name"),
             ("openai:@http://127.0.0.1/v1", "has no model name"),
@@ -197,7 +194,7 @@ mod tests {
         for (text, why) in invalid_names {
             let error = parse(text).unwrap_err();
             assert!(error.to_string().contains(why), "{text}: {error}");
-            for known in ["openai:", "ollama:", "scripted:"] {
+            for known in ["openai", "anthropic", "gemini", "ollama", "scripted"] {
                 assert!(error.suggestion().unwrap().contains(known));
             }
         }
@@ -213,6 +210,10 @@ mod tests {
             named("ollama:llama3:8b@http://127.0.0.1:1/v1").await,
             Ok("llama3:8b".to_owned())
         );
+        for provider in Provider::names().filter(|name| *name != "scripted") {
+            let name = format!("{provider}:some-model@http://127.0.0.1:1/v1");
+            assert_eq!(named(&name).await, Ok("some-model".to_owned()), "{name}");
+        }
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("greet.toml");
         std::fs::write(&path, "[[turn]]\nanswer = \"hi\"").unwrap();

@@ -52,7 +52,7 @@ pub use toolwit_core::{
 };
 #[cfg(feature = "models")]
 #[doc(inline)]
-pub use toolwit_models::OpenAi;
+pub use toolwit_models::{Anthropic, Gemini, OpenAi, OpenAiResponses};
 #[doc(inline)]
 pub use toolwit_registry::{DynamicDiscovery, LiveRegistry, Registry};
 #[doc(inline)]

@@ -38,7 +38,7 @@ impl Conversation {
         self.turn(prompt).run().await
     }
 
-    /// Answers a user message with a value of type `T`.
+    /// Answers a user message with a value of type `T`. An answer that is not a `T` is corrected by the model once.
     ///
     /// # Errors
     /// As [`run`](Conversation::run); [`RunFailure::AnswerMalformed`](crate::RunFailure::AnswerMalformed) if the answer is not

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
-use crate::outcome::{RunError, RunFailure, RunOutcome};
+use crate::outcome::{RunError, RunFailure, RunOutcome, StopReason};
 use crate::run::ToolLoop;
 use crate::state::ConversationState;
 use toolwit_core::{OutputSink, ToolContext};
@@ -97,7 +97,8 @@ impl<'c> UserTurn<'c> {
     }
 
     /// Runs the turn and parses its answer as a `T`. The prompt contains the schema of `T`, and the answer is parsed as
-    /// JSON, with or without a code fence.
+    /// JSON, with or without a code fence. If it is not a `T`, the model is told why and answers once more; the outcome then
+    /// has the usage of both runs.
     ///
     /// # Errors
     /// As [`Conversation::run_typed`](crate::Conversation::run_typed).
@@ -110,16 +111,39 @@ impl<'c> UserTurn<'c> {
             "{}\n\nWhen you are done, answer only with JSON that fits this schema:\n{schema}",
             self.prompt
         );
+        let run = ToolLoop::new(self.state, &self.context).with_roles(self.roles.clone());
+        let first = run.run(Some(&prompt)).await?;
+        let error = match parsed(first.text()) {
+            Ok(value) => return Ok(TypedOutcome { value, outcome: first }),
+            // Only the model can correct its answer, not a tool that ended the run.
+            Err(error) if first.stop != StopReason::Answered => return Err(malformed(&error, first)),
+            Err(error) => error,
+        };
+        let repair =
+            format!("The answer does not fit the schema: {error}\n\nAnswer again, only with JSON that fits it.");
         let run = ToolLoop::new(self.state, &self.context).with_roles(self.roles);
-        let outcome = run.run(Some(&prompt)).await?;
-        match serde_json::from_str(without_fence(outcome.text())) {
-            Ok(value) => Ok(TypedOutcome { value, outcome }),
-            Err(error) => {
-                let message = error.to_string();
-                Err(RunError::new(RunFailure::AnswerMalformed { message }, outcome))
+        let outcome = match run.run(Some(&repair)).await {
+            Ok(second) => second.after(first),
+            Err(mut error) => {
+                let outcome = error.outcome.after(first);
+                error.outcome = Box::new(outcome);
+                return Err(error);
             }
+        };
+        match parsed(outcome.text()) {
+            Ok(value) => Ok(TypedOutcome { value, outcome }),
+            Err(error) => Err(malformed(&error, outcome)),
         }
     }
+}
+
+fn parsed<T: DeserializeOwned>(answer: &str) -> Result<T, serde_json::Error> {
+    serde_json::from_str(without_fence(answer))
+}
+
+fn malformed(error: &serde_json::Error, outcome: RunOutcome) -> RunError {
+    let message = error.to_string();
+    RunError::new(RunFailure::AnswerMalformed { message }, outcome)
 }
 
 /// Returns the content of the first code fence, or the full text if it has no code fence.

@@ -54,8 +54,11 @@ pub enum Event {
         finish: FinishReason,
         /// The tokens of the inference.
         usage: TokenUsage,
-        /// The text.
+        /// The text, or the model's refusal.
         content: String,
+        /// The readable reasoning, if the provider shows it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        reasoning: String,
         /// The requested calls, as stored in the history.
         tool_calls: Vec<ToolCall>,
     },

@@ -4,6 +4,7 @@
 //! tests and demonstrations. [`Models`] holds the models of an application, and a [`Price`] converts tokens to money.
 
 mod choice;
+mod delta;
 mod error;
 mod port;
 mod price;
@@ -13,6 +14,7 @@ mod response;
 mod scripted;
 
 pub use choice::{ModelChoice, ModelTask, Models};
+pub use delta::ChatDelta;
 pub use error::ModelError;
 pub use port::ChatModel;
 pub use price::{Cost, Price};

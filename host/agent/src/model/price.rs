@@ -87,19 +87,22 @@ pub struct Price {
     pub input: Cost,
     /// Price of an input token that the provider read from its prompt cache.
     pub cached: Cost,
+    /// Price of an input token that the provider wrote to its prompt cache.
+    pub cache_write: Cost,
     /// Price of an output token.
     pub output: Cost,
 }
 
 impl Price {
-    /// Creates a price from dollars per million tokens, as providers list them. Cached tokens cost as much as other input
-    /// tokens.
+    /// Creates a price from dollars per million tokens, as providers list them. Tokens that are read from or
+    /// written to the prompt cache cost as much as other input tokens.
     #[must_use]
     pub fn per_million(input: f64, output: f64) -> Self {
         let each = |dollars: f64| Cost::usd(dollars / 1e6);
         Self {
             input: each(input),
             cached: each(input),
+            cache_write: each(input),
             output: each(output),
         }
     }
@@ -111,13 +114,22 @@ impl Price {
         self
     }
 
+    /// Sets the price of a million tokens that are written to the prompt cache, in dollars.
+    #[must_use]
+    pub fn with_cache_write(mut self, dollars_per_million: f64) -> Self {
+        self.cache_write = Cost::usd(dollars_per_million / 1e6);
+        self
+    }
+
     /// Returns the cost of this token usage.
     #[must_use]
     pub fn cost(&self, usage: &TokenUsage) -> Cost {
         let cached = usage.cached_tokens.min(usage.input_tokens);
+        let written = usage.cache_write_tokens.min(usage.input_tokens - cached);
         let parts = [
-            (self.input, usage.input_tokens - cached),
+            (self.input, usage.input_tokens - cached - written),
             (self.cached, cached),
+            (self.cache_write, written),
             (self.output, usage.output_tokens),
         ];
         parts.into_iter().fold(Cost::ZERO, |sum, (each, tokens)| {
@@ -141,6 +153,11 @@ mod tests {
             price.cost(&TokenUsage::new(10, 20, 0)),
             Cost::usd(0.000_005),
             "cached tokens are at most the input tokens"
+        );
+        let written = TokenUsage::new(1_000, 400, 0).with_cache_write(200);
+        assert_eq!(
+            price.with_cache_write(2.5).cost(&written),
+            Cost::usd(0.0008 + 0.0002 + 0.0005)
         );
         assert_eq!(price.cost(&TokenUsage::new(u64::MAX, 0, u64::MAX)), Cost(u64::MAX));
         assert_eq!(Cost::usd(-1.0), Cost::ZERO);

@@ -36,6 +36,10 @@ impl<M: ChatModel> ChatModel for PricedModel<M> {
         Some(self.price)
     }
 
+    fn supports_deferred_tools(&self) -> bool {
+        self.model.supports_deferred_tools()
+    }
+
     fn finish(&self) -> Result<(), ModelError> {
         self.model.finish()
     }

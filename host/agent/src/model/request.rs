@@ -5,7 +5,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
+use super::delta::ChatDelta;
 use toolwit_core::{Message, ToolDefinition, ToolName};
+
+type DeltaListener<'a> = &'a (dyn Fn(ChatDelta<'_>) + Send + Sync);
 
 /// A request for one inference: the history, the declared tools and the options.
 #[derive(Clone, Copy)]
@@ -19,8 +22,8 @@ pub struct ChatRequest<'a> {
     pub options: &'a ChatOptions,
     /// Cancels the request.
     pub cancel: &'a CancellationToken,
-    /// Receives the text in pieces while it is produced.
-    text_listener: Option<&'a (dyn Fn(&str) + Send + Sync)>,
+    /// Receives the response in pieces while it is produced.
+    listener: Option<DeltaListener<'a>>,
 }
 
 impl<'a> ChatRequest<'a> {
@@ -37,22 +40,33 @@ impl<'a> ChatRequest<'a> {
             tools,
             options,
             cancel,
-            text_listener: None,
+            listener: None,
         }
     }
 
-    /// Sets a listener that receives the text in pieces while it is produced.
+    /// Sets a listener that receives the response in pieces while it is produced.
     #[must_use]
-    pub fn with_text_listener(mut self, listener: &'a (dyn Fn(&str) + Send + Sync)) -> Self {
-        self.text_listener = Some(listener);
+    pub fn with_listener(mut self, listener: &'a (dyn Fn(ChatDelta<'_>) + Send + Sync)) -> Self {
+        self.listener = Some(listener);
         self
     }
 
-    /// Emits a piece of the text, for a model that streams. The concatenated pieces are the text of the response.
-    pub fn emit_text(&self, text: &str) {
-        if let Some(listener) = self.text_listener {
-            listener(text);
+    /// Returns whether the request has a listener.
+    #[must_use]
+    pub fn has_listener(&self) -> bool {
+        self.listener.is_some()
+    }
+
+    /// Emits a piece of the response, for a model that streams. The response that the model returns has all pieces.
+    pub fn emit(&self, delta: ChatDelta<'_>) {
+        if let Some(listener) = self.listener {
+            listener(delta);
         }
+    }
+
+    /// Emits a piece of the text.
+    pub fn emit_text(&self, text: &str) {
+        self.emit(ChatDelta::Text(text));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use toolwit_core::ToolCall;
+use toolwit_core::{ProviderBlock, ToolCall};
 
 /// The response of a model.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -10,10 +10,18 @@ use toolwit_core::ToolCall;
 pub struct ChatResponse {
     /// Text, possibly in addition to calls.
     pub content: String,
+    /// Readable reasoning, if the provider shows it. It is not part of the history.
+    pub reasoning: String,
+    /// The model's explanation why it does not answer, if the provider separates it from the text.
+    pub refusal: Option<String>,
     /// Requested tool calls, each with a unique id.
     pub tool_calls: Vec<ToolCall>,
+    /// Parts that the provider requires back, such as thinking blocks with signatures.
+    pub blocks: Vec<ProviderBlock>,
     /// Reason why generation stopped.
     pub finish: FinishReason,
+    /// The same reason in the provider's own words, if it named one.
+    pub stop_reason: Option<String>,
     /// Token usage.
     pub usage: TokenUsage,
 }
@@ -32,7 +40,16 @@ impl ChatResponse {
             content: content.into(),
             tool_calls,
             finish,
-            usage: TokenUsage::default(),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the text, or the refusal if there is no text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        match &self.refusal {
+            Some(refusal) if self.content.is_empty() => refusal,
+            _ => &self.content,
         }
     }
 }
@@ -51,8 +68,18 @@ pub enum FinishReason {
     Length,
     /// The provider's content filter withheld the response.
     ContentFilter,
+    /// The model refused to answer.
+    Refusal,
     /// Another reason, as the provider named it.
     Other(String),
+}
+
+impl FinishReason {
+    /// Returns whether the response ended as the model intended. Otherwise its last call may be incomplete.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        matches!(self, Self::Stop | Self::ToolCalls)
+    }
 }
 
 /// Token usage of one or more inferences.
@@ -64,8 +91,14 @@ pub struct TokenUsage {
     pub input_tokens: u64,
     /// Input tokens that the provider read from its prompt cache.
     pub cached_tokens: u64,
-    /// Output tokens.
+    /// Output tokens, including reasoning.
     pub output_tokens: u64,
+    /// Input tokens that the provider wrote to its prompt cache.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cache_write_tokens: u64,
+    /// Output tokens that were reasoning, if the provider counts them separately.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub reasoning_tokens: u64,
 }
 
 impl TokenUsage {
@@ -76,8 +109,27 @@ impl TokenUsage {
             input_tokens,
             cached_tokens,
             output_tokens,
+            ..Self::default()
         }
     }
+
+    /// Sets the input tokens that were written to the prompt cache.
+    #[must_use]
+    pub fn with_cache_write(mut self, tokens: u64) -> Self {
+        self.cache_write_tokens = tokens;
+        self
+    }
+
+    /// Sets the output tokens that were reasoning.
+    #[must_use]
+    pub fn with_reasoning(mut self, tokens: u64) -> Self {
+        self.reasoning_tokens = tokens;
+        self
+    }
+}
+
+fn is_zero(tokens: &u64) -> bool {
+    *tokens == 0
 }
 
 impl std::ops::AddAssign for TokenUsage {
@@ -85,5 +137,7 @@ impl std::ops::AddAssign for TokenUsage {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cache_write_tokens = self.cache_write_tokens.saturating_add(other.cache_write_tokens);
+        self.reasoning_tokens = self.reasoning_tokens.saturating_add(other.reasoning_tokens);
     }
 }

@@ -50,6 +50,29 @@ impl RunOutcome {
     pub fn text(&self) -> &str {
         self.answer.as_deref().unwrap_or_default()
     }
+
+    /// Adds what an earlier run did and used. The answer and the history stay those of this run.
+    pub(crate) fn after(mut self, mut earlier: Self) -> Self {
+        earlier.tool_calls.append(&mut self.tool_calls);
+        earlier.artifacts.append(&mut self.artifacts);
+        earlier.denied.append(&mut self.denied);
+        earlier.injected.append(&mut self.injected);
+        earlier.removed.append(&mut self.removed);
+        earlier.usage.tokens += self.usage.tokens;
+        Self {
+            answer: self.answer,
+            stop: self.stop,
+            signal: self.signal,
+            iterations: earlier.iterations + self.iterations,
+            usage: RunUsage {
+                cost_usd: earlier.usage.cost_usd.saturating_add(self.usage.cost_usd),
+                injected_bytes: earlier.usage.injected_bytes.saturating_add(self.usage.injected_bytes),
+                ..earlier.usage
+            },
+            history: self.history,
+            ..earlier
+        }
+    }
 }
 
 /// The reason why a run ended.

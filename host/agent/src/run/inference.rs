@@ -1,7 +1,7 @@
 //! One inference: a request to the model, and its response in the history.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -12,7 +12,8 @@ use super::stop::Stop;
 use crate::event::Event;
 use crate::millis::millis;
 use crate::model::{
-    ChatModel, ChatOptions, ChatRequest, ChatResponse, Cost, DeclaredTool, FinishReason, ModelError, ToolChoice,
+    ChatDelta, ChatModel, ChatOptions, ChatRequest, ChatResponse, Cost, DeclaredTool, FinishReason, ModelError,
+    ToolChoice,
 };
 use crate::outcome::RunFailure;
 use crate::process::ModelUsageKind;
@@ -78,17 +79,30 @@ struct Inference<'r> {
 }
 
 impl Inference<'_> {
-    /// Sends the request, streams the text to the user, and returns the response.
+    /// Sends the request, streams the response to the user, and returns it.
     async fn run(&self) -> Result<ChatResponse, RunFailure> {
         let is_streamed = AtomicBool::new(false);
-        let stream = |text: &str| {
-            is_streamed.store(true, Ordering::Relaxed);
-            if catch_unwind(AssertUnwindSafe(|| self.output.words(text, self.origin))).is_err() {
+        let calls_announced = AtomicUsize::new(0);
+        let stream = |delta: ChatDelta<'_>| {
+            let output = || match delta {
+                ChatDelta::Text(text) => {
+                    is_streamed.store(true, Ordering::Relaxed);
+                    self.output.words(text, self.origin);
+                }
+                ChatDelta::Reasoning(text) => self.output.reasoning(text, self.origin),
+                ChatDelta::Call { index, name, .. } => {
+                    let is_first = calls_announced.fetch_max(index + 1, Ordering::Relaxed) <= index;
+                    if is_first {
+                        self.output.call_announced(name, self.origin);
+                    }
+                }
+            };
+            if catch_unwind(AssertUnwindSafe(output)).is_err() {
                 tracing::warn!("the output sink panicked; some text is lost");
             }
         };
         let request =
-            ChatRequest::new(self.messages, self.tools, self.options, self.stop.token()).with_text_listener(&stream);
+            ChatRequest::new(self.messages, self.tools, self.options, self.stop.token()).with_listener(&stream);
         let response = tokio::select! {
             biased;
             failure = self.stop.wait() => return Err(failure),
@@ -96,9 +110,9 @@ impl Inference<'_> {
         };
         // A model that does not stream delivers its text at once.
         if let (Ok(response), false) = (&response, is_streamed.load(Ordering::Relaxed))
-            && !response.content.is_empty()
+            && !response.text().is_empty()
         {
-            stream(&response.content);
+            stream(ChatDelta::Text(response.text()));
         }
         response.map_err(|error| match error {
             ModelError::Cancelled => RunFailure::Cancelled,
@@ -109,23 +123,25 @@ impl Inference<'_> {
 
 /// Appends a response to the history and charges its cost.
 fn record(run: &mut RunState<'_>, response: ChatResponse, wall: Duration) -> ModelReply {
+    let content = response.text().to_owned();
     let history = &mut run.conversation.history;
     let calls = prepare(response.tool_calls, &response.finish, history);
     let tool_calls: Vec<_> = calls.iter().map(|prepared| prepared.call.clone()).collect();
-    history.respond(response.content.clone(), tool_calls.clone());
+    history.respond(content.clone(), tool_calls.clone(), response.blocks);
     let model = &run.conversation.model;
     let cost = model.price().map_or(Cost::ZERO, |price| price.cost(&response.usage));
     run.account
         .charge(ModelUsageKind::Chat, model.name(), response.usage, cost);
-    if !response.content.is_empty() {
-        run.tally.text = Some(response.content.clone());
+    if !content.is_empty() {
+        run.tally.text = Some(content.clone());
     }
     run.emit(&Event::ModelAnswered {
         iteration: run.tally.iterations,
         wall_ms: millis(wall),
         finish: response.finish.clone(),
         usage: response.usage,
-        content: response.content.clone(),
+        content: content.clone(),
+        reasoning: response.reasoning,
         tool_calls,
     });
     for prepared in calls.iter().filter(|prepared| prepared.is_repaired) {
@@ -135,7 +151,7 @@ fn record(run: &mut RunState<'_>, response: ChatResponse, wall: Duration) -> Mod
         });
     }
     ModelReply {
-        content: response.content,
+        content,
         finish: response.finish,
         calls,
     }

@@ -56,4 +56,16 @@ impl OutputSink for ObservedOutput {
             user.words(text, origin);
         }
     }
+
+    fn reasoning(&self, text: &str, origin: &Origin) {
+        if let Some(user) = &self.user {
+            user.reasoning(text, origin);
+        }
+    }
+
+    fn call_announced(&self, name: &str, origin: &Origin) {
+        if let Some(user) = &self.user {
+            user.call_announced(name, origin);
+        }
+    }
 }

@@ -67,10 +67,11 @@ impl PreparedCall {
     }
 }
 
-/// Parses arguments and returns whether they were repaired. In a truncated response, repaired arguments count as incomplete.
+/// Parses arguments and returns whether they were repaired. In a response that did not end as intended, repaired arguments count
+/// as incomplete.
 fn read_arguments(text: &str, finish: &FinishReason) -> Result<(Arguments, bool), Error> {
     let parsed = parse_arguments(text);
-    if *finish == FinishReason::Length && !matches!(&parsed, Ok(parsed) if !parsed.repaired) {
+    if !finish.is_complete() && !matches!(&parsed, Ok(parsed) if !parsed.repaired) {
         let message = "the answer was cut before this call was complete; it was not executed";
         return Err(Error::new(ErrorKind::InvalidArguments, Phase::Validate, message)
             .with_suggestion("call it again, with shorter arguments"));

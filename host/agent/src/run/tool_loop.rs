@@ -291,6 +291,7 @@ fn conclude(reply: ModelReply) -> Result<Ending, RunFailure> {
     match reply.finish {
         FinishReason::Length => Err(RunFailure::Length),
         FinishReason::ContentFilter => Err(RunFailure::Withheld),
+        FinishReason::Refusal if reply.content.is_empty() => Err(RunFailure::Withheld),
         _ => Ok(Ending::new(Some(reply.content), StopReason::Answered)),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::call_ids::CallIds;
 use toolwit_core::{Error, ErrorKind, Phase};
-use toolwit_core::{Message, Role, ToolCall};
+use toolwit_core::{Message, ProviderBlock, Role, ToolCall};
 
 /// The messages of a conversation. Every call has a unique id and exactly one answer.
 ///
@@ -94,10 +94,11 @@ impl History {
     }
 
     /// Appends a response of the model. The ids of its calls must have been [claimed](History::claim_id).
-    pub(crate) fn respond(&mut self, content: String, calls: Vec<ToolCall>) {
+    pub(crate) fn respond(&mut self, content: String, calls: Vec<ToolCall>, blocks: Vec<ProviderBlock>) {
         self.close(&interrupted_call());
         self.open.clone_from(&calls);
-        self.messages.push(Message::assistant(content, calls));
+        self.messages
+            .push(Message::assistant(content, calls).with_blocks(blocks));
     }
 
     /// Appends the answer to a call.

@@ -32,6 +32,7 @@ mod roles;
 mod runs;
 mod signals;
 mod stopping;
+mod streaming;
 mod subagents;
 mod unfolding;
 

@@ -202,8 +202,27 @@ async fn a_typed_answer_is_parsed() {
 
 // accept: 5
 #[tokio::test]
-async fn an_answer_of_another_type_is_an_error_with_the_outcome() {
-    let (builder, _) = TestModel::playing([reply("It is warm.")]);
+async fn an_answer_of_another_type_is_corrected_once() {
+    let (builder, model) = TestModel::playing([reply("It is warm."), reply("{\"degrees\": 21}")]);
+    let typed = builder
+        .build()
+        .unwrap()
+        .run_typed::<Weather>("How warm?")
+        .await
+        .unwrap();
+    assert_eq!(typed.value, Weather { degrees: 21 });
+    assert_eq!(typed.outcome.iterations, 2);
+    let repair = model.request(1).messages.last().unwrap().content().to_owned();
+    assert!(
+        repair.contains("does not fit the schema: expected value at line 1"),
+        "{repair}"
+    );
+}
+
+// accept: 5
+#[tokio::test]
+async fn an_answer_that_stays_of_another_type_is_an_error_with_the_outcome() {
+    let (builder, _) = TestModel::playing([reply("It is hot."), reply("It is warm.")]);
     let error = builder
         .build()
         .unwrap()

@@ -84,7 +84,7 @@ async fn created_tools_in_nested_facades_keep_locks_and_guards_over_two_resumes(
 
 // accept: 65, accept: 80, accept: 126
 #[tokio::test]
-async fn an_agent_of_a_resumed_conversation_begins_anew_and_keeps_the_guards_of_the_conversation() {
+async fn an_agent_of_a_resumed_conversation_begins_again_and_keeps_the_guards_of_the_conversation() {
     let worker = |script: ScriptedModel| {
         let playbook = Playbook::new()
             .with_tool(echo("look"))

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -18,6 +18,7 @@ use crate::output::conversation;
 use crate::output::page::{FAINT, Page};
 use crate::output::printer::{Format, Printer};
 use crate::output::progress::Spinner;
+use crate::output::stream_preview::StreamPreview;
 use toolwit::agent::{Event, RunError, RunFailure, RunOutcome, Trace};
 use toolwit::limits::PROMPT_BYTES_MAX;
 use toolwit::model::ChatModel;
@@ -31,10 +32,12 @@ const EXAMPLES: &str = "\
 Examples:
   toolwit run \"What is John Smith's average spend?\" --model openai:gpt-5 --plugins target/plugins
   toolwit run \"How many words has this?\" --model ollama:qwen3 --trace trace.jsonl
+  toolwit run \"What is new?\" --model anthropic:claude-sonnet-4-5
   toolwit run \"Hello\" --model openai:my-model --base-url http://127.0.0.1:8080/v1
   toolwit run \"Hello\" --model scripted:scenario.toml -q
 
-openai: models read their key from OPENAI_API_KEY.";
+Providers: openai, openai-responses, anthropic, gemini, azure, openrouter, groq, deepseek, mistral, vllm, llamacpp, ollama.
+The key comes from the provider's variable, such as OPENAI_API_KEY or ANTHROPIC_API_KEY.";
 
 /// Run a prompt with a model and the tools of plugins
 ///
@@ -44,7 +47,7 @@ openai: models read their key from OPENAI_API_KEY.";
 pub(crate) struct Run {
     /// Prompt, or - for standard input
     prompt: String,
-    /// Model: openai:NAME, ollama:NAME or scripted:FILE
+    /// Model: PROVIDER:NAME, such as openai:gpt-5, or scripted:FILE
     #[arg(long, value_name = "MODEL", env = "TOOLWIT_MODEL", hide_env_values = true)]
     model: Option<String>,
     /// Base URL of the provider's API, usually ending in /v1 [default: that of the provider]
@@ -229,6 +232,8 @@ struct RunProgress {
     printer: Printer,
     model: String,
     spinner: Spinner,
+    /// The text of the current response so far.
+    preview: Mutex<StreamPreview>,
 }
 
 impl OutputSink for RunProgress {
@@ -241,6 +246,19 @@ impl OutputSink for RunProgress {
         conversation::message(&mut page, text);
         self.spinner.suspend(|| self.printer.message(&page));
     }
+
+    fn words(&self, text: &str, _: &Origin) {
+        self.show_piece(&self.model, text);
+    }
+
+    fn reasoning(&self, text: &str, _: &Origin) {
+        self.show_piece("thinking", text);
+    }
+
+    fn call_announced(&self, name: &str, _: &Origin) {
+        self.spinner
+            .set_text(&format!("{} prepares a call of {name}", self.model));
+    }
 }
 
 impl RunProgress {
@@ -249,12 +267,24 @@ impl RunProgress {
             printer,
             model: model.to_owned(),
             spinner: Spinner::new(printer, "starting"),
+            preview: Mutex::default(),
+        }
+    }
+
+    /// Shows the end of a streamed text. The complete answer is printed when the run ends.
+    fn show_piece(&self, label: &str, piece: &str) {
+        if self.spinner.is_visible() {
+            let mut preview = self.preview.lock().unwrap_or_else(PoisonError::into_inner);
+            self.spinner.set_text(&format!("{label}: {}", preview.push(piece)));
         }
     }
 
     fn print(&self, event: &Event) {
         match event {
-            Event::IterationStarted { .. } => self.spinner.set_text(&format!("asking {}", self.model)),
+            Event::IterationStarted { .. } => {
+                self.preview.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                self.spinner.set_text(&format!("asking {}", self.model));
+            }
             Event::ToolStarted { name, .. } => self.spinner.set_text(&format!("calling {name}")),
             Event::NestedCallStarted { tool, .. } => self.spinner.set_text(&format!("calling {tool}")),
             Event::NestedCallFinished { .. } => {

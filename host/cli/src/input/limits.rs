@@ -157,7 +157,7 @@ mod tests {
                 "{flag}: {help}, not {default}"
             );
         }
-        assert_eq!(limits.iter().filter(|limit| limit.flag().is_some()).count(), 17);
+        assert_eq!(limits.iter().filter(|limit| limit.flag().is_some()).count(), 18);
     }
 
     #[test]

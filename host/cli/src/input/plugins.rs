@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::configuration::configuration_directory;
 use super::environment::variable;
 use super::grants::GrantFlags;
 use super::limits::LimitFlags;
@@ -86,6 +87,10 @@ impl PluginFlags {
             .long_running(limits.long_running())
             .long_running(project.long_running().iter().map(String::as_str))
             .compiler(Compiler::Process(own_program()?));
+        // It has grants, secrets and what was accepted of projects, also those that this command does not use.
+        if let Ok(directory) = configuration_directory() {
+            builder = builder.protect(directory);
+        }
         for place in self.directories()? {
             builder = builder.plugins(place);
         }

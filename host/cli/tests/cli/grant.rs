@@ -359,6 +359,25 @@ fn grant_that_cannot_be_enforced_is_refused_and_found() {
 }
 
 #[test]
+fn configuration_directory_is_not_granted() {
+    let workspace = Workspace::with("files", FILES)
+        .variable("TOOLWIT_GRANTS", "own/grants.toml")
+        .file(".home/.config/toolwit/projects/other.toml", "version = 1\n")
+        .file(".home/.config/other/file", "");
+    let grant = |directory: &str| {
+        let rule = format!("{}::/out", workspace.path().join(directory).display());
+        workspace.run(&["grant", "files", "--write", &rule])
+    };
+    for directory in [".home", ".home/.config/toolwit", ".home/.config/toolwit/projects"] {
+        let refused = grant(directory);
+        assert_eq!(refused.code, Some(2), "{directory}: {refused}");
+        assert!(refused.stderr.contains("belongs to the host"), "{refused}");
+    }
+    let granted = grant(".home/.config/other");
+    assert_eq!(granted.code, Some(0), "{granted}");
+}
+
+#[test]
 fn secret_that_is_not_set_is_not_granted() {
     let workspace = workspace();
     let secrets = ["--secrets", "own/secrets.toml"];

@@ -351,8 +351,10 @@ fn strangers_project() -> Workspace {
     let mut workspace = Workspace::with("plain", PLAIN)
         .program("cargo", rustup)
         .program("rustc", rustup);
-    for name in ["evil", "cargo", "rustc", "rustup", "id", "env", "dpkg-query", "toolwit"] {
+    for name in ["cargo", "rustc", "rustup", "id", "sudo", "env", "dpkg-query", "evil"] {
         workspace = workspace.program(&format!("../{name}"), started);
+        // A build runs in the directory of its source.
+        workspace = workspace.program(&format!("../rust/{name}"), started);
     }
     workspace
         .file("rust-toolchain.toml", "[toolchain]\npath = \"evil\"\n")

@@ -15,6 +15,13 @@ pub trait OutputSink: Send + Sync {
     /// Receives a chunk of streamed model text, and the process from which it comes: the conversation itself, or an agent
     /// inside it. The outcome of the run has the complete text. By default, chunks are discarded.
     fn words(&self, _text: &str, _origin: &Origin) {}
+
+    /// Receives a chunk of the model's streamed reasoning, if its provider shows it. By default, chunks are discarded.
+    fn reasoning(&self, _text: &str, _origin: &Origin) {}
+
+    /// Receives the name of a tool as soon as the model begins to write a call of it. The call may still be refused. By
+    /// default, names are discarded.
+    fn call_announced(&self, _name: &str, _origin: &Origin) {}
 }
 
 /// An output that discards everything, for calls without a receiver.

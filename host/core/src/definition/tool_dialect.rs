@@ -16,6 +16,8 @@ pub enum ToolDialect {
     OpenAiResponses,
     /// Anthropic messages: `{…, "input_schema"}`.
     Anthropic,
+    /// A function declaration of Gemini: `{…, "parametersJsonSchema"}`.
+    Gemini,
 }
 
 /// A definition in a provider's format, for serialisation.
@@ -81,6 +83,7 @@ impl Serialize for DialectDefinition<'_> {
             }
             ToolDialect::OpenAiResponses => function(Some("function"), "parameters").serialize(serializer),
             ToolDialect::Anthropic => function(None, "input_schema").serialize(serializer),
+            ToolDialect::Gemini => function(None, "parametersJsonSchema").serialize(serializer),
         }
     }
 }
@@ -113,6 +116,10 @@ mod tests {
         assert_eq!(
             exported(ToolDialect::OpenAiResponses),
             json!({"type": "function", "name": "add", "description": "Adds.", "parameters": schema})
+        );
+        assert_eq!(
+            exported(ToolDialect::Gemini),
+            json!({"name": "add", "description": "Adds.", "parametersJsonSchema": schema})
         );
         assert_eq!(
             exported(ToolDialect::Anthropic).to_string(),

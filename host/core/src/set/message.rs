@@ -3,6 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// A message in the history of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +37,9 @@ pub enum Role {
         /// The requested tool calls.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<ToolCall>,
+        /// Parts of the response that its provider requires back, in order.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        blocks: Vec<ProviderBlock>,
     },
     /// The result of one call.
     Tool {
@@ -60,6 +64,20 @@ pub struct ToolCall {
     pub name: String,
     /// The arguments as JSON text.
     pub arguments: String,
+}
+
+/// A part of a response in its provider's own format, such as a thinking block with its signature or an encrypted reasoning
+/// item. Its content is opaque: it is sent back unchanged, and only to the provider that issued it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProviderBlock {
+    /// The API and the host that issued it, such as `anthropic:api.anthropic.com`.
+    pub issuer: String,
+    /// The part, in the provider's format.
+    pub data: Value,
+    /// The number of bytes of the response's text that precede it.
+    pub text_bytes_before: usize,
+    /// The number of the response's tool calls that precede it.
+    pub calls_before: usize,
 }
 
 impl Message {
@@ -95,7 +113,18 @@ impl Message {
         Self::new(Role::Assistant {
             content: content.into(),
             tool_calls,
+            blocks: Vec::new(),
         })
+    }
+
+    /// Returns a message of the model with the parts of its response that the provider requires back. Other messages are
+    /// unchanged.
+    #[must_use]
+    pub fn with_blocks(mut self, parts: Vec<ProviderBlock>) -> Self {
+        if let Role::Assistant { blocks, .. } = &mut self.role {
+            *blocks = parts;
+        }
+        self
     }
 
     /// Creates the result of a call.
@@ -125,6 +154,15 @@ impl Message {
     pub fn tool_calls(&self) -> &[ToolCall] {
         match &self.role {
             Role::Assistant { tool_calls, .. } => tool_calls,
+            _ => &[],
+        }
+    }
+
+    /// Returns the parts of an assistant message that its provider requires back; empty for other roles.
+    #[must_use]
+    pub fn blocks(&self) -> &[ProviderBlock] {
+        match &self.role {
+            Role::Assistant { blocks, .. } => blocks,
             _ => &[],
         }
     }

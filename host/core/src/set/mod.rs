@@ -7,7 +7,7 @@ mod tool_registry;
 mod tool_selector;
 mod tool_set;
 
-pub use message::{Message, Role, ToolCall};
+pub use message::{Message, ProviderBlock, Role, ToolCall};
 pub use named_tool::{AddOutcome, NamedTool, ToolLookup};
 pub use tool_registry::ToolRegistry;
 pub use tool_selector::{SelectorMap, ToolSelector, tool_identities};

@@ -21,8 +21,9 @@ pub enum PlainHttp {
 pub(crate) struct EndpointAddress(Url);
 
 impl EndpointAddress {
-    /// Appends the path of an endpoint to a base URL, unless the URL already ends with it.
-    pub(crate) fn below(base_url: &str, path: &[&str]) -> Result<Self, ModelError> {
+    /// Appends the path of an endpoint to a base URL, unless the URL already ends with it. A version in front of the path, such
+    /// as `v1`, is left out if the URL ends with a version.
+    pub(crate) fn below(base_url: &str, path: &str) -> Result<Self, ModelError> {
         let mut url = Url::parse(base_url.trim()).map_err(|error| invalid(&format!("is not a URL: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(invalid(&format!(
@@ -39,13 +40,24 @@ impl EndpointAddress {
             return Err(invalid("ends with a fragment (`#…`)"));
         }
         let trimmed = url.path().trim_end_matches('/').to_owned();
-        let suffix = format!("/{}", path.join("/"));
+        let has_version = trimmed.rsplit('/').next().is_some_and(is_version);
+        let path = match path.split_once('/') {
+            Some((version, rest)) if has_version && is_version(version) => rest,
+            _ => path,
+        };
+        let suffix = format!("/{path}");
         if trimmed.ends_with(&suffix) {
             url.set_path(&trimmed);
         } else {
             url.set_path(&format!("{trimmed}{suffix}"));
         }
         Ok(Self(url))
+    }
+
+    /// Adds a parameter to the query.
+    pub(crate) fn with_query(mut self, name: &str, value: &str) -> Self {
+        self.0.query_pairs_mut().append_pair(name, value);
+        self
     }
 
     pub(super) fn url(&self) -> &Url {
@@ -85,6 +97,12 @@ impl EndpointAddress {
     }
 }
 
+/// Returns whether a segment of a path is a version, such as `v1` or `v1beta`.
+fn is_version(segment: &str) -> bool {
+    let digits = segment.strip_prefix('v').unwrap_or_default();
+    digits.starts_with(|first: char| first.is_ascii_digit())
+}
+
 fn invalid(why: &str) -> ModelError {
     ModelError::Configuration {
         message: format!("the base URL {why}"),
@@ -97,7 +115,7 @@ fn invalid(why: &str) -> ModelError {
 mod tests {
     use super::*;
 
-    const PATH: &[&str] = &["chat", "completions"];
+    const PATH: &str = "chat/completions";
 
     #[test]
     fn the_path_is_appended_once_and_a_query_is_kept() {
@@ -112,6 +130,12 @@ mod tests {
             complete("https://h/x?api-version=1"),
             "https://h/x/chat/completions?api-version=1"
         );
+        let versioned = |base: &str| EndpointAddress::below(base, "v1/messages").unwrap().url().to_string();
+        for base in ["https://h", "https://h/v1", "https://h/v1/messages"] {
+            assert_eq!(versioned(base), "https://h/v1/messages", "{base}");
+        }
+        assert_eq!(versioned("https://h/v1beta/"), "https://h/v1beta/messages");
+        assert_eq!(versioned("https://h/x"), "https://h/x/v1/messages");
     }
 
     #[test]

@@ -2,14 +2,13 @@
 
 use std::time::{Duration, SystemTime};
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
+use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Client, Response, Url, redirect};
-use serde::Serialize;
-use tokio_util::sync::CancellationToken;
-use tracing::debug;
 
 use super::address::{EndpointAddress, PlainHttp};
 use super::failure::{AttemptFailure, ProviderError};
+use super::http_reply::HttpReply;
+use super::key::{KeyHeader, KeySource};
 use super::retry::{RetryPolicy, retry_after};
 use super::secret::Secret;
 use super::tls;
@@ -18,16 +17,37 @@ use toolwit_agent::model::ModelError;
 /// The maximum number of bytes read from the body of an error response. Explanations of errors are far shorter.
 const ERROR_BYTES_MAX: usize = 64 << 10;
 
-/// The maximum number of bytes allocated for an announced length before any bytes arrive.
-const INITIAL_CAPACITY_BYTES_MAX: u64 = 64 << 10;
+/// The maximum duration of a streamed response. A stream that makes progress can take long; this limit ends one that only
+/// keeps the connection open.
+const STREAM_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 /// Limits of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestLimits {
+    /// The time for a complete response, and the longest silence of a streamed one.
     pub(crate) request_timeout: Duration,
     pub(crate) connect_timeout: Duration,
     pub(crate) response_bytes_max: usize,
     pub(crate) retry: RetryPolicy,
+}
+
+/// The way in which a response arrives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ResponseMode {
+    /// In pieces, while the model produces it.
+    #[default]
+    Streaming,
+    /// At once, when it is complete.
+    Complete,
+}
+
+/// The provider's side of a connection: where its key goes, and which other headers it requires.
+#[derive(Clone, Debug)]
+pub(crate) struct Authentication {
+    pub(crate) key: Option<KeySource>,
+    pub(crate) header: KeyHeader,
+    pub(crate) plain_http: PlainHttp,
 }
 
 /// An endpoint that accepts JSON by POST.
@@ -35,37 +55,34 @@ pub(crate) struct RequestLimits {
 pub(crate) struct Endpoint {
     client: Client,
     address: EndpointAddress,
-    key: Option<Secret>,
+    authentication: Authentication,
+    mode: ResponseMode,
     limits: RequestLimits,
-}
-
-/// The body of a successful response.
-pub(crate) struct HttpReply {
-    pub(crate) body: Vec<u8>,
-    pub(crate) content_type: String,
-}
-
-/// The treatment of a body that exceeds its limit.
-enum OversizedBody {
-    Refuse,
-    Truncate,
 }
 
 impl Endpoint {
     /// Creates an endpoint. It does not use proxies from the environment, follow redirects or decompress bodies.
     pub(crate) fn new(
         address: EndpointAddress,
-        key: Option<Secret>,
-        plain: PlainHttp,
+        authentication: Authentication,
+        headers: &[(&'static str, &'static str)],
+        mode: ResponseMode,
         limits: RequestLimits,
     ) -> Result<Self, ModelError> {
-        let mut headers = HeaderMap::from_iter([
-            (ACCEPT, HeaderValue::from_static("application/json")),
+        let accepted = match mode {
+            ResponseMode::Streaming => "text/event-stream, application/json",
+            ResponseMode::Complete => "application/json",
+        };
+        let mut defaults = HeaderMap::from_iter([
+            (ACCEPT, HeaderValue::from_static(accepted)),
             (CONTENT_TYPE, HeaderValue::from_static("application/json")),
         ]);
-        if let Some(key) = &key {
-            address.check_key(plain)?;
-            headers.insert(AUTHORIZATION, bearer(key)?);
+        for (name, value) in headers {
+            defaults.insert(*name, HeaderValue::from_static(value));
+        }
+        if let Some(key) = authentication.key.as_ref().and_then(KeySource::read) {
+            address.check_key(authentication.plain_http)?;
+            authentication.header.with(&key)?;
         }
         let tls = if address.is_encrypted() {
             tls::platform_roots()?
@@ -80,9 +97,8 @@ impl Endpoint {
             .referer(false)
             .retry(reqwest::retry::never())
             .user_agent(concat!("toolwit/", env!("CARGO_PKG_VERSION")))
-            .default_headers(headers)
+            .default_headers(defaults)
             .connect_timeout(limits.connect_timeout)
-            .timeout(limits.request_timeout)
             .build()
             .map_err(|error| ModelError::Configuration {
                 message: format!("the HTTP client cannot be created: {error}"),
@@ -91,66 +107,38 @@ impl Endpoint {
         Ok(Self {
             client,
             address,
-            key,
+            authentication,
+            mode,
             limits,
         })
     }
 
-    /// Sends a request, and retries it until `read` accepts a response or a retry cannot help.
-    ///
-    /// Cancellation ends it immediately, also while it waits.
-    pub(crate) async fn post<T>(
-        &self,
-        request: &impl Serialize,
-        cancel: &CancellationToken,
-        read: impl Fn(&HttpReply) -> Result<T, AttemptFailure>,
-    ) -> Result<T, ModelError> {
-        let body = serde_json::to_vec(request).map_err(|error| ModelError::Configuration {
-            message: format!("the request cannot be serialized as JSON: {error}"),
-            suggestion: "check the options of the model".to_owned(),
-        })?;
-        tokio::select! {
-            biased;
-            () = cancel.cancelled() => Err(ModelError::Cancelled),
-            response = self.attempts(&body, read) => response,
-        }
+    pub(crate) fn mode(&self) -> ResponseMode {
+        self.mode
     }
 
-    async fn attempts<T>(
-        &self,
-        body: &[u8],
-        read: impl Fn(&HttpReply) -> Result<T, AttemptFailure>,
-    ) -> Result<T, ModelError> {
-        let mut waits = self.limits.retry.waits();
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            let failure = match self.attempt(body).await.and_then(|reply| read(&reply)) {
-                Ok(response) => return Ok(response),
-                Err(failure) => failure.cleaned(|text| self.redact(text)),
-            };
-            let wait = match &failure {
-                AttemptFailure::Transient { retry_after, .. } => waits.next(*retry_after),
-                AttemptFailure::TimedOut { .. } | AttemptFailure::Permanent(_) => None,
-            };
-            let Some(wait) = wait else {
-                return Err(failure.after(attempts));
-            };
-            debug!(
-                host = self.address.host(),
-                attempts,
-                ?wait,
-                ?failure,
-                "retrying the request to the provider"
-            );
-            tokio::time::sleep(wait).await;
-        }
+    pub(crate) fn limits(&self) -> &RequestLimits {
+        &self.limits
     }
 
-    async fn attempt(&self, body: &[u8]) -> Result<HttpReply, AttemptFailure> {
-        let url = self.address.url().clone();
-        let sent = self.client.post(url).body(body.to_vec()).send().await;
-        let response = sent.map_err(|error| self.in_transport(error))?;
+    /// Returns the current key.
+    pub(crate) fn key(&self) -> Option<Secret> {
+        self.authentication.key.as_ref().and_then(KeySource::read)
+    }
+
+    /// Sends a request once. The body of the response is read from the reply.
+    pub(crate) async fn send(&self, body: Vec<u8>, key: Option<&Secret>) -> Result<HttpReply, AttemptFailure> {
+        let mut request = self.client.post(self.address.url().clone()).body(body);
+        if let Some(key) = key {
+            let header = self.authentication.header;
+            let checked = self.address.check_key(self.authentication.plain_http);
+            let (name, value) = checked
+                .and_then(|()| header.with(key))
+                .map_err(AttemptFailure::Permanent)?;
+            request = request.header(name, value);
+        }
+        let mut deadline = Deadline::start(self.mode, self.limits.request_timeout);
+        let response = deadline.limit(request.send()).await?;
         let status = response.status();
         if status.is_redirection() {
             return Err(redirected(&response));
@@ -158,64 +146,63 @@ impl Endpoint {
         if !status.is_success() {
             let wait = retry_after(response.headers(), SystemTime::now());
             // The status decides, even if the explanation does not arrive.
-            let body = self
-                .read(response, ERROR_BYTES_MAX, OversizedBody::Truncate)
-                .await
-                .unwrap_or_default();
+            let body = HttpReply::new(response, deadline, ERROR_BYTES_MAX).beginning().await;
             return Err(ProviderError::in_error_body(&body).failure(status.as_u16(), wait));
         }
-        let header = |name| {
-            response
-                .headers()
-                .get(name)
-                .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
-        };
-        if let Some(encoding) = header(CONTENT_ENCODING).filter(|encoding| encoding != "identity") {
+        let encoding = response.headers().get(CONTENT_ENCODING);
+        if let Some(encoding) = encoding.filter(|encoding| *encoding != "identity") {
+            let encoding = String::from_utf8_lossy(encoding.as_bytes());
             return Err(AttemptFailure::malformed(format!(
                 "it is compressed (`{encoding}`), which was not requested"
             )));
         }
-        let content_type = header(CONTENT_TYPE).unwrap_or_default();
-        let body = self
-            .read(response, self.limits.response_bytes_max, OversizedBody::Refuse)
-            .await?;
-        Ok(HttpReply { body, content_type })
+        Ok(HttpReply::new(response, deadline, self.wire_bytes_max()))
     }
 
-    /// Reads a body in pieces, so that its limit is enforced before it is buffered.
-    async fn read(
-        &self,
-        mut response: Response,
-        bytes_max: usize,
-        excess: OversizedBody,
-    ) -> Result<Vec<u8>, AttemptFailure> {
-        let capacity = response
-            .content_length()
-            .unwrap_or_default()
-            .min(INITIAL_CAPACITY_BYTES_MAX);
-        let mut body = Vec::with_capacity(usize::try_from(capacity).unwrap_or_default());
-        while let Some(piece) = response.chunk().await.map_err(|error| self.in_transport(error))? {
-            let fitting = piece.len().min(bytes_max - body.len());
-            body.extend_from_slice(&piece[..fitting]);
-            match excess {
-                _ if fitting == piece.len() => {}
-                OversizedBody::Truncate => break,
-                OversizedBody::Refuse => {
-                    return Err(AttemptFailure::malformed(format!("it has more than {bytes_max} bytes")));
-                }
-            }
+    /// Returns the limit on the bytes of a body. A stream repeats names and ids in each event, and is much larger than the
+    /// response that it contains, which is limited separately.
+    fn wire_bytes_max(&self) -> usize {
+        const STREAM_OVERHEAD: usize = 64;
+        match self.mode {
+            ResponseMode::Streaming => self.limits.response_bytes_max.saturating_mul(STREAM_OVERHEAD),
+            ResponseMode::Complete => self.limits.response_bytes_max,
         }
-        Ok(body)
+    }
+}
+
+/// The time limits of one attempt.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deadline {
+    mode: ResponseMode,
+    limit: Duration,
+    end: tokio::time::Instant,
+}
+
+impl Deadline {
+    fn start(mode: ResponseMode, limit: Duration) -> Self {
+        let total = match mode {
+            ResponseMode::Streaming => STREAM_TIMEOUT.max(limit),
+            ResponseMode::Complete => limit,
+        };
+        Self {
+            mode,
+            limit,
+            end: tokio::time::Instant::now() + total,
+        }
     }
 
-    fn in_transport(&self, error: reqwest::Error) -> AttemptFailure {
-        AttemptFailure::in_transport(error, self.limits.request_timeout)
-    }
-
-    fn redact(&self, text: &str) -> String {
-        match &self.key {
-            Some(key) => key.redact(text),
-            None => text.to_owned(),
+    /// Waits for the next part of a response.
+    pub(super) async fn limit<T>(
+        &mut self,
+        part: impl Future<Output = Result<T, reqwest::Error>>,
+    ) -> Result<T, AttemptFailure> {
+        let (what, end) = match self.mode {
+            ResponseMode::Streaming => ("data", self.end.min(tokio::time::Instant::now() + self.limit)),
+            ResponseMode::Complete => ("complete response", self.end),
+        };
+        match tokio::time::timeout_at(end, part).await {
+            Ok(part) => part.map_err(AttemptFailure::in_transport),
+            Err(_) => Err(AttemptFailure::timed_out(what, self.limit)),
         }
     }
 }
@@ -229,15 +216,4 @@ fn redirected(response: &Response) -> AttemptFailure {
         status: response.status().as_u16(),
         message: format!("it redirects to `{host}`, and redirects are not followed"),
     })
-}
-
-fn bearer(key: &Secret) -> Result<HeaderValue, ModelError> {
-    let text = Some(key.expose()).filter(|key| !key.is_empty());
-    let value = text.and_then(|key| HeaderValue::from_str(&format!("Bearer {key}")).ok());
-    let mut value = value.ok_or_else(|| ModelError::Configuration {
-        message: "the key is empty, or has characters that are not allowed in an HTTP header".to_owned(),
-        suggestion: "copy the key again: it is a single line of printable characters".to_owned(),
-    })?;
-    value.set_sensitive(true);
-    Ok(value)
 }

@@ -11,7 +11,11 @@ use toolwit_agent::model::ModelError;
 const MESSAGE_CHARS_MAX: usize = 2_000;
 
 /// Error codes of transient failures, for providers that send errors with status 200.
-const TRANSIENT_CODES: [&str; 8] = [
+const TRANSIENT_CODES: [&str; 12] = [
+    "DEADLINE_EXCEEDED",
+    "INTERNAL",
+    "RESOURCE_EXHAUSTED",
+    "UNAVAILABLE",
     "api_error",
     "internal_server_error",
     "overloaded",
@@ -27,7 +31,7 @@ const PERMANENT_CODES: [&str; 2] = ["billing_hard_limit_reached", "insufficient_
 
 /// The reason why one attempt failed.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum AttemptFailure {
+pub enum AttemptFailure {
     /// A retry may help.
     Transient {
         status: Option<u16>,
@@ -41,6 +45,21 @@ pub(crate) enum AttemptFailure {
 }
 
 impl AttemptFailure {
+    pub(super) fn timed_out(what: &str, limit: Duration) -> Self {
+        Self::TimedOut {
+            message: format!("no {what} within {} ms", limit.as_millis()),
+        }
+    }
+
+    /// A response that ended before it was complete.
+    pub(crate) fn interrupted() -> Self {
+        Self::Transient {
+            status: None,
+            message: "the response ended before it was complete".to_owned(),
+            retry_after: None,
+        }
+    }
+
     pub(crate) fn malformed(message: impl Into<String>) -> Self {
         Self::Permanent(ModelError::Malformed {
             message: message.into(),
@@ -48,12 +67,7 @@ impl AttemptFailure {
     }
 
     /// Classifies a transport error. The URL is removed, since it may contain a key.
-    pub(super) fn in_transport(error: reqwest::Error, timeout: Duration) -> Self {
-        if error.is_timeout() && !error.is_connect() {
-            return Self::TimedOut {
-                message: format!("no complete response within {} ms", timeout.as_millis()),
-            };
-        }
+    pub(super) fn in_transport(error: reqwest::Error) -> Self {
         let error = error.without_url();
         let mut message = error.to_string();
         let mut source = error.source();
@@ -86,7 +100,7 @@ impl AttemptFailure {
     }
 
     /// Redacts the key in the provider's message, replaces control characters and truncates it.
-    pub(super) fn cleaned(mut self, redact: impl Fn(&str) -> String) -> Self {
+    pub(crate) fn cleaned(mut self, redact: impl Fn(&str) -> String) -> Self {
         let text = match &mut self {
             Self::Transient { message, .. } | Self::TimedOut { message } => message,
             Self::Permanent(ModelError::Refused { message, .. } | ModelError::Malformed { message }) => message,
@@ -105,7 +119,7 @@ impl AttemptFailure {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ProviderError {
     message: String,
-    /// The values of `code` and `type`.
+    /// The values of `code`, `type` and `status`.
     codes: Vec<String>,
     /// The status in the body, which some providers send with HTTP status 200.
     status: Option<u16>,
@@ -115,6 +129,11 @@ impl ProviderError {
     /// Parses the body of an error response: `{"error": …}`, `{"message"}`, `{"detail"}` or text.
     pub(super) fn in_error_body(body: &[u8]) -> Self {
         let json = serde_json::from_slice::<Value>(body).ok();
+        // Gemini sends the error of a stream as an array.
+        let json = match json {
+            Some(Value::Array(items)) => items.into_iter().next(),
+            json => json,
+        };
         let error = json.as_ref().and_then(|json| match json.get("error") {
             Some(error) if !error.is_null() => Some(error),
             _ => ["message", "detail"]
@@ -147,7 +166,7 @@ impl ProviderError {
             message: text("message")
                 .or_else(|| text("detail"))
                 .unwrap_or_else(|| error.to_string()),
-            codes: ["code", "type"].into_iter().filter_map(text).collect(),
+            codes: ["code", "type", "status"].into_iter().filter_map(text).collect(),
             status: number
                 .and_then(|code| u16::try_from(code).ok())
                 .filter(|status| (400..600).contains(status)),
@@ -243,6 +262,7 @@ mod tests {
         assert_eq!(message(r#"{"error": "model not found"}"#), "model not found");
         assert_eq!(message(r#"{"object": "error", "message": "b", "code": 404}"#), "b");
         assert_eq!(message(r#"{"detail": "Not Found"}"#), "Not Found");
+        assert_eq!(message(r#"[{"error": {"code": 400, "message": "c"}}]"#), "c");
         assert_eq!(message("<html>Bad Gateway</html>\n"), "<html>Bad Gateway</html>");
         assert_eq!(message(""), "it sent no explanation");
         assert_eq!(

@@ -5,13 +5,19 @@
 mod address;
 mod endpoint;
 mod failure;
+mod http_reply;
+mod key;
 mod retry;
 mod secret;
 mod tls;
 
 pub(super) use address::EndpointAddress;
 pub use address::PlainHttp;
-pub(super) use endpoint::{Endpoint, HttpReply, RequestLimits};
+pub use endpoint::ResponseMode;
+pub(super) use endpoint::{Authentication, Endpoint, RequestLimits};
 pub(super) use failure::{AttemptFailure, ProviderError};
+pub(super) use http_reply::HttpReply;
+pub use key::KeyHeader;
+pub(super) use key::KeySource;
 pub use retry::RetryPolicy;
 pub use secret::Secret;

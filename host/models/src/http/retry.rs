@@ -4,6 +4,10 @@ use std::time::{Duration, SystemTime};
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use reqwest::header::HeaderMap;
+use tracing::debug;
+
+use super::failure::AttemptFailure;
+use toolwit_agent::model::ModelError;
 
 /// The policy for retries of requests that failed because the provider was overloaded or not reachable.
 ///
@@ -44,7 +48,15 @@ impl RetryPolicy {
         }
     }
 
-    pub(super) fn waits(self) -> Waits {
+    /// Starts counting the attempts of a request.
+    pub(crate) fn attempts(self) -> Attempts {
+        Attempts {
+            waits: self.waits(),
+            count: 1,
+        }
+    }
+
+    fn waits(self) -> Waits {
         let backoff = ExponentialBuilder::new()
             .with_min_delay(Duration::from_millis(self.wait_ms_first))
             .with_max_delay(Duration::from_millis(self.wait_ms_max))
@@ -57,15 +69,52 @@ impl RetryPolicy {
     }
 }
 
+/// The attempts of one request.
+pub(crate) struct Attempts {
+    waits: Waits,
+    /// The number of attempts, including the current one.
+    count: u32,
+}
+
+impl Attempts {
+    /// Waits before the next attempt.
+    ///
+    /// # Errors
+    /// The error of the request, if a retry cannot help or the policy allows no further one.
+    pub(crate) async fn after(&mut self, failure: AttemptFailure) -> Result<(), ModelError> {
+        let wait = match &failure {
+            AttemptFailure::Transient { retry_after, .. } => self.waits.next(*retry_after),
+            AttemptFailure::TimedOut { .. } | AttemptFailure::Permanent(_) => None,
+        };
+        let Some(wait) = wait else {
+            return Err(failure.after(self.count));
+        };
+        debug!(
+            attempts = self.count,
+            ?wait,
+            ?failure,
+            "retrying the request to the provider"
+        );
+        tokio::time::sleep(wait).await;
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Returns the error of the request after a failure without another attempt.
+    pub(crate) fn give_up(self, failure: AttemptFailure) -> ModelError {
+        failure.after(self.count)
+    }
+}
+
 /// The waits of one request.
-pub(super) struct Waits {
+struct Waits {
     backoff: ExponentialBackoff,
     remaining: Duration,
 }
 
 impl Waits {
     /// Returns the wait before the next retry, or `None` if there is no further retry.
-    pub(super) fn next(&mut self, retry_after: Option<Duration>) -> Option<Duration> {
+    fn next(&mut self, retry_after: Option<Duration>) -> Option<Duration> {
         let wait = self.backoff.next()?;
         let wait = retry_after.unwrap_or(wait);
         self.remaining = self.remaining.checked_sub(wait)?;

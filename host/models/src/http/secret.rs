@@ -28,7 +28,7 @@ impl Secret {
     }
 
     /// Replaces every occurrence of the key in a text.
-    pub(super) fn redact(&self, text: &str) -> String {
+    pub(crate) fn redact(&self, text: &str) -> String {
         if self.0.is_empty() {
             return text.to_owned();
         }

@@ -125,7 +125,7 @@ fn a_secret_is_found_in_every_supported_encoding() {
     let broken = STANDARD.encode(SECRET.repeat(5));
     let broken: Vec<_> = broken.as_bytes().chunks(76).map(String::from_utf8_lossy).collect();
     let redacted = redactor().text(&broken.join("\r\n")).into_owned();
-    assert!(redacted.matches(MARK).count() >= 5, "base64 in lines: {redacted}");
+    assert!(redacted.replace(MARK, "").len() <= 4, "base64 in lines: {redacted}");
 }
 
 #[test]

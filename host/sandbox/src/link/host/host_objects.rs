@@ -40,7 +40,7 @@ const OUTGOING_BODY_BYTES: usize = (BODY_CHUNKS + 1) * BODY_CHUNK_BYTES + FIELDS
 const EXCHANGE_BYTES: usize = OUTGOING_BODY_BYTES + 2 * FIELDS_BYTES_MAX + (256 << 10);
 
 /// The most that one resource holds in addition to data that the guest passes with its calls.
-pub(super) const OBJECT_BYTES_MAX: u64 = EXCHANGE_BYTES as u64;
+pub(super) const LARGEST_OBJECT_BYTES: u64 = EXCHANGE_BYTES as u64;
 
 /// Returns the memory that all resources hold.
 pub(super) fn held_bytes(resources: &mut ResourceTable) -> u64 {

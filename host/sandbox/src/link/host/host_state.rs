@@ -11,7 +11,7 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 use super::environment::EnvironmentView;
 use super::files::{Files, FilesView};
 use super::host_api::{CallStack, ConversationAccess};
-use super::host_objects::{OBJECT_BYTES_MAX, held_bytes};
+use super::host_objects::{LARGEST_OBJECT_BYTES, held_bytes};
 use super::http::{HttpBudget, HttpGate, HttpLimits, Network};
 use super::log_buffer::LogBuffer;
 use super::wasi::{self, Stdio};
@@ -71,7 +71,7 @@ impl HostState {
             conversation: None,
             imports_plugin_api: setup.imports_plugin_api,
             session: None,
-            memory: HostMemory::new(limits, OBJECT_BYTES_MAX),
+            memory: HostMemory::new(limits, LARGEST_OBJECT_BYTES),
             limiter: GrowthLimiter::new(limits),
             meter: HostMeter::new(limits, setup.engine.weak()),
             log,
@@ -82,7 +82,7 @@ impl HostState {
     pub(crate) fn start_call(&mut self, limits: &CallLimits) {
         self.meter.start_call(limits);
         self.limiter.start_call(limits);
-        self.memory.start_call(limits, OBJECT_BYTES_MAX);
+        self.memory.start_call(limits, LARGEST_OBJECT_BYTES);
     }
 
     /// Gives the guest access to the network and the conversation of a call, as far as its authority permits.

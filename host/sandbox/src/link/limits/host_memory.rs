@@ -25,22 +25,22 @@ pub(crate) struct HostMemoryExceeded {
 }
 
 impl HostMemory {
-    /// Creates the count of an instance without resources. `object_bytes_max` is the most that one resource holds in addition to
+    /// Creates the count of an instance without resources. `largest_object_bytes` is the most that one resource holds in addition to
     /// the data that the guest passes.
-    pub(crate) fn new(limits: &CallLimits, object_bytes_max: u64) -> Self {
+    pub(crate) fn new(limits: &CallLimits, largest_object_bytes: u64) -> Self {
         Self {
             bytes_max: limits.host_memory_bytes_max,
-            growth_bytes_max: limits.host_call_bytes_max.saturating_add(object_bytes_max),
+            growth_bytes_max: limits.host_call_bytes_max.saturating_add(largest_object_bytes),
             bytes_at_most: 0,
         }
     }
 
     /// Sets the limit of another call. Resources of earlier calls count too.
-    pub(crate) fn start_call(&mut self, limits: &CallLimits, object_bytes_max: u64) {
+    pub(crate) fn start_call(&mut self, limits: &CallLimits, largest_object_bytes: u64) {
         let bytes_at_most = self.bytes_at_most;
         *self = Self {
             bytes_at_most,
-            ..Self::new(limits, object_bytes_max)
+            ..Self::new(limits, largest_object_bytes)
         };
     }
 

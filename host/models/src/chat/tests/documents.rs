@@ -1,17 +1,15 @@
-#![allow(clippy::unwrap_used, clippy::panic)]
+//! Complete responses.
 
 use proptest::prelude::*;
-use serde_json::json;
 
 use super::*;
-use toolwit_agent::model::ModelError;
+use crate::client::testing::{read, read_pieces};
+use crate::http::AttemptFailure;
+use toolwit_agent::model::TokenUsage;
+use toolwit_core::ToolCall;
 
-fn parse(body: impl Into<Vec<u8>>) -> Result<ChatResponse, AttemptFailure> {
-    let reply = HttpReply {
-        body: body.into(),
-        content_type: "application/json".into(),
-    };
-    read(&reply, &[])
+fn parse(body: impl AsRef<[u8]>) -> Result<ChatResponse, AttemptFailure> {
+    read::<ChatCompletions>(body)
 }
 
 fn message(message: Value) -> ChatResponse {
@@ -22,7 +20,7 @@ fn call(id: Value, arguments: Value) -> Value {
     json!({"id": id, "type": "function", "function": {"name": "f", "arguments": arguments}})
 }
 
-fn malformed(body: impl Into<Vec<u8>>) -> String {
+fn malformed(body: impl AsRef<[u8]>) -> String {
     match parse(body) {
         Err(AttemptFailure::Permanent(ModelError::Malformed { message })) => message,
         other => panic!("{other:?}"),
@@ -73,15 +71,16 @@ fn missing_content_is_empty_text() {
         let with_call = message(json!({"content": content, "tool_calls": [call(json!("a"), json!("{}"))]}));
         assert_eq!((with_call.content.as_str(), with_call.tool_calls.len()), ("", 1));
     }
-    assert_eq!(message(json!({})), ChatResponse::default());
-    assert_eq!(message(json!({"tool_calls": null})), ChatResponse::default());
+    assert_eq!(message(json!({})).finish, FinishReason::Stop);
+    assert_eq!(message(json!({"tool_calls": null})).content, "");
     assert_eq!(
         message(json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]})).content,
         "ab"
     );
+    let refused = message(json!({"content": null, "refusal": "I cannot."}));
     assert_eq!(
-        message(json!({"content": null, "refusal": "I cannot."})).content,
-        "I cannot."
+        (refused.content.as_str(), refused.text(), &refused.finish),
+        ("", "I cannot.", &FinishReason::Refusal)
     );
 }
 
@@ -110,11 +109,8 @@ fn arguments_may_be_text_an_object_or_missing() {
 fn missing_and_duplicate_ids_are_replaced_by_unused_ones() {
     let ids = |ids: &[Value], history: &[Message]| {
         let calls: Vec<Value> = ids.iter().map(|id| call(id.clone(), json!("{}"))).collect();
-        let body = json!({"choices": [{"message": {"tool_calls": calls}}]})
-            .to_string()
-            .into_bytes();
-        let content_type = String::new();
-        let response = read(&HttpReply { body, content_type }, history).unwrap();
+        let body = json!({"choices": [{"message": {"tool_calls": calls}}]}).to_string();
+        let response = read_pieces::<ChatCompletions>([body.as_bytes()], history).unwrap();
         response.tool_calls.into_iter().map(|call| call.id).collect::<Vec<_>>()
     };
     assert_eq!(
@@ -168,20 +164,16 @@ fn invalid_token_counts_never_fail_the_response() {
 #[test]
 fn a_body_that_is_not_a_completion_is_malformed() {
     assert!(malformed("").contains("0 bytes of content type `application/json`"));
-    assert!(malformed("<html></html>").contains("expected value"));
-    assert_eq!(malformed("{}"), "it has no choices");
-    assert_eq!(malformed("{\"choices\": null}"), "it has no choices");
-    assert_eq!(malformed("{\"choices\": [{}]}"), "its choice has no message");
+    assert!(malformed("<html></html>").contains("neither JSON nor a stream"));
     let nested = format!("{{\"choices\": [], \"x\": {}", "[".repeat(100_000));
-    let wrong = [
-        "[]".to_owned(),
-        "{\"choices\": 5}".to_owned(),
-        nested,
-        json!({"choices": [{"message": {"tool_calls": [{"id": "a", "function": {"arguments": "{}"}}]}}]}).to_string(),
-        json!({"choices": [{"message": {"tool_calls": [{"type": "custom", "function": {"name": "f"}}]}}]}).to_string(),
-        json!({"choices": [{"message": {"content": 5}}]}).to_string(),
-    ];
-    for body in wrong {
+    for body in [
+        "{}",
+        "{\"choices\": null}",
+        "{\"choices\": [{}]}",
+        "[]",
+        "{\"choices\": 5}",
+        &nested,
+    ] {
         malformed(body);
     }
 }

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use crate::client::CallIdForm;
 use toolwit_agent::model::ModelError;
-use toolwit_core::{Message, Role, ToolCall};
+use toolwit_core::{Message, ProviderBlock, Role, ToolCall};
 
 /// A history in the format of the chat-completions API, which can be serialized and deserialized as JSON.
 ///
@@ -46,6 +47,11 @@ enum WireMessage {
         content: Option<String>,
         #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
         tool_calls: Vec<WireCall>,
+        /// The reasoning as its provider sent it. Other clients may write it; it is then dropped.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reasoning_content: Option<Value>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reasoning_details: Option<Value>,
     },
     Tool {
         tool_call_id: String,
@@ -59,12 +65,12 @@ enum WireMessage {
 
 /// A call, in requests and responses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct WireCall {
+struct WireCall {
     #[serde(default, deserialize_with = "null_as_default")]
-    pub(super) id: String,
+    id: String,
     #[serde(rename = "type", default)]
     kind: CallKind,
-    pub(super) function: WireFunction,
+    function: WireFunction,
 }
 
 /// The kind of a call. Only functions are declared.
@@ -76,20 +82,29 @@ enum CallKind {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct WireFunction {
-    pub(super) name: String,
+struct WireFunction {
+    name: String,
     /// JSON text; some servers send the object itself.
     #[serde(default, deserialize_with = "arguments")]
-    pub(super) arguments: String,
+    arguments: String,
 }
 
 impl From<&[Message]> for OpenAiHistory {
     fn from(messages: &[Message]) -> Self {
-        Self(messages.iter().map(WireMessage::from).collect())
+        let messages = messages
+            .iter()
+            .map(|message| WireMessage::new(message, "", CallIdForm::Any));
+        Self(messages.collect())
     }
 }
 
 impl OpenAiHistory {
+    /// Converts messages for the provider that issued the opaque parts with this name.
+    pub(super) fn for_provider(messages: &[Message], issuer: &str, ids: CallIdForm) -> Self {
+        let messages = messages.iter().map(|message| WireMessage::new(message, issuer, ids));
+        Self(messages.collect())
+    }
+
     /// Returns the messages.
     ///
     /// # Errors
@@ -101,12 +116,15 @@ impl OpenAiHistory {
             messages.push(Message::new(match message {
                 WireMessage::System { content } => Role::System { content },
                 WireMessage::User { content } => Role::User { content },
-                WireMessage::Assistant { content, tool_calls } => {
+                WireMessage::Assistant {
+                    content, tool_calls, ..
+                } => {
                     let tool_calls: Vec<ToolCall> = tool_calls.into_iter().map(ToolCall::from).collect();
                     names.extend(tool_calls.iter().map(|call| (call.id.clone(), call.name.clone())));
                     Role::Assistant {
                         content: content.unwrap_or_default(),
                         tool_calls,
+                        blocks: Vec::new(),
                     }
                 }
                 WireMessage::Tool {
@@ -128,8 +146,8 @@ impl OpenAiHistory {
     }
 }
 
-impl From<&Message> for WireMessage {
-    fn from(message: &Message) -> Self {
+impl WireMessage {
+    fn new(message: &Message, issuer: &str, ids: CallIdForm) -> Self {
         match &message.role {
             Role::System { content } => Self::System {
                 content: content.clone(),
@@ -137,14 +155,21 @@ impl From<&Message> for WireMessage {
             Role::User { content } => Self::User {
                 content: content.clone(),
             },
-            Role::Assistant { content, tool_calls } => Self::Assistant {
+            Role::Assistant {
+                content,
+                tool_calls,
+                blocks,
+            } => Self::Assistant {
                 content: Some(content.clone()).filter(|content| !content.is_empty() || tool_calls.is_empty()),
-                tool_calls: tool_calls.iter().map(WireCall::from).collect(),
+                tool_calls: tool_calls.iter().map(|call| WireCall::new(call, ids)).collect(),
+                // Some models refuse the reasoning of a message without calls.
+                reasoning_content: issued(blocks, issuer, "reasoning_content").filter(|_| !tool_calls.is_empty()),
+                reasoning_details: issued(blocks, issuer, "reasoning_details"),
             },
             Role::Tool {
                 tool_call_id, content, ..
             } => Self::Tool {
-                tool_call_id: tool_call_id.clone(),
+                tool_call_id: ids.of(tool_call_id).into_owned(),
                 name: None,
                 content: content.clone(),
             },
@@ -152,10 +177,16 @@ impl From<&Message> for WireMessage {
     }
 }
 
-impl From<&ToolCall> for WireCall {
-    fn from(call: &ToolCall) -> Self {
+/// Returns a field of the opaque parts that this provider issued.
+fn issued(blocks: &[ProviderBlock], issuer: &str, field: &str) -> Option<Value> {
+    let mut own = blocks.iter().filter(|block| block.issuer == issuer);
+    own.find_map(|block| block.data.get(field).cloned())
+}
+
+impl WireCall {
+    fn new(call: &ToolCall, ids: CallIdForm) -> Self {
         Self {
-            id: call.id.clone(),
+            id: ids.of(&call.id).into_owned(),
             kind: CallKind::Function,
             function: WireFunction {
                 name: call.name.clone(),
@@ -176,7 +207,7 @@ impl From<WireCall> for ToolCall {
 }
 
 /// Deserializes a text, `null`, or a list of parts, whose texts are concatenated.
-pub(super) fn content<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+fn content<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Content {
@@ -208,7 +239,7 @@ fn arguments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Er
     })
 }
 
-pub(super) fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de> + Default,

@@ -86,7 +86,7 @@ async fn a_malformed_response_with_status_200_is_not_retried() {
     let cases = [
         (
             ok().set_body_raw("<html>Sign in</html>", "text/html"),
-            "of content type `text/html`",
+            "20 bytes of content type `text/html`",
         ),
         (ok(), "0 bytes"),
         (ok().set_body_raw("{\"choices\": []}", "application/json"), "no choices"),
@@ -173,7 +173,7 @@ async fn a_timed_out_request_is_not_retried() {
         .unwrap_err();
     let expected = ModelError::Unavailable {
         attempts: 1,
-        message: "no complete response within 200 ms".into(),
+        message: "no data within 200 ms".into(),
         status: None,
     };
     assert_eq!(error, expected);

@@ -1,16 +1,19 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod documents;
 mod failures;
 mod raw;
+mod requests;
 mod secrecy;
+mod streams;
 
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use wiremock::matchers::{body_json, header, method, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-use super::{OpenAi, OpenAiBuilder};
-use crate::http::{RetryPolicy, Secret};
+use super::{ChatCompletions, OpenAi, OpenAiBuilder};
+use crate::http::{KeyHeader, RetryPolicy, Secret};
 use toolwit_agent::model::{ChatModel, ChatOptions, ChatRequest, ChatResponse, FinishReason, ModelError};
 use toolwit_core::Message;
 
@@ -67,7 +70,12 @@ async fn requests(server: &MockServer) -> usize {
 #[tokio::test]
 async fn a_request_is_sent_to_the_endpoint_with_its_key_and_its_response_is_returned() {
     let server = MockServer::start().await;
-    let expected = json!({"model": "test-model", "messages": [{"role": "user", "content": "hi"}], "stream": false});
+    let expected = json!({
+        "model": "test-model",
+        "messages": [{"role": "user", "content": "hi"}],
+        "stream": true,
+        "stream_options": {"include_usage": true},
+    });
     Mock::given(method("POST"))
         .and(path("/v1/chat/completions"))
         .and(header("authorization", "Bearer sk-key"))
@@ -87,6 +95,22 @@ async fn a_request_is_sent_to_the_endpoint_with_its_key_and_its_response_is_retu
         ("hello", FinishReason::Stop)
     );
     assert_eq!(model.name(), "test-model");
+}
+
+#[tokio::test]
+async fn the_key_is_read_before_each_request() {
+    let server = server(vec![response("hello")]).await;
+    let keys = std::sync::Mutex::new(vec!["second", "first", "checked by build"]);
+    let model = client(&server.uri())
+        .key_source(move || keys.lock().unwrap().pop().map(Secret::new))
+        .key_header(KeyHeader::Named("api-key"))
+        .build();
+    // The builder reads the key twice: it checks that there is one, and that it is valid.
+    let model = model.unwrap();
+    infer(&model).await.unwrap();
+    let received = server.received_requests().await.unwrap();
+    assert_eq!(received[0].headers.get("api-key").unwrap(), "second");
+    assert!(received[0].headers.get("authorization").is_none());
 }
 
 #[tokio::test]

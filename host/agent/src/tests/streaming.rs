@@ -1,0 +1,132 @@
+//! Streamed responses and the opaque parts of their history.
+
+use super::*;
+use crate::model::ChatDelta;
+use toolwit_core::{OutputSink, ProviderBlock};
+
+/// Records everything that a user sees, with its kind.
+#[derive(Default)]
+struct Screen(Mutex<Vec<String>>);
+
+impl Screen {
+    fn add(&self, kind: &str, text: &str) {
+        self.0.lock().unwrap().push(format!("{kind}: {text}"));
+    }
+}
+
+impl OutputSink for Screen {
+    fn progress(&self, _: &str) {}
+
+    fn communicate(&self, _: &str) {}
+
+    fn words(&self, text: &str, _: &Origin) {
+        self.add("text", text);
+    }
+
+    fn reasoning(&self, text: &str, _: &Origin) {
+        self.add("reasoning", text);
+    }
+
+    fn call_announced(&self, name: &str, _: &Origin) {
+        self.add("call", name);
+    }
+}
+
+fn block(data: &str) -> ProviderBlock {
+    ProviderBlock {
+        issuer: "api:host".to_owned(),
+        data: json!(data),
+        text_bytes_before: 0,
+        calls_before: 0,
+    }
+}
+
+// accept: 16
+#[tokio::test]
+async fn reasoning_text_and_each_call_reach_the_user_as_they_come() {
+    let piece = |index, name, arguments| ChatDelta::Call { index, name, arguments };
+    let first: Step = Box::new(move |request| {
+        request.emit(ChatDelta::Reasoning("Hm."));
+        request.emit_text("Let me look.");
+        request.emit(piece(0, "look", ""));
+        request.emit(piece(0, "look", "{"));
+        request.emit(piece(1, "look", "{}"));
+        request.emit(piece(0, "look", "}"));
+        call([("look", json!({})), ("look", json!({}))])(request)
+    });
+    let (builder, _) = TestModel::playing([first, reply("Done.")]);
+    let screen = Arc::new(Screen::default());
+    let builder = builder.tools([echo("look")]).output(screen.clone());
+    builder.build().unwrap().run("go").await.unwrap();
+    assert_eq!(
+        *screen.0.lock().unwrap(),
+        [
+            "reasoning: Hm.",
+            "text: Let me look.",
+            "call: look",
+            "call: look",
+            "text: Done."
+        ]
+    );
+}
+
+// accept: 9
+#[tokio::test]
+async fn opaque_parts_of_a_response_are_in_the_next_request_and_in_a_resumed_one() {
+    let reasoned = changed(call([("look", json!({}))]), |response| {
+        response.reasoning = "Because.".to_owned();
+        response.blocks = vec![block("signed")];
+    });
+    let (builder, model) = TestModel::playing([reasoned, reply("Done.")]);
+    let mut conversation = builder.tools([echo("look")]).build().unwrap();
+    let outcome = conversation.run("go").await.unwrap();
+    assert_eq!(model.request(1).messages[1].blocks(), [block("signed")]);
+    let stored = serde_json::to_string(&outcome.history).unwrap();
+    assert!(
+        !stored.contains("Because."),
+        "readable reasoning is not part of the history"
+    );
+    let (builder, model) = TestModel::playing([reply("Again.")]);
+    let history = serde_json::from_str(&stored).unwrap();
+    builder.history(history).build().unwrap().run("go on").await.unwrap();
+    assert_eq!(model.request(0).messages[1].blocks(), [block("signed")]);
+}
+
+#[tokio::test]
+async fn a_refusal_is_the_answer_or_without_words_a_failure() {
+    let refused = changed(reply(""), |response| {
+        response.refusal = Some("I cannot.".to_owned());
+        response.finish = FinishReason::Refusal;
+    });
+    let (builder, _) = TestModel::playing([refused]);
+    let screen = Arc::new(Screen::default());
+    let outcome = builder.output(screen.clone()).build().unwrap().run("go").await.unwrap();
+    assert_eq!(outcome.text(), "I cannot.");
+    assert_eq!(outcome.history[1].content(), "I cannot.");
+    assert_eq!(*screen.0.lock().unwrap(), ["text: I cannot."]);
+    let (builder, _) = TestModel::playing([changed(reply(""), |response| response.finish = FinishReason::Refusal)]);
+    let error = builder.build().unwrap().run("go").await.unwrap_err();
+    assert!(matches!(error.failure, RunFailure::Withheld));
+}
+
+// attack: F1
+#[tokio::test]
+async fn a_call_without_arguments_runs_in_a_complete_response_only() {
+    for (finish, runs) in [
+        (FinishReason::ToolCalls, 1),
+        (FinishReason::Length, 0),
+        (FinishReason::Refusal, 0),
+        (FinishReason::Other("odd".to_owned()), 0),
+    ] {
+        let blank = changed(call([("look", json!({}))]), {
+            let finish = finish.clone();
+            move |response| {
+                response.tool_calls[0].arguments.clear();
+                response.finish = finish;
+            }
+        });
+        let (builder, _) = TestModel::playing([blank, reply("Done.")]);
+        let outcome = builder.tools([echo("look")]).build().unwrap().run("go").await.unwrap();
+        assert_eq!(outcome.tool_calls.len(), runs, "{finish:?}");
+    }
+}

@@ -1,0 +1,88 @@
+//! The history in the format of the messages API.
+
+use serde_json::{Value, json};
+
+use crate::client::{CallIdForm, MessagePart, message_parts};
+use toolwit_core::{Message, Role};
+
+/// Returns the system prompts as blocks.
+pub(super) fn system(messages: &[Message]) -> Vec<Value> {
+    let texts = messages.iter().filter_map(|message| match &message.role {
+        Role::System { content } if !content.trim().is_empty() => Some(content),
+        _ => None,
+    });
+    texts.map(|text| json!({"type": "text", "text": text})).collect()
+}
+
+/// Marks the end of the prompt that the provider caches. Only texts and results can be marked.
+pub(super) fn mark_cached(block: &mut Value) {
+    let is_markable = ["text", "tool_result"].iter().any(|kind| block["type"] == *kind);
+    if is_markable {
+        block["cache_control"] = json!({"type": "ephemeral"});
+    }
+}
+
+/// Returns the messages. Consecutive messages of one role are one message: the results of all calls of a response, which
+/// the API requires in the next message, and a text of the user after them.
+pub(super) fn messages(messages: &[Message], issuer: &str) -> Vec<Value> {
+    let mut wire: Vec<Value> = Vec::new();
+    for message in messages {
+        let (role, blocks) = match &message.role {
+            Role::System { .. } => continue,
+            Role::User { content } => ("user", text(content).into_iter().collect()),
+            Role::Assistant {
+                content,
+                tool_calls,
+                blocks,
+            } => {
+                let parts = message_parts(content, tool_calls, blocks, issuer);
+                ("assistant", parts.into_iter().filter_map(block).collect())
+            }
+            Role::Tool {
+                tool_call_id,
+                content,
+                is_error,
+                ..
+            } => ("user", vec![result(tool_call_id, content, *is_error)]),
+        };
+        append(&mut wire, role, blocks);
+    }
+    wire
+}
+
+fn append(wire: &mut Vec<Value>, role: &str, blocks: Vec<Value>) {
+    if blocks.is_empty() {
+        return;
+    }
+    let last = wire.last_mut().filter(|last| last["role"] == role);
+    match last.and_then(|last| last["content"].as_array_mut()) {
+        Some(content) => content.extend(blocks),
+        None => wire.push(json!({"role": role, "content": blocks})),
+    }
+}
+
+/// Returns a text as a block. The API refuses blank ones.
+fn text(content: &str) -> Option<Value> {
+    (!content.trim().is_empty()).then(|| json!({"type": "text", "text": content}))
+}
+
+fn block(part: MessagePart<'_>) -> Option<Value> {
+    match part {
+        MessagePart::Text(content) => text(content),
+        MessagePart::Block(data) => Some(data.clone()),
+        MessagePart::Call(call) => Some(json!({
+            "type": "tool_use",
+            "id": CallIdForm::Word.of(&call.id),
+            "name": call.name,
+            "input": serde_json::from_str(&call.arguments).unwrap_or_else(|_| json!({})),
+        })),
+    }
+}
+
+fn result(id: &str, content: &str, is_error: bool) -> Value {
+    let mut block = json!({"type": "tool_result", "tool_use_id": CallIdForm::Word.of(id), "content": content});
+    if is_error {
+        block["is_error"] = json!(true);
+    }
+    block
+}

@@ -1,0 +1,234 @@
+//! Responses of the messages API.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use crate::assembly::{CallPiece, ResponseAssembly, json_bytes};
+use crate::client::{ReaderState, ResponseReader};
+use crate::decode::Fields;
+use crate::http::{AttemptFailure, ProviderError};
+use toolwit_agent::model::{FinishReason, TokenUsage};
+
+/// Reads responses and streams of events.
+#[derive(Debug, Default)]
+pub struct MessageReader {
+    open: HashMap<u64, OpenBlock>,
+    calls_count: u64,
+    counts: Counts,
+}
+
+/// A block whose end has not arrived.
+#[derive(Debug)]
+enum OpenBlock {
+    Text,
+    Call(OpenCall),
+    Opaque(OpaqueBlock),
+}
+
+#[derive(Debug)]
+struct OpenCall {
+    /// The number of the call. The index of its block may be reused after a second start of the message.
+    number: u64,
+    /// The arguments at the start of the block, which count if no pieces follow.
+    input: Value,
+    has_pieces: bool,
+}
+
+/// A block that is sent back unchanged.
+#[derive(Debug)]
+struct OpaqueBlock {
+    data: Value,
+    /// The input of a tool that the provider runs, in pieces.
+    input: String,
+    /// The position in the response: bytes of the text, and calls.
+    position: (usize, usize),
+}
+
+/// The token counts so far. The provider sends cumulative counts, and leaves out those that did not change.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    input: u64,
+    cache_read: u64,
+    cache_write: u64,
+    output: u64,
+    thinking: u64,
+}
+
+impl ResponseReader for MessageReader {
+    fn event(&mut self, event: &Value, response: &mut ResponseAssembly<'_>) -> Result<ReaderState, AttemptFailure> {
+        let index = event.count("/index").unwrap_or_default();
+        match event.text("type") {
+            // A gateway that tries another provider may start the message again.
+            "message_start" => self.usage(&event["message"]["usage"], response),
+            "content_block_start" => self.start(index, &event["content_block"], response)?,
+            "content_block_delta" => self.piece(index, &event["delta"], response)?,
+            "content_block_stop" => self.stop(index, response)?,
+            "message_delta" => {
+                self.usage(&event["usage"], response);
+                stopped(&event["delta"], response);
+            }
+            "message_stop" => return Ok(ReaderState::Done),
+            "error" => return Err(ProviderError::of(event).failure(200, None)),
+            _ => {}
+        }
+        Ok(ReaderState::Open)
+    }
+
+    fn document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+        if !document["content"].is_array() {
+            return Err(AttemptFailure::malformed("it is not a message with content"));
+        }
+        for block in document.items("content") {
+            self.start(0, block, response)?;
+            self.stop(0, response)?;
+        }
+        self.usage(&document["usage"], response);
+        stopped(document, response);
+        Ok(())
+    }
+}
+
+impl MessageReader {
+    fn start(&mut self, index: u64, block: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+        response.reserve(size_of::<OpenBlock>())?;
+        let open = match block.text("type") {
+            "" => return Ok(()),
+            "text" => {
+                response.text(block.text("text"))?;
+                OpenBlock::Text
+            }
+            "tool_use" => {
+                self.calls_count += 1;
+                response.call(CallPiece {
+                    index: Some(self.calls_count),
+                    id: block.text("id"),
+                    name: block.text("name"),
+                    arguments: None,
+                })?;
+                OpenBlock::Call(OpenCall {
+                    number: self.calls_count,
+                    input: block["input"].clone(),
+                    has_pieces: false,
+                })
+            }
+            _ => {
+                response.reasoning(block.text("thinking"))?;
+                response.reserve(json_bytes(block))?;
+                OpenBlock::Opaque(OpaqueBlock {
+                    data: block.clone(),
+                    input: String::new(),
+                    position: response.position(),
+                })
+            }
+        };
+        self.open.insert(index, open);
+        Ok(())
+    }
+
+    fn piece(&mut self, index: u64, delta: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+        match (self.open.get_mut(&index), delta.text("type")) {
+            (Some(OpenBlock::Call(call)), "input_json_delta") => {
+                call.has_pieces |= !delta.text("partial_json").is_empty();
+                response.call(CallPiece {
+                    index: Some(call.number),
+                    arguments: delta.get("partial_json"),
+                    ..CallPiece::default()
+                })
+            }
+            (Some(OpenBlock::Opaque(block)), kind) => {
+                response.reserve(json_bytes(delta))?;
+                if kind == "thinking_delta" {
+                    response.reasoning(delta.text("thinking"))?;
+                }
+                block.push(delta);
+                Ok(())
+            }
+            (_, "text_delta") => response.text(delta.text("text")),
+            _ => Ok(()),
+        }
+    }
+
+    fn stop(&mut self, index: u64, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+        match self.open.remove(&index) {
+            // The empty input at the start of a streamed call stands for arguments that follow.
+            Some(OpenBlock::Call(call)) if !call.has_pieces && !is_empty(&call.input) => response.call(CallPiece {
+                index: Some(call.number),
+                arguments: Some(&call.input),
+                ..CallPiece::default()
+            }),
+            Some(OpenBlock::Opaque(block)) => {
+                let (text_bytes, calls) = block.position;
+                match block.finish() {
+                    Some(data) => response.block_at(data, text_bytes, calls),
+                    None => Ok(()),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn usage(&mut self, usage: &Value, response: &mut ResponseAssembly<'_>) {
+        let counts = &mut self.counts;
+        let fields = [
+            ("/input_tokens", &mut counts.input),
+            ("/cache_read_input_tokens", &mut counts.cache_read),
+            ("/cache_creation_input_tokens", &mut counts.cache_write),
+            ("/output_tokens", &mut counts.output),
+            ("/output_tokens_details/thinking_tokens", &mut counts.thinking),
+        ];
+        for (pointer, count) in fields {
+            *count = usage.count(pointer).unwrap_or(*count);
+        }
+        let cached = counts.cache_read.saturating_add(counts.cache_write);
+        *response.usage() = TokenUsage::new(counts.input.saturating_add(cached), counts.cache_read, counts.output)
+            .with_cache_write(counts.cache_write)
+            .with_reasoning(counts.thinking);
+    }
+}
+
+impl OpaqueBlock {
+    /// Adds a piece: a text to the field of the same name, or part of the input.
+    fn push(&mut self, delta: &Value) {
+        let Value::Object(pieces) = delta else {
+            return;
+        };
+        for (key, piece) in pieces.iter().filter(|(key, _)| *key != "type") {
+            match (key.as_str(), piece) {
+                ("partial_json", Value::String(piece)) => self.input.push_str(piece),
+                (key, Value::String(piece)) => match &mut self.data[key] {
+                    Value::String(text) => text.push_str(piece),
+                    field => *field = json!(piece),
+                },
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns the block, or `None` if the API would refuse it: a thinking block needs its signature.
+    fn finish(mut self) -> Option<Value> {
+        if let Ok(input) = serde_json::from_str::<Value>(&self.input) {
+            self.data["input"] = input;
+        }
+        let needs_signature = self.data["type"] == "thinking";
+        (!needs_signature || !self.data.text("signature").is_empty()).then_some(self.data)
+    }
+}
+
+fn is_empty(input: &Value) -> bool {
+    input.as_object().is_none_or(serde_json::Map::is_empty)
+}
+
+fn stopped(message: &Value, response: &mut ResponseAssembly<'_>) {
+    let word = message.text("stop_reason");
+    if word.is_empty() {
+        return;
+    }
+    let finish = match word {
+        "end_turn" | "stop_sequence" | "tool_use" => None,
+        "max_tokens" | "model_context_window_exceeded" => Some(FinishReason::Length),
+        "refusal" => Some(FinishReason::Refusal),
+        other => Some(FinishReason::Other(other.to_owned())),
+    };
+    response.stop(word, finish);
+}

@@ -1,0 +1,275 @@
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::Messages;
+use crate::client::Dialect;
+use crate::client::testing::{ISSUER, assert_cuts_do_not_matter, read, stream};
+use crate::http::{AttemptFailure, ResponseMode};
+use toolwit_agent::model::{
+    ChatOptions, ChatRequest, ChatResponse, DeclaredTool, FinishReason, TokenUsage, ToolChoice,
+};
+use toolwit_core::{Message, ToolCall, ToolDefinition, ToolId, ToolName};
+
+fn start(index: u64, block: Value) -> Value {
+    json!({"type": "content_block_start", "index": index, "content_block": block})
+}
+
+fn delta(index: u64, delta: Value) -> Value {
+    json!({"type": "content_block_delta", "index": index, "delta": delta})
+}
+
+fn stop(index: u64) -> Value {
+    json!({"type": "content_block_stop", "index": index})
+}
+
+fn message_start() -> Value {
+    json!({"type": "message_start", "message": {"content": [], "usage": {
+        "input_tokens": 10, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 5, "output_tokens": 1,
+    }}})
+}
+
+fn message_end(reason: &str) -> Vec<Value> {
+    vec![
+        json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 40}}),
+        json!({"type": "message_stop"}),
+    ]
+}
+
+/// Thinking with a signature, a text, a call and redacted thinking.
+fn events() -> Vec<Value> {
+    let mut events = vec![
+        message_start(),
+        json!({"type": "ping"}),
+        start(0, json!({"type": "thinking", "thinking": "", "signature": ""})),
+        delta(0, json!({"type": "thinking_delta", "thinking": "Let me "})),
+        delta(0, json!({"type": "thinking_delta", "thinking": "see."})),
+        delta(0, json!({"type": "signature_delta", "signature": "c2ln"})),
+        stop(0),
+        start(1, json!({"type": "text", "text": ""})),
+        delta(1, json!({"type": "text_delta", "text": "I löök."})),
+        stop(1),
+        start(2, json!({"type": "redacted_thinking", "data": "x"})),
+        stop(2),
+        start(
+            3,
+            json!({"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}),
+        ),
+        delta(3, json!({"type": "input_json_delta", "partial_json": ""})),
+        delta(3, json!({"type": "input_json_delta", "partial_json": "{\"at\": "})),
+        delta(3, json!({"type": "input_json_delta", "partial_json": "1}"})),
+        stop(3),
+        json!({"type": "something_new", "index": 9}),
+    ];
+    events.extend(message_end("tool_use"));
+    events
+}
+
+fn parse(events: &[Value]) -> Result<ChatResponse, AttemptFailure> {
+    read::<Messages>(stream(events))
+}
+
+fn assert_complete(response: &ChatResponse) {
+    assert_eq!(
+        (response.content.as_str(), response.reasoning.as_str()),
+        ("I löök.", "Let me see.")
+    );
+    let call = &response.tool_calls[0];
+    assert_eq!((&*call.id, &*call.name), ("toolu_1", "look"));
+    assert_eq!(
+        serde_json::from_str::<Value>(&call.arguments).unwrap(),
+        json!({"at": 1})
+    );
+    assert_eq!(
+        (&response.finish, response.stop_reason.as_deref()),
+        (&FinishReason::ToolCalls, Some("tool_use"))
+    );
+    assert_eq!(response.usage, TokenUsage::new(115, 100, 40).with_cache_write(5));
+    let blocks: Vec<_> = response
+        .blocks
+        .iter()
+        .map(|block| (&*block.issuer, block.data.clone()))
+        .collect();
+    let thinking = json!({"type": "thinking", "thinking": "Let me see.", "signature": "c2ln"});
+    let redacted = json!({"type": "redacted_thinking", "data": "x"});
+    assert_eq!(blocks, [(ISSUER, thinking), (ISSUER, redacted)]);
+}
+
+// attack: F10, accept: 10
+#[test]
+fn a_stream_and_a_complete_response_give_the_same() {
+    assert_complete(&parse(&events()).unwrap());
+    let document = json!({"type": "message", "stop_reason": "tool_use", "content": [
+        {"type": "thinking", "thinking": "Let me see.", "signature": "c2ln"},
+        {"type": "text", "text": "I löök."},
+        {"type": "redacted_thinking", "data": "x"},
+        {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"at": 1}},
+    ], "usage": {
+        "input_tokens": 10, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 5, "output_tokens": 40,
+    }});
+    assert_complete(&read::<Messages>(document.to_string()).unwrap());
+}
+
+// attack: F6
+#[test]
+fn the_bytes_of_a_stream_may_be_cut_anywhere() {
+    assert_cuts_do_not_matter::<Messages>(stream(&events()[..9]).as_bytes());
+    assert_cuts_do_not_matter::<Messages>(stream(&events()[12..]).as_bytes());
+}
+
+// attack: F6
+#[test]
+fn an_end_mark_of_another_api_ends_the_response() {
+    let body = stream(&[
+        message_start(),
+        start(0, json!({"type": "text", "text": "hi"})),
+        stop(0),
+    ]);
+    let end = stream(&message_end("end_turn")[..1]);
+    let response = read::<Messages>(format!("{body}{end}event: data\ndata: [DONE]\n\n")).unwrap();
+    assert_eq!((response.content.as_str(), response.finish), ("hi", FinishReason::Stop));
+}
+
+// attack: F10
+#[test]
+fn a_second_start_of_the_message_continues_it() {
+    let call = |id: &str| {
+        start(
+            0,
+            json!({"type": "tool_use", "id": id, "name": "look", "input": {"n": 1}}),
+        )
+    };
+    let mut events = vec![message_start(), call("a"), stop(0), message_start(), call("b"), stop(0)];
+    events.extend(message_end("tool_use"));
+    let calls = parse(&events).unwrap().tool_calls;
+    let calls: Vec<_> = calls.iter().map(|call| (&*call.id, &*call.arguments)).collect();
+    assert_eq!(calls, [("a", "{\"n\":1}"), ("b", "{\"n\":1}")]);
+}
+
+// attack: F5
+#[test]
+fn an_error_in_a_stream_is_the_error_of_the_response() {
+    let overloaded = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+    let failure = parse(&[message_start(), overloaded]).unwrap_err();
+    assert!(matches!(failure, AttemptFailure::Transient { .. }), "{failure:?}");
+    let cut = parse(&events()[..12]).unwrap_err();
+    assert_eq!(cut, AttemptFailure::interrupted());
+}
+
+// attack: F1
+#[test]
+fn a_truncated_call_keeps_its_arguments_incomplete() {
+    let mut events = vec![
+        start(0, json!({"type": "tool_use", "id": "a", "name": "f", "input": {}})),
+        delta(0, json!({"type": "input_json_delta", "partial_json": "{\"at"})),
+    ];
+    events.extend(message_end("max_tokens"));
+    let response = parse(&events).unwrap();
+    assert_eq!(
+        (&*response.tool_calls[0].arguments, response.finish),
+        ("{\"at", FinishReason::Length)
+    );
+    let mut before_arguments = vec![
+        start(0, json!({"type": "tool_use", "id": "a", "name": "f", "input": {}})),
+        stop(0),
+    ];
+    before_arguments.extend(message_end("max_tokens"));
+    assert_eq!(parse(&before_arguments).unwrap().tool_calls[0].arguments, "");
+}
+
+// attack: F2
+#[test]
+fn an_empty_turn_a_refusal_and_a_call_without_arguments_are_read() {
+    assert_eq!(parse(&message_end("end_turn")).unwrap().content, "");
+    assert_eq!(parse(&message_end("refusal")).unwrap().finish, FinishReason::Refusal);
+    let mut events = vec![
+        start(0, json!({"type": "tool_use", "id": "a", "name": "f", "input": {}})),
+        stop(0),
+    ];
+    events.extend(message_end("tool_use"));
+    assert_eq!(parse(&events).unwrap().tool_calls[0].arguments, "{}");
+}
+
+fn body(messages: &[Message], tools: &[DeclaredTool], options: &ChatOptions) -> Value {
+    let cancel = CancellationToken::new();
+    let request = ChatRequest::new(messages, tools, options, &cancel);
+    Messages::default().body("claude", request, ISSUER, ResponseMode::Streaming)
+}
+
+// accept: 9
+#[test]
+fn what_was_received_and_executed_is_sent_back() {
+    let received = parse(&events()).unwrap();
+    let mut calls = received.tool_calls.clone();
+    calls[0].arguments = "{\"at\":2}".to_owned();
+    let second = ToolCall {
+        id: "functions.look:1".to_owned(),
+        name: "look".to_owned(),
+        arguments: "{}".to_owned(),
+    };
+    calls.push(second.clone());
+    let history = [
+        Message::system("be brief"),
+        Message::user("hi"),
+        Message::assistant(received.content, calls.clone()).with_blocks(received.blocks),
+        Message::tool(&calls[0], "found", false),
+        Message::tool(&second, "no", true),
+        Message::user("and?"),
+    ];
+    let sent = body(&history, &[], &ChatOptions::default());
+    let second_id = sent["messages"][1]["content"][4]["id"].clone();
+    let expected = json!([
+        {"role": "user", "content": [{"type": "text", "text": "hi"}]},
+        {"role": "assistant", "content": [
+            {"type": "thinking", "thinking": "Let me see.", "signature": "c2ln"},
+            {"type": "text", "text": "I löök."},
+            {"type": "redacted_thinking", "data": "x"},
+            {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"at": 2}},
+            {"type": "tool_use", "id": second_id, "name": "look", "input": {}},
+        ]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "toolu_1", "content": "found"},
+            {"type": "tool_result", "tool_use_id": second_id, "content": "no", "is_error": true},
+            {"type": "text", "text": "and?", "cache_control": {"type": "ephemeral"}},
+        ]},
+    ]);
+    assert_eq!(sent["messages"], expected);
+    assert!(
+        second_id.as_str().unwrap().starts_with("call_"),
+        "the API refuses other characters"
+    );
+    let cached = json!([{"type": "text", "text": "be brief", "cache_control": {"type": "ephemeral"}}]);
+    assert_eq!(sent["system"], cached);
+}
+
+// accept: 10
+#[test]
+fn tools_and_options_are_in_the_format_of_the_api() {
+    let tool = DeclaredTool {
+        name: ToolName::parse("add").unwrap(),
+        definition: Arc::new(ToolDefinition::new(
+            ToolId::native("add"),
+            "add",
+            "Adds.",
+            json!({"anyOf": [{}]}),
+        )),
+    };
+    let options = ChatOptions {
+        tool_choice: ToolChoice::Required,
+        max_tokens: Some(9),
+        ..ChatOptions::default()
+    };
+    let sent = body(&[Message::user("hi")], &[tool], &options);
+    let schema = json!({"type": "object", "properties": {}});
+    assert_eq!(
+        sent["tools"],
+        json!([{"name": "add", "description": "Adds.", "input_schema": schema}])
+    );
+    assert_eq!(sent["tool_choice"], json!({"type": "any"}));
+    assert_eq!((&sent["max_tokens"], &sent["stream"]), (&json!(9), &json!(true)));
+    let without = body(&[Message::user("hi")], &[], &options);
+    assert!(without.get("tool_choice").is_none() && without.get("tools").is_none());
+}

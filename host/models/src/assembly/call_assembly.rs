@@ -1,0 +1,273 @@
+//! Tool calls that are assembled from pieces.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::json_end::JsonEnd;
+use toolwit_core::{Message, ToolCall};
+
+/// A piece of a tool call, as far as the provider sent it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CallPiece<'p> {
+    /// The number under which the provider sends the pieces of a call.
+    pub(crate) index: Option<u64>,
+    /// The id of the call, or an empty text.
+    pub(crate) id: &'p str,
+    /// The name of the tool, or an empty text.
+    pub(crate) name: &'p str,
+    /// Text of the arguments, or the arguments themselves.
+    pub(crate) arguments: Option<&'p Value>,
+}
+
+/// The calls of a response, in the order in which their first pieces arrived.
+///
+/// Servers number the pieces of calls in different ways: with a number for each call, with one number for all of them, with gaps, or
+/// not at all; with ids in every piece, in the first one, or without ids. A piece belongs to an existing call unless it
+/// starts a new one: see [`position`](CallAssembly::position).
+#[derive(Debug, Default)]
+pub(super) struct CallAssembly {
+    calls: Vec<PartialCall>,
+}
+
+#[derive(Debug, Default)]
+struct PartialCall {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    arguments: String,
+    end: JsonEnd,
+    /// The number of bytes of the arguments that the observers received, after the name.
+    emitted_bytes: Option<usize>,
+}
+
+/// The part of a call that the observers have not received.
+pub(super) struct NewPart<'c> {
+    pub(super) position: usize,
+    pub(super) name: &'c str,
+    pub(super) arguments: &'c str,
+}
+
+impl CallAssembly {
+    pub(super) fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Adds a piece, and returns the part of its call that the observers have not received. A call without a name is not
+    /// shown to them yet.
+    pub(super) fn push(&mut self, piece: CallPiece<'_>) -> Option<NewPart<'_>> {
+        let text = match piece.arguments {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+        };
+        let position = match self.position(piece) {
+            Some(position) => position,
+            None if piece.id.is_empty() && piece.name.is_empty() && text.is_empty() => return None,
+            None => {
+                self.calls.push(PartialCall {
+                    index: piece.index,
+                    ..PartialCall::default()
+                });
+                self.calls.len() - 1
+            }
+        };
+        let call = &mut self.calls[position];
+        if call.id.is_empty() {
+            piece.id.clone_into(&mut call.id);
+        }
+        if call.name != piece.name {
+            call.name.push_str(piece.name);
+        }
+        call.arguments.push_str(&text);
+        call.end.push(&text);
+        let length = call.arguments.len();
+        if call.name.is_empty() || call.emitted_bytes == Some(length) {
+            return None;
+        }
+        let emitted = call.emitted_bytes.replace(length).unwrap_or_default();
+        Some(NewPart {
+            position,
+            name: &call.name,
+            arguments: &call.arguments[emitted..],
+        })
+    }
+
+    /// Returns the call to which a piece belongs, or `None` if it starts a new call.
+    ///
+    /// With a number, that is the last call with this number; without a number, the last call with its id, or the last call at all
+    /// if it has neither. A piece starts a new call nevertheless if it has a name and either another id, or no id while the
+    /// arguments of the earlier call are complete: servers that number all calls 0 send them this way.
+    fn position(&self, piece: CallPiece<'_>) -> Option<usize> {
+        let position = match piece.index {
+            Some(_) => self.calls.iter().rposition(|call| call.index == piece.index)?,
+            None if !piece.id.is_empty() => self.calls.iter().rposition(|call| call.id == piece.id)?,
+            None => self.calls.len().checked_sub(1)?,
+        };
+        let call = &self.calls[position];
+        let has_other_id = !piece.id.is_empty() && !call.id.is_empty() && piece.id != call.id;
+        let follows_complete = piece.id.is_empty() && call.end.is_closed();
+        let is_new = !piece.name.is_empty() && !call.name.is_empty() && (has_other_id || follows_complete);
+        (!is_new).then_some(position)
+    }
+
+    /// Returns the calls. In a complete response, blank arguments become `{}`; in a truncated one they stay blank, so that
+    /// the call is not executed. A call gets a new id if it has none or if its id is already used in this response or in the
+    /// history (some servers restart their numbering with each response).
+    pub(super) fn finish(self, is_complete: bool, history: &[Message]) -> Vec<ToolCall> {
+        let mut taken: HashSet<&str> = history
+            .iter()
+            .flat_map(Message::tool_calls)
+            .map(|call| call.id.as_str())
+            .collect();
+        let offered: HashSet<&str> = self.calls.iter().map(|call| call.id.as_str()).collect();
+        let mut number = taken.len();
+        let mut ids = Vec::with_capacity(self.calls.len());
+        for call in &self.calls {
+            if !call.id.is_empty() && taken.insert(&call.id) {
+                ids.push(call.id.clone());
+                continue;
+            }
+            ids.push(loop {
+                number += 1;
+                let id = format!("call_{number}");
+                if !offered.contains(id.as_str()) && !taken.contains(id.as_str()) {
+                    break id;
+                }
+            });
+        }
+        let calls = self.calls.into_iter().zip(ids);
+        calls
+            .map(|(call, id)| ToolCall {
+                id,
+                name: call.name,
+                arguments: if is_complete && call.arguments.trim().is_empty() {
+                    "{}".to_owned()
+                } else {
+                    call.arguments
+                },
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Pieces in the format of the chat-completions API.
+    fn assembled(pieces: &Value) -> Vec<(String, String, String)> {
+        let mut calls = CallAssembly::default();
+        for piece in pieces.as_array().unwrap() {
+            let text = |key: &str| piece.get(key).and_then(Value::as_str).unwrap_or_default();
+            calls.push(CallPiece {
+                index: piece.get("index").and_then(Value::as_u64),
+                id: text("id"),
+                name: text("name"),
+                arguments: piece.get("arguments"),
+            });
+        }
+        let calls = calls.finish(true, &[]);
+        calls
+            .into_iter()
+            .map(|call| (call.id, call.name, call.arguments))
+            .collect()
+    }
+
+    fn call(id: &str, name: &str, arguments: &str) -> (String, String, String) {
+        (id.to_owned(), name.to_owned(), arguments.to_owned())
+    }
+
+    // attack: F4
+    #[test]
+    fn pieces_are_joined_by_their_index() {
+        let pieces = json!([
+            {"index": 0, "id": "a", "name": "f", "arguments": ""},
+            {"index": 2, "id": "b", "name": "g", "arguments": "{\"x\""},
+            {"index": 0, "arguments": "{}"},
+            {"index": 2, "arguments": ": 1}"},
+            {"index": 2, "arguments": null},
+            {"index": 7},
+        ]);
+        assert_eq!(assembled(&pieces), [call("a", "f", "{}"), call("b", "g", "{\"x\": 1}")]);
+        let name_later =
+            json!([{"index": 1, "arguments": "{"}, {"index": 1, "name": "f", "arguments": "}", "id": "a"}]);
+        assert_eq!(assembled(&name_later), [call("a", "f", "{}")]);
+    }
+
+    // attack: F4
+    #[test]
+    fn a_reused_index_starts_a_new_call() {
+        let other_ids = json!([
+            {"index": 0, "id": "a", "name": "f", "arguments": "{\"n\": "},
+            {"index": 0, "id": "a", "arguments": "1}"},
+            {"index": 0, "id": "b", "name": "f", "arguments": "{"},
+            {"index": 0, "arguments": "}"},
+        ]);
+        assert_eq!(
+            assembled(&other_ids),
+            [call("a", "f", "{\"n\": 1}"), call("b", "f", "{}")]
+        );
+        let without_ids = json!([
+            {"index": 0, "id": "", "name": "f", "arguments": "{\"n\": \"}\"}"},
+            {"index": 0, "id": "", "name": "f", "arguments": "{\"n\": 2}"},
+        ]);
+        assert_eq!(
+            assembled(&without_ids),
+            [call("call_1", "f", "{\"n\": \"}\"}"), call("call_2", "f", "{\"n\": 2}")]
+        );
+    }
+
+    // attack: F4
+    #[test]
+    fn pieces_without_an_index_are_joined_by_their_id_or_their_order() {
+        let ids = json!([
+            {"id": "a", "name": "f", "arguments": "{"},
+            {"id": "b", "name": "g", "arguments": "{"},
+            {"id": "a", "arguments": "}"},
+            {"id": "b", "arguments": "}"},
+        ]);
+        assert_eq!(assembled(&ids), [call("a", "f", "{}"), call("b", "g", "{}")]);
+        let nothing = json!([
+            {"name": "f", "arguments": "{\"a\":"},
+            {"name": "f", "arguments": "1}"},
+            {"name": "g", "arguments": {"b": 2}},
+            {"name": "g"},
+        ]);
+        assert_eq!(
+            assembled(&nothing),
+            [
+                call("call_1", "f", "{\"a\":1}"),
+                call("call_2", "g", "{\"b\":2}"),
+                call("call_3", "g", "{}")
+            ]
+        );
+    }
+
+    #[test]
+    fn a_name_in_pieces_is_joined_and_a_repeated_one_is_not() {
+        let pieces = json!([
+            {"index": 0, "id": "a", "name": "sea"},
+            {"index": 0, "name": "rch", "arguments": "{"},
+            {"index": 0, "name": "search", "arguments": "}"},
+        ]);
+        assert_eq!(assembled(&pieces), [call("a", "search", "{}")]);
+    }
+
+    // attack: F1
+    #[test]
+    fn blank_arguments_of_a_truncated_response_stay_blank() {
+        let finish = |is_complete| {
+            let mut calls = CallAssembly::default();
+            calls.push(CallPiece {
+                name: "f",
+                ..CallPiece::default()
+            });
+            calls.finish(is_complete, &[])[0].arguments.clone()
+        };
+        assert_eq!((finish(true), finish(false)), ("{}".to_owned(), String::new()));
+    }
+}

@@ -1,0 +1,55 @@
+//! Recognition of the end of a JSON object that arrives in pieces.
+
+/// Tracks whether an object that arrives in pieces is closed, in constant time per byte.
+#[derive(Clone, Debug, Default)]
+pub(super) struct JsonEnd {
+    depth: usize,
+    is_in_string: bool,
+    is_escaped: bool,
+    is_closed: bool,
+}
+
+impl JsonEnd {
+    /// Adds a piece.
+    pub(super) fn push(&mut self, piece: &str) {
+        for byte in piece.bytes() {
+            if self.is_escaped {
+                self.is_escaped = false;
+            } else if self.is_in_string {
+                self.is_escaped = byte == b'\\';
+                self.is_in_string = byte != b'"';
+            } else {
+                match byte {
+                    b'"' => self.is_in_string = true,
+                    b'{' | b'[' => self.depth += 1,
+                    b'}' | b']' => {
+                        self.depth = self.depth.saturating_sub(1);
+                        self.is_closed |= self.depth == 0;
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Returns whether the outermost object is closed.
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_closed_by_its_own_brace_only() {
+        let mut end = JsonEnd::default();
+        for piece in ["", " {\"a", "\\", "\"}\": [", "{}", "], \"b\": \"\\\\", "\""] {
+            end.push(piece);
+            assert!(!end.is_closed(), "{piece}");
+        }
+        end.push("} ");
+        assert!(end.is_closed());
+    }
+}

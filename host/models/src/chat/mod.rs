@@ -1,0 +1,22 @@
+//! The OpenAI chat-completions API, which most providers and local servers implement.
+
+mod dialect;
+mod history;
+mod max_tokens;
+mod reader;
+mod request;
+
+pub use dialect::ChatCompletions;
+pub use history::OpenAiHistory;
+pub use max_tokens::MaxTokensField;
+
+use crate::client::{ClientBuilder, ModelClient};
+
+/// A model behind the OpenAI chat-completions API, or an API that is compatible with it.
+pub type OpenAi = ModelClient<ChatCompletions>;
+
+/// Builds an [`OpenAi`] client.
+pub type OpenAiBuilder = ClientBuilder<ChatCompletions>;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,205 @@
+//! The response format of the chat-completions API, with the variations of compatible servers.
+
+use serde_json::{Map, Value, json};
+
+use crate::assembly::{CallPiece, ResponseAssembly, json_bytes};
+use crate::client::{ReaderState, ResponseReader};
+use crate::decode::Fields;
+use crate::http::{AttemptFailure, ProviderError};
+use toolwit_agent::model::{FinishReason, TokenUsage};
+
+/// Fields of a message with readable reasoning, by provider. A server that sends several sends the same text in each.
+const REASONING_FIELDS: [&str; 2] = ["reasoning_content", "reasoning"];
+
+/// The fields of an entry of `reasoning_details` that arrive in pieces.
+const DETAIL_TEXTS: [&str; 3] = ["data", "summary", "text"];
+
+/// Reads responses and chunks of streams, whose messages have the same fields.
+#[derive(Debug, Default)]
+pub struct ChunkReader {
+    /// The first field with reasoning; others repeat it.
+    reasoning_field: Option<&'static str>,
+    /// The entries of `reasoning_details`, which OpenRouter requires back.
+    details: Vec<Value>,
+    /// The text of `reasoning_content`, which DeepSeek requires back.
+    reasoning_content: String,
+}
+
+impl ResponseReader for ChunkReader {
+    fn event(&mut self, chunk: &Value, response: &mut ResponseAssembly<'_>) -> Result<ReaderState, AttemptFailure> {
+        self.read(chunk, "delta", response)?;
+        Ok(ReaderState::Open)
+    }
+
+    fn document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+        if !self.read(document, "message", response)? {
+            return Err(AttemptFailure::malformed("it has no choices with a message"));
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+        let mut block = Map::new();
+        if !self.details.is_empty() {
+            block.insert(
+                "reasoning_details".to_owned(),
+                Value::Array(std::mem::take(&mut self.details)),
+            );
+        }
+        if !self.reasoning_content.is_empty() {
+            let text = std::mem::take(&mut self.reasoning_content);
+            block.insert("reasoning_content".to_owned(), json!(text));
+        }
+        if block.is_empty() {
+            return Ok(());
+        }
+        response.block_at(Value::Object(block), 0, 0)
+    }
+}
+
+impl ChunkReader {
+    /// Reads a response or a chunk. Returns whether it had a message.
+    fn read(&mut self, body: &Value, key: &str, response: &mut ResponseAssembly<'_>) -> Result<bool, AttemptFailure> {
+        if let Some(counts) = body.present("usage") {
+            *response.usage() = usage(counts);
+        }
+        let choice = body.items("choices").iter().find(|choice| {
+            // Further choices are alternatives to the first.
+            choice.count("/index").unwrap_or_default() == 0
+        });
+        let Some(choice) = choice else {
+            return Ok(false);
+        };
+        if let Some(error) = choice.present("error") {
+            return Err(ProviderError::of(error).failure(200, None));
+        }
+        let message = choice.present(key).or_else(|| choice.present("message"));
+        if let Some(message) = message {
+            let is_complete = key == "message";
+            self.message(message, is_complete, response)?;
+        }
+        // Some servers send an empty reason in each chunk.
+        let word = choice.present("finish_reason").and_then(Value::as_str);
+        if let Some(word) = word.filter(|word| !word.is_empty() || key == "message") {
+            response.stop(word, finish(word));
+        }
+        Ok(message.is_some())
+    }
+
+    fn message(
+        &mut self,
+        message: &Value,
+        is_complete: bool,
+        response: &mut ResponseAssembly<'_>,
+    ) -> Result<(), AttemptFailure> {
+        self.reasoning(message, response)?;
+        match message.get("content") {
+            Some(Value::String(text)) => response.text(text)?,
+            Some(Value::Array(parts)) => {
+                for part in parts {
+                    match part.text("type") {
+                        "thinking" => {
+                            for thought in part.items("thinking") {
+                                response.reasoning(thought.text("text"))?;
+                            }
+                        }
+                        _ => response.text(part.text("text"))?,
+                    }
+                }
+            }
+            _ => {}
+        }
+        response.refusal(message.text("refusal"))?;
+        for (position, call) in (0..).zip(message.items("tool_calls")) {
+            // Only functions are declared.
+            let Some(function) = call.present("function") else {
+                continue;
+            };
+            response.call(CallPiece {
+                // In a complete response, each entry is a call of its own.
+                index: if is_complete {
+                    Some(position)
+                } else {
+                    call.count("/index")
+                },
+                id: call.text("id"),
+                name: function.text("name"),
+                arguments: function.get("arguments"),
+            })?;
+        }
+        Ok(())
+    }
+
+    fn reasoning(&mut self, message: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+        for field in REASONING_FIELDS {
+            let text = message.text(field);
+            if !text.is_empty() && *self.reasoning_field.get_or_insert(field) == field {
+                response.reasoning(text)?;
+            }
+        }
+        let content = message.text("reasoning_content");
+        response.reserve(content.len())?;
+        self.reasoning_content.push_str(content);
+        for detail in message.items("reasoning_details") {
+            response.reserve(json_bytes(detail))?;
+            self.detail(detail);
+        }
+        Ok(())
+    }
+
+    /// Adds an entry of `reasoning_details`, or a piece of the last one: pieces have the same type and number.
+    fn detail(&mut self, detail: &Value) {
+        let is_same = |last: &Value| ["type", "index"].iter().all(|key| last.get(key) == detail.get(key));
+        let last = self.details.last_mut().filter(|last| is_same(last));
+        let (Some(Value::Object(last)), Some(fields)) = (last, detail.as_object()) else {
+            self.details.push(detail.clone());
+            return;
+        };
+        for (key, value) in fields {
+            match (last.get_mut(key), value) {
+                (Some(Value::String(text)), Value::String(piece)) if DETAIL_TEXTS.contains(&key.as_str()) => {
+                    text.push_str(piece);
+                }
+                (_, Value::Null) => {}
+                _ => {
+                    last.insert(key.clone(), value.clone());
+                }
+            }
+        }
+    }
+}
+
+/// Maps the finish reason. The content takes precedence over "stop" with calls and "tool_calls" without calls.
+fn finish(word: &str) -> Option<FinishReason> {
+    match word {
+        "" | "stop" | "eos" | "end_turn" | "tool_calls" | "function_call" => None,
+        "length" | "max_tokens" => Some(FinishReason::Length),
+        "content_filter" => Some(FinishReason::ContentFilter),
+        other => Some(FinishReason::Other(other.to_owned())),
+    }
+}
+
+/// Parses the token counts. Missing and invalid counts are treated as 0, so that they never fail the response.
+fn usage(usage: &Value) -> TokenUsage {
+    let first = |pointers: &[&str]| pointers.iter().find_map(|pointer| usage.count(pointer));
+    let cached = first(&[
+        "/prompt_tokens_details/cached_tokens",
+        "/prompt_cache_hit_tokens",
+        "/cached_tokens",
+    ]);
+    let written = first(&[
+        "/prompt_tokens_details/cache_write_tokens",
+        "/cache_creation_input_tokens",
+    ]);
+    TokenUsage::new(
+        usage.count("/prompt_tokens").unwrap_or_default(),
+        cached.unwrap_or_default(),
+        usage.count("/completion_tokens").unwrap_or_default(),
+    )
+    .with_cache_write(written.unwrap_or_default())
+    .with_reasoning(
+        usage
+            .count("/completion_tokens_details/reasoning_tokens")
+            .unwrap_or_default(),
+    )
+}

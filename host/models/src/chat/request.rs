@@ -1,0 +1,85 @@
+//! The request format of the chat-completions API.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::dialect::ChatProvider;
+use super::history::OpenAiHistory;
+use super::max_tokens::MaxTokensField;
+use crate::http::ResponseMode;
+use crate::schema::{SchemaSubset, strict_schema};
+use toolwit_agent::model::{ChatRequest, DeclaredTool, ToolChoice};
+
+#[derive(Serialize)]
+pub(super) struct WireRequest<'a> {
+    model: &'a str,
+    messages: OpenAiHistory,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<Value>,
+}
+
+impl<'a> WireRequest<'a> {
+    pub(super) fn new(
+        model: &'a str,
+        request: ChatRequest<'a>,
+        messages: OpenAiHistory,
+        provider: ChatProvider,
+        mode: ResponseMode,
+    ) -> Self {
+        Self {
+            model,
+            messages,
+            tools: request.tools.iter().map(|tool| function(tool, provider)).collect(),
+            // The API refuses a tool choice without tools. `auto` is its default.
+            tool_choice: match request.options.tool_choice {
+                _ if request.tools.is_empty() => None,
+                ToolChoice::Auto => None,
+                ToolChoice::None => Some("none"),
+                ToolChoice::Required => Some("required"),
+            },
+            max_tokens: request.options.max_tokens,
+            max_completion_tokens: None,
+            temperature: request.options.temperature,
+            stream: mode == ResponseMode::Streaming,
+            stream_options: provider.stream_options(mode),
+        }
+    }
+
+    /// Sends the limit of tokens in this field.
+    pub(super) fn with_max_tokens_field(mut self, field: MaxTokensField) -> Self {
+        if field == MaxTokensField::MaxCompletionTokens {
+            self.max_completion_tokens = self.max_tokens.take();
+        }
+        self
+    }
+}
+
+fn function(tool: &DeclaredTool, provider: ChatProvider) -> Value {
+    let definition = &tool.definition;
+    let strict = provider
+        .is_strict()
+        .then(|| strict_schema(&definition.input_schema))
+        .flatten();
+    let is_strict = strict.is_some();
+    let parameters = strict.unwrap_or_else(|| SchemaSubset::ObjectRoot.of(&definition.input_schema));
+    let mut function = json!({
+        "name": tool.name.as_str(),
+        "description": definition.description,
+        "parameters": parameters,
+    });
+    if is_strict {
+        function["strict"] = json!(true);
+    }
+    json!({"type": "function", "function": function})
+}

@@ -1,0 +1,254 @@
+//! Streamed responses.
+
+use std::sync::Mutex;
+
+use super::raw::{RawServer, ServerAction};
+use super::*;
+use crate::client::testing::{ISSUER, assert_cuts_do_not_matter, read, stream};
+use crate::http::AttemptFailure;
+use toolwit_agent::model::{ChatDelta, TokenUsage};
+
+fn chunk(delta: Value, finish: Option<&str>) -> Value {
+    json!({"id": "c", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+}
+
+fn piece(index: u64, id: Option<&str>, name: Option<&str>, arguments: &str) -> Value {
+    json!({"tool_calls": [{"index": index, "id": id, "function": {"name": name, "arguments": arguments}}]})
+}
+
+fn parse(events: &[Value]) -> Result<ChatResponse, AttemptFailure> {
+    read::<ChatCompletions>(stream(events))
+}
+
+fn texts() -> Vec<Value> {
+    vec![
+        chunk(json!({"role": "assistant", "content": ""}), None),
+        chunk(json!({"reasoning_content": "Hm, ", "reasoning": "Hm, "}), None),
+        chunk(json!({"reasoning_content": "é.", "reasoning": "é."}), None),
+        chunk(json!({"content": "Let me ", "tool_calls": null}), None),
+        chunk(json!({"content": "löök."}), None),
+        chunk(piece(0, Some("call_a"), Some("f"), ""), None),
+        chunk(piece(1, Some("call_b"), Some("g"), "{\"x\":"), None),
+        chunk(piece(0, None, None, "{}"), None),
+        chunk(piece(1, None, None, " 1}"), None),
+        chunk(json!({}), Some("tool_calls")),
+        json!({"id": "c", "choices": [], "usage": {
+            "prompt_tokens": 20, "completion_tokens": 9,
+            "prompt_tokens_details": {"cached_tokens": 16},
+            "completion_tokens_details": {"reasoning_tokens": 4},
+        }}),
+    ]
+}
+
+// attack: F4, accept: 10
+#[test]
+fn a_stream_becomes_one_response_with_text_reasoning_calls_and_usage() {
+    let response = parse(&texts()).unwrap();
+    assert_eq!(
+        (response.content.as_str(), response.reasoning.as_str()),
+        ("Let me löök.", "Hm, é.")
+    );
+    let calls = response.tool_calls.iter();
+    let calls: Vec<_> = calls.map(|call| (&*call.id, &*call.name, &*call.arguments)).collect();
+    assert_eq!(calls, [("call_a", "f", "{}"), ("call_b", "g", "{\"x\": 1}")]);
+    assert_eq!(
+        (&response.finish, response.stop_reason.as_deref()),
+        (&FinishReason::ToolCalls, Some("tool_calls"))
+    );
+    assert_eq!(response.usage, TokenUsage::new(20, 16, 9).with_reasoning(4));
+    assert_eq!(response.blocks.len(), 1);
+    assert_eq!(
+        (response.blocks[0].issuer.as_str(), &response.blocks[0].data),
+        (ISSUER, &json!({"reasoning_content": "Hm, é."}))
+    );
+}
+
+// attack: F6
+#[test]
+fn the_bytes_of_a_stream_may_be_cut_anywhere() {
+    let mut body = stream(&texts()[3..8]);
+    body.push_str(
+        ": a comment\r\n\r\nevent: x\r\ndata: {\"choices\": [{\"finish_reason\": \"stop\"}]}\r\n\r\ndata: [DONE]",
+    );
+    assert_cuts_do_not_matter::<ChatCompletions>(body.as_bytes());
+    assert_cuts_do_not_matter::<ChatCompletions>(&body.as_bytes()[..body.len() / 2]);
+    assert_cuts_do_not_matter::<ChatCompletions>(answer("é").to_string().as_bytes());
+}
+
+// attack: F6
+#[test]
+fn the_end_mark_may_be_missing_repeated_or_followed_by_data() {
+    let events = [chunk(json!({"content": "hi"}), None), chunk(json!({}), Some("stop"))];
+    let body = stream(&events);
+    let after = stream(&[chunk(json!({"content": " there"}), None)]);
+    for end in [
+        "",
+        "data: [DONE]",
+        "data: [DONE]\n\ndata: [DONE]\n\n",
+        &format!("data: [DONE]\n\n{after}"),
+    ] {
+        assert_eq!(
+            read::<ChatCompletions>(format!("{body}{end}")).unwrap().content,
+            "hi",
+            "{end}"
+        );
+    }
+    let without_reason = stream(&events[..1]);
+    let marked = read::<ChatCompletions>(format!("{without_reason}data: [DONE]\n\n")).unwrap();
+    assert_eq!((marked.content.as_str(), marked.stop_reason), ("hi", None));
+    let cut = read::<ChatCompletions>(without_reason).unwrap_err();
+    assert_eq!(cut, AttemptFailure::interrupted());
+}
+
+// attack: F5
+#[test]
+fn an_error_in_a_stream_is_the_error_of_the_response() {
+    let busy = json!({"error": {"message": "busy", "code": 502}, "choices": [{"finish_reason": "error", "delta": {}}]});
+    let refused = json!({"error": {"message": "no", "type": "invalid_request_error"}});
+    for before in [vec![], vec![chunk(json!({"content": "hi"}), None)]] {
+        let events = |last: &Value| [before.clone(), vec![last.clone()]].concat();
+        let failure = parse(&events(&busy)).unwrap_err();
+        assert!(matches!(failure, AttemptFailure::Transient { status: Some(502), .. }));
+        assert!(matches!(
+            parse(&events(&refused)).unwrap_err(),
+            AttemptFailure::Permanent(ModelError::Refused { .. })
+        ));
+    }
+}
+
+// attack: F1
+#[test]
+fn a_truncated_stream_keeps_its_arguments_incomplete() {
+    let events = [
+        chunk(piece(0, Some("a"), Some("f"), "{\"x\": "), None),
+        chunk(json!({}), Some("length")),
+    ];
+    let response = parse(&events).unwrap();
+    assert_eq!(
+        (&*response.tool_calls[0].arguments, response.finish),
+        ("{\"x\": ", FinishReason::Length)
+    );
+}
+
+#[test]
+fn refusals_filters_and_other_choices_are_told_apart() {
+    let refused = parse(&[
+        chunk(json!({"refusal": "I "}), None),
+        chunk(json!({"refusal": "cannot."}), Some("stop")),
+    ])
+    .unwrap();
+    assert_eq!((refused.text(), &refused.finish), ("I cannot.", &FinishReason::Refusal));
+    let filtered = parse(&[chunk(json!({"content": "x"}), Some("content_filter"))]).unwrap();
+    assert_eq!(filtered.finish, FinishReason::ContentFilter);
+    let second = json!({"choices": [{"index": 1, "delta": {"content": "other"}, "finish_reason": "length"}]});
+    let first = parse(&[second, chunk(json!({"content": "x"}), Some("stop"))]).unwrap();
+    assert_eq!((first.content.as_str(), first.finish), ("x", FinishReason::Stop));
+}
+
+#[test]
+fn details_of_reasoning_are_joined_and_kept() {
+    let detail = |text: &str, signature: Option<&str>| json!({"reasoning_details": [{"type": "reasoning.text", "index": 0, "text": text, "signature": signature}]});
+    let encrypted = json!({"reasoning_details": [{"type": "reasoning.encrypted", "index": 1, "data": "x"}]});
+    let events = [
+        chunk(detail("Let ", None), None),
+        chunk(detail("me", Some("s")), None),
+        chunk(encrypted, Some("stop")),
+    ];
+    let expected = json!([
+        {"type": "reasoning.text", "index": 0, "text": "Let me", "signature": "s"},
+        {"type": "reasoning.encrypted", "index": 1, "data": "x"},
+    ]);
+    assert_eq!(parse(&events).unwrap().blocks[0].data["reasoning_details"], expected);
+}
+
+/// A head of a response without a length, so that the body ends with the connection.
+const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+
+fn sent(events: &str) -> ServerAction {
+    ServerAction::Send(Box::leak(format!("{HEAD}{events}").into_boxed_str()))
+}
+
+// accept: 16
+#[tokio::test]
+async fn observers_receive_the_pieces_as_they_come() {
+    let server = RawServer::start(vec![sent(&stream(&texts()))]).await;
+    let model = client(&server.url).build().unwrap();
+    let (messages, options, cancel) = ([Message::user("hi")], ChatOptions::default(), CancellationToken::new());
+    let seen = Mutex::new(Vec::new());
+    let listener = |delta: ChatDelta<'_>| seen.lock().unwrap().push(format!("{delta:?}"));
+    let request = ChatRequest::new(&messages, &[], &options, &cancel).with_listener(&listener);
+    model.chat(request).await.unwrap();
+    assert_eq!(
+        *seen.lock().unwrap(),
+        [
+            "Reasoning(\"Hm, \")",
+            "Reasoning(\"é.\")",
+            "Text(\"Let me \")",
+            "Text(\"löök.\")",
+            "Call { index: 0, name: \"f\", arguments: \"\" }",
+            "Call { index: 1, name: \"g\", arguments: \"{\\\"x\\\":\" }",
+            "Call { index: 0, name: \"f\", arguments: \"{}\" }",
+            "Call { index: 1, name: \"g\", arguments: \" 1}\" }",
+        ]
+    );
+}
+
+// attack: F7
+#[tokio::test]
+async fn a_stream_is_not_repeated_after_observers_received_a_part() {
+    let part = stream(&[chunk(json!({"content": "Hel"}), None)]);
+    let complete = stream(&[chunk(json!({"content": "Hello"}), Some("stop"))]);
+    let cut_at = |first: &str| vec![sent(first), sent(&complete)];
+    let (messages, options, cancel) = ([Message::user("hi")], ChatOptions::default(), CancellationToken::new());
+    let listener = |_: ChatDelta<'_>| {};
+    let request = ChatRequest::new(&messages, &[], &options, &cancel);
+
+    let shown = RawServer::start(cut_at(&part)).await;
+    let error = client(&shown.url)
+        .build()
+        .unwrap()
+        .chat(request.with_listener(&listener))
+        .await
+        .unwrap_err();
+    assert!(matches!(error, ModelError::Unavailable { attempts: 1, .. }), "{error}");
+
+    let unseen = RawServer::start(cut_at(&part)).await;
+    assert_eq!(
+        client(&unseen.url)
+            .build()
+            .unwrap()
+            .chat(request)
+            .await
+            .unwrap()
+            .content,
+        "Hello"
+    );
+    let empty_event = stream(&[chunk(json!({"role": "assistant"}), None)]);
+    let before_text = RawServer::start(cut_at(&empty_event)).await;
+    let model = client(&before_text.url).build().unwrap();
+    assert_eq!(
+        model.chat(request.with_listener(&listener)).await.unwrap().content,
+        "Hello"
+    );
+}
+
+// attack: F7
+#[tokio::test]
+async fn an_endless_stream_ends_at_the_limits() {
+    let flood = "data: {\"choices\": [{\"delta\": {\"content\": \"xxxxxxxxxx\"}}]}\n\n";
+    let text = RawServer::start(vec![ServerAction::Flood(HEAD, flood)]).await;
+    let limited = |url: &str| client(url).response_bytes_max(10_000).build().unwrap();
+    let error = infer(&limited(&text.url)).await.unwrap_err();
+    assert!(error.to_string().contains("more than 10000 bytes"), "{error}");
+    let comments = RawServer::start(vec![ServerAction::Flood(HEAD, ": keep-alive\n\n")]).await;
+    let error = infer(&limited(&comments.url)).await.unwrap_err();
+    assert!(error.to_string().contains("more than 640000 bytes"), "{error}");
+    let line = RawServer::start(vec![ServerAction::Flood(HEAD, "data: xxxxxxxxxxxxxxxxxxxxxxxxxxx")]).await;
+    let error = infer(&limited(&line.url)).await.unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("an event of the stream has more than 10000 bytes"),
+        "{error}"
+    );
+}

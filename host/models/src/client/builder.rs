@@ -1,0 +1,267 @@
+//! Builds clients of models.
+
+use std::time::Duration;
+
+use super::dialect::Dialect;
+use super::model_client::ModelClient;
+use crate::environment;
+use crate::http::{
+    Authentication, Endpoint, EndpointAddress, KeyHeader, KeySource, PlainHttp, RequestLimits, ResponseMode,
+    RetryPolicy, Secret,
+};
+use toolwit_agent::model::ModelError;
+
+/// Builds a client of a model.
+///
+/// Defaults: the provider's own API, no key, streamed responses, a timeout of 300 s (reasoning models may send nothing for
+/// minutes), a connection timeout of 10 s, responses of at most 16 MiB, and three retries ([`RetryPolicy`]).
+///
+/// ```
+/// use toolwit_models::{Anthropic, OpenAi, Secret};
+///
+/// let local = OpenAi::builder("qwen3:8b").base_url("http://127.0.0.1:11434/v1").build()?;
+/// let hosted = Anthropic::builder("claude-sonnet-4-5")
+///     .key(Secret::new("…"))
+///     .request_timeout_ms(60_000)
+///     .build();
+/// # let _ = (local, hosted);
+/// # Ok::<(), toolwit_agent::model::ModelError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct ClientBuilder<D> {
+    model: String,
+    base_url: String,
+    authentication: Authentication,
+    /// The variable that an error names if the key is missing.
+    key_variable: &'static str,
+    mode: ResponseMode,
+    limits: RequestLimits,
+    pub(crate) dialect: D,
+}
+
+impl<D: Dialect> ModelClient<D> {
+    /// Creates a client with the key and the base URL in the provider's environment variables, such as `OPENAI_API_KEY` and
+    /// `OPENAI_BASE_URL`. The key is read again before each request.
+    ///
+    /// # Errors
+    /// [`ModelError::Configuration`] as [`ClientBuilder::build`], and if the key is missing for an `https` base URL.
+    pub fn from_env(model: impl AsRef<str>) -> Result<Self, ModelError> {
+        let profile = D::PROFILE;
+        let base_url = profile
+            .base_url_variables
+            .iter()
+            .find_map(|name| environment::variable(name));
+        let builder = ClientBuilder::new(model.as_ref());
+        let builder = match base_url {
+            Some(base_url) => builder.base_url(base_url),
+            None => builder,
+        };
+        builder.key_from(profile.key_variables, environment::variable)?.build()
+    }
+
+    /// Starts building a client.
+    pub fn builder(model: impl Into<String>) -> ClientBuilder<D> {
+        ClientBuilder::new(model)
+    }
+}
+
+impl<D: Dialect> ClientBuilder<D> {
+    fn new(model: impl Into<String>) -> Self {
+        let profile = D::PROFILE;
+        Self {
+            model: model.into(),
+            base_url: profile.base_url.to_owned(),
+            authentication: Authentication {
+                key: None,
+                header: profile.key_header,
+                plain_http: PlainHttp::default(),
+            },
+            key_variable: profile.key_variables.first().copied().unwrap_or_default(),
+            mode: ResponseMode::default(),
+            limits: RequestLimits {
+                request_timeout: Duration::from_secs(300),
+                connect_timeout: Duration::from_secs(10),
+                response_bytes_max: 16 << 20,
+                retry: RetryPolicy::default(),
+            },
+            dialect: D::default(),
+        }
+    }
+
+    /// Reads the key from the first of these variables that is set, before each request.
+    ///
+    /// Over plain HTTP a key is optional, since it may not be sent.
+    pub(crate) fn key_from(
+        mut self,
+        variables: &'static [&'static str],
+        variable: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> Result<Self, ModelError> {
+        self.key_variable = variables.first().copied().unwrap_or_default();
+        let read = move || variables.iter().find_map(|name| variable(name)).map(Secret::new);
+        let address = self.address()?;
+        if read().is_some() {
+            return Ok(self.key_source(read));
+        }
+        if address.is_encrypted() {
+            return Err(no_key(address.host(), self.key_variable));
+        }
+        Ok(self)
+    }
+
+    /// Sets the base URL of another provider with the same API.
+    pub fn base_url(mut self, url: impl Into<String>) -> Self {
+        self.base_url = url.into();
+        self
+    }
+
+    /// Sets the key. A local server usually does not need one.
+    pub fn key(self, key: Secret) -> Self {
+        self.key_source(move || Some(key.clone()))
+    }
+
+    /// Sets a source of the key, which is read before each request. It must not block.
+    pub fn key_source(mut self, read: impl Fn() -> Option<Secret> + Send + Sync + 'static) -> Self {
+        self.authentication.key = Some(KeySource::new(read));
+        self
+    }
+
+    /// Sets the header that carries the key.
+    pub fn key_header(mut self, header: KeyHeader) -> Self {
+        self.authentication.header = header;
+        self
+    }
+
+    /// Sets whether the key may be sent over plain HTTP.
+    pub fn plain_http(mut self, plain: PlainHttp) -> Self {
+        self.authentication.plain_http = plain;
+        self
+    }
+
+    /// Sets whether responses arrive in pieces or at once.
+    pub fn response_mode(mut self, mode: ResponseMode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Sets the timeout of a response in milliseconds: from the request to the last byte or, if the response is streamed, between
+    /// two pieces.
+    pub fn request_timeout_ms(mut self, millis: u64) -> Self {
+        self.limits.request_timeout = Duration::from_millis(millis);
+        self
+    }
+
+    /// Sets the timeout of a connection attempt, in milliseconds.
+    pub fn connect_timeout_ms(mut self, millis: u64) -> Self {
+        self.limits.connect_timeout = Duration::from_millis(millis);
+        self
+    }
+
+    /// Sets the largest response, in bytes.
+    pub fn response_bytes_max(mut self, bytes: usize) -> Self {
+        self.limits.response_bytes_max = bytes;
+        self
+    }
+
+    /// Sets the retry policy.
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.limits.retry = policy;
+        self
+    }
+
+    /// Creates the client. No request is sent.
+    ///
+    /// # Errors
+    /// [`ModelError::Configuration`] if the base URL is invalid, if the provider's own API is used without a key, if the key is
+    /// not a valid header value or would be sent to another machine over plain HTTP, or if the machine has no root certificates.
+    pub fn build(self) -> Result<ModelClient<D>, ModelError> {
+        let profile = D::PROFILE;
+        let address = self.address()?;
+        let host = address.host().to_owned();
+        let own = EndpointAddress::below(profile.base_url, "")?;
+        let has_key = self.authentication.key.as_ref().and_then(KeySource::read).is_some();
+        if own.host() == host && !has_key {
+            return Err(no_key(&host, self.key_variable));
+        }
+        let issuer = format!("{}:{host}", profile.name);
+        let dialect = self.dialect.settled(&host, &self.model);
+        let endpoint = Endpoint::new(address, self.authentication, profile.headers, self.mode, self.limits)?;
+        Ok(ModelClient::new(self.model, issuer, endpoint, dialect))
+    }
+
+    fn address(&self) -> Result<EndpointAddress, ModelError> {
+        let (path, query) = D::path(&self.model, self.mode);
+        let address = EndpointAddress::below(&self.base_url, &path)?;
+        Ok(match query {
+            Some((name, value)) => address.with_query(name, value),
+            None => address,
+        })
+    }
+}
+
+fn no_key(host: &str, variable: &str) -> ModelError {
+    ModelError::Configuration {
+        message: format!("there is no key for `{host}`"),
+        suggestion: format!("set the variable `{variable}`, or use a local model such as `ollama:NAME`"),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::chat::{OpenAi, OpenAiBuilder};
+
+    fn from(base_url: Option<&str>, key: Option<&'static str>) -> Result<OpenAiBuilder, ModelError> {
+        let builder = OpenAi::builder("m").base_url(base_url.unwrap_or("https://api.openai.com/v1"));
+        builder.key_from(&["OPENAI_API_KEY"], move |name| {
+            key.filter(|_| name == "OPENAI_API_KEY").map(str::to_owned)
+        })
+    }
+
+    #[test]
+    fn a_missing_key_is_refused_with_its_variable_unless_it_is_optional() {
+        let needs_key = [None, Some("https://api.mistral.ai/v1")];
+        for base_url in needs_key {
+            let error = from(base_url, None).unwrap_err();
+            assert!(error.suggestion().unwrap().contains("`OPENAI_API_KEY`"), "{error}");
+        }
+        for base_url in ["http://127.0.0.1:8080/v1", "http://gpu-box:8000/v1"] {
+            assert!(from(Some(base_url), None).unwrap().build().is_ok(), "{base_url}");
+        }
+        assert!(
+            OpenAi::builder("m")
+                .build()
+                .unwrap_err()
+                .to_string()
+                .contains("api.openai.com")
+        );
+    }
+
+    #[test]
+    fn a_key_over_plain_http_to_another_machine_is_refused_and_never_shown() {
+        let builder = from(Some("http://gpu-box/v1"), Some("sk-secret")).unwrap();
+        assert!(!format!("{builder:?}").contains("sk-secret"));
+        let error = builder.clone().build().unwrap_err();
+        assert!(error.to_string().contains("`gpu-box` over plain HTTP"), "{error}");
+        let allowed = builder.plain_http(PlainHttp::AnyHost).build().unwrap();
+        assert!(!format!("{allowed:?}").contains("sk-secret"));
+        let local = from(Some("http://localhost:1/v1"), Some("sk-secret")).unwrap();
+        assert!(local.build().is_ok());
+    }
+
+    #[test]
+    fn a_key_that_is_not_a_valid_header_value_is_refused_without_showing_it() {
+        for key in ["", "  ", "sk-\u{7f}secret", "sk-\nsecret"] {
+            let local = OpenAi::builder("m").base_url("http://127.0.0.1:1/v1");
+            let error = local.key(Secret::new(key)).build().unwrap_err();
+            assert!(error.to_string().contains("the key is empty") && !format!("{error:?}").contains("secret"));
+        }
+    }
+
+    #[test]
+    fn no_process_wide_crypto_provider_is_installed() {
+        let local = OpenAi::builder("m").base_url("http://127.0.0.1:1/v1").build();
+        assert!(local.is_ok() && rustls::crypto::CryptoProvider::get_default().is_none());
+    }
+}

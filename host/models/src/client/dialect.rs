@@ -1,0 +1,82 @@
+//! The API of a provider, as far as it differs from others.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::assembly::ResponseAssembly;
+use crate::http::{AttemptFailure, KeyHeader, ResponseMode};
+use toolwit_agent::model::{ChatRequest, DeclaredTool};
+use toolwit_core::ToolCall;
+
+/// The fixed properties of an API.
+#[derive(Clone, Copy, Debug)]
+pub struct ApiProfile {
+    /// The name, as in the issuer of opaque parts.
+    pub(crate) name: &'static str,
+    /// The base URL of the provider itself.
+    pub(crate) base_url: &'static str,
+    /// The variables that may hold another base URL.
+    pub(crate) base_url_variables: &'static [&'static str],
+    /// The variables that may hold the key.
+    pub(crate) key_variables: &'static [&'static str],
+    pub(crate) key_header: KeyHeader,
+    /// Further headers that the API requires.
+    pub(crate) headers: &'static [(&'static str, &'static str)],
+}
+
+/// An API of a provider: it maps requests and responses between the wire and the loop.
+pub trait Dialect: Clone + fmt::Debug + Default + Send + Sync + 'static {
+    /// The fixed properties of the API.
+    const PROFILE: ApiProfile;
+
+    /// Reads responses of this API.
+    type Reader: ResponseReader;
+
+    /// Completes the settings that depend on the host or the model and were not set.
+    fn settled(self, host: &str, model: &str) -> Self;
+
+    /// Returns the path of the endpoint, and its query.
+    fn path(model: &str, mode: ResponseMode) -> (String, Option<(&'static str, &'static str)>);
+
+    /// Returns the body of a request. Opaque parts of the history are sent back to their issuer only.
+    fn body(&self, model: &str, request: ChatRequest<'_>, issuer: &str, mode: ResponseMode) -> Value;
+
+    /// Returns a reader for one response.
+    fn reader(&self) -> Self::Reader;
+
+    /// Maps the arguments of a call back to the tool's own schema.
+    fn restore(&self, _call: &mut ToolCall, _tool: &DeclaredTool) {}
+}
+
+/// Whether a stream continues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReaderState {
+    /// Further events may follow.
+    Open,
+    /// The response is complete; what follows is ignored.
+    Done,
+}
+
+/// Reads one response into its assembly. Unknown fields, events and kinds of content are ignored.
+pub trait ResponseReader: Send {
+    /// Reads an event of a stream.
+    ///
+    /// # Errors
+    /// The failure that the event reports.
+    fn event(&mut self, event: &Value, response: &mut ResponseAssembly<'_>) -> Result<ReaderState, AttemptFailure>;
+
+    /// Reads a complete response.
+    ///
+    /// # Errors
+    /// The failure that the response reports, or that it is not a response of this API.
+    fn document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure>;
+
+    /// Adds what the reader has kept until the end of the response.
+    ///
+    /// # Errors
+    /// The response exceeds its limit.
+    fn end(&mut self, _response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+        Ok(())
+    }
+}

@@ -1,0 +1,19 @@
+//! The client that all providers share: it sends a request, reads the response in pieces and retries.
+//!
+//! A provider's room implements [`Dialect`]: the body of a request, and the reading of a response.
+
+mod builder;
+mod dialect;
+mod message_parts;
+mod model_client;
+mod response_body;
+mod tool_call_id;
+
+pub use builder::ClientBuilder;
+pub(super) use dialect::{ApiProfile, Dialect, ReaderState, ResponseReader};
+pub(super) use message_parts::{MessagePart, message_parts};
+pub use model_client::ModelClient;
+pub(super) use tool_call_id::CallIdForm;
+
+#[cfg(test)]
+pub(super) mod testing;

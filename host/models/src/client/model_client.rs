@@ -1,0 +1,142 @@
+//! A model behind an API.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::select;
+
+use super::dialect::{Dialect, ReaderState};
+use super::response_body::ResponseBody;
+use crate::assembly::ResponseAssembly;
+use crate::http::{AttemptFailure, Endpoint, HttpReply, Secret};
+use toolwit_agent::model::{ChatModel, ChatRequest, ChatResponse, ModelError};
+
+/// A model behind an API of a provider.
+///
+/// Each inference is one request, limited in time and bytes. Its response is streamed unless the client is built with
+/// [`ResponseMode::Complete`](crate::ResponseMode::Complete). A request is retried if the provider is overloaded or not
+/// reachable, but not after observers have received a part of the response. The key is sent only to the host of the base URL,
+/// and does not appear in logs or errors. Proxies from the environment are not used.
+#[derive(Clone, Debug)]
+pub struct ModelClient<D> {
+    model: String,
+    issuer: String,
+    endpoint: Endpoint,
+    dialect: D,
+}
+
+/// The wait for the end of a body whose response is complete. The end is part of the last packet as a rule.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(5);
+
+/// A failed attempt.
+struct FailedAttempt {
+    failure: AttemptFailure,
+    /// Whether observers received a part of the response.
+    has_emitted: bool,
+}
+
+impl<D: Dialect> ModelClient<D> {
+    pub(super) fn new(model: String, issuer: String, endpoint: Endpoint, dialect: D) -> Self {
+        Self {
+            model,
+            issuer,
+            endpoint,
+            dialect,
+        }
+    }
+
+    async fn attempts(&self, request: ChatRequest<'_>, body: &[u8]) -> Result<ChatResponse, ModelError> {
+        let mut attempts = self.endpoint.limits().retry.attempts();
+        loop {
+            let key = self.endpoint.key();
+            let FailedAttempt { failure, has_emitted } = match self.attempt(request, body, key.as_ref()).await {
+                Ok(response) => return Ok(response),
+                Err(failed) => failed,
+            };
+            let failure = failure.cleaned(|text| match &key {
+                Some(key) => key.redact(text),
+                None => text.to_owned(),
+            });
+            if has_emitted {
+                return Err(attempts.give_up(failure));
+            }
+            attempts.after(failure).await?;
+        }
+    }
+
+    async fn attempt(
+        &self,
+        request: ChatRequest<'_>,
+        body: &[u8],
+        key: Option<&Secret>,
+    ) -> Result<ChatResponse, FailedAttempt> {
+        let bytes_max = self.endpoint.limits().response_bytes_max;
+        let mut response = ResponseAssembly::new(request, &self.issuer, bytes_max);
+        match self.read(body, key, &mut response).await {
+            Ok(()) => Ok(self.restored(response.finish(), request)),
+            Err(failure) => Err(FailedAttempt {
+                failure,
+                has_emitted: response.has_emitted(),
+            }),
+        }
+    }
+
+    async fn read(
+        &self,
+        body: &[u8],
+        key: Option<&Secret>,
+        response: &mut ResponseAssembly<'_>,
+    ) -> Result<(), AttemptFailure> {
+        let mut reply = self.endpoint.send(body.to_vec(), key).await?;
+        let mut body = ResponseBody::new(self.dialect.reader(), self.endpoint.limits().response_bytes_max);
+        loop {
+            let piece = match reply.piece().await {
+                // The connection may fail after the response is complete.
+                Err(_) if body.is_complete(response) => return body.end(response),
+                piece => piece?,
+            };
+            let Some(piece) = piece else {
+                return body.finish(&reply.content_type(), response);
+            };
+            if body.push(piece.as_ref(), response)? == ReaderState::Done {
+                drain(&mut reply).await;
+                return Ok(());
+            }
+        }
+    }
+
+    /// Maps the calls of a response back to the schemas of their tools.
+    fn restored(&self, mut response: ChatResponse, request: ChatRequest<'_>) -> ChatResponse {
+        for call in &mut response.tool_calls {
+            if let Some(tool) = request.tools.iter().find(|tool| tool.name.as_str() == call.name) {
+                self.dialect.restore(call, tool);
+            }
+        }
+        response
+    }
+}
+
+#[async_trait]
+impl<D: Dialect> ChatModel for ModelClient<D> {
+    fn name(&self) -> &str {
+        &self.model
+    }
+
+    async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
+        let body = self
+            .dialect
+            .body(&self.model, request, &self.issuer, self.endpoint.mode());
+        let body = body.to_string().into_bytes();
+        select! {
+            biased;
+            () = request.cancel.cancelled() => Err(ModelError::Cancelled),
+            response = self.attempts(request, &body) => response,
+        }
+    }
+}
+
+/// Reads the end of a body that normally has arrived, so that the connection can be used again.
+async fn drain(reply: &mut HttpReply) {
+    let end = async { while let Ok(Some(_)) = reply.piece().await {} };
+    let _ = tokio::time::timeout(DRAIN_TIMEOUT, end).await;
+}

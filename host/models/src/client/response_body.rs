@@ -1,0 +1,111 @@
+//! The body of a response on its way from bytes to a response.
+
+use serde_json::Value;
+
+use super::dialect::{ReaderState, ResponseReader};
+use crate::assembly::ResponseAssembly;
+use crate::decode::{BodyDecoder, BodyPart, Fields};
+use crate::http::{AttemptFailure, ProviderError};
+
+/// Reads a body, in pieces of any size, into a response.
+pub(super) struct ResponseBody<R> {
+    decoder: BodyDecoder,
+    reader: R,
+    has_events: bool,
+}
+
+impl<R: ResponseReader> ResponseBody<R> {
+    pub(super) fn new(reader: R, bytes_max: usize) -> Self {
+        Self {
+            decoder: BodyDecoder::new(bytes_max),
+            reader,
+            has_events: false,
+        }
+    }
+
+    /// Reads a piece.
+    pub(super) fn push(
+        &mut self,
+        piece: &[u8],
+        response: &mut ResponseAssembly<'_>,
+    ) -> Result<ReaderState, AttemptFailure> {
+        let parts = self.decoder.push(piece)?;
+        self.read(parts, response)
+    }
+
+    /// Reads the end of the body.
+    ///
+    /// # Errors
+    /// The body is not a response, or ended before the response was complete.
+    pub(super) fn finish(
+        &mut self,
+        content_type: &str,
+        response: &mut ResponseAssembly<'_>,
+    ) -> Result<(), AttemptFailure> {
+        let parts = self.decoder.finish(content_type)?;
+        if self.read(parts, response)? == ReaderState::Done {
+            return Ok(());
+        }
+        if !self.has_events {
+            return Err(self
+                .decoder
+                .not_a_response(content_type, "it is neither JSON nor a stream of events"));
+        }
+        if !self.is_complete(response) {
+            return Err(AttemptFailure::interrupted());
+        }
+        self.end(response)
+    }
+
+    /// Ends a complete response without the rest of its body.
+    pub(super) fn end(&mut self, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+        self.reader.end(response)
+    }
+
+    /// Returns whether the response would be complete if the body ended here.
+    pub(super) fn is_complete(&self, response: &ResponseAssembly<'_>) -> bool {
+        self.has_events && response.has_stopped()
+    }
+
+    fn read(
+        &mut self,
+        parts: Vec<BodyPart>,
+        response: &mut ResponseAssembly<'_>,
+    ) -> Result<ReaderState, AttemptFailure> {
+        for part in parts {
+            let state = match part {
+                BodyPart::Document(document) => {
+                    check_error(&document)?;
+                    self.reader.document(&document, response)?;
+                    ReaderState::Done
+                }
+                BodyPart::Event(event) => {
+                    self.has_events = true;
+                    check_error(&event)?;
+                    self.reader.event(&event, response)?
+                }
+                // A mark before the first event does not end a response.
+                BodyPart::End if self.has_events => ReaderState::Done,
+                BodyPart::End => ReaderState::Open,
+            };
+            if state == ReaderState::Done {
+                self.reader.end(response)?;
+                return Ok(state);
+            }
+        }
+        Ok(ReaderState::Open)
+    }
+}
+
+/// Returns the error that a provider sends in place of a response, or in the middle of a stream, with status 200.
+fn check_error(value: &Value) -> Result<(), AttemptFailure> {
+    let error = value.present("error").filter(|error| match error {
+        Value::String(text) => !text.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        _ => false,
+    });
+    match error {
+        Some(error) => Err(ProviderError::of(error).failure(200, None)),
+        None => Ok(()),
+    }
+}

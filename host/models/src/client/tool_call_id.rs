@@ -1,0 +1,61 @@
+//! The ids of calls in the form that a provider accepts.
+
+use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// The ids of calls that a provider accepts in a history. A history can have ids of another provider.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum CallIdForm {
+    /// Every id.
+    #[default]
+    Any,
+    /// Up to 64 letters, digits, `_` and `-`.
+    Word,
+    /// Nine letters and digits.
+    NineCharacters,
+}
+
+impl CallIdForm {
+    /// Returns the id itself if it has this form, else one that is derived from it.
+    pub(crate) fn of(self, id: &str) -> Cow<'_, str> {
+        let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        let fits = match self {
+            Self::Any => true,
+            Self::Word => !id.is_empty() && id.len() <= 64 && id.bytes().all(is_word),
+            Self::NineCharacters => id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()),
+        };
+        if fits {
+            return Cow::Borrowed(id);
+        }
+        let mut hasher = DefaultHasher::new();
+        id.hash(&mut hasher);
+        let digits = format!("{:016x}", hasher.finish());
+        Cow::Owned(match self {
+            Self::NineCharacters => digits[..9].to_owned(),
+            Self::Any | Self::Word => format!("call_{digits}"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_other_providers_get_the_required_form() {
+        for id in ["", "functions.add:0", "é", &"x".repeat(65)] {
+            let word = CallIdForm::Word.of(id);
+            assert!(word.starts_with("call_") && CallIdForm::Word.of(&word) == word, "{id}");
+        }
+        for id in ["call_1", "toolu_01A", "abcdefgh-"] {
+            let nine = CallIdForm::NineCharacters.of(id).into_owned();
+            assert_eq!(
+                (nine.len(), CallIdForm::NineCharacters.of(&nine)),
+                (9, Cow::Borrowed(nine.as_str()))
+            );
+            assert_eq!(CallIdForm::NineCharacters.of(id), nine, "the same id in every request");
+        }
+        assert_eq!(CallIdForm::Any.of("functions.add:0"), "functions.add:0");
+        assert_eq!(CallIdForm::Word.of("toolu_01-A"), "toolu_01-A");
+    }
+}

@@ -1,0 +1,177 @@
+//! A decoder of response bodies: a JSON document, or a stream of events.
+
+use serde_json::{Deserializer, Value};
+
+use super::event_decoder::{EventDecoder, OversizedEvent};
+use crate::http::AttemptFailure;
+
+/// The data of the event that ends a stream of the OpenAI API.
+const END_MARK: &str = "[DONE]";
+
+/// A part of a body.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum BodyPart {
+    /// A complete response.
+    Document(Value),
+    /// One event of a stream.
+    Event(Value),
+    /// The mark that ends a stream.
+    End,
+}
+
+/// Decodes the body of a response, in pieces of any size.
+///
+/// The first character decides whether it is JSON or a stream of events. The content type does not: servers send either with
+/// the type of the other, and an error in place of a stream is usually JSON. Several JSON documents, and the elements of an
+/// array, are the events of a stream.
+#[derive(Debug)]
+pub(crate) struct BodyDecoder {
+    format: BodyFormat,
+    /// The size of the body so far.
+    bytes: usize,
+    bytes_max: usize,
+}
+
+#[derive(Debug)]
+enum BodyFormat {
+    /// Only white space has arrived.
+    Unknown,
+    Json(Vec<u8>),
+    Events(EventDecoder),
+}
+
+impl BodyDecoder {
+    /// Creates a decoder with a limit on each document and on each event.
+    pub(crate) fn new(bytes_max: usize) -> Self {
+        Self {
+            format: BodyFormat::Unknown,
+            bytes: 0,
+            bytes_max,
+        }
+    }
+
+    /// Decodes a piece and returns the parts that it completes.
+    pub(crate) fn push(&mut self, mut piece: &[u8]) -> Result<Vec<BodyPart>, AttemptFailure> {
+        self.bytes += piece.len();
+        if matches!(self.format, BodyFormat::Unknown) {
+            piece = piece.trim_ascii_start();
+            match piece.first() {
+                None => {}
+                Some(b'{' | b'[') => self.format = BodyFormat::Json(Vec::new()),
+                Some(_) => self.format = BodyFormat::Events(EventDecoder::new(self.bytes_max)),
+            }
+        }
+        let mut events = Vec::new();
+        match &mut self.format {
+            BodyFormat::Events(decoder) => decoder
+                .push(piece, &mut events)
+                .map_err(|OversizedEvent| oversized("an event of the stream", self.bytes_max))?,
+            _ if self.bytes > self.bytes_max => return Err(oversized("it", self.bytes_max)),
+            BodyFormat::Json(document) => document.extend_from_slice(piece),
+            BodyFormat::Unknown => {}
+        }
+        parts(&events)
+    }
+
+    /// Decodes the end of the body.
+    pub(crate) fn finish(&mut self, content_type: &str) -> Result<Vec<BodyPart>, AttemptFailure> {
+        let mut events = Vec::new();
+        match &mut self.format {
+            BodyFormat::Unknown => return Err(self.not_a_response(content_type, "it is empty")),
+            BodyFormat::Json(document) => {
+                return documents(document).map_err(|error| self.not_a_response(content_type, &error.to_string()));
+            }
+            BodyFormat::Events(decoder) => decoder.finish(&mut events),
+        }
+        parts(&events)
+    }
+
+    /// Returns the error of a body that is not a response of the provider.
+    pub(crate) fn not_a_response(&self, content_type: &str, why: &str) -> AttemptFailure {
+        let kind = match content_type {
+            "" => "of no content type".to_owned(),
+            kind => format!("of content type `{kind}`"),
+        };
+        AttemptFailure::malformed(format!("{} bytes {kind}: {why}", self.bytes))
+    }
+}
+
+/// Returns the parts in the data of events. Data that is not an object, such as a keep-alive text, is ignored.
+fn parts(events: &[String]) -> Result<Vec<BodyPart>, AttemptFailure> {
+    let mut parts = Vec::new();
+    for data in events {
+        if data.trim() == END_MARK {
+            parts.push(BodyPart::End);
+        }
+        if !data.trim_start().starts_with('{') {
+            continue;
+        }
+        // Servers that omit the blank line between events send several objects in one.
+        for value in Deserializer::from_str(data).into_iter::<Value>() {
+            let value = value
+                .map_err(|error| AttemptFailure::malformed(format!("an event of the stream is not JSON: {error}")))?;
+            parts.push(BodyPart::Event(value));
+        }
+    }
+    Ok(parts)
+}
+
+fn documents(text: &[u8]) -> Result<Vec<BodyPart>, serde_json::Error> {
+    let mut values: Vec<Value> = Deserializer::from_slice(text).into_iter().collect::<Result<_, _>>()?;
+    if let [Value::Array(elements)] = values.as_mut_slice() {
+        return Ok(std::mem::take(elements).into_iter().map(BodyPart::Event).collect());
+    }
+    Ok(match <[Value; 1]>::try_from(values) {
+        Ok([document]) => vec![BodyPart::Document(document)],
+        Err(values) => values.into_iter().map(BodyPart::Event).collect(),
+    })
+}
+
+fn oversized(subject: &str, bytes_max: usize) -> AttemptFailure {
+    AttemptFailure::malformed(format!("{subject} has more than {bytes_max} bytes"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn decode(body: &str) -> Result<Vec<BodyPart>, AttemptFailure> {
+        let mut decoder = BodyDecoder::new(1_000);
+        let mut parts = decoder.push(body.as_bytes())?;
+        parts.extend(decoder.finish("text/plain")?);
+        Ok(parts)
+    }
+
+    // attack: F6
+    #[test]
+    fn documents_arrays_lines_and_events_are_told_apart_by_their_content() {
+        let (one, two) = (json!({"a": 1}), json!({"a": 2}));
+        let document = |value: &Value| BodyPart::Document(value.clone());
+        let event = |value: &Value| BodyPart::Event(value.clone());
+        assert_eq!(decode(" \n{\"a\": 1}\n").unwrap(), [document(&one)]);
+        let both = [event(&one), event(&two)];
+        assert_eq!(decode("[{\"a\": 1}\n,\n{\"a\": 2}]").unwrap(), both);
+        assert_eq!(decode("{\"a\": 1}\n{\"a\": 2}\n").unwrap(), both);
+        assert_eq!(decode("data: {\"a\": 1}\ndata: {\"a\": 2}").unwrap(), both);
+        let stream = "\n: hi\n\ndata: {\"a\": 1}\n\ndata: ping\n\ndata: [DONE]\n\n";
+        assert_eq!(decode(stream).unwrap(), [event(&one), BodyPart::End]);
+    }
+
+    // attack: F7
+    #[test]
+    fn an_empty_a_cut_and_an_oversized_body_are_refused() {
+        let why = |body: &str| match decode(body).unwrap_err() {
+            AttemptFailure::Permanent(error) => error.to_string(),
+            other => format!("{other:?}"),
+        };
+        assert!(why("").contains("0 bytes of content type `text/plain`: it is empty"));
+        assert!(why("{\"a\": ").contains("EOF while parsing"));
+        assert!(why(&" ".repeat(1_001)).contains("more than 1000 bytes"));
+        assert!(why(&format!("{{{}", " ".repeat(1_000))).contains("more than 1000 bytes"));
+        assert!(why(&format!("data: {}", "x".repeat(1_000))).contains("more than 1000 bytes"));
+        assert!(why("data: {\"a\": \n\n").contains("an event of the stream is not JSON"));
+    }
+}

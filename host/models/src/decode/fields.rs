@@ -1,0 +1,33 @@
+//! Lenient access to the fields of JSON objects.
+
+use serde_json::Value;
+
+/// Access to fields that a provider may omit, set to `null` or send with another type.
+pub(crate) trait Fields {
+    /// Returns a text, or an empty one.
+    fn text(&self, key: &str) -> &str;
+    /// Returns the elements of an array, or none.
+    fn items(&self, key: &str) -> &[Value];
+    /// Returns a count, or `None` if the field is not a non-negative integer.
+    fn count(&self, pointer: &str) -> Option<u64>;
+    /// Returns a field that is present and not `null`.
+    fn present(&self, key: &str) -> Option<&Value>;
+}
+
+impl Fields for Value {
+    fn text(&self, key: &str) -> &str {
+        self.get(key).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn items(&self, key: &str) -> &[Value] {
+        self.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    }
+
+    fn count(&self, pointer: &str) -> Option<u64> {
+        self.pointer(pointer).and_then(Value::as_u64)
+    }
+
+    fn present(&self, key: &str) -> Option<&Value> {
+        self.get(key).filter(|value| !value.is_null())
+    }
+}

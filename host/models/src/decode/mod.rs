@@ -1,0 +1,10 @@
+//! From bytes to JSON: the decoder of server-sent events and of complete bodies.
+//!
+//! It accepts pieces of any size and at any boundary. Each event and each complete body is limited in bytes.
+
+mod body_decoder;
+mod event_decoder;
+mod fields;
+
+pub(super) use body_decoder::{BodyDecoder, BodyPart};
+pub(super) use fields::Fields;

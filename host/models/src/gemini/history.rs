@@ -1,0 +1,132 @@
+//! The history in the format of the Gemini API.
+
+use serde_json::{Value, json};
+
+use crate::client::{MessagePart, message_parts};
+use crate::decode::Fields;
+use toolwit_core::{Message, ProviderBlock, Role, ToolCall};
+
+/// The key of an opaque part that signs the next call.
+pub(super) const CALL_SIGNATURE: &str = "call_signature";
+
+/// The key of an opaque part that signs a text, and the key of the length of this text in bytes.
+pub(super) const TEXT_SIGNATURE: &str = "text_signature";
+pub(super) const TEXT_BYTES: &str = "text_bytes";
+
+/// The key of an opaque part that is sent back as it is.
+pub(super) const PART: &str = "part";
+
+/// The documented signature of a call that the model did not make: one of another provider, or of a tool.
+const NO_SIGNATURE: &str = "skip_thought_signature_validator";
+
+/// The beginning of the names of models that refuse calls without a signature.
+const SIGNING_MODELS: &str = "gemini-3";
+
+pub(super) fn system_instruction(messages: &[Message]) -> Option<Value> {
+    let texts = messages.iter().filter_map(|message| match &message.role {
+        Role::System { content } if !content.is_empty() => Some(json!({"text": content})),
+        _ => None,
+    });
+    let parts: Vec<Value> = texts.collect();
+    (!parts.is_empty()).then(|| json!({"parts": parts}))
+}
+
+/// Returns the messages. The results of all calls of a response are in one message, which the API requires.
+pub(super) fn contents(messages: &[Message], issuer: &str, model: &str) -> Vec<Value> {
+    let mut contents: Vec<Value> = Vec::new();
+    let mut has_results = false;
+    for message in messages {
+        let is_result = matches!(message.role, Role::Tool { .. });
+        match &message.role {
+            Role::System { .. } => continue,
+            Role::User { content } => contents.push(json!({"role": "user", "parts": [{"text": content}]})),
+            Role::Assistant {
+                content,
+                tool_calls,
+                blocks,
+            } => {
+                let mut parts = parts(content, tool_calls, blocks, issuer);
+                if model.contains(SIGNING_MODELS) {
+                    sign_first_call(&mut parts);
+                }
+                if !parts.is_empty() {
+                    contents.push(json!({"role": "model", "parts": parts}));
+                }
+            }
+            Role::Tool {
+                tool_call_id,
+                name,
+                content,
+                is_error,
+            } => {
+                let key = if *is_error { "error" } else { "output" };
+                let part = json!({"functionResponse": {"id": tool_call_id, "name": name, "response": {key: content}}});
+                let last = contents.last_mut().filter(|_| has_results);
+                match last.and_then(|last| last["parts"].as_array_mut()) {
+                    Some(parts) => parts.push(part),
+                    None => contents.push(json!({"role": "user", "parts": [part]})),
+                }
+            }
+        }
+        has_results = is_result;
+    }
+    contents
+}
+
+fn parts(content: &str, calls: &[ToolCall], blocks: &[ProviderBlock], issuer: &str) -> Vec<Value> {
+    let mut parts: Vec<Value> = Vec::new();
+    let mut call_signature = None;
+    let mut text_signature: Option<(&str, usize)> = None;
+    for part in message_parts(content, calls, blocks, issuer) {
+        match part {
+            MessagePart::Text(text) => {
+                let (signed, rest) = match text_signature.take() {
+                    Some((signature, bytes)) => match text.split_at_checked(bytes) {
+                        Some((signed, rest)) => (Some((signed, signature)), rest),
+                        None => (Some((text, signature)), ""),
+                    },
+                    None => (None, text),
+                };
+                if let Some((text, signature)) = signed {
+                    parts.push(json!({"text": text, "thoughtSignature": signature}));
+                }
+                if !rest.is_empty() {
+                    parts.push(json!({"text": rest}));
+                }
+            }
+            MessagePart::Call(call) => {
+                let arguments = serde_json::from_str(&call.arguments).unwrap_or_else(|_| json!({}));
+                let arguments: Value = arguments;
+                let mut part = json!({"functionCall": {"id": call.id, "name": call.name, "args": arguments}});
+                if let Some(signature) = call_signature.take() {
+                    part["thoughtSignature"] = json!(signature);
+                }
+                parts.push(part);
+            }
+            MessagePart::Block(data) => {
+                let text_bytes = data.count("/text_bytes").and_then(|bytes| usize::try_from(bytes).ok());
+                if let Some(part) = data.get(PART) {
+                    parts.push(part.clone());
+                } else if let (Some(signature), Some(bytes)) = (data.get(TEXT_SIGNATURE), text_bytes) {
+                    let signature = signature.as_str().unwrap_or_default();
+                    if bytes == 0 {
+                        parts.push(json!({"text": "", "thoughtSignature": signature}));
+                    } else {
+                        text_signature = Some((signature, bytes));
+                    }
+                } else {
+                    call_signature = data.get(CALL_SIGNATURE).and_then(Value::as_str);
+                }
+            }
+        }
+    }
+    parts
+}
+
+/// Adds the documented placeholder to the first call of a response if the call has no signature.
+fn sign_first_call(parts: &mut [Value]) {
+    let first = parts.iter_mut().find(|part| part.get("functionCall").is_some());
+    if let Some(call) = first.filter(|call| call.get("thoughtSignature").is_none()) {
+        call["thoughtSignature"] = json!(NO_SIGNATURE);
+    }
+}

@@ -1,0 +1,110 @@
+//! Responses of the Gemini API.
+
+use serde_json::{Value, json};
+
+use super::history::{CALL_SIGNATURE, PART, TEXT_BYTES, TEXT_SIGNATURE};
+use crate::assembly::{CallPiece, ResponseAssembly};
+use crate::client::{ReaderState, ResponseReader};
+use crate::decode::Fields;
+use crate::http::AttemptFailure;
+use toolwit_agent::model::{FinishReason, TokenUsage};
+
+/// Parts that the provider produced with its own tools and requires back.
+const PROVIDER_PARTS: [&str; 4] = ["codeExecutionResult", "executableCode", "toolCall", "toolResponse"];
+
+/// Reads responses. The events of a stream have the same fields.
+#[derive(Debug, Default)]
+pub struct CandidateReader {
+    calls_count: u64,
+}
+
+impl ResponseReader for CandidateReader {
+    fn event(&mut self, event: &Value, response: &mut ResponseAssembly<'_>) -> Result<ReaderState, AttemptFailure> {
+        self.read(event, response)?;
+        Ok(ReaderState::Open)
+    }
+
+    fn document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+        self.read(document, response)?;
+        if !document["candidates"].is_array() && !response.has_stopped() {
+            return Err(AttemptFailure::malformed("it has no candidates"));
+        }
+        Ok(())
+    }
+}
+
+impl CandidateReader {
+    fn read(&mut self, body: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+        if let Some(counts) = body.present("usageMetadata") {
+            *response.usage() = usage(counts);
+        }
+        if let Some(candidate) = body.items("candidates").first() {
+            for part in candidate["content"].items("parts") {
+                self.part(part, response)?;
+            }
+            let word = candidate.text("finishReason");
+            if !word.is_empty() {
+                response.stop(word, finish(word));
+            }
+        }
+        let blocked = body["promptFeedback"].text("blockReason");
+        if !blocked.is_empty() && !response.has_stopped() {
+            response.stop(blocked, Some(FinishReason::ContentFilter));
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, part: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+        let signature = part.text("thoughtSignature");
+        let text = part.text("text");
+        if let Some(call) = part.present("functionCall") {
+            if !signature.is_empty() {
+                response.block(json!({CALL_SIGNATURE: signature}))?;
+            }
+            self.calls_count += 1;
+            return response.call(CallPiece {
+                index: Some(self.calls_count),
+                id: call.text("id"),
+                name: call.text("name"),
+                arguments: call.get("args"),
+            });
+        }
+        if part["thought"] == true {
+            response.reasoning(text)?;
+            // A summary of thoughts is for the user. With a signature it belongs to the conversation.
+            if signature.is_empty() {
+                return Ok(());
+            }
+            return response.block(json!({PART: part}));
+        }
+        if PROVIDER_PARTS.iter().any(|key| part.get(*key).is_some()) {
+            return response.block(json!({PART: part}));
+        }
+        if !signature.is_empty() {
+            response.block(json!({TEXT_SIGNATURE: signature, TEXT_BYTES: text.len()}))?;
+        }
+        response.text(text)
+    }
+}
+
+fn finish(word: &str) -> Option<FinishReason> {
+    match word {
+        "STOP" => None,
+        "MAX_TOKENS" => Some(FinishReason::Length),
+        "BLOCKLIST" | "IMAGE_SAFETY" | "MODEL_ARMOR" | "PROHIBITED_CONTENT" | "RECITATION" | "SAFETY" | "SPII" => {
+            Some(FinishReason::ContentFilter)
+        }
+        other => Some(FinishReason::Other(other.to_owned())),
+    }
+}
+
+fn usage(usage: &Value) -> TokenUsage {
+    let count = |pointer| usage.count(pointer).unwrap_or_default();
+    let thoughts = count("/thoughtsTokenCount");
+    TokenUsage::new(
+        count("/promptTokenCount"),
+        count("/cachedContentTokenCount"),
+        count("/candidatesTokenCount").saturating_add(thoughts),
+    )
+    .with_reasoning(thoughts)
+}

@@ -1,0 +1,197 @@
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::GenerateContent;
+use crate::client::Dialect;
+use crate::client::testing::{ISSUER, assert_cuts_do_not_matter, read, stream};
+use crate::http::{AttemptFailure, ResponseMode};
+use toolwit_agent::model::{
+    ChatOptions, ChatRequest, ChatResponse, DeclaredTool, FinishReason, TokenUsage, ToolChoice,
+};
+use toolwit_core::{Message, ToolDefinition, ToolId, ToolName};
+
+fn chunk(parts: Value, finish: Option<&str>) -> Value {
+    json!({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": finish}], "usageMetadata": {
+        "promptTokenCount": 20, "candidatesTokenCount": 9, "thoughtsTokenCount": 4, "cachedContentTokenCount": 16,
+    }})
+}
+
+fn chunks() -> Vec<Value> {
+    vec![
+        chunk(
+            json!([{"text": "Let me ", "thought": true}, {"text": "see.", "thought": true}]),
+            None,
+        ),
+        chunk(json!([{"text": "I "}]), None),
+        chunk(json!([{"text": "löök.", "thoughtSignature": "dGV4dA"}]), None),
+        chunk(
+            json!([
+                {"functionCall": {"name": "look", "args": {"at": 1}}, "thoughtSignature": "Y2FsbA"},
+                {"functionCall": {"name": "look"}},
+            ]),
+            None,
+        ),
+        chunk(json!([{"text": "", "thoughtSignature": "ZW5k"}]), Some("STOP")),
+    ]
+}
+
+fn assert_complete(response: &ChatResponse) {
+    assert_eq!(
+        (response.content.as_str(), response.reasoning.as_str()),
+        ("I löök.", "Let me see.")
+    );
+    let calls = response.tool_calls.iter();
+    let calls: Vec<_> = calls.map(|call| (&*call.id, &*call.name, &*call.arguments)).collect();
+    assert_eq!(calls, [("call_1", "look", "{\"at\":1}"), ("call_2", "look", "{}")]);
+    assert_eq!(
+        (&response.finish, response.stop_reason.as_deref()),
+        (&FinishReason::ToolCalls, Some("STOP"))
+    );
+    assert_eq!(response.usage, TokenUsage::new(20, 16, 13).with_reasoning(4));
+}
+
+// accept: 10, attack: F9
+#[test]
+fn a_stream_an_array_and_a_complete_response_give_the_same() {
+    assert_complete(&read::<GenerateContent>(stream(&chunks())).unwrap());
+    assert_complete(&read::<GenerateContent>(json!(chunks()).to_string()).unwrap());
+    let parts: Vec<Value> = chunks()
+        .iter()
+        .flat_map(|chunk| chunk["candidates"][0]["content"]["parts"].as_array().unwrap().clone())
+        .collect();
+    assert_complete(&read::<GenerateContent>(chunk(json!(parts), Some("STOP")).to_string()).unwrap());
+}
+
+// attack: F6
+#[test]
+fn the_bytes_of_a_stream_may_be_cut_anywhere() {
+    assert_cuts_do_not_matter::<GenerateContent>(stream(&chunks()[2..]).as_bytes());
+}
+
+// attack: F5
+#[test]
+fn errors_filters_and_cut_streams_are_told_apart() {
+    let busy = json!({"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}});
+    let failure = read::<GenerateContent>(stream(&[chunks()[1].clone(), busy])).unwrap_err();
+    assert!(matches!(failure, AttemptFailure::Transient { status: Some(503), .. }));
+    let blocked = json!({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 3}});
+    let response = read::<GenerateContent>(blocked.to_string()).unwrap();
+    assert_eq!(
+        (response.finish, response.stop_reason.as_deref()),
+        (FinishReason::ContentFilter, Some("SAFETY"))
+    );
+    let finish = |word| {
+        read::<GenerateContent>(chunk(json!([]), Some(word)).to_string())
+            .unwrap()
+            .finish
+    };
+    assert_eq!(finish("MAX_TOKENS"), FinishReason::Length);
+    assert_eq!(finish("RECITATION"), FinishReason::ContentFilter);
+    assert_eq!(
+        finish("MALFORMED_FUNCTION_CALL"),
+        FinishReason::Other("MALFORMED_FUNCTION_CALL".to_owned())
+    );
+    assert_eq!(
+        read::<GenerateContent>(stream(&chunks()[..3])).unwrap_err(),
+        AttemptFailure::interrupted()
+    );
+    assert!(matches!(
+        read::<GenerateContent>("{}").unwrap_err(),
+        AttemptFailure::Permanent(_)
+    ));
+}
+
+fn body(model: &str, issuer: &str, messages: &[Message], tools: &[DeclaredTool], options: &ChatOptions) -> Value {
+    let cancel = CancellationToken::new();
+    let request = ChatRequest::new(messages, tools, options, &cancel);
+    GenerateContent::default().body(model, request, issuer, ResponseMode::Streaming)
+}
+
+// accept: 9
+#[test]
+fn signatures_are_sent_back_with_the_parts_to_which_they_belong() {
+    let received = read::<GenerateContent>(stream(&chunks())).unwrap();
+    let calls = received.tool_calls.clone();
+    let history = [
+        Message::system("be brief"),
+        Message::user("hi"),
+        Message::assistant(received.content, calls.clone()).with_blocks(received.blocks),
+        Message::tool(&calls[0], "found", false),
+        Message::tool(&calls[1], "no", true),
+    ];
+    let sent = body("gemini-3-pro", ISSUER, &history, &[], &ChatOptions::default());
+    let expected = json!([
+        {"role": "user", "parts": [{"text": "hi"}]},
+        {"role": "model", "parts": [
+            {"text": "I "},
+            {"text": "löök.", "thoughtSignature": "dGV4dA"},
+            {"functionCall": {"id": "call_1", "name": "look", "args": {"at": 1}}, "thoughtSignature": "Y2FsbA"},
+            {"functionCall": {"id": "call_2", "name": "look", "args": {}}},
+            {"text": "", "thoughtSignature": "ZW5k"},
+        ]},
+        {"role": "user", "parts": [
+            {"functionResponse": {"id": "call_1", "name": "look", "response": {"output": "found"}}},
+            {"functionResponse": {"id": "call_2", "name": "look", "response": {"error": "no"}}},
+        ]},
+    ]);
+    assert_eq!(sent["contents"], expected);
+    assert_eq!(sent["systemInstruction"], json!({"parts": [{"text": "be brief"}]}));
+    let elsewhere = body(
+        "gemini-3-pro",
+        "gemini:elsewhere",
+        &history,
+        &[],
+        &ChatOptions::default(),
+    );
+    let call = &elsewhere["contents"][1]["parts"][1];
+    assert_eq!(call["thoughtSignature"], "skip_thought_signature_validator");
+    let older = body(
+        "gemini-2.5-pro",
+        "gemini:elsewhere",
+        &history,
+        &[],
+        &ChatOptions::default(),
+    );
+    assert!(!older.to_string().contains("thoughtSignature"));
+}
+
+// accept: 10
+#[test]
+fn tools_and_options_are_in_the_format_of_the_api() {
+    let schema = json!({"type": "object", "properties": {"a": {"const": "x", "minLength": 1}}});
+    let tool = DeclaredTool {
+        name: ToolName::parse("add").unwrap(),
+        definition: Arc::new(ToolDefinition::new(ToolId::native("add"), "add", "Adds.", schema)),
+    };
+    let options = ChatOptions {
+        tool_choice: ToolChoice::Required,
+        max_tokens: Some(9),
+        ..ChatOptions::default()
+    };
+    let sent = body("m", ISSUER, &[Message::user("hi")], &[tool], &options);
+    let schema = json!({"type": "object", "properties": {"a": {"enum": ["x"]}}});
+    let declaration = json!({"name": "add", "description": "Adds.", "parametersJsonSchema": schema});
+    assert_eq!(sent["tools"], json!([{"functionDeclarations": [declaration]}]));
+    assert_eq!(sent["toolConfig"], json!({"functionCallingConfig": {"mode": "ANY"}}));
+    assert_eq!(sent["generationConfig"], json!({"maxOutputTokens": 9}));
+}
+
+#[test]
+fn the_mode_decides_the_endpoint() {
+    let path = |model, mode| GenerateContent::path(model, mode);
+    assert_eq!(
+        path("gemini-2.5-pro", ResponseMode::Streaming),
+        (
+            "v1beta/models/gemini-2.5-pro:streamGenerateContent".to_owned(),
+            Some(("alt", "sse"))
+        )
+    );
+    assert_eq!(
+        path("tunedModels/x", ResponseMode::Complete),
+        ("v1beta/tunedModels/x:generateContent".to_owned(), None)
+    );
+}

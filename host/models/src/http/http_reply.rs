@@ -1,0 +1,64 @@
+//! The response of an endpoint, whose body is read in pieces.
+
+use reqwest::Response;
+use reqwest::header::CONTENT_TYPE;
+
+use super::endpoint::Deadline;
+use super::failure::AttemptFailure;
+
+/// A successful response. Its body is limited in time and in bytes while it is read.
+pub(crate) struct HttpReply {
+    response: Response,
+    deadline: Deadline,
+    bytes_left: usize,
+    bytes_max: usize,
+}
+
+impl HttpReply {
+    pub(super) fn new(response: Response, deadline: Deadline, bytes_max: usize) -> Self {
+        Self {
+            response,
+            deadline,
+            bytes_left: bytes_max,
+            bytes_max,
+        }
+    }
+
+    /// Returns the content type, or an empty text.
+    pub(crate) fn content_type(&self) -> String {
+        let value = self.response.headers().get(CONTENT_TYPE);
+        value.map_or_else(String::new, |value| {
+            String::from_utf8_lossy(value.as_bytes()).into_owned()
+        })
+    }
+
+    /// Reads the next piece of the body; `None` at its end.
+    pub(crate) async fn piece(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, AttemptFailure> {
+        let Some(piece) = self.deadline.limit(self.response.chunk()).await? else {
+            return Ok(None);
+        };
+        match self.bytes_left.checked_sub(piece.len()) {
+            Some(left) => self.bytes_left = left,
+            None => {
+                return Err(AttemptFailure::malformed(format!(
+                    "it has more than {} bytes",
+                    self.bytes_max
+                )));
+            }
+        }
+        Ok(Some(piece))
+    }
+
+    /// Reads the beginning of the body, up to the limit or to a failure.
+    pub(super) async fn beginning(mut self) -> Vec<u8> {
+        let mut body = Vec::new();
+        while let Ok(Some(piece)) = self.deadline.limit(self.response.chunk()).await {
+            let fitting = piece.len().min(self.bytes_max - body.len());
+            body.extend_from_slice(&piece[..fitting]);
+            if fitting < piece.len() {
+                break;
+            }
+        }
+        body
+    }
+}

@@ -1,0 +1,158 @@
+//! The providers that a model's name can have.
+
+use std::fmt;
+
+use crate::ollama;
+
+/// The API of a provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ProviderApi {
+    ChatCompletions,
+    Responses,
+    Anthropic,
+    Gemini,
+    /// No API: a scenario in a file.
+    Scripted,
+}
+
+/// A provider: its API, where it is, and where its key comes from.
+#[derive(Debug)]
+pub(crate) struct Provider {
+    /// The name, as in `openai:gpt-5`.
+    pub(crate) name: &'static str,
+    pub(crate) api: ProviderApi,
+    /// The base URL, unless a variable or the name of the model has another one.
+    pub(crate) base_url: Option<&'static str>,
+    pub(crate) base_url_variables: &'static [&'static str],
+    pub(crate) key_variables: &'static [&'static str],
+}
+
+/// The providers, in the order in which error messages list them.
+const PROVIDERS: &[Provider] = &[
+    Provider {
+        name: "openai",
+        api: ProviderApi::ChatCompletions,
+        base_url: Some("https://api.openai.com/v1"),
+        base_url_variables: &["OPENAI_BASE_URL"],
+        key_variables: &["OPENAI_API_KEY"],
+    },
+    Provider {
+        name: "openai-responses",
+        api: ProviderApi::Responses,
+        base_url: Some("https://api.openai.com/v1"),
+        base_url_variables: &["OPENAI_BASE_URL"],
+        key_variables: &["OPENAI_API_KEY"],
+    },
+    Provider {
+        name: "anthropic",
+        api: ProviderApi::Anthropic,
+        base_url: Some("https://api.anthropic.com"),
+        base_url_variables: &["ANTHROPIC_BASE_URL"],
+        key_variables: &["ANTHROPIC_API_KEY"],
+    },
+    Provider {
+        name: "gemini",
+        api: ProviderApi::Gemini,
+        base_url: Some("https://generativelanguage.googleapis.com"),
+        base_url_variables: &["GEMINI_BASE_URL"],
+        key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    },
+    Provider {
+        name: "azure",
+        api: ProviderApi::ChatCompletions,
+        base_url: None,
+        base_url_variables: &["AZURE_OPENAI_BASE_URL"],
+        key_variables: &["AZURE_OPENAI_API_KEY"],
+    },
+    Provider {
+        name: "openrouter",
+        api: ProviderApi::ChatCompletions,
+        base_url: Some("https://openrouter.ai/api/v1"),
+        base_url_variables: &[],
+        key_variables: &["OPENROUTER_API_KEY"],
+    },
+    Provider {
+        name: "groq",
+        api: ProviderApi::ChatCompletions,
+        base_url: Some("https://api.groq.com/openai/v1"),
+        base_url_variables: &[],
+        key_variables: &["GROQ_API_KEY"],
+    },
+    Provider {
+        name: "deepseek",
+        api: ProviderApi::ChatCompletions,
+        base_url: Some("https://api.deepseek.com/v1"),
+        base_url_variables: &[],
+        key_variables: &["DEEPSEEK_API_KEY"],
+    },
+    Provider {
+        name: "mistral",
+        api: ProviderApi::ChatCompletions,
+        base_url: Some("https://api.mistral.ai/v1"),
+        base_url_variables: &[],
+        key_variables: &["MISTRAL_API_KEY"],
+    },
+    Provider {
+        name: "vllm",
+        api: ProviderApi::ChatCompletions,
+        base_url: Some("http://127.0.0.1:8000/v1"),
+        base_url_variables: &["VLLM_BASE_URL"],
+        key_variables: &["VLLM_API_KEY"],
+    },
+    Provider {
+        name: "llamacpp",
+        api: ProviderApi::ChatCompletions,
+        base_url: Some("http://127.0.0.1:8080/v1"),
+        base_url_variables: &["LLAMACPP_BASE_URL"],
+        key_variables: &["LLAMA_API_KEY"],
+    },
+    Provider {
+        name: "ollama",
+        api: ProviderApi::ChatCompletions,
+        base_url: None,
+        base_url_variables: &[],
+        key_variables: &[],
+    },
+    Provider {
+        name: "scripted",
+        api: ProviderApi::Scripted,
+        base_url: None,
+        base_url_variables: &[],
+        key_variables: &[],
+    },
+];
+
+impl Provider {
+    /// Returns the provider with a name.
+    pub(crate) fn named(name: &str) -> Option<&'static Self> {
+        PROVIDERS.iter().find(|provider| provider.name == name)
+    }
+
+    /// Returns the names of all providers.
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+        PROVIDERS.iter().map(|provider| provider.name)
+    }
+
+    /// Returns the base URL: that of a variable, or the provider's own. `None` if there is neither.
+    pub(crate) fn base_url(&self, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+        if self.name == "ollama" {
+            return Some(ollama::base_url(&variable(ollama::HOST_VARIABLE).unwrap_or_default()));
+        }
+        let from_variable = self.base_url_variables.iter().find_map(|name| variable(name));
+        from_variable.or_else(|| self.base_url.map(str::to_owned))
+    }
+}
+
+impl PartialEq for Provider {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Provider {}
+
+impl fmt::Display for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}

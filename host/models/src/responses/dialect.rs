@@ -1,0 +1,94 @@
+//! Requests of the responses API.
+
+use serde_json::{Map, Value, json};
+
+use super::history::input;
+use super::reader::ItemReader;
+use crate::client::{ApiProfile, Dialect};
+use crate::http::{KeyHeader, ResponseMode};
+use crate::schema::{SchemaSubset, strict_schema, without_added_nulls};
+use toolwit_agent::model::{ChatRequest, DeclaredTool, ToolChoice};
+use toolwit_core::ToolCall;
+
+/// The beginnings of the names of models that reason. Others refuse the request for encrypted reasoning.
+const REASONING_MODELS: [&str; 6] = ["o1", "o3", "o4", "gpt-5", "gpt-6", "codex"];
+
+/// The smallest limit of tokens that the API accepts.
+const MAX_TOKENS_MIN: u32 = 16;
+
+/// The OpenAI responses API.
+#[derive(Clone, Debug, Default)]
+pub struct Responses(());
+
+impl Dialect for Responses {
+    const PROFILE: ApiProfile = ApiProfile {
+        name: "responses",
+        base_url: "https://api.openai.com/v1",
+        base_url_variables: &["OPENAI_BASE_URL"],
+        key_variables: &["OPENAI_API_KEY"],
+        key_header: KeyHeader::Bearer,
+        headers: &[],
+    };
+
+    type Reader = ItemReader;
+
+    fn settled(self, _host: &str, _model: &str) -> Self {
+        self
+    }
+
+    fn path(_model: &str, _mode: ResponseMode) -> (String, Option<(&'static str, &'static str)>) {
+        ("responses".to_owned(), None)
+    }
+
+    fn body(&self, model: &str, request: ChatRequest<'_>, issuer: &str, mode: ResponseMode) -> Value {
+        let options = request.options;
+        let mut body = Map::new();
+        let mut set = |key: &str, value: Value| body.insert(key.to_owned(), value);
+        set("model", json!(model));
+        if !request.tools.is_empty() {
+            set("tools", request.tools.iter().map(function).collect());
+            match options.tool_choice {
+                ToolChoice::Auto => None,
+                ToolChoice::None => set("tool_choice", json!("none")),
+                ToolChoice::Required => set("tool_choice", json!("required")),
+            };
+        }
+        set("input", json!(input(request.messages, issuer)));
+        if let Some(tokens) = options.max_tokens {
+            set("max_output_tokens", json!(tokens.max(MAX_TOKENS_MIN)));
+        }
+        if let Some(temperature) = options.temperature {
+            set("temperature", json!(temperature));
+        }
+        // The history is sent with each request, and reasoning in an encrypted form, instead of being stored at the provider.
+        set("store", json!(false));
+        if REASONING_MODELS.iter().any(|name| model.starts_with(name)) {
+            set("include", json!(["reasoning.encrypted_content"]));
+        }
+        set("stream", json!(mode == ResponseMode::Streaming));
+        Value::Object(body)
+    }
+
+    fn reader(&self) -> ItemReader {
+        ItemReader::default()
+    }
+
+    fn restore(&self, call: &mut ToolCall, tool: &DeclaredTool) {
+        if let Some(arguments) = without_added_nulls(&tool.definition.input_schema, &call.arguments) {
+            call.arguments = arguments;
+        }
+    }
+}
+
+/// Returns a tool. Without `strict`, the API would convert the schema itself.
+fn function(tool: &DeclaredTool) -> Value {
+    let schema = &tool.definition.input_schema;
+    let strict = strict_schema(schema);
+    json!({
+        "type": "function",
+        "name": tool.name.as_str(),
+        "description": tool.definition.description,
+        "strict": strict.is_some(),
+        "parameters": strict.unwrap_or_else(|| SchemaSubset::ObjectRoot.of(schema)),
+    })
+}

@@ -1,0 +1,46 @@
+//! The history in the format of the responses API.
+
+use serde_json::{Value, json};
+
+use crate::client::{CallIdForm, MessagePart, message_parts};
+use toolwit_core::{Message, Role};
+
+/// Returns the messages as items: texts, calls, their results, and the opaque items of earlier responses.
+pub(super) fn input(messages: &[Message], issuer: &str) -> Vec<Value> {
+    let mut items = Vec::with_capacity(messages.len());
+    for message in messages {
+        match &message.role {
+            Role::System { content } => items.push(json!({"role": "system", "content": content})),
+            Role::User { content } => items.push(json!({"role": "user", "content": content})),
+            Role::Assistant {
+                content,
+                tool_calls,
+                blocks,
+            } => {
+                let parts = message_parts(content, tool_calls, blocks, issuer);
+                items.extend(parts.into_iter().map(item));
+            }
+            Role::Tool {
+                tool_call_id, content, ..
+            } => items.push(json!({
+                "type": "function_call_output",
+                "call_id": CallIdForm::Word.of(tool_call_id),
+                "output": content,
+            })),
+        }
+    }
+    items
+}
+
+fn item(part: MessagePart<'_>) -> Value {
+    match part {
+        MessagePart::Text(text) => json!({"role": "assistant", "content": text}),
+        MessagePart::Block(data) => data.clone(),
+        MessagePart::Call(call) => json!({
+            "type": "function_call",
+            "call_id": CallIdForm::Word.of(&call.id),
+            "name": call.name,
+            "arguments": call.arguments,
+        }),
+    }
+}

@@ -1,0 +1,199 @@
+//! Responses of the responses API.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use crate::assembly::{CallPiece, ResponseAssembly};
+use crate::client::{ReaderState, ResponseReader};
+use crate::decode::Fields;
+use crate::http::{AttemptFailure, ProviderError};
+use toolwit_agent::model::{FinishReason, TokenUsage};
+
+/// The separator of the parts of a reasoning summary.
+const PARAGRAPH: &str = "\n\n";
+
+/// Reads responses and streams of events.
+///
+/// Each output item arrives in pieces, then complete, and again in the final response. A reader takes the pieces as they come, and
+/// from the complete items what the pieces did not have.
+#[derive(Debug, Default)]
+pub struct ItemReader {
+    items: HashMap<u64, ItemProgress>,
+}
+
+/// The part of an output item that has been read, in bytes of each text.
+#[derive(Clone, Copy, Debug, Default)]
+struct ItemProgress {
+    text: usize,
+    refusal: usize,
+    reasoning: usize,
+    arguments: usize,
+    /// The number of the last part of a reasoning summary.
+    summary: u64,
+    /// Whether the name of a call has been read.
+    has_name: bool,
+    is_complete: bool,
+}
+
+impl ResponseReader for ItemReader {
+    fn event(&mut self, event: &Value, response: &mut ResponseAssembly<'_>) -> Result<ReaderState, AttemptFailure> {
+        let index = event.count("/output_index").unwrap_or_default();
+        if !self.items.contains_key(&index) {
+            response.reserve(size_of::<ItemProgress>())?;
+        }
+        let progress = self.items.entry(index).or_default();
+        let piece = event.text("delta");
+        match event.text("type") {
+            "response.output_text.delta" => {
+                progress.text += piece.len();
+                response.text(piece)?;
+            }
+            "response.refusal.delta" => {
+                progress.refusal += piece.len();
+                response.refusal(piece)?;
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                let part = event.count("/summary_index").unwrap_or_default();
+                if part > progress.summary {
+                    progress.summary = part;
+                    progress.reasoning += PARAGRAPH.len();
+                    response.reasoning(PARAGRAPH)?;
+                }
+                progress.reasoning += piece.len();
+                response.reasoning(piece)?;
+            }
+            "response.function_call_arguments.delta" => {
+                progress.arguments += piece.len();
+                arguments(index, piece, response)?;
+            }
+            "response.output_item.added" if event["item"].text("type") == "function_call" => {
+                progress.call(index, &event["item"], response)?;
+            }
+            "response.output_item.done" => self.item(index, &event["item"], response)?,
+            "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
+                self.end_of_response(&event["response"], response)?;
+                return Ok(ReaderState::Done);
+            }
+            "error" => return Err(ProviderError::of(event).failure(200, None)),
+            _ => {}
+        }
+        Ok(ReaderState::Open)
+    }
+
+    fn document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+        if !document["output"].is_array() {
+            return Err(AttemptFailure::malformed("it is not a response with output"));
+        }
+        self.end_of_response(document, response)
+    }
+}
+
+impl ItemReader {
+    /// Reads the complete response: its items, usage and status.
+    fn end_of_response(&mut self, body: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+        if let Some(error) = body.present("error") {
+            return Err(ProviderError::of(error).failure(200, None));
+        }
+        for (index, item) in (0..).zip(body.items("output")) {
+            self.item(index, item, response)?;
+        }
+        let count = |pointer| body["usage"].count(pointer).unwrap_or_default();
+        *response.usage() = TokenUsage::new(
+            count("/input_tokens"),
+            count("/input_tokens_details/cached_tokens"),
+            count("/output_tokens"),
+        )
+        .with_cache_write(count("/input_tokens_details/cache_write_tokens"))
+        .with_reasoning(count("/output_tokens_details/reasoning_tokens"));
+        let word = match body["incomplete_details"].text("reason") {
+            "" => body.text("status"),
+            reason => reason,
+        };
+        let finish = match word {
+            "" | "complete" | "completed" => None,
+            "max_output_tokens" => Some(FinishReason::Length),
+            "content_filter" => Some(FinishReason::ContentFilter),
+            other => Some(FinishReason::Other(other.to_owned())),
+        };
+        response.stop(word, finish);
+        Ok(())
+    }
+
+    /// Reads a complete item, as far as its pieces have not been read.
+    fn item(&mut self, index: u64, item: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+        let progress = self.items.entry(index).or_default();
+        if std::mem::replace(&mut progress.is_complete, true) {
+            return Ok(());
+        }
+        match item.text("type") {
+            "message" => {
+                let joined = |kind: &str, key: &str| -> String {
+                    let parts = item.items("content").iter();
+                    parts
+                        .filter(|part| part.text("type") == kind)
+                        .map(|part| part.text(key))
+                        .collect()
+                };
+                response.text(rest(&joined("output_text", "text"), progress.text))?;
+                response.refusal(rest(&joined("refusal", "refusal"), progress.refusal))
+            }
+            "function_call" => {
+                progress.call(index, item, response)?;
+                arguments(index, rest(item.text("arguments"), progress.arguments), response)
+            }
+            "reasoning" => {
+                let parts = match item.items("summary") {
+                    [] => item.items("content"),
+                    parts => parts,
+                };
+                let texts: Vec<&str> = parts.iter().map(|part| part.text("text")).collect();
+                response.reasoning(rest(&texts.join(PARAGRAPH), progress.reasoning))?;
+                // Without its encrypted form, an item that is not stored at the provider cannot be sent back.
+                if item.text("encrypted_content").is_empty() {
+                    return Ok(());
+                }
+                response.block(without_status(item))
+            }
+            "compaction" | "tool_search_call" | "tool_search_output" => response.block(without_status(item)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl ItemProgress {
+    /// Adds the name and id of a call, once. Its pieces are numbered by the item.
+    fn call(&mut self, index: u64, item: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+        if std::mem::replace(&mut self.has_name, true) {
+            return Ok(());
+        }
+        response.call(CallPiece {
+            index: Some(index),
+            id: item.text("call_id"),
+            name: item.text("name"),
+            arguments: None,
+        })
+    }
+}
+
+fn arguments(index: u64, piece: &str, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+    response.call(CallPiece {
+        index: Some(index),
+        arguments: Some(&json!(piece)),
+        ..CallPiece::default()
+    })
+}
+
+/// Returns the part of a text after the bytes that have been read.
+fn rest(text: &str, read: usize) -> &str {
+    text.get(read..).unwrap_or_default()
+}
+
+/// Returns an item as the API accepts it in a request.
+fn without_status(item: &Value) -> Value {
+    let mut item = item.clone();
+    if let Some(fields) = item.as_object_mut() {
+        fields.shift_remove("status");
+    }
+    item
+}

@@ -1,0 +1,303 @@
+//! OpenAI's strict mode: the arguments of a call follow the schema exactly.
+
+use serde_json::{Map, Value, json};
+
+/// The nesting depth that the provider accepts.
+const DEPTH_MAX: usize = 10;
+
+/// Keywords that strict mode accepts as they are.
+const KEPT: &[&str] = &[
+    "$ref",
+    "const",
+    "description",
+    "enum",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "maxItems",
+    "maximum",
+    "minItems",
+    "minimum",
+    "multipleOf",
+    "pattern",
+    "title",
+    "type",
+];
+
+/// Keywords that strict mode refuses and that only restrict or describe a value. Without them the schema accepts more.
+const DROPPED: &[&str] = &[
+    "$comment",
+    "$id",
+    "$schema",
+    "contentEncoding",
+    "contentMediaType",
+    "default",
+    "deprecated",
+    "examples",
+    "format",
+    "maxLength",
+    "maxProperties",
+    "minLength",
+    "minProperties",
+    "readOnly",
+    "uniqueItems",
+    "writeOnly",
+];
+
+/// Formats that strict mode accepts.
+const FORMATS: &[&str] = &[
+    "date",
+    "date-time",
+    "duration",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "time",
+    "uuid",
+];
+
+/// Converts the schema of a tool to strict mode, in which every object lists all its properties as required: optional
+/// properties become nullable.
+///
+/// Returns `None` for a schema that strict mode cannot express without excluding valid arguments, such as an object with
+/// properties of any name.
+pub(crate) fn strict_schema(schema: &Value) -> Option<Value> {
+    let root = schema.as_object()?;
+    let is_object = root.get("type").is_some_and(|kind| kind == "object");
+    if !is_object || root.contains_key("anyOf") || root.contains_key("oneOf") {
+        return None;
+    }
+    strict(schema, 0)
+}
+
+fn strict(schema: &Value, depth: usize) -> Option<Value> {
+    let fields = schema.as_object().filter(|_| depth <= DEPTH_MAX)?;
+    let mut converted = Map::new();
+    for (keyword, value) in fields {
+        let (keyword, value) = match keyword.as_str() {
+            "properties" => ("properties", properties(fields, value, depth)?),
+            "required" => continue,
+            "additionalProperties" if *value == json!(false) => continue,
+            "items" => ("items", strict(value, depth + 1)?),
+            "anyOf" | "oneOf" => ("anyOf", each(value, depth)?),
+            "$defs" => ("$defs", definitions(value, depth)?),
+            "format" if FORMATS.iter().any(|format| value == format) => ("format", value.clone()),
+            keyword if KEPT.contains(&keyword) => (keyword, value.clone()),
+            keyword if DROPPED.contains(&keyword) => continue,
+            _ => return None,
+        };
+        converted.insert(keyword.to_owned(), value);
+    }
+    if has_type(fields, "object") {
+        let names: Vec<_> = converted.get("properties")?.as_object()?.keys().cloned().collect();
+        converted.insert("required".to_owned(), json!(names));
+        converted.insert("additionalProperties".to_owned(), json!(false));
+    }
+    let is_open_array = has_type(fields, "array") && !fields.contains_key("items");
+    let is_typed = ["type", "anyOf", "oneOf", "$ref", "enum", "const"]
+        .iter()
+        .any(|keyword| fields.contains_key(*keyword));
+    (is_typed && !is_open_array).then_some(Value::Object(converted))
+}
+
+fn properties(fields: &Map<String, Value>, properties: &Value, depth: usize) -> Option<Value> {
+    let mut converted = Map::new();
+    for (name, schema) in properties.as_object()? {
+        let value = strict(schema, depth + 1)?;
+        let value = if is_required(fields, name) {
+            value
+        } else {
+            nullable(value)
+        };
+        converted.insert(name.clone(), value);
+    }
+    Some(Value::Object(converted))
+}
+
+fn each(schemas: &Value, depth: usize) -> Option<Value> {
+    let schemas = schemas.as_array()?.iter();
+    schemas.map(|schema| strict(schema, depth + 1)).collect()
+}
+
+fn definitions(definitions: &Value, depth: usize) -> Option<Value> {
+    let definitions = definitions.as_object()?.iter();
+    let converted = definitions.map(|(name, schema)| Some((name.clone(), strict(schema, depth)?)));
+    Some(Value::Object(converted.collect::<Option<_>>()?))
+}
+
+/// Returns a schema that additionally accepts `null`.
+fn nullable(schema: Value) -> Value {
+    if allows_null(&schema) {
+        return schema;
+    }
+    match (
+        schema.get("type"),
+        schema.get("enum").is_some() || schema.get("const").is_some(),
+    ) {
+        (Some(Value::String(kind)), false) => {
+            let kinds = json!([kind, "null"]);
+            with_type(schema, kinds)
+        }
+        _ => json!({"anyOf": [schema, {"type": "null"}]}),
+    }
+}
+
+fn with_type(mut schema: Value, kinds: Value) -> Value {
+    schema["type"] = kinds;
+    schema
+}
+
+fn allows_null(schema: &Value) -> bool {
+    let names_null = |keyword: &str| {
+        let schemas = schema.get(keyword).and_then(Value::as_array);
+        schemas.is_some_and(|schemas| schemas.iter().any(allows_null))
+    };
+    let has_null = |keyword: &str| {
+        let values = schema.get(keyword).and_then(Value::as_array);
+        values.is_some_and(|values| values.contains(&Value::Null))
+    };
+    schema.as_object().is_some_and(|fields| has_type(fields, "null"))
+        || names_null("anyOf")
+        || names_null("oneOf")
+        || has_null("enum")
+        || schema.get("const").is_some_and(Value::is_null)
+}
+
+fn has_type(fields: &Map<String, Value>, name: &str) -> bool {
+    match fields.get("type") {
+        Some(Value::String(kind)) => kind == name,
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == name),
+        _ => false,
+    }
+}
+
+fn is_required(fields: &Map<String, Value>, name: &str) -> bool {
+    let required = fields.get("required").and_then(Value::as_array);
+    required.is_some_and(|names| names.iter().any(|required| required == name))
+}
+
+/// Removes the `null`s that stand for optional properties in the arguments of a strict call. `None` if there are none, or
+/// if the arguments are not an object.
+pub(crate) fn without_added_nulls(schema: &Value, arguments: &str) -> Option<String> {
+    if !arguments.contains("null") {
+        return None;
+    }
+    let mut arguments = Value::Object(serde_json::from_str::<Map<String, Value>>(arguments).ok()?);
+    let has_changed = remove_nulls(schema, schema, &mut arguments, 0);
+    has_changed.then(|| arguments.to_string())
+}
+
+fn remove_nulls(root: &Value, schema: &Value, value: &mut Value, depth: usize) -> bool {
+    if depth > 4 * DEPTH_MAX {
+        return false;
+    }
+    if let Some(target) = schema.get("$ref").and_then(Value::as_str) {
+        let target = target.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
+        return target.is_some_and(|target| remove_nulls(root, target, value, depth + 1));
+    }
+    let mut has_changed = false;
+    match value {
+        Value::Object(values) => {
+            let Some(fields) = schema.as_object() else {
+                return false;
+            };
+            let empty = Map::new();
+            let properties = fields.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+            let before = values.len();
+            values.retain(|name, value| {
+                let schema = properties.get(name);
+                let is_added = |schema: &Value| !is_required(fields, name) && !resolves_to_null(root, schema);
+                !(value.is_null() && schema.is_some_and(is_added))
+            });
+            has_changed |= values.len() != before;
+            for (name, value) in values {
+                if let Some(schema) = properties.get(name) {
+                    has_changed |= remove_nulls(root, schema, value, depth + 1);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(schema) = schema.get("items") {
+                for item in items {
+                    has_changed |= remove_nulls(root, schema, item, depth + 1);
+                }
+            }
+        }
+        _ => return false,
+    }
+    has_changed
+}
+
+fn resolves_to_null(root: &Value, schema: &Value) -> bool {
+    let target = schema.get("$ref").and_then(Value::as_str);
+    let target = target.and_then(|target| root.pointer(target.strip_prefix('#')?));
+    allows_null(target.unwrap_or(schema))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn optional_properties_become_nullable_and_nulls_are_mapped_back() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "b": {"type": "string", "minLength": 1},
+                "a": {"type": "integer", "default": 3},
+                "kind": {"enum": ["x", "y"]},
+                "maybe": {"type": ["string", "null"]},
+                "inner": {"type": "object", "properties": {"n": {"type": "number"}}},
+            },
+            "required": ["b"],
+        });
+        let expected = json!({
+            "type": "object",
+            "properties": {
+                "b": {"type": "string"},
+                "a": {"type": ["integer", "null"]},
+                "kind": {"anyOf": [{"enum": ["x", "y"]}, {"type": "null"}]},
+                "maybe": {"type": ["string", "null"]},
+                "inner": {
+                    "type": ["object", "null"],
+                    "properties": {"n": {"type": ["number", "null"]}},
+                    "required": ["n"],
+                    "additionalProperties": false,
+                },
+            },
+            "required": ["b", "a", "kind", "maybe", "inner"],
+            "additionalProperties": false,
+        });
+        assert_eq!(strict_schema(&schema).unwrap().to_string(), expected.to_string());
+        let back = |arguments: &str| without_added_nulls(&schema, arguments);
+        assert_eq!(
+            back(r#"{"b":"null","a":null,"kind":null,"maybe":null,"inner":{"n":null}}"#).unwrap(),
+            r#"{"b":"null","maybe":null,"inner":{}}"#
+        );
+        assert_eq!(back(r#"{"b":"null"}"#), None);
+        assert_eq!(back(r#"{"b":null"#), None, "truncated arguments are unchanged");
+    }
+
+    #[test]
+    fn a_schema_that_strict_mode_cannot_express_is_not_converted() {
+        let property = |schema: Value| json!({"type": "object", "properties": {"a": schema}});
+        let inexpressible = [
+            json!(true),
+            json!({}),
+            json!({"type": "object"}),
+            json!({"type": "string"}),
+            json!({"anyOf": [{"type": "object", "properties": {}}], "type": "object"}),
+            json!({"type": "object", "properties": {}, "additionalProperties": {"type": "string"}}),
+            property(json!({})),
+            property(json!({"type": "object"})),
+            property(json!({"type": "array"})),
+            property(json!({"allOf": [{"type": "string"}]})),
+            property(json!({"type": "string", "x-unknown": 1})),
+        ];
+        for schema in inexpressible {
+            assert_eq!(strict_schema(&schema), None, "{schema}");
+        }
+        assert!(strict_schema(&json!({"type": "object", "properties": {}})).is_some());
+    }
+}
