@@ -113,6 +113,19 @@ fn a_stream_and_a_complete_response_give_the_same() {
     assert_complete(&read::<Messages>(document.to_string()).unwrap());
 }
 
+#[test]
+fn thinking_without_a_signature_is_shown_and_not_sent_back() {
+    let mut events = vec![
+        start(0, json!({"type": "thinking", "thinking": "Hm."})),
+        stop(0),
+        start(1, json!({"type": "thinking", "thinking": " So.", "signature": "x"})),
+    ];
+    events.extend(message_end("end_turn"));
+    let response = parse(&events).unwrap();
+    assert_eq!(response.reasoning, "Hm. So.");
+    assert_eq!(response.blocks, [], "a block without its end is not complete either");
+}
+
 // attack: F6
 #[test]
 fn the_bytes_of_a_stream_may_be_cut_anywhere() {

@@ -84,6 +84,16 @@ fn missing_content_is_empty_text() {
     );
 }
 
+#[test]
+fn thinking_in_the_content_is_reasoning_and_not_text() {
+    let thinking = json!({"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]});
+    let response = message(json!({"content": [thinking, {"type": "text", "text": "Yes."}]}));
+    assert_eq!(
+        (response.reasoning.as_str(), response.content.as_str()),
+        ("Hm.", "Yes.")
+    );
+}
+
 // attack: F3
 #[test]
 fn arguments_may_be_text_an_object_or_missing() {
