@@ -165,7 +165,12 @@ async fn plugins_that_sleep_delay_neither_the_host_nor_the_discovery_of_others()
     let code = tempfile::tempdir().unwrap();
     let cached = CodeCacheLocation::Directory(code.path().join("code"));
     let builder = host(&place).code_cache(cached);
-    let warm = builder.clone().dynamic_discovery(DynamicDiscovery::Never).build().await.unwrap();
+    let warm = builder
+        .clone()
+        .dynamic_discovery(DynamicDiscovery::Never)
+        .build()
+        .await
+        .unwrap();
     warm.registry().plugin_of("open").unwrap().prepare().await.unwrap();
     tokio::time::pause();
     let started = tokio::time::Instant::now();
