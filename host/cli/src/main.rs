@@ -6,6 +6,7 @@
 //! - [`output`] prints. Data goes to standard output, diagnostics to standard error. With `--json`, standard output is
 //!   exactly one JSON document, also on failure.
 //! - [`hint`] turns errors of the library into commands and options that fix them.
+//! - [`shell`] quotes the commands in hints.
 //! - [`exit`] defines the exit codes, [`failure`] the reasons why a command ends early.
 //! - [`interrupt`] cancels the command on Ctrl-C and SIGTERM.
 
@@ -17,6 +18,7 @@ mod hint;
 mod input;
 mod interrupt;
 mod output;
+mod shell;
 
 use std::ffi::OsString;
 use std::io;

@@ -6,7 +6,6 @@ pub(crate) mod environment;
 pub(crate) mod grants;
 pub(crate) mod limits;
 pub(crate) mod plugins;
-pub(crate) mod project;
-pub(crate) mod project_grants;
+pub(crate) mod project_trust;
 pub(crate) mod secrets;
 pub(crate) mod store;

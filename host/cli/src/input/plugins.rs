@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::environment::variable;
 use super::grants::GrantFlags;
 use super::limits::LimitFlags;
-use super::project::project;
+use super::project_trust::ProjectTrust;
 use super::secrets::SecretFlags;
 use super::store::StoreFlags;
 use toolwit::registry::DynamicDiscovery;
@@ -79,8 +79,10 @@ impl PluginFlags {
     }
 
     fn builder(&self, limits: &LimitFlags) -> Result<ToolwitBuilder, Error> {
+        let project = ProjectTrust::find()?;
+        project.warn();
         let mut builder = Toolwit::builder()
-            .limits(limits.request(&project()?))
+            .limits(limits.request(&project.call_limits()))
             .compiler(Compiler::Process(own_program()?));
         for place in self.directories()? {
             builder = builder.plugins(place);

@@ -10,6 +10,7 @@ mod constants;
 mod engine;
 mod table;
 mod unit;
+mod within;
 
 pub use amount::Amount;
 pub use call::{CallLimits, LONG_RUNNING_WALL, LimitRequest, effective};

@@ -122,6 +122,7 @@ fn call_limits() -> Vec<Limit> {
         host_calls_max: "calls from the guest into the host", Count, Request;
         host_call_bytes_max: "bytes that one host call copies out of the guest", Bytes, Request;
         resources_max: "live host resources and component handles", Count, Request;
+        host_memory_bytes_max: "memory of the host that live resources hold", Bytes, Request;
         http_requests_max: "HTTP requests, with those of nested calls", Count, Request;
         http_bytes_max: "bytes of these requests and responses", Bytes, Request;
         nested_depth_max: "depth of calls inside calls, the outermost included", Count, Request;

@@ -9,6 +9,7 @@ use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationCon
 use super::cache::CodeCache;
 use super::compiler::Compiler;
 use super::workers::CompileWorkers;
+use crate::inspect::footprint::{CORE_INSTANCES_PER_SLOT, TABLES_PER_SLOT};
 use crate::inspect::profile::Profile;
 use crate::link::host::host_state::HostState;
 use crate::link::host::wasi;
@@ -22,9 +23,6 @@ const RESIDENT_BYTES_WITH_PAGEMAP: usize = 1 << 20;
 /// The resident memory of a free slot, in bytes, if the kernel does not report touched pages: every resident byte is then cleared
 /// after each call.
 const RESIDENT_BYTES: usize = 64 << 10;
-
-/// The number of core instances of one component that fit into the pool. Components of large toolchains have about ten.
-const CORE_INSTANCES_PER_COMPONENT: u32 = 16;
 
 /// One engine with its linker.
 pub(crate) struct Engine {
@@ -166,9 +164,9 @@ fn pool(limits: &EngineLimits, pagemap_scan: Enabled, resident_bytes: usize) -> 
     let instances = limits.instances_max;
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(instances)
-        .total_core_instances(instances.saturating_mul(CORE_INSTANCES_PER_COMPONENT))
+        .total_core_instances(instances.saturating_mul(CORE_INSTANCES_PER_SLOT))
         .total_memories(instances)
-        .total_tables(instances.saturating_mul(4))
+        .total_tables(instances.saturating_mul(TABLES_PER_SLOT))
         .total_stacks(instances)
         .max_memories_per_module(4)
         .max_tables_per_module(8)
