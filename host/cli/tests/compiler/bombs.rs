@@ -142,6 +142,18 @@ pub(crate) fn targets_of_tables(locals: usize, targets: usize) -> Vec<u8> {
     component((0, 0), [(PLAIN, function(locals, code))])
 }
 
+/// Blocks in a row, with each local live in all of them.
+pub(crate) fn live_locals(locals: usize, blocks: usize) -> Vec<u8> {
+    let block = [
+        Instruction::Block(BlockType::Empty),
+        Instruction::LocalGet(0),
+        Instruction::BrIf(0),
+        Instruction::End,
+    ];
+    let code = changes(locals).chain(repeated(blocks, block)).chain(changes(locals));
+    component((0, 0), [(PLAIN, function(locals, code))])
+}
+
 /// Functions with many locals and hardly any code.
 pub(crate) fn locals_of_functions(locals: usize, functions: usize) -> Vec<u8> {
     component((0, 0), (0..functions).map(|_| (PLAIN, function(locals, []))))

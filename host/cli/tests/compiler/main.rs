@@ -7,7 +7,7 @@ mod bombs;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -21,10 +21,14 @@ const TOOLWIT: &str = env!("CARGO_BIN_EXE_toolwit");
 /// The time in which something happens on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
 
-/// Returns a component that passes inspection, and takes seconds and hundreds of megabytes to compile.
+/// Returns a component of 8 KB that passes inspection, and takes seconds and 400 MiB to compile.
 fn heavy() -> Vec<u8> {
-    static HEAVY: OnceLock<Vec<u8>> = OnceLock::new();
-    HEAVY.get_or_init(|| bombs::instructions(100_000)).clone()
+    bombs::locals_and_loops(450, 500)
+}
+
+/// Returns a component that passes inspection, and takes half a minute to compile.
+fn slow() -> Vec<u8> {
+    bombs::functions(100_000)
 }
 
 fn runtime(program: impl Into<PathBuf>, change: impl FnOnce(&mut RuntimeOptions)) -> Arc<Runtime> {
@@ -80,13 +84,14 @@ async fn wait_for_compilers(marker: &str, count: usize) -> Vec<PathBuf> {
 async fn component_that_takes_too_much_work_to_compile_is_refused_at_inspection() {
     let runtime = runtime("/nonexistent", |_| {});
     for (name, bomb) in [
-        ("locals and loops", bombs::locals_and_loops(2_000, 2_200)),
-        ("parameters of blocks", bombs::parameters_of_blocks(1_000, 4_000)),
-        ("results of calls", bombs::results_of_calls(1_000, 5_000)),
-        ("values of branches", bombs::values_of_branches(1_000, 5_000)),
-        ("targets of tables", bombs::targets_of_tables(2_000, 5_000)),
+        ("locals and loops", bombs::locals_and_loops(1_000, 1_000)),
+        ("parameters of blocks", bombs::parameters_of_blocks(1_000, 1_000)),
+        ("results of calls", bombs::results_of_calls(1_000, 1_000)),
+        ("values of branches", bombs::values_of_branches(1_000, 1_000)),
+        ("live locals", bombs::live_locals(3_000, 3_000)),
+        ("targets of tables", bombs::targets_of_tables(1_000, 2_000)),
         ("locals of functions", bombs::locals_of_functions(50_000, 25_000)),
-        ("instructions", bombs::instructions(700_000)),
+        ("instructions", bombs::instructions(710_000)),
     ] {
         let error = load(&runtime, bomb).await.err().unwrap();
         assert_eq!(error.kind, ErrorKind::Unsupported, "{name}: {error}");
@@ -108,6 +113,7 @@ async fn compiler_process_that_ends_at_its_limit_of_memory_is_an_error_of_its_pl
     let error = bomb.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unsupported, "{error}");
     assert!(error.message.contains("more than 128 MiB of memory"), "{error}");
+    assert_eq!(error.limit.as_ref().unwrap().limit, "compile_memory_bytes_max");
     assert_eq!(error.plugin.as_deref(), Some("bomb"));
     assert!(error.suggestion.is_some());
 }
@@ -117,7 +123,7 @@ async fn compiler_process_is_stopped_at_its_deadline() {
     let runtime = runtime(TOOLWIT, |options| {
         options.engine_limits.compile_wall_max = Duration::from_millis(300);
     });
-    let error = load(&runtime, heavy()).await.unwrap().prepare().await.unwrap_err();
+    let error = load(&runtime, slow()).await.unwrap().prepare().await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unsupported, "{error}");
     assert!(error.message.contains("takes longer than 300 ms"), "{error}");
     assert_eq!(error.limit.as_ref().unwrap().limit, "compile_wall_max");
@@ -126,15 +132,15 @@ async fn compiler_process_is_stopped_at_its_deadline() {
 #[tokio::test]
 async fn compiler_process_has_limits_and_no_environment_and_ends_with_its_plugin() {
     // A value that no other test of this program uses identifies the process.
-    const MEMORY: u64 = 300_000_001;
+    const MEMORY: u64 = 200_000_001;
     let runtime = with_memory(MEMORY);
-    let plugin = load(&runtime, heavy()).await.unwrap();
+    let plugin = load(&runtime, slow()).await.unwrap();
     plugin.compile();
-    let [process] = wait_for_compilers("300000001", 1).await.try_into().unwrap();
+    let [process] = wait_for_compilers("200000001", 1).await.try_into().unwrap();
     let limits = async {
         loop {
             let limits = fs::read_to_string(process.join("limits")).unwrap();
-            if limits.contains("300000001") {
+            if limits.contains("200000001") {
                 return limits;
             }
             tokio::task::yield_now().await;
@@ -142,7 +148,7 @@ async fn compiler_process_has_limits_and_no_environment_and_ends_with_its_plugin
     };
     let limits = timeout(SOON, limits).await.unwrap();
     for limit in [
-        "Max data size             300000001",
+        "Max data size             200000001",
         "Max core file size        0",
         "Max file size             0",
     ] {
@@ -152,7 +158,7 @@ async fn compiler_process_has_limits_and_no_environment_and_ends_with_its_plugin
     assert_eq!(fs::read(process.join("environ")).unwrap(), b"");
     assert!(matches!(plugin.compile_status(), CompileStatus::Compiling { .. }));
     drop(plugin);
-    wait_for_compilers("300000001", 0).await;
+    wait_for_compilers("200000001", 0).await;
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@ const VIOLATION_BYTES_SUM_MAX: u64 = 16 << 20;
 const VIOLATION_BYTES: u64 = 1 << 10;
 
 /// The number of parts of a schema that are checked in the time of one step. Most do not read the instance.
-const PARTS_PER_STEP: u64 = 64;
+const PARTS_PER_STEP: u64 = 32;
 
 /// The compiled sizes of patterns that are distinguished, in bytes. The last one is [`SCHEMA_PATTERN_BYTES_MAX`].
 const SMALL_PATTERN_BYTES: [usize; 4] = [1 << 10, 4 << 10, 16 << 10, 64 << 10];

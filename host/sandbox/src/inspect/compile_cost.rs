@@ -14,8 +14,14 @@ use toolwit_core::limits::{COMPONENT_WORK_MAX, FUNCTION_WORK_MAX};
 /// The work for a function in addition to its code: its frame, its trampolines and its metadata.
 const WORK_PER_FUNCTION: u64 = 100;
 
+/// The work for a value that a path passes on, or that a call returns. It takes a kilobyte of memory, and an instruction a tenth of it.
+const WORK_PER_VALUE: u64 = 8;
+
 /// The number of declared locals that take one unit of work.
 const LOCALS_PER_UNIT: u64 = 4;
+
+/// The number of pairs of a variable and a path that take one unit of work: a variable may be live on each path.
+const PAIRS_PER_UNIT: u64 = 2;
 
 /// The estimated work to compile the functions of a component. One unit is about the work for one instruction.
 #[derive(Default)]
@@ -65,6 +71,8 @@ struct Frame {
 struct FunctionCost<'a, R> {
     resources: &'a R,
     frames: Vec<Frame>,
+    /// The number of all paths.
+    paths: u64,
     work: u64,
 }
 
@@ -73,10 +81,11 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
         let mut cost = Self {
             resources,
             frames: Vec::new(),
+            paths: 0,
             work: WORK_PER_FUNCTION,
         };
         let (parameters, results) = cost.arity(signature);
-        cost.work += parameters + results;
+        cost.work += WORK_PER_VALUE * (parameters + results);
         cost.frames.push(Frame {
             parameters,
             results,
@@ -122,7 +131,9 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
                     self.jump(target?);
                 }
             }
-            Operator::Return => self.work += self.frames.first().map_or(0, |frame| frame.results),
+            Operator::Return => {
+                self.work += WORK_PER_VALUE * self.frames.first().map_or(0, |frame| frame.results);
+            }
             Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
                 let signature = self.resources.type_index_of_function(*function_index);
                 self.call(signature.unwrap_or_default());
@@ -155,30 +166,37 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
         if let Some(at) = self.frames.len().checked_sub(depth.saturating_add(1)) {
             let frame = &mut self.frames[at];
             frame.paths += 1;
-            self.work += 1 + if frame.is_loop { frame.parameters } else { frame.results };
+            self.paths += 1;
+            let values = if frame.is_loop { frame.parameters } else { frame.results };
+            self.work += 1 + WORK_PER_VALUE * values;
         }
     }
 
     fn close(&mut self) {
         let Some(frame) = self.frames.pop() else { return };
+        self.paths += 1;
         // One path falls through, into a loop or out of a block.
-        let joined = frame.parameters + frame.results + frame.assigned.len() as u64;
+        let joined = WORK_PER_VALUE * (frame.parameters + frame.results + frame.assigned.len() as u64);
         self.work = self.work.saturating_add(joined.saturating_mul(frame.paths + 1));
-        if let Some(outer) = self.frames.last_mut() {
-            let (mut more, fewer) = (frame.assigned, std::mem::take(&mut outer.assigned));
-            if more.len() < fewer.len() {
-                outer.assigned = fewer;
-                outer.assigned.extend(more.drain());
-            } else {
-                more.extend(fewer);
-                outer.assigned = more;
-            }
+        let Some(outer) = self.frames.last_mut() else {
+            // The end of the function.
+            let pairs = self.paths.saturating_mul(frame.assigned.len() as u64);
+            self.work = self.work.saturating_add(pairs / PAIRS_PER_UNIT);
+            return;
+        };
+        let (mut inner, earlier) = (frame.assigned, std::mem::take(&mut outer.assigned));
+        if inner.len() < earlier.len() {
+            outer.assigned = earlier;
+            outer.assigned.extend(inner);
+        } else {
+            inner.extend(earlier);
+            outer.assigned = inner;
         }
     }
 
     fn call(&mut self, signature: u32) {
         let (parameters, results) = self.arity(signature);
-        self.work += parameters + results;
+        self.work += WORK_PER_VALUE * (parameters + results);
     }
 
     /// Returns the numbers of parameters and results of a function type.

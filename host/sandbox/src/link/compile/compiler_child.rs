@@ -43,28 +43,34 @@ fn read_job(argument: Option<OsString>) -> Option<CompileJob> {
     serde_json::from_str(argument?.to_str()?).ok()
 }
 
-/// Limits this process, before it reads the component. Only Linux enforces the limit of memory.
+/// Limits this process, before it reads the component. Only Linux enforces limits of memory.
 #[cfg(unix)]
 fn limit_process(job: &CompileJob) -> io::Result<()> {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    /// The address space that is reserved and never used, in bytes: the program, and arenas of the allocator.
-    const RESERVED_BYTES: u64 = 4 << 30;
-    let limit = |resource: Resource, current: u64, maximum: u64| {
-        let earlier = getrlimit(resource).maximum.unwrap_or(u64::MAX);
-        let limit = Rlimit {
-            current: Some(current.min(earlier)),
-            maximum: Some(maximum.min(earlier)),
-        };
-        setrlimit(resource, limit).map_err(io::Error::from)
-    };
-    let (memory, seconds) = (job.memory_bytes_max, job.processor_seconds_max);
-    let reserved = memory.saturating_add(RESERVED_BYTES);
+    use rustix::process::Resource;
     limit(Resource::Core, 0, 0)?;
     limit(Resource::Fsize, 0, 0)?;
-    limit(Resource::Data, memory, memory)?;
-    limit(Resource::As, reserved, reserved)?;
+    #[cfg(target_os = "linux")]
+    {
+        /// The address space that is reserved and never used, in bytes: the program, and arenas of the allocator.
+        const RESERVED_BYTES: u64 = 4 << 30;
+        let reserved = job.memory_bytes_max.saturating_add(RESERVED_BYTES);
+        limit(Resource::Data, job.memory_bytes_max, job.memory_bytes_max)?;
+        limit(Resource::As, reserved, reserved)?;
+    }
     // The kernel sends SIGXCPU at the first value, and SIGKILL at the second.
-    limit(Resource::Cpu, seconds, seconds + 1)
+    limit(Resource::Cpu, job.processor_seconds_max, job.processor_seconds_max + 1)
+}
+
+/// Lowers the current and the maximum value of a limit.
+#[cfg(unix)]
+fn limit(resource: rustix::process::Resource, current: u64, maximum: u64) -> io::Result<()> {
+    let earlier = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
+    let limit = rustix::process::Rlimit {
+        current: Some(current.min(earlier)),
+        maximum: Some(maximum.min(earlier)),
+    };
+    rustix::process::setrlimit(resource, limit)?;
+    Ok(())
 }
 
 #[cfg(not(unix))]

@@ -21,13 +21,13 @@ const MEMORY_BYTES_BASE: u64 = 256 << 20;
 /// The memory of each thread of a compiler process, in bytes. It has a thread for each processor.
 const MEMORY_BYTES_PER_THREAD: u64 = 4 << 20;
 
-/// The memory of a compiler process for each byte of the component, in bytes. Interpreters of several megabytes take a third.
-const MEMORY_BYTES_PER_BYTE: u64 = 128;
+/// The memory of a compiler process for each byte of the component, in bytes. An interpreter of 18 MB takes 21 bytes.
+const MEMORY_BYTES_PER_BYTE: u64 = 64;
 
 /// The processor time of a compiler process for a component of no size.
 const PROCESSOR_SECONDS_BASE: u64 = 20;
 
-/// The processor time of a compiler process for each MiB of the component. A slow machine takes a third.
+/// The processor time of a compiler process for each MiB of the component. An interpreter of 18 MB takes two seconds.
 const PROCESSOR_SECONDS_PER_MIB: u64 = 20;
 
 /// The size of the machine code of a component, as a multiple of its size. Large components have two to four.
