@@ -55,9 +55,9 @@ impl ConversationBuilder {
             let gateway: [Arc<dyn Tool>; 2] = [Arc::new(call_tool()?), read_result.clone()];
             config.tools.extend(gateway);
         }
-        let guards = OuterGuards::of(&context);
-        let tools = checked_tools(config.tools, &config.decorators, guards.clone(), &config.strategies)?;
-        let guards = OuterGuards::among(&guards.around(config.decorators));
+        let decorators = OuterGuards::of(&context).around(config.decorators);
+        let tools = checked_tools(config.tools, &decorators, &config.strategies)?;
+        let guards = OuterGuards::among(&decorators);
         let process = Arc::new(Process::begin(goal, config.budget, &context));
         let observers = Observers::new(
             process.origin(),
