@@ -10,3 +10,4 @@ pub(crate) mod project;
 pub(crate) mod project_grants;
 pub(crate) mod secrets;
 pub(crate) mod store;
+pub(crate) mod vectors;

@@ -20,3 +20,4 @@ mod script;
 mod show;
 mod support;
 mod terminal;
+mod vectors;
