@@ -4,7 +4,8 @@
 //! tests.
 
 use toolwit::grants::{AccessRequest, Decision, DeclaredCapabilities, EffectiveRights, Grants, RequestTarget, decide};
-use toolwit::registry::Manifest;
+use toolwit::limits::LimitRequest;
+use toolwit::registry::{Manifest, Project, ProjectLimits};
 use toolwit::sandbox::{Inspection, Origin};
 
 /// Decodes JSON to WIT values and encodes them again. Valid JSON must be unchanged.
@@ -30,11 +31,16 @@ pub fn component(data: &[u8]) {
     assert_eq!(names(&inspection), names(&restored));
 }
 
-/// Parses configuration files: manifests, which are untrusted, and grants, which may contain mistakes.
+/// Parses configuration files: manifests and projects, which are untrusted, and grants, which may contain mistakes. A project never
+/// raises a limit of calls by itself.
 pub fn settings(data: &[u8]) {
     let _ = Grants::parse(data);
     if let Ok(text) = std::str::from_utf8(data) {
         let _ = Manifest::parse(text, "fuzz.toml");
+        if let Ok(project) = Project::parse(text) {
+            let limits = project.limits().of_calls(&ProjectLimits::default());
+            assert_eq!(limits, limits.within(&LimitRequest::default()));
+        }
     }
 }
 

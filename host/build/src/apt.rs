@@ -7,6 +7,7 @@ use tokio::process::Command;
 use super::{
     BuildError, Progress, Silent, Step,
     command::{Stdout, run, run_to_success},
+    environment::program,
 };
 
 /// The time limit of a query to the package database.
@@ -26,14 +27,14 @@ pub(super) enum Privilege {
 
 impl Privilege {
     pub(super) async fn find() -> Option<Self> {
-        let mut id = Command::new("id");
+        let mut id = program("id");
         id.arg("-u");
         if let Ok(finished) = run(id, Stdout::Collect, QUERY_LIMIT, &Silent).await
             && finished.stdout.trim() == "0"
         {
             return Some(Self::Root);
         }
-        let mut sudo = Command::new("sudo");
+        let mut sudo = program("sudo");
         sudo.args(["-n", "true"]);
         let allowed = run(sudo, Stdout::Collect, QUERY_LIMIT, &Silent).await;
         allowed
@@ -43,9 +44,9 @@ impl Privilege {
 
     fn apt_get(self) -> Command {
         let mut command = match self {
-            Self::Root => Command::new("env"),
+            Self::Root => program("env"),
             Self::Sudo => {
-                let mut sudo = Command::new("sudo");
+                let mut sudo = program("sudo");
                 sudo.args(["-n", "env"]);
                 sudo
             }
@@ -71,7 +72,7 @@ pub(super) fn is_available() -> bool {
 
 /// Returns the packages that are not installed.
 pub(super) async fn missing(packages: &[&'static str]) -> Result<Vec<&'static str>, BuildError> {
-    let mut query = Command::new("dpkg-query");
+    let mut query = program("dpkg-query");
     query
         .args(["-W", "-f", "${Package} ${db:Status-Status}\\n"])
         .args(packages);

@@ -1,8 +1,13 @@
-//! The environment variables that programs of a build inherit from Toolwit.
+//! The programs that Toolwit starts, and the environment variables that they inherit.
 //!
-//! Toolwit often runs under another cargo (`cargo run`, `cargo test`), whose settings its child processes inherit.
+//! Toolwit often runs under another cargo (`cargo run`, `cargo test`), whose settings its child processes inherit. It also often
+//! runs in a directory whose author is a stranger: nothing in that directory is started by accident.
 
-use std::{env, path::Path};
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    path::Path,
+};
 
 use tokio::process::Command;
 
@@ -28,6 +33,41 @@ const OUTER: [&str; 12] = [
 /// The files in which a project selects its toolchain.
 const TOOLCHAIN_FILES: [&str; 2] = ["rust-toolchain.toml", "rust-toolchain"];
 
+/// The `PATH` without a directory, as in the home of Debian's users without one. An empty `PATH` means the current directory.
+const NO_DIRECTORIES: &str = "/nonexistent";
+
+/// Creates a command for a program on `PATH`.
+///
+/// The program, and the programs that it starts, are looked up in the absolute directories of `PATH` only. A relative one, such as
+/// `.`, is a directory of the project that happens to be the current directory.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a program is found where the shell would find it"
+)]
+pub(super) fn program(name: &str) -> Command {
+    let mut command = Command::new(name);
+    command.env("PATH", absolute_directories(&env::var_os("PATH").unwrap_or_default()));
+    command
+}
+
+/// Returns a `PATH` without its relative directories.
+fn absolute_directories(path: &OsStr) -> OsString {
+    let directories = env::split_paths(path).filter(|directory| directory.is_absolute());
+    match env::join_paths(directories) {
+        Ok(path) if !path.is_empty() => path,
+        _ => NO_DIRECTORIES.into(),
+    }
+}
+
+/// Makes the command use the user's default toolchain, independent of the current directory.
+///
+/// It runs in the root directory. rustup starts the toolchain that a file in the current directory or above it names, which may be a
+/// path in a stranger's project.
+pub(super) fn for_user(command: &mut Command) {
+    remove_outer(command);
+    command.env_remove("RUSTUP_TOOLCHAIN").current_dir("/");
+}
+
 /// Makes the command run in `dir`, with the toolchain that a shell would use in `dir`.
 pub(super) fn for_project(command: &mut Command, dir: &Path) {
     remove_outer(command);
@@ -49,7 +89,7 @@ pub(super) fn for_system(command: &mut Command, tools: Option<&Path>) {
         command.env_remove("LD_LIBRARY_PATH");
     }
     if let Some(tools) = tools {
-        let path = env::var_os("PATH").unwrap_or_default();
+        let path = absolute_directories(&env::var_os("PATH").unwrap_or_default());
         let dirs = std::iter::once(tools.to_owned()).chain(env::split_paths(&path));
         // A directory with a separator in its name cannot be on `PATH`.
         command.env("PATH", env::join_paths(dirs).unwrap_or(path));
@@ -59,5 +99,22 @@ pub(super) fn for_system(command: &mut Command, tools: Option<&Path>) {
 fn remove_outer(command: &mut Command) {
     for name in OUTER {
         command.env_remove(name);
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    // attack: J1
+    #[test]
+    fn relative_directories_of_path_are_ignored() {
+        for (path, expected) in [
+            (".:/usr/bin::bin:/bin", "/usr/bin:/bin"),
+            (".", NO_DIRECTORIES),
+            ("", NO_DIRECTORIES),
+        ] {
+            assert_eq!(absolute_directories(OsStr::new(path)), expected);
+        }
     }
 }

@@ -34,6 +34,7 @@ const TARGET: &str = "wasm32-wasip2";
 pub use error::BuildError;
 pub use progress::{BuildEvent, Progress, Silent, Step};
 pub use request::{Build, BuildReport};
+pub use rust_target::cargo_version;
 pub use source::{BuildCommand, Source};
 pub use toolwit_sections::SectionError;
 pub use wit::{EmbedError, ResolvedWit, WitError, embed_wit};

@@ -8,7 +8,6 @@ use std::{
 };
 
 use etcetera::BaseStrategy;
-use tokio::process::Command;
 
 use super::{
     BuildCommand, BuildError, Progress, ResolvedWit, Source, Step,
@@ -16,7 +15,7 @@ use super::{
     cargo::{CargoBuild, CargoPackage},
     command::{Stdout, run_to_success},
     componentize::componentize,
-    embed_wit,
+    embed_wit, environment,
     rust_target::RustToolchain,
     target_directory::TargetDirectory,
 };
@@ -220,7 +219,7 @@ impl Build {
             return Err(BuildError::NothingToBuild { dir: dir.to_owned() });
         };
         progress.step(Step::RunCommand(build.command.join(" ")));
-        let mut command = Command::new(program);
+        let mut command = environment::program(program);
         command.args(arguments).current_dir(dir);
         run_to_success(command, Stdout::Stream, self.time_limit, progress).await?;
         let file = dir.join(&build.output);

@@ -15,13 +15,16 @@ use super::{
     BuildError, Progress, Silent, Step, TARGET,
     command::{Stdout, run, run_to_success},
     debian,
-    environment::{for_project, for_system},
+    environment::{for_project, for_system, for_user, program},
     linkers::Linkers,
     wasm_sysroot::WasmSysroot,
 };
 
 /// The time limit for querying a compiler's version and directories.
 const QUERY_LIMIT: Duration = Duration::from_secs(60);
+
+/// The time limit of `cargo --version`.
+const VERSION_LIMIT: Duration = Duration::from_secs(10);
 
 /// The time limit of `rustup`, which downloads about 20 MB. Without a network it fails much earlier.
 const RUSTUP_LIMIT: Duration = Duration::from_secs(180);
@@ -63,7 +66,7 @@ impl RustToolchain {
     /// Creates a cargo command that runs in `dir` with this toolchain.
     pub(super) fn cargo(&self, dir: &Path) -> Command {
         let mut command = match self {
-            Self::Installed => Command::new("cargo"),
+            Self::Installed => program("cargo"),
             Self::Debian(sysroot) => Command::new(sysroot.cargo()),
         };
         match self {
@@ -77,6 +80,20 @@ impl RustToolchain {
     }
 }
 
+/// Returns the version of the user's cargo, such as `cargo 1.95.0 (f2d3ce0bd 2026-03-21)`.
+///
+/// The current directory does not matter: a toolchain that a project selects is used by its build only.
+///
+/// # Errors
+/// [`BuildError::Start`] if there is no cargo on `PATH`, [`BuildError::Command`] if it fails.
+pub async fn cargo_version() -> Result<String, BuildError> {
+    let mut cargo = program("cargo");
+    for_user(&mut cargo);
+    cargo.arg("--version");
+    let finished = run_to_success(cargo, Stdout::Collect, VERSION_LIMIT, &Silent).await?;
+    Ok(finished.stdout.trim().to_owned())
+}
+
 /// The host tuple and the directories of the compiler that cargo would use.
 #[derive(Debug)]
 struct Rustc {
@@ -87,7 +104,7 @@ struct Rustc {
 
 impl Rustc {
     async fn on_path(dir: &Path) -> Result<Self, BuildError> {
-        let mut rustc = Command::new("rustc");
+        let mut rustc = program("rustc");
         for_project(&mut rustc, dir);
         rustc.args(["--target", TARGET]);
         rustc.args([
@@ -122,7 +139,7 @@ impl Rustc {
 
 /// Adds the target to the toolchain of `dir`, or returns the reason for the failure.
 async fn add_with_rustup(dir: &Path, progress: &dyn Progress) -> Result<(), String> {
-    let mut rustup = Command::new("rustup");
+    let mut rustup = program("rustup");
     for_project(&mut rustup, dir);
     rustup.env_remove("RUST_BACKTRACE").args(["target", "add", TARGET]);
     progress.step(Step::AddTarget);

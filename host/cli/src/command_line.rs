@@ -7,7 +7,9 @@ use clap::{ArgAction, Args, Parser};
 
 use crate::commands::Command;
 use crate::exit::Exit;
-use crate::output::printer::{Format, Printer, Verbosity};
+use crate::output::page::Page;
+use crate::output::printer::{Format, Printer, Verbosity, write_stderr};
+use toolwit::tool::text::is_printable;
 use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
@@ -94,7 +96,13 @@ pub(crate) fn report_parse_error(error: &clap::Error, raw: &[OsString]) -> Exit 
         let _ = Printer::new(Format::Json, Verbosity::Quiet).error(&error);
         return Exit::Usage;
     }
-    let _ = error.print();
+    // An argument may come from elsewhere, and the parser repeats it.
+    let is_printable = |argument: &OsString| argument.to_string_lossy().chars().all(|c| is_printable(c) && c != '\n');
+    if raw.iter().all(is_printable) {
+        let _ = error.print();
+    } else {
+        write_stderr(Page::new().text(error.render()).end());
+    }
     Exit::Usage
 }
 

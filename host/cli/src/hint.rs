@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::error::Error as _;
 
+use crate::shell::SuggestedCommand;
 use toolwit::find::FindError;
 use toolwit::grants::{Capability, DeclaredCapabilities, SecretSource};
 use toolwit::limits::{Limit, LimitSetting, all_limits};
@@ -29,7 +30,7 @@ pub(crate) fn exceeded_limit(error: &Error) -> Option<Limit> {
 /// Returns why the dynamic tools of a package are missing, with the command that discovers them as hint.
 pub(crate) fn discovery_error(package: &Package) -> Option<Error> {
     let error = package.discovery_error()?;
-    let command = format!("`toolwit refresh {}`", package.name);
+    let command = format!("`{}`", SuggestedCommand::new("refresh").operand(&package.name));
     let failure = package.discovery_failure();
     let hint = match failure.map(|failure| failure.suggestion.as_deref()) {
         Some(Some(first)) => format!("{first}; then {command} discovers them"),
@@ -128,21 +129,17 @@ fn store_suggestion(error: &StoreError) -> &'static str {
 pub(crate) fn missing_value(plugin: &str, declared: &DeclaredCapabilities, value: &str) -> String {
     let mut hint = format!("`{}`", value_command(plugin, declared.value_key(), value));
     if declared.has(Capability::Http) {
-        let (plugin, value) = (shell_word(plugin), shell_word(value));
-        hint.push_str(&format!(
-            "; if a host receives it: `toolwit secret set {value}`, \
-             then `toolwit grant {plugin} --secret {value} --to HOST --as bearer`"
-        ));
+        let store = SuggestedCommand::new("secret set").operand(value);
+        let send = SuggestedCommand::new("grant").operand(plugin).option("secret", value);
+        let send = send.option("to", "HOST").option("as", "bearer");
+        hint.push_str(&format!("; if a host receives it: `{store}`, then `{send}`"));
     }
     hint
 }
 
-fn value_command(plugin: &str, key: &str, value: &str) -> String {
-    format!(
-        "toolwit grant {} --{key} {}=VALUE",
-        shell_word(plugin),
-        shell_word(value)
-    )
+fn value_command(plugin: &str, key: &str, value: &str) -> SuggestedCommand {
+    let command = SuggestedCommand::new("grant").operand(plugin);
+    command.option(key, &format!("{value}=VALUE"))
 }
 
 fn missing_key(missing: &MissingGrant) -> String {
@@ -153,7 +150,10 @@ fn missing_key(missing: &MissingGrant) -> String {
 /// Returns the command that stores a missing secret.
 pub(crate) fn missing_secret(name: &str, source: SecretSource) -> Option<String> {
     match source {
-        SecretSource::Store => Some(format!("`toolwit secret set {name}` reads it from standard input")),
+        SecretSource::Store => {
+            let command = SuggestedCommand::new("secret set").operand(name);
+            Some(format!("`{command}` reads it from standard input"))
+        }
         SecretSource::Environment => Some(format!("set {name} in the environment of the host")),
         _ => None,
     }
@@ -161,29 +161,18 @@ pub(crate) fn missing_secret(name: &str, source: SecretSource) -> Option<String>
 
 /// Returns the command that allows an access that the host denied, or another suggestion.
 pub(crate) fn denied_access(denied: &DeniedAccess) -> String {
-    let plugin = shell_word(&denied.plugin);
     let Some(MissingGrant { key, value, .. }) = &denied.missing_grant else {
         return denied.suggestion.clone();
     };
-    let rule = match (key.as_str(), value.split_once(' ')) {
-        ("files", Some(("read", guest))) => format!("--read {}", shell_word(&format!("DIR::{guest}"))),
-        ("files", Some((_, guest))) => format!("--write {}", shell_word(&format!("DIR::{guest}"))),
-        ("config", _) => format!("--config {}", shell_word(&format!("{value}=VALUE"))),
-        ("tools", _) => format!("--tool {}", shell_word(value)),
-        (key, _) => format!("--{key} {}", shell_word(value)),
+    let (option, value) = match (key.as_str(), value.split_once(' ')) {
+        ("files", Some(("read", guest))) => ("read", format!("DIR::{guest}")),
+        ("files", Some((_, guest))) => ("write", format!("DIR::{guest}")),
+        ("config", _) => ("config", format!("{value}=VALUE")),
+        ("tools", _) => ("tool", value.clone()),
+        (key, _) => (key, value.clone()),
     };
-    format!("toolwit grant {plugin} {rule}")
-}
-
-/// Quotes a word for a shell: people copy the command, and a guest chooses the value.
-fn shell_word(word: &str) -> Cow<'_, str> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,#".contains(c);
-    // A `#` at the start of a word begins a comment.
-    if !word.is_empty() && !word.starts_with('#') && word.chars().all(is_plain) {
-        Cow::Borrowed(word)
-    } else {
-        Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
-    }
+    let command = SuggestedCommand::new("grant").operand(&denied.plugin);
+    command.option(option, &value).to_string()
 }
 
 #[cfg(test)]
@@ -212,16 +201,5 @@ mod tests {
             Some("--run-wall")
         );
         assert_eq!(option(ErrorKind::FileBytes, "component_bytes_max"), None);
-    }
-
-    // attack: C21
-    #[test]
-    fn a_suggested_command_does_not_execute_its_values() {
-        assert_eq!(shell_word("text#slugify"), "text#slugify");
-        assert_eq!(shell_word("x; touch /tmp/y #"), "'x; touch /tmp/y #'");
-        assert_eq!(shell_word("GET http://h/$(id)\""), "'GET http://h/$(id)\"'");
-        assert_eq!(shell_word("it's `id`"), r"'it'\''s `id`'");
-        assert_eq!(shell_word(""), "''");
-        assert_eq!(shell_word("# gone"), "'# gone'");
     }
 }

@@ -6,6 +6,7 @@
 //! - [`output`] prints. Data goes to standard output, diagnostics to standard error. With `--json`, standard output is
 //!   exactly one JSON document, also on failure.
 //! - [`hint`] turns errors of the library into commands and options that fix them.
+//! - [`shell`] quotes the commands in hints.
 //! - [`exit`] defines the exit codes, [`failure`] the reasons why a command ends early.
 //! - [`interrupt`] cancels the command on Ctrl-C and SIGTERM.
 
@@ -17,6 +18,7 @@ mod hint;
 mod input;
 mod interrupt;
 mod output;
+mod shell;
 
 use std::ffi::OsString;
 use std::io;
@@ -37,6 +39,9 @@ use toolwit::{Error, ErrorKind, Phase};
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(50);
 
 fn main() -> ExitCode {
+    if let Some(exit) = toolwit::sandbox::run_compiler_if_asked() {
+        return exit;
+    }
     let raw: Vec<OsString> = std::env::args_os().collect();
     let command_line = match CommandLine::try_parse_from(&raw) {
         Ok(command_line) => command_line,

@@ -63,7 +63,7 @@ pub enum ErrorKind {
     HostCallBytes,
     /// The guest made too many or too deeply nested calls of tools.
     NestedCalls,
-    /// The guest holds too many host resources.
+    /// The guest holds too many host resources, or too much memory of the host in them.
     Resources,
     /// A file is larger than allowed.
     FileBytes,
@@ -191,7 +191,7 @@ pub struct ErrorReport {
     pub agent: Option<String>,
     /// One sentence, lowercase, without full stop.
     pub message: String,
-    /// A suggestion for the operator.
+    /// A suggestion for the reader of the error, who may be a model: the grant that would allow a denied access is in `denied`.
     pub suggestion: Option<String>,
     /// The exceeded limit, if a limit caused the error.
     #[serde(skip_serializing_if = "Option::is_none")]

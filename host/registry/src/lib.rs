@@ -12,7 +12,7 @@
 //! - `scan` lists the files, reads those that changed and takes the others from the store. It compiles nothing and runs no
 //!   guest code.
 //! - [`Manifest`]: the metadata that the author of a package declares in addition to its WIT.
-//! - [`Project`]: the operator's settings in `toolwit.toml`.
+//! - [`Project`]: the settings of a project in `toolwit.toml`.
 //! - [`Registry`]: an immutable snapshot of the packages; [`LiveRegistry`]: a registry that follows its directories.
 //! - `discovery`: runs plugins with dynamic tools once, to list these tools ([`LiveRegistry::discover_dynamic_tools`]). It is
 //!   the only part of this crate that runs guest code.
@@ -52,7 +52,7 @@ pub use manifest::{
     Tier, ToolSettings,
 };
 pub use package::{Package, PackageStatus};
-pub use project::{Project, ProposedGrants, RunSettings};
+pub use project::{Project, ProjectLimits, ProposedGrants, RunSettings};
 pub use registry::Registry;
 pub use scan::{MissingPath, inspect_package, lint_package};
 pub use vectors::{VectorDirectory, VectorFiles, WordVectors};

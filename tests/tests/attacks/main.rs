@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod conversations;
 mod files;
 mod grants;
 mod host;

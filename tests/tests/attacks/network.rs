@@ -31,7 +31,7 @@ async fn host_for(server: &Server) -> TestHost {
         .await
 }
 
-// attack: C9
+// attack: C9, J6
 #[tokio::test]
 async fn no_connection_is_made_without_a_grant() {
     let server = Server::start(Answer::text("reached")).await;
@@ -39,13 +39,15 @@ async fn no_connection_is_made_without_a_grant() {
     let denied = Setup::new().start().await;
     let error = denied.denial("fetch", request(&authority)).await;
     assert!(error.message.contains(&authority), "{error}");
+    let suggestion = &error.denied[0].suggestion;
     assert!(
-        error
-            .suggestion
-            .as_ref()
-            .unwrap()
-            .ends_with("` to `probe` under `http` in the grants file"),
-        "{error:?}"
+        suggestion.ends_with("` to `probe` under `http` in the grants file"),
+        "the operator reads it: {suggestion}"
+    );
+    let read_by_model = serde_json::to_string(&error).unwrap();
+    assert!(
+        error.suggestion.is_none() && !read_by_model.contains("grants file"),
+        "{read_by_model}"
     );
     assert_eq!(server.connections(), 0);
     let granted = Setup::new().grant(&on_port("127.0.0.1", server.port)).start().await;
@@ -342,6 +344,28 @@ async fn download_is_limited_in_bytes_and_time() {
         message.contains("body") && started.elapsed() < Duration::from_secs(10),
         "{message}"
     );
+}
+
+// attack: K2
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn informational_responses_count_as_received() {
+    let hints = b"HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n";
+    let one = [&hints[..], b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine"].concat();
+    let server = Server::start(Answer::Fixed(one)).await;
+    let host = host_for(&server).await;
+    let reply = host
+        .value("fetch", request(&format!("api.example.com:{}", server.port)))
+        .await;
+    assert_eq!(reply["body"], "fine", "some are allowed");
+    let endless = Server::start(Answer::Endless(Vec::new(), hints.repeat(1_000))).await;
+    let host = host_for(&endless).await;
+    let message = host
+        .failure("fetch", request(&format!("api.example.com:{}", endless.port)))
+        .await;
+    assert!(message.contains("BodySize"), "{message}");
+    // The limit is 16 MiB; the buffers of two sockets hold a few more.
+    let sent = endless.endless_bytes();
+    assert!(sent < 32 << 20, "{sent} bytes were received");
 }
 
 // attack: B13

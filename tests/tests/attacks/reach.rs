@@ -109,7 +109,7 @@ async fn objects_that_a_guest_adds_are_artifacts_of_the_result() {
     assert!(failure.contains("is not JSON"), "{failure}");
 }
 
-// accept: 140
+// accept: 140, attack: J6
 #[tokio::test]
 async fn the_blackboard_is_read_and_written_by_grant() {
     let put = json!({"name": "buyer", "kind": "customer", "value": "\"c-1\""});
@@ -132,13 +132,12 @@ async fn the_blackboard_is_read_and_written_by_grant() {
         } else {
             let denied = host.denial("put", put.clone()).await;
             assert!(
-                denied
+                denied.denied[0]
                     .suggestion
-                    .as_deref()
-                    .unwrap_or_default()
                     .contains("grant `read-write` to `courier` under `blackboard`"),
                 "{denied:?}"
             );
+            assert_eq!(denied.suggestion, None, "the model reads it");
             assert!(board.get("buyer").is_none());
         }
     }
@@ -175,13 +174,12 @@ async fn a_guest_calls_the_tools_that_are_granted_and_no_others() {
     let ungranted = conversation(Setup::new()).await;
     let denied = ungranted.denial("relay", relay(BURN, &json!({"rounds": 3}), 1)).await;
     assert!(
-        denied
+        denied.denied[0]
             .suggestion
-            .as_deref()
-            .unwrap()
             .contains(&format!("grant `{BURN}` to `courier` under `tools`")),
         "{denied:?}"
     );
+    assert_eq!(denied.suggestion, None, "the model reads it");
 }
 
 // attack: B1

@@ -75,3 +75,37 @@ fn no_error_of_the_library_names_a_command() {
         "a comment may name one"
     );
 }
+
+/// Returns a complaint for each line of code that inserts a value into a command of a hint.
+fn unquoted_commands(file: &TextFile) -> Vec<String> {
+    let code = without_comments(&file.text);
+    let inserts_value = |line: &str| {
+        line.split(concat!("`", "toolwit "))
+            .skip(1)
+            .any(|rest| rest.split('`').next().is_some_and(|command| command.contains('{')))
+    };
+    let lines = code.lines().enumerate().filter(|(_, line)| inserts_value(line));
+    lines
+        .map(|(index, line)| format!("{}: {}", file.at(index + 1), line.trim()))
+        .collect()
+}
+
+// attack: J2
+#[test]
+fn values_enter_the_command_of_a_hint_through_one_type() {
+    let complaints: Vec<String> = read_below("host/cli/src").iter().flat_map(unquoted_commands).collect();
+    assert!(
+        complaints.is_empty(),
+        "use `SuggestedCommand`\n{}",
+        complaints.join("\n")
+    );
+    let text = format!(
+        "let fixed = \"{0}list` lists {{name}}\";\nlet unquoted = \"{0}call {{name}}` calls it\";\n",
+        concat!("`", "toolwit ")
+    );
+    let complaints = unquoted_commands(&TextFile::made_up("a.rs", &text));
+    assert!(
+        complaints.len() == 1 && complaints[0].starts_with("a.rs:2: "),
+        "{complaints:?}"
+    );
+}

@@ -17,7 +17,7 @@ use super::{
     BuildError, Progress, Silent, Step, TARGET,
     blocking::blocking,
     command::{Stdout, run_to_success},
-    environment::for_system,
+    environment::{for_system, program},
     linkers::Linkers,
 };
 
@@ -220,7 +220,7 @@ impl WasmSysroot {
         run_to_success(rustc, Stdout::Stream, STEP_LIMIT, &Silent).await?;
 
         // `S` omits the index: GNU ar cannot index WebAssembly, and the linker does not need it.
-        let mut ar = Command::new("ar");
+        let mut ar = program("ar");
         ar.arg("rS").arg(libc.join("libc.a")).arg(&object);
         run_to_success(ar, Stdout::Stream, STEP_LIMIT, &Silent).await?;
         Ok(())

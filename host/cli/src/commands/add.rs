@@ -14,6 +14,7 @@ use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::output::package::wit_warning;
 use crate::output::page::{FAINT, Page, counted};
 use crate::output::printer::{Format, Printer};
+use crate::shell::SuggestedCommand;
 use toolwit::Error;
 use toolwit::registry::{AddedPackage, DiscoveryTargets, DynamicDiscovery, NameConflict, add_packages};
 
@@ -139,16 +140,15 @@ fn print(printer: Printer, reports: &[Report]) -> Result<(), Failure> {
         }
         if let Some(reason) = &report.discovery_error {
             let name = &report.name;
+            let refresh = SuggestedCommand::new("refresh").operand(name);
             printer.hint(format_args!(
-                "the dynamic tools of {name} are unknown: {reason}; `toolwit refresh {name}` queries them again"
+                "the dynamic tools of {name} are unknown: {reason}; `{refresh}` queries them again"
             ));
         }
     }
     for report in reports.iter().filter(|report| report.needs_grants) {
-        printer.hint(format_args!(
-            "`toolwit grant {}` shows the capabilities that it needs",
-            report.name
-        ));
+        let grant = SuggestedCommand::new("grant").operand(&report.name);
+        printer.hint(format_args!("`{grant}` shows the capabilities that it needs"));
     }
     Ok(())
 }

@@ -27,6 +27,9 @@ Examples:
 /// Builds a Rust package for wasm32-wasip2, runs the command in the [build] table of toolwit.toml, or takes a .wasm file that
 /// another tool has built. Then embeds the WIT of the directory `wit` with its /// comments, which toolchains drop. Compiler output goes to
 /// standard error, the path of the component to standard output.
+///
+/// Building executes code of the source as you, outside of the sandbox: its build command, build scripts and macros, and the toolchain
+/// that it selects. Only a .wasm file is built without executing anything.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Build {

@@ -10,6 +10,7 @@ use crate::output::definition;
 use crate::output::package::{CodeStates, PackageDocument, wit_warning};
 use crate::output::page::{BAD, FAINT, GOOD, Page, TITLE, WARN, size};
 use crate::output::printer::{Format, Printer};
+use crate::shell::shell_word;
 use toolwit::limits::EngineLimits;
 use toolwit::registry::{EnvironmentNeed, Manifest, TOOLS_NOT_DISCOVERED, inspect_package};
 use toolwit::sandbox::{
@@ -133,7 +134,7 @@ fn page(inspected: &InspectedFile, refusal: Option<&Error>) -> Page {
 
 fn write_summary(page: &mut Page, inspected: &InspectedFile, refusal: Option<&Error>) {
     let inspection = &inspected.inspection;
-    page.styled(TITLE, &inspected.name)
+    page.styled(TITLE, shell_word(&inspected.name))
         .text("  ")
         .styled(FAINT, inspected.file.display())
         .end();
@@ -155,7 +156,7 @@ fn write_summary(page: &mut Page, inspected: &InspectedFile, refusal: Option<&Er
     page.end();
     if let Some(problem) = &inspection.wit_problem {
         page.indent(2).styled(WARN, "warning").text(" ");
-        page.quoted(wit_warning(&inspected.name, problem)).end();
+        page.text(wit_warning(&inspected.name, problem)).end();
     }
     if let Some(suggestion) = refusal.and_then(|error| error.suggestion.as_deref()) {
         page.indent(10).styled(FAINT, format_args!("hint: {suggestion}")).end();

@@ -35,11 +35,8 @@ impl Lint {
             Format::Human => {
                 let mut page = Page::new();
                 for finding in &findings {
-                    page.styled(WARN, "warning:")
-                        .text(" ")
-                        .text(&finding.subject)
-                        .text(": ");
-                    page.quoted(&finding.message).end();
+                    page.styled(WARN, "warning:").text(" ").text(&finding.subject);
+                    page.text(": ").text(&finding.message).end();
                     page.indent(2)
                         .styled(FAINT, format_args!("hint: {}", finding.suggestion))
                         .end();

@@ -12,6 +12,7 @@ use crate::input::plugins::PluginFlags;
 use crate::output::package::{CodeStates, PackageDocument, methods, wit_warning};
 use crate::output::page::{BAD, FAINT, NAME, Page, TITLE, WARN, first_sentence};
 use crate::output::printer::{Format, Printer};
+use crate::shell::shell_word;
 use toolwit::Error;
 use toolwit::registry::{Package, PackageStatus, Registry};
 use toolwit::tool::ToolDefinition;
@@ -69,7 +70,7 @@ fn page(registry: &Registry) -> Page {
     let mut page = Page::new();
     for package in packages {
         page.gap()
-            .styled(TITLE, &package.name)
+            .styled(TITLE, shell_word(&package.name))
             .text("  ")
             .styled(FAINT, package.path.display());
         if let Some(version) = package.manifest.as_ref().and_then(|manifest| manifest.version.as_ref()) {
@@ -80,7 +81,7 @@ fn page(registry: &Registry) -> Page {
             PackageStatus::Ready(plugin) => {
                 if let Some(problem) = &plugin.inspection().wit_problem {
                     page.indent(2).styled(WARN, "warning:").text(" ");
-                    page.quoted(wit_warning(&package.name, problem)).end();
+                    page.text(wit_warning(&package.name, problem)).end();
                 }
                 for definition in &plugin.inspection().tools {
                     let is_shared = owners.get(definition.name()).is_some_and(|owners| *owners > 1);
@@ -98,7 +99,7 @@ fn page(registry: &Registry) -> Page {
                     page.indent(2)
                         .styled(WARN, "undiscovered:")
                         .text(" ")
-                        .quoted(&error.message)
+                        .text(&error.message)
                         .end();
                     hint(&mut page, &error);
                 } else if plugin.inspection().tools.is_empty() {
@@ -129,7 +130,7 @@ fn broken(page: &mut Page, package: &Package) {
     page.indent(2)
         .styled(BAD, "broken:")
         .text(" ")
-        .quoted(&reason.message)
+        .text(&reason.message)
         .end();
     hint(page, reason);
 }

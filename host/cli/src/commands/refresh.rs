@@ -84,7 +84,7 @@ fn print(outcomes: &[DiscoveryOutcome], printer: Printer) -> Result<(), Failure>
                 .text("  ")
                 .styled(BAD, "failed:")
                 .text(" ")
-                .quoted(&error.message),
+                .text(&error.message),
         };
         page.end();
     }

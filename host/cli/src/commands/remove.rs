@@ -9,6 +9,7 @@ use crate::input::limits::LimitFlags;
 use crate::input::plugins::PluginFlags;
 use crate::output::page::Page;
 use crate::output::printer::{Format, Printer};
+use crate::shell::SuggestedCommand;
 use toolwit::registry::RemovedPackage;
 
 /// Remove a package from a plugin directory
@@ -42,9 +43,8 @@ impl Remove {
         }
         let grants = self.grants.read()?;
         if printer.format() == Format::Human && grants.grants.iter().any(|grant| grant.plugin == name) {
-            printer.hint(format_args!(
-                "its grants are kept; `toolwit revoke {name}` revokes them"
-            ));
+            let revoke = SuggestedCommand::new("revoke").operand(&name);
+            printer.hint(format_args!("its grants are kept; `{revoke}` revokes them"));
         }
         Ok(Exit::Success)
     }

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::input::call_arguments::read_text;
 use crate::input::limits::{LimitFlags, RunLimitFlags};
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
-use crate::input::project::project;
+use crate::input::project_trust::ProjectTrust;
 use crate::input::vectors::with_word_vectors;
 use crate::output::conversation;
 use crate::output::page::{FAINT, Page};
@@ -109,7 +109,7 @@ impl Run {
         let groups = groups_file(self.groups, &self.roles)?;
         let host = groups.into_iter().fold(host, ToolwitBuilder::groups_file);
         let host = host.exposure(exposure).build().await?;
-        let limits = self.run_limits.limits(&project()?);
+        let limits = self.run_limits.limits(&ProjectTrust::find()?.run_limits());
         let conversation = if self.roles.is_empty() {
             host.conversation()
         } else {
@@ -196,7 +196,7 @@ fn print_outcome(outcome: &RunOutcome, model: &dyn ChatModel, printer: Printer) 
 }
 
 fn print_answer(outcome: &RunOutcome, printer: Printer) -> Result<(), Failure> {
-    printer.data(Page::new().text(outcome.text().trim_end()).end())
+    printer.outside_text(outcome.text().trim_end())
 }
 
 /// Prints the error of a run, after its partial answer if there is one.

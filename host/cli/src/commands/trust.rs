@@ -1,85 +1,95 @@
-//! `toolwit trust`: shows the grants that a project proposes, and accepts them.
+//! `toolwit trust`: shows the grants and limits that a project proposes, and accepts them.
 
-use serde_json::json;
+use anstyle::Style;
+use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::input::project_grants::{ProjectGrants, Trust};
+use crate::input::project_trust::{ProjectTrust, Proposal, Trust};
 use crate::output::page::{Page, TITLE};
 use crate::output::printer::{Format, Printer};
-use toolwit::grants::{GrantRules, GrantedVersion, Grants, SecretSource};
+use crate::shell::SuggestedCommand;
+use toolwit::grants::{Grant, GrantRules, GrantedVersion, SecretSource};
+use toolwit::sandbox::{GrantsContent, GrantsFile};
 use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
 Examples:
-  toolwit trust                    shows the grants that the project in the current directory proposes
-  toolwit trust --accept 4f1c92d0  accepts them, if they are still those that were shown with this digest";
+  toolwit trust                    shows what the project in the current directory proposes
+  toolwit trust --accept 4f1c92d0  accepts it, if it is still what was shown with this digest";
 
 /// The number of characters of a digest that a hint shows, and the minimum for `--accept`.
 const DIGEST_CHARS_SHOWN: usize = 16;
 const DIGEST_CHARS_MIN: usize = 8;
 
-/// Show the grants that a project proposes, or accept them
+/// Show the grants and limits that a project proposes, or accept them
 ///
-/// A project proposes grants in a file that its `toolwit.toml` names: `[grants] file = "grants.toml"`. They grant nothing until they
-/// are accepted. Accepted grants are a copy in the configuration directory and replace the user's grants in this directory. A later
-/// change of the project's file has no effect until it is accepted, too.
+/// A project proposes grants in a file that its `toolwit.toml` names: `[grants] file = "grants.toml"`. It also proposes the limits
+/// in this file that are above the defaults. Neither applies until it is accepted. Accepted grants are a copy in the configuration
+/// directory and replace the user's grants in this directory. A later change of the project has no effect until it is accepted, too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TrustProject {
-    /// Accept the grants that were shown with this digest, or its first characters
+    /// Accept what was shown with this digest, or its first characters
     #[arg(long, value_name = "DIGEST")]
     accept: Option<String>,
 }
 
 impl TrustProject {
     pub(crate) fn run(self, printer: Printer) -> Result<Exit, Failure> {
-        let project = ProjectGrants::find()?;
-        let Some(file) = project.proposed() else {
-            let message = "the current directory has no `toolwit.toml` with a table `[grants]`";
+        let mut project = ProjectTrust::find()?;
+        if !project.has_proposal() {
+            let message =
+                "the current directory has no `toolwit.toml` that proposes grants, or limits above the defaults";
             return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 .with_suggestion("add `[grants]` with `file = \"grants.toml\"` to `toolwit.toml`")
                 .into());
-        };
-        let content = file.content().map_err(Error::from)?;
-        let digest = content.digest();
+        }
+        let proposal = project.proposal()?;
+        let digest = proposal.digest();
         if let Some(shown) = &self.accept {
             if shown.len() < DIGEST_CHARS_MIN || !digest.starts_with(shown) {
-                let message = format!("the project's grants do not have the digest `{shown}`");
+                let message = format!("the project's proposal does not have the digest `{shown}`");
                 return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
-                    .with_suggestion("`toolwit trust` shows the grants and their digest")
+                    .with_suggestion("`toolwit trust` shows the grants and limits, and their digest")
                     .into());
             }
-            project.accept(&content)?;
+            project.accept(&proposal)?;
         }
-        let proposed = content.grants();
-        let trust = project.trust();
+        let is_accepted = project.trust() == Trust::Accepted;
         if printer.format() == Format::Json {
-            let grants: Vec<_> = proposed
-                .grants
-                .iter()
-                .map(|grant| json!({"plugin": grant.plugin, "rules": grant.rules.describe(), "sources": sources(&grant.rules)}))
-                .collect();
             printer.document(&json!({
-                "file": file.path(), "digest": digest, "accepted": trust == Trust::Accepted, "grants": grants,
+                "file": project.proposed_grants().map(GrantsFile::path),
+                "digest": digest,
+                "accepted": is_accepted,
+                "grants": proposal.grants.iter().flat_map(grants_document).collect::<Vec<_>>(),
+                "limits": proposal.limits.describe(),
             }))?;
             return Ok(Exit::Success);
         }
-        printer.data(&page(proposed))?;
-        match trust {
-            Trust::Accepted => printer.message(Page::new().text("the grants are accepted").end()),
-            _ => printer.hint(format!(
-                "`toolwit trust --accept {}` accepts these grants for this directory",
-                &digest[..DIGEST_CHARS_SHOWN]
-            )),
+        printer.data(&page(&proposal))?;
+        if is_accepted {
+            printer.message(Page::new().text("the proposal is accepted").end());
+        } else {
+            let accept = SuggestedCommand::new("trust").option("accept", &digest[..DIGEST_CHARS_SHOWN]);
+            printer.hint(format_args!("`{accept}` accepts this for this directory"));
         }
         Ok(Exit::Success)
     }
 }
 
-fn page(proposed: &Grants) -> Page {
+fn grants_document(grants: &GrantsContent) -> Vec<Value> {
+    let document = |grant: &Grant| {
+        json!({
+            "plugin": grant.plugin, "rules": grant.rules.describe(), "sources": sources(&grant.rules),
+        })
+    };
+    grants.grants().grants.iter().map(document).collect()
+}
+
+fn page(proposal: &Proposal) -> Page {
     let mut page = Page::new();
-    for grant in &proposed.grants {
+    for grant in proposal.grants.iter().flat_map(|grants| &grants.grants().grants) {
         page.styled(TITLE, &grant.plugin);
         match &grant.version {
             GrantedVersion::Any => page.text("  any version"),
@@ -87,6 +97,13 @@ fn page(proposed: &Grants) -> Page {
         };
         page.text(format_args!("  {}", grant.scope)).end();
         for line in grant.rules.describe().into_iter().chain(sources(&grant.rules)) {
+            // In full, because it may be accepted, and in one line, because a rule may not look like two.
+            page.block(2, Style::new(), &line.replace(['\r', '\n'], "⏎"));
+        }
+    }
+    if !proposal.limits.is_empty() {
+        page.title("Limits above the defaults");
+        for line in proposal.limits.describe() {
             page.indent(2).text(line).end();
         }
     }
@@ -94,7 +111,7 @@ fn page(proposed: &Grants) -> Page {
 }
 
 /// Describes where the values of a grant come from. Only this page shows them: the project proposes them, and the user who accepts
-/// them has to know them. Quoted, so that a line break in a value cannot forge a line.
+/// them has to know them.
 fn sources(rules: &GrantRules) -> Vec<String> {
     let env = rules.env.iter().map(|rule| match &rule.value {
         Some(value) => format!("env {} = {value:?}", rule.name),

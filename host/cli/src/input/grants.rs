@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::configuration::configuration_file;
 use super::environment::variable;
-use super::project_grants::ProjectGrants;
+use super::project_trust::ProjectTrust;
 use toolwit::grants::Grants;
 use toolwit::sandbox::GrantsFile;
 use toolwit::{Error, ErrorKind, Phase};
@@ -46,7 +46,7 @@ impl GrantFlags {
     fn chosen_path(&self) -> Result<Option<PathBuf>, Error> {
         match self.explicit_path() {
             Some(path) => Ok(Some(path)),
-            None => ProjectGrants::find_accepted(),
+            None => Ok(ProjectTrust::find()?.accepted_grants()),
         }
     }
 

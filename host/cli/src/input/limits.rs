@@ -2,7 +2,7 @@
 
 use toolwit::agent::LoopLimits;
 use toolwit::limits::{ByteCount, LimitRequest, Span};
-use toolwit::registry::Project;
+use toolwit::registry::RunSettings;
 
 /// The operator's limits for each tool call. Each option is named after its limit.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -35,6 +35,9 @@ pub(crate) struct LimitFlags {
     /// Maximum number of open resources, such as files and streams [default: 4096]
     #[arg(long, value_name = "N")]
     resources: Option<usize>,
+    /// Maximum memory of the host that open resources hold, such as 16MiB [default: 64MiB]
+    #[arg(long, value_name = "SIZE")]
+    host_memory_bytes: Option<ByteCount>,
     /// Maximum number of HTTP requests [default: 20]
     #[arg(long, value_name = "N")]
     http_requests: Option<u32>,
@@ -50,8 +53,9 @@ pub(crate) struct LimitFlags {
 }
 
 impl LimitFlags {
-    /// Returns the limits to request. Options take precedence over `toolwit.toml`; limits that neither sets have their defaults.
-    pub(crate) fn request(&self, project: &Project) -> LimitRequest {
+    /// Returns the limits to request. Options take precedence over those of the project; limits that neither sets have their
+    /// defaults.
+    pub(crate) fn request(&self, project: &LimitRequest) -> LimitRequest {
         let bytes = |size: Option<ByteCount>| size.map(|ByteCount(bytes)| bytes);
         let request = LimitRequest {
             fuel_max: self.fuel,
@@ -63,12 +67,13 @@ impl LimitFlags {
             host_calls_max: self.host_calls,
             host_call_bytes_max: bytes(self.host_call_bytes),
             resources_max: self.resources,
+            host_memory_bytes_max: bytes(self.host_memory_bytes),
             http_requests_max: self.http_requests,
             http_bytes_max: bytes(self.http_bytes),
             nested_depth_max: self.nested_depth,
             nested_calls_max: self.nested_calls,
         };
-        request.or(&project.limits.request())
+        request.or(project)
     }
 }
 
@@ -91,9 +96,9 @@ pub(crate) struct RunLimitFlags {
 }
 
 impl RunLimitFlags {
-    /// Returns the limits of a run. Options take precedence over `toolwit.toml`.
-    pub(crate) fn limits(&self, project: &Project) -> LoopLimits {
-        let (settings, defaults) = (&project.run, LoopLimits::default());
+    /// Returns the limits of a run. Options take precedence over those of the project.
+    pub(crate) fn limits(&self, settings: &RunSettings) -> LoopLimits {
+        let defaults = LoopLimits::default();
         let wall = self.run_wall.map(|Span(time)| time).or(settings.wall());
         let millis = wall.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
         LoopLimits {
@@ -114,6 +119,7 @@ impl RunLimitFlags {
 mod tests {
     use clap::{Args, Command};
     use toolwit::limits::{Amount, all_limits};
+    use toolwit::registry::ProjectLimits;
 
     use super::*;
 
@@ -148,15 +154,14 @@ mod tests {
 
     #[test]
     fn options_take_precedence_over_the_project() {
-        let directory = tempfile::tempdir().unwrap();
         let file = "[limits]\nhost_calls = 5\nfuel = 6\n[run]\niterations = 7\ncalls = 8\n";
-        std::fs::write(directory.path().join("toolwit.toml"), file).unwrap();
-        let project = Project::read(directory.path()).unwrap();
+        let project: ProjectLimits = toml::from_str(file).unwrap();
+        let nothing = ProjectLimits::default();
         let flags = LimitFlags {
             fuel: Some(1),
             ..LimitFlags::default()
         };
-        let request = flags.request(&project);
+        let request = flags.request(&project.of_calls(&nothing));
         assert_eq!(
             (request.fuel_max, request.host_calls_max, request.wall_max),
             (Some(1), Some(5), None)
@@ -165,7 +170,7 @@ mod tests {
             calls: Some(2),
             ..RunLimitFlags::default()
         };
-        let limits = flags.limits(&project);
+        let limits = flags.limits(&project.of_runs(&nothing));
         assert_eq!((limits.iterations_max, limits.calls_max), (7, 2));
     }
 }

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use super::environment::variable;
 use super::grants::GrantFlags;
 use super::limits::LimitFlags;
-use super::project::project;
+use super::project_trust::ProjectTrust;
 use super::secrets::SecretFlags;
 use super::store::StoreFlags;
 use super::vectors::with_word_vectors;
 use toolwit::registry::DynamicDiscovery;
+use toolwit::sandbox::Compiler;
 use toolwit::{Error, ErrorKind, Phase};
 use toolwit::{Toolwit, ToolwitBuilder};
 
@@ -85,7 +86,11 @@ impl PluginFlags {
     }
 
     fn builder(&self, limits: &LimitFlags) -> Result<ToolwitBuilder, Error> {
-        let mut builder = Toolwit::builder().limits(limits.request(&project()?));
+        let project = ProjectTrust::find()?;
+        project.warn();
+        let mut builder = Toolwit::builder()
+            .limits(limits.request(&project.call_limits()))
+            .compiler(Compiler::Process(own_program()?));
         for place in self.directories()? {
             builder = builder.plugins(place);
         }
@@ -130,6 +135,14 @@ impl PluginFlags {
             )),
         )
     }
+}
+
+/// Returns the path of this program, which compiles components in processes of its own.
+fn own_program() -> Result<PathBuf, Error> {
+    std::env::current_exe().map_err(|error| {
+        let message = "the path of the `toolwit` program is unknown";
+        Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error)
+    })
 }
 
 fn environment_directories() -> Vec<PathBuf> {

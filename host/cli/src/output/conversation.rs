@@ -30,6 +30,11 @@ pub(crate) fn message(page: &mut Page, text: &str) {
     paragraph(page, GOOD, "message", text);
 }
 
+/// Writes the progress of a tool.
+pub(crate) fn progress(page: &mut Page, text: &str) {
+    paragraph(page, FAINT, "progress", text);
+}
+
 /// Writes a nested call of a tool.
 pub(crate) fn nested(page: &mut Page, event: &Event) {
     if let Event::NestedCallFinished {

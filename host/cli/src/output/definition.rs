@@ -28,7 +28,7 @@ pub(crate) fn entity(page: &mut Page, entity: &EntityType, indent: usize) {
 pub(crate) fn full(page: &mut Page, definition: &ToolDefinition) {
     page.styled(NAME, definition.name()).end();
     page.styled(FAINT, &definition.id).end();
-    page.gap().block(0, anstyle::Style::new(), &definition.description);
+    page.gap().block(2, anstyle::Style::new(), &definition.description);
     page.title("Arguments");
     match definition.input_schema["properties"].as_object() {
         Some(properties) if !properties.is_empty() => schema::properties(page, &definition.input_schema, 2),

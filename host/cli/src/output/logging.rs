@@ -1,12 +1,15 @@
 //! The library's log, on standard error.
 
-use std::io;
+use std::fmt::{self, Debug, Write};
 
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::output::printer::Verbosity;
+use crate::output::page::{BAD, FAINT, GOOD, Page, WARN};
+use crate::output::printer::{Verbosity, write_stderr};
 
 /// Starts logging at the level of the verbosity. Dependencies log warnings and errors only.
 pub(crate) fn start(verbosity: Verbosity) {
@@ -16,12 +19,51 @@ pub(crate) fn start(verbosity: Verbosity) {
         Verbosity::Verbose => (LevelFilter::INFO, LevelFilter::WARN),
         Verbosity::Debug => (LevelFilter::DEBUG, LevelFilter::WARN),
     };
-    let lines = tracing_subscriber::fmt::layer()
-        .without_time()
-        .with_target(false)
-        .with_ansi(anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never)
-        .with_writer(io::stderr);
     let filter = Targets::new().with_target("toolwit", own).with_default(others);
     // Fails only if a logger is already set, which is then used.
-    let _ = tracing_subscriber::registry().with(filter).with(lines).try_init();
+    let _ = tracing_subscriber::registry()
+        .with(LogLines.with_filter(filter))
+        .try_init();
+}
+
+/// Prints each event as one line, like everything else: plugins choose names and paths in it.
+struct LogLines;
+
+impl<S: Subscriber> Layer<S> for LogLines {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        write_stderr(&line(event));
+    }
+}
+
+fn line(event: &Event<'_>) -> Page {
+    let mut fields = Fields::default();
+    event.record(&mut fields);
+    let level = *event.metadata().level();
+    let style = match level {
+        Level::ERROR => BAD,
+        Level::WARN => WARN,
+        Level::INFO => GOOD,
+        _ => FAINT,
+    };
+    let mut page = Page::new();
+    page.styled(style, format_args!("{level:>5}")).text(" ");
+    page.text(fields.message).text(fields.others).end();
+    page
+}
+
+/// The fields of an event: its message, and the others as ` name=value`.
+#[derive(Default)]
+struct Fields {
+    message: String,
+    others: String,
+}
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        // Writing to a string cannot fail.
+        let _: fmt::Result = match field.name() {
+            "message" => write!(self.message, "{value:?}"),
+            name => write!(self.others, " {name}={value:?}"),
+        };
+    }
 }

@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use toolwit::tool::text::printable;
+use toolwit::tool::text::is_printable;
 
 /// Titles of sections.
 pub(crate) const TITLE: Style = Style::new().bold();
@@ -19,10 +19,17 @@ pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 /// Warnings.
 pub(crate) const WARN: Style = AnsiColor::Yellow.on_default().bold();
 
+/// Maximum length of one added text, in characters. It suffices for every path and every tool description.
+const TEXT_CHARS_MAX: usize = 8_192;
+
+/// Indentation of the further lines of an added text, in columns.
+const CONTINUATION_COLUMNS: usize = 4;
+
 /// Text under construction.
 ///
-/// Control characters are removed from all text that is added, so that a plugin, a model or a file cannot control the terminal.
-/// The page adds colours itself. The printer removes them if the output is not a terminal.
+/// Only the page begins lines. An added text may come from a plugin, a model or a file: its control and invisible characters are
+/// removed, its length is limited, and its line breaks are indented further than the line, so that it cannot control the terminal or
+/// forge a line of the host. The page adds colours itself. The printer removes them if the output is not a terminal.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Page(String);
 
@@ -33,21 +40,45 @@ impl Page {
 
     /// Adds text.
     pub(crate) fn text(&mut self, text: impl Display) -> &mut Self {
-        self.0.push_str(&printable(&text.to_string()));
-        self
-    }
-
-    /// Adds untrusted text. Lines after the first are indented, so that none looks like a line of the host.
-    pub(crate) fn quoted(&mut self, text: impl Display) -> &mut Self {
-        self.0.push_str(&printable(&text.to_string()).replace('\n', "\n    "));
+        let text = self.inline(&text.to_string(), TEXT_CHARS_MAX);
+        self.0.push_str(&text);
         self
     }
 
     /// Adds text in a style.
     pub(crate) fn styled(&mut self, style: Style, text: impl Display) -> &mut Self {
+        let text = self.inline(&text.to_string(), TEXT_CHARS_MAX);
+        self.push(style, &text)
+    }
+
+    fn push(&mut self, style: Style, inline: &str) -> &mut Self {
         // Writing to a string cannot fail.
-        let _ = write!(self.0, "{style}{}{style:#}", printable(&text.to_string()));
+        let _ = write!(self.0, "{style}{inline}{style:#}");
         self
+    }
+
+    /// Returns text as a part of the current line.
+    fn inline(&self, text: &str, chars_max: usize) -> String {
+        let line = self.0.rsplit('\n').next().unwrap_or_default();
+        let indent = line.len() - line.trim_start_matches(' ').len() + CONTINUATION_COLUMNS;
+        let mut inline = String::with_capacity(text.len().min(chars_max));
+        let printable = text.trim_end_matches(['\r', '\n']).chars().filter(|c| is_printable(*c));
+        for (count, c) in printable.enumerate() {
+            match c {
+                _ if count == chars_max => {
+                    inline.push('…');
+                    break;
+                }
+                '\n' => {
+                    inline.push('\n');
+                    inline.extend(std::iter::repeat_n(' ', indent));
+                }
+                // The width of a tab depends on its position, and an unusual space prevents that a line is wrapped.
+                c if c.is_whitespace() => inline.push(' '),
+                c => inline.push(c),
+            }
+        }
+        inline
     }
 
     /// Ends the line.
@@ -56,11 +87,13 @@ impl Page {
         self
     }
 
-    /// Adds the lines of a text, each indented.
+    /// Adds the lines of a text, each indented. Their number and length are not limited.
     pub(crate) fn block(&mut self, indent: usize, style: Style, text: &str) -> &mut Self {
         for line in text.lines() {
             if !line.trim().is_empty() {
-                self.indent(indent).styled(style, line.trim_end());
+                self.indent(indent);
+                let line = self.inline(line.trim_end(), usize::MAX);
+                self.push(style, &line);
             }
             self.end();
         }
@@ -124,21 +157,32 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
 mod tests {
     use super::*;
 
-    // attack: C21
+    // attack: C21, J3
     #[test]
     fn added_text_cannot_control_the_terminal() {
         let mut page = Page::new();
         page.text("\x1b[2Jclean\x07\u{9b}31m")
-            .styled(NAME, "a\x1b]0;title\x07b\u{202e}c");
+            .styled(NAME, "a\x1b]0;title\x07b\u{202e}c\u{200b}\u{e0041}d");
         let stripped = anstream::adapter::strip_str(&page.to_string()).to_string();
-        assert_eq!(stripped, "[2Jclean31ma]0;titlebc");
+        assert_eq!(stripped, "[2Jclean31ma]0;titlebcd");
     }
 
     #[test]
-    fn quoted_text_does_not_begin_a_line() {
+    fn added_text_does_not_begin_a_line() {
         let mut page = Page::new();
-        page.text("error: ").quoted("oops\nok       all is well").end();
-        assert_eq!(page.to_string(), "error: oops\n    ok       all is well\n");
+        page.text("error: ").text("oops\r\nok  \u{2028}all\tis well\n").end();
+        page.indent(2).styled(FAINT, "a\nhint: b").end();
+        let stripped = anstream::adapter::strip_str(&page.to_string()).to_string();
+        assert_eq!(stripped, "error: oops\n    ok  all is well\n  a\n      hint: b\n");
+    }
+
+    // attack: J4
+    #[test]
+    fn added_text_is_limited() {
+        let mut page = Page::new();
+        page.text("é".repeat(200_000)).end();
+        assert_eq!(page.to_string().chars().count(), TEXT_CHARS_MAX + 2);
+        assert!(page.to_string().ends_with("é…\n"));
     }
 
     #[test]

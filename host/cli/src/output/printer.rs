@@ -5,8 +5,9 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::time::Duration;
 
+use anstyle::Style;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use terminal_size::{Height, Width, terminal_size_of};
 
 use crate::failure::Failure;
@@ -14,6 +15,7 @@ use crate::hint::{denied_access, exceeded_limit, with_command};
 use crate::output::page::{BAD, FAINT, GOOD, Page, WARN};
 use crate::output::wrap::wrapped;
 use toolwit::limits::{Amount, Limit};
+use toolwit::tool::text::{is_printable, printable};
 use toolwit::tool::{DeniedAccess, ExceededLimit};
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -61,7 +63,25 @@ impl Printer {
 
     /// Prints text for people to standard output.
     pub(crate) fn data(self, page: &Page) -> Result<(), Failure> {
-        write_stdout(&for_terminal(page, terminal_size_of(io::stdout())))
+        write_stdout(&for_terminal(page.to_string(), terminal_size_of(io::stdout())))
+    }
+
+    /// Prints the text of a tool or a model, which is the result of the command. A pipe or a file receives it unchanged except for
+    /// control characters. On a terminal its lines are indented, so that none looks like a line of the host.
+    pub(crate) fn outside_text(self, text: &str) -> Result<(), Failure> {
+        let terminal = terminal_size_of(io::stdout());
+        if terminal.is_none() {
+            return write_stdout(&(printable(text) + "\n"));
+        }
+        let mut page = Page::new();
+        page.block(2, Style::new(), text);
+        write_stdout(&for_terminal(page.to_string(), terminal))
+    }
+
+    /// Prints the value that a tool returned, as JSON on several lines, to standard output.
+    pub(crate) fn value(self, value: &Value) -> Result<(), Failure> {
+        let text = escape_controls(&format!("{value:#}\n"));
+        write_stdout(&for_terminal(text, terminal_size_of(io::stdout())))
     }
 
     /// Prints text for programs to standard output.
@@ -111,8 +131,8 @@ impl Printer {
         let mut page = Page::new();
         for access in denied {
             let line = format!("{}: {}: {}", access.plugin, access.access, access.reason);
-            page.styled(WARN, "denied:").text(" ").quoted(line).end();
-            page.styled(GOOD, "hint:").text(" ").quoted(denied_access(access)).end();
+            page.styled(WARN, "denied:").text(" ").text(line).end();
+            page.styled(GOOD, "hint:").text(" ").text(denied_access(access)).end();
         }
         self.message(&page);
     }
@@ -131,7 +151,7 @@ impl Printer {
         let error = with_command(error);
         let error = error.as_ref();
         let mut page = Page::new();
-        page.styled(BAD, "error:").text(" ").quoted(error).end();
+        page.styled(BAD, "error:").text(" ").text(error).end();
         if let Some(ExceededLimit { limit, max, used, .. }) = &error.limit {
             let known = exceeded_limit(error);
             let option = known
@@ -154,7 +174,7 @@ impl Printer {
             }
         }
         if let Some(suggestion) = &error.suggestion {
-            page.styled(GOOD, "hint:").text(" ").quoted(suggestion).end();
+            page.styled(GOOD, "hint:").text(" ").text(suggestion).end();
         }
         write_stderr(&page);
     }
@@ -178,32 +198,32 @@ fn write_stdout(text: &str) -> Result<(), Failure> {
 }
 
 /// Writes to standard error. A failure is ignored, because there is nowhere left to report it.
-fn write_stderr(page: &Page) {
-    let text = for_terminal(page, terminal_size_of(io::stderr()));
+pub(crate) fn write_stderr(page: &Page) {
+    let text = for_terminal(page.to_string(), terminal_size_of(io::stderr()));
     let mut stderr = anstream::AutoStream::auto(io::stderr().lock());
     let _ = stderr.write_all(text.as_bytes());
 }
 
-/// Returns the text of a page. On a terminal, its lines are wrapped between words.
-fn for_terminal(page: &Page, terminal: Option<(Width, Height)>) -> String {
-    let text = page.to_string();
+/// Returns a text with its lines wrapped between words, for a terminal.
+fn for_terminal(text: String, terminal: Option<(Width, Height)>) -> String {
     match terminal {
         Some((Width(columns), _)) => wrapped(&text, columns.into()),
         None => text,
     }
 }
 
-/// Escapes the control and bidirectional characters that JSON permits unescaped and a terminal may act on.
+/// Escapes the control and invisible characters that JSON permits unescaped and a terminal may act on.
 ///
 /// They occur only inside strings, where an escape has the same value.
 fn escape_controls(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {
-        match c {
-            '\u{7f}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                escaped.push_str(&format!("\\u{:04x}", u32::from(c)));
-            }
-            _ => escaped.push(c),
+        if is_printable(c) {
+            escaped.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            escaped.push_str(&format!("\\u{unit:04x}"));
         }
     }
     escaped
@@ -214,12 +234,12 @@ fn escape_controls(json: &str) -> String {
 mod tests {
     use super::*;
 
-    // attack: C21
+    // attack: C21, J3
     #[test]
     fn json_output_has_no_control_characters_and_the_same_value() {
-        let value = json!({ "a\u{9b}31m": ["\x1b[2J", "\u{202e}", "é", "\u{7f}"] });
+        let value = json!({ "a\u{9b}31m": ["\x1b[2J", "\u{202e}", "é", "\u{7f}", "\u{200b}", "\u{e0041}"] });
         let text = escape_controls(&value.to_string());
-        assert!(!text.chars().any(char::is_control), "{text}");
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+        assert!(text.chars().all(is_printable), "{text}");
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
     }
 }

@@ -6,9 +6,13 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output::printer::{Printer, Verbosity};
+use toolwit::tool::text::printable;
 
 /// Delay before progress is shown. A spinner for shorter work would only flicker.
 const DELAY: Duration = Duration::from_millis(150);
+
+/// Maximum length of the text, in characters, so that the line fits on a terminal and can be removed.
+const TEXT_CHARS_MAX: usize = 60;
 
 const TICK_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -48,9 +52,11 @@ impl Spinner {
         !self.0.is_hidden()
     }
 
-    /// Replaces the text.
+    /// Replaces the text. Only its first line is shown.
     pub(crate) fn set_text(&self, text: &str) {
-        self.0.set_message(toolwit::tool::text::printable(text));
+        let line = text.lines().next().unwrap_or_default();
+        self.0
+            .set_message(printable(line).chars().take(TEXT_CHARS_MAX).collect::<String>());
     }
 
     /// Hides the line while `print` runs.

@@ -10,7 +10,9 @@ pub(crate) struct ToolOutput(pub(crate) Printer);
 
 impl OutputSink for ToolOutput {
     fn progress(&self, text: &str) {
-        self.0.detail(Page::new().text(text).end());
+        let mut page = Page::new();
+        conversation::progress(&mut page, text);
+        self.0.detail(&page);
     }
 
     fn communicate(&self, text: &str) {

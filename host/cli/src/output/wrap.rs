@@ -1,9 +1,15 @@
 //! Wrapping lines between words, for a terminal.
 
+use unicode_width::UnicodeWidthStr;
+
 /// Minimum number of columns for the text of a wrapped line.
 const TEXT_COLUMNS_MIN: usize = 20;
 
-/// Wraps the lines of a text that are longer than `columns`. Continued lines have the indentation of their line.
+/// Indentation of continued lines, in addition to that of their line.
+const CONTINUATION_COLUMNS: usize = 2;
+
+/// Wraps the lines of a text that are longer than `columns`. Continued lines are indented further than their line, so that a text
+/// that chooses where it is wrapped cannot forge a line.
 ///
 /// Escape sequences of styles have no width. A word that is longer than a line is not broken, so that paths and commands can be
 /// copied.
@@ -16,11 +22,12 @@ pub(crate) fn wrapped(text: &str, columns: usize) -> String {
 }
 
 fn wrap_line(line: &str, columns: usize, wrapped: &mut String) {
-    let indent = line.len() - line.trim_start_matches(' ').len();
-    if width(line.trim_end()) <= columns || indent + TEXT_COLUMNS_MIN > columns {
+    if width(line.trim_end()) <= columns {
         wrapped.push_str(line);
         return;
     }
+    let indent = line.len() - line.trim_start_matches(' ').len();
+    let indent = (indent + CONTINUATION_COLUMNS).min(columns.saturating_sub(TEXT_COLUMNS_MIN));
     let mut used = 0;
     for word in line.split_inclusive(' ') {
         let visible = width(word.trim_end());
@@ -36,11 +43,9 @@ fn wrap_line(line: &str, columns: usize, wrapped: &mut String) {
     }
 }
 
-/// Returns the number of characters that are not part of an escape sequence.
+/// Returns the number of columns that a terminal uses for a text. Escape sequences have none, wide characters two.
 fn width(text: &str) -> usize {
-    anstream::adapter::strip_str(text)
-        .map(|part| part.chars().count())
-        .sum()
+    anstream::adapter::strip_str(text).map(UnicodeWidthStr::width).sum()
 }
 
 #[cfg(test)]
@@ -54,7 +59,26 @@ mod tests {
             wrapped("    the quick brown fox jumps over\n", 24),
             "    the quick brown fox\n    jumps over\n"
         );
+        assert_eq!(
+            wrapped("the quick brown fox jumps over\n", 24),
+            "the quick brown fox\n  jumps over\n"
+        );
         assert_eq!(wrapped("a\n\nb", 24), "a\n\nb");
+    }
+
+    // attack: J5
+    #[test]
+    fn text_that_fills_the_terminal_does_not_begin_a_line() {
+        let indents = ["", "    ", &" ".repeat(70)];
+        for padding in [" ".repeat(60), " ".repeat(59), "東".repeat(10) + " "] {
+            for indent in indents {
+                let text = format!("{indent}{padding}error: forged, and more of it, and more\n");
+                let wrapped = wrapped(&text, 60);
+                let begins = |line: &&str| !line.is_empty() && !line.starts_with(' ');
+                assert_eq!(wrapped.lines().skip(1).find(begins), None, "{wrapped}");
+                assert!(wrapped.lines().all(|line| width(line) <= 60), "{wrapped}");
+            }
+        }
     }
 
     #[test]
@@ -62,6 +86,6 @@ mod tests {
         let styled = "\x1b[31merror:\x1b[0m the quick brown fox";
         assert_eq!(wrapped(styled, 26), styled);
         let path = "/a/very/long/path/that/has/no/space";
-        assert_eq!(wrapped(&format!("see {path}\n"), 24), format!("see\n{path}\n"));
+        assert_eq!(wrapped(&format!("see {path}\n"), 24), format!("see\n  {path}\n"));
     }
 }

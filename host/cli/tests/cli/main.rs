@@ -9,6 +9,7 @@ mod dynamic;
 mod grant;
 mod guests;
 mod help;
+mod hostile;
 mod inspect;
 mod interrupt;
 mod json;

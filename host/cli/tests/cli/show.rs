@@ -15,9 +15,9 @@ fn show_prints_the_full_definition() {
     add
     plain#add
 
-    Add two numbers. The sum must fit.
+      Add two numbers. The sum must fit.
 
-    It never wraps around.
+      It never wraps around.
 
     Arguments
       a: integer (0 to 4294967295)
@@ -38,7 +38,7 @@ fn entities_in_the_result_are_shown_with_their_methods() {
     counter_new
     counter#[constructor]counter
 
-    `counter_new(start: u32) -> entity` of `counter`.
+      `counter_new(start: u32) -> entity` of `counter`.
 
     Arguments
       start: integer (0 to 4294967295)

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// An access that the host denied to a plugin during a call, and the rule that decided.
 ///
 /// It is for operators, in results, errors and events. Neither the plugin nor the model receives it. If a call fails
-/// after a denied request, its error describes this access to the model.
+/// after a denied request, its error describes the access and the reason to the model, without the grant that would allow it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeniedAccess {
     /// The name of the plugin.

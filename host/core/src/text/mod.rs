@@ -24,12 +24,29 @@ pub fn printable(text: &str) -> String {
 
 /// Returns whether untrusted text may contain this character when it is written to a terminal.
 ///
-/// Control characters are not printable, except line feed and tab. Neither are the characters that reverse the direction of
-/// text. Without them, a plugin cannot move the cursor or disguise a line of the host's output.
+/// Control characters are not printable, except line feed and tab. Neither are characters that reverse the direction of text,
+/// separate lines, or have no width. Without them, a plugin cannot move the cursor, disguise a line of the host's output, or hide
+/// text in it.
+///
+/// ```
+/// use toolwit_core::text::is_printable;
+///
+/// assert!("Zürich 東京\n".chars().all(is_printable));
+/// assert!(!"\u{1b}\u{9b}\u{202e}\u{200b}\u{feff}\u{e0041}".chars().any(is_printable));
+/// ```
 #[must_use]
 pub fn is_printable(c: char) -> bool {
-    let reverses = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    (!c.is_control() && !reverses) || matches!(c, '\n' | '\t')
+    (!c.is_control() && !is_invisible(c)) || matches!(c, '\n' | '\t')
+}
+
+/// Returns whether a character formats or separates text and has no glyph: those of the categories Cf, Zl and Zp, variation selectors, and
+/// letters that are blank.
+fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Converts a WIT name to snake case.
@@ -42,13 +59,14 @@ pub fn snake_case(wit_name: &str) -> String {
     wit_name.replace('-', "_").to_lowercase()
 }
 
+/// Returns the SHA-256 of a text, in hex.
+#[must_use]
+pub fn sha256(text: &str) -> String {
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Returns the first six hex digits of the SHA-256 of an identity. Names that would clash carry them as a suffix.
 #[must_use]
 pub fn short_hash(identity: &str) -> String {
-    let digest = Sha256::digest(identity.as_bytes());
-    digest
-        .iter()
-        .take(HASH_DIGITS / 2)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    sha256(identity)[..HASH_DIGITS].to_owned()
 }

@@ -5,6 +5,7 @@
 //! capabilities of a component.
 
 pub(crate) mod amounts;
+mod line;
 mod parse;
 mod schema;
 #[cfg(test)]
@@ -27,6 +28,7 @@ pub use toolwit_sections::MANIFEST_SECTION;
 #[non_exhaustive]
 pub struct Manifest {
     /// The version of the package.
+    #[serde(deserialize_with = "line::version")]
     pub version: Option<String>,
     /// A one-sentence description of the package.
     pub description: Option<String>,
@@ -66,9 +68,10 @@ pub struct Manifest {
 #[non_exhaustive]
 pub struct EnvironmentNeed {
     /// The variable's name.
+    #[serde(deserialize_with = "line::name")]
     pub name: String,
     /// A description of the value, and how to obtain it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "line::description")]
     pub description: String,
     /// Whether the tools of the package fail without it.
     #[serde(default)]
@@ -130,6 +133,9 @@ pub struct LimitSettings {
     pub host_call_bytes: Option<String>,
     /// The number of live host resources and component handles.
     pub resources: Option<usize>,
+    /// The memory of the host that these resources hold.
+    #[serde(deserialize_with = "amounts::bytes")]
+    pub host_memory_bytes: Option<String>,
     /// The number of HTTP requests.
     pub http_requests: Option<u32>,
     /// The size of all HTTP requests and responses.
@@ -305,6 +311,7 @@ impl LimitSettings {
             host_calls_max: self.host_calls,
             host_call_bytes_max: bytes(&self.host_call_bytes),
             resources_max: self.resources,
+            host_memory_bytes_max: bytes(&self.host_memory_bytes),
             http_requests_max: self.http_requests,
             http_bytes_max: bytes(&self.http_bytes),
             nested_depth_max: self.nested_depth,

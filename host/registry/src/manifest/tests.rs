@@ -196,6 +196,30 @@ fn published_schema_matches_the_code() {
     }
 }
 
+// attack: J4
+#[test]
+fn texts_that_are_shown_in_one_line_are_short_and_visible() {
+    let version = |text: &str| Manifest::parse(&format!("version = {text:?}"), "w.toml");
+    let need = |name: &str, description: &str| {
+        let text = format!("[[environment]]\nname = {name:?}\ndescription = {description:?}\n");
+        Manifest::parse(&text, "w.toml")
+    };
+    assert!(version("1.2.0-β").is_ok() && version(&"1".repeat(128)).is_ok());
+    assert!(need("key", &"a\n".repeat(500)).is_ok());
+    for (refused, position) in [
+        (version(&"1".repeat(200_000)), "w.toml:1:11: "),
+        (version("1\nhint: x"), "w.toml:1:11: "),
+        (need("", "x"), "w.toml:2:8: "),
+        (need("a\nb", "x"), "w.toml:2:8: "),
+        (need(&"k".repeat(129), "x"), "w.toml:2:8: "),
+        (need("key", &"x".repeat(1_001)), "w.toml:3:15: "),
+    ] {
+        let error = refused.unwrap_err();
+        assert!(error.message.starts_with(position), "{error}");
+        assert!(error.message.len() < 100, "{error}");
+    }
+}
+
 #[test]
 fn earlier_names_of_limits_are_accepted() {
     let earlier = Manifest::parse("[limits]\nmemory = \"1MiB\"\nresult = \"1KiB\"\n", "w.toml").unwrap();

@@ -19,6 +19,9 @@ const TOKENIZER_NAME: &str = "tokenizer.json";
 const DEPTH_MAX: usize = 4;
 const ENTRIES_MAX: usize = 10_000;
 
+/// The number of characters of a reason that an error shows. A reason can quote the file.
+const REASON_CHARS_MAX: usize = 240;
+
 /// Advice for files that are missing or not usable.
 const SUGGESTION: &str = "use the two files of the Python package wordllama, or its unpacked directory: \
                           `pip install --no-deps --target DIR wordllama`";
@@ -230,6 +233,7 @@ fn unreadable(path: &Path, error: io::Error) -> Error {
 }
 
 fn unusable(path: &Path, why: impl std::fmt::Display) -> Error {
+    let why: String = why.to_string().chars().take(REASON_CHARS_MAX).collect();
     let message = format!("`{}` cannot be used for word vectors: {why}", path.display());
     Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(SUGGESTION)
 }

@@ -64,12 +64,9 @@ impl Matrix {
     /// The reason why the file is not such a file. It is a phrase that follows its name.
     pub(super) fn parse(bytes: Vec<u8>) -> Result<Self, String> {
         let (header, data) = split(&bytes)?;
-        let (name, tensor) = only_tensor(header)?;
+        let tensor = only_tensor(header)?;
         let [rows, columns] = tensor.shape[..] else {
-            return Err(format!(
-                "the tensor `{name}` has {} dimensions instead of 2",
-                tensor.shape.len()
-            ));
+            return Err(format!("its tensor has {} dimensions instead of 2", tensor.shape.len()));
         };
         if rows == 0 || columns == 0 || columns > COLUMNS_MAX {
             return Err(format!(
@@ -165,16 +162,14 @@ fn split(bytes: &[u8]) -> Result<(&[u8], &[u8]), String> {
 }
 
 /// Returns the tensor of a header that has one.
-fn only_tensor(header: &[u8]) -> Result<(String, Tensor), String> {
+fn only_tensor(header: &[u8]) -> Result<Tensor, String> {
     let mut entries: BTreeMap<String, Value> =
         serde_json::from_slice(header).map_err(|error| format!("its header is invalid: {error}"))?;
     entries.remove(METADATA);
     let count = entries.len();
     match entries.pop_first().filter(|_| count == 1) {
-        Some((name, tensor)) => match serde_json::from_value(tensor) {
-            Ok(tensor) => Ok((name, tensor)),
-            Err(error) => Err(format!("the tensor `{name}` is not a matrix of word vectors: {error}")),
-        },
+        Some((_, tensor)) => serde_json::from_value(tensor)
+            .map_err(|error| format!("its tensor is not a matrix of word vectors: {error}")),
         None => Err(format!("it has {count} tensors; word vectors are one")),
     }
 }

@@ -98,7 +98,7 @@ fn damaged_vectors_are_refused_with_the_path() {
         (header(json!({"a": {}, "b": {}})), "2 tensors"),
         (
             header(json!({"a": {"dtype": "I64", "shape": [2, 2], "data_offsets": [0, 16]}})),
-            "`a`",
+            "not a matrix",
         ),
         (header(json!({"a": tensor(json!([16]), 16)})), "1 dimensions"),
         (header(json!({"a": tensor(json!([0, 2]), 0)})), "0 vectors"),
@@ -125,6 +125,7 @@ fn unsuitable_tokenizer_is_refused_with_the_path() {
     let cases = [
         ("{".to_owned(), "not a tokenizer"),
         ("[".repeat(100_000), "not a tokenizer"),
+        (model(&"x".repeat(100_000), json!({"▁a": 0})), "its model `xxx"),
         (model("Unigram", json!([["▁a", 0.5]])), "not a tokenizer"),
         (
             model("WordPiece", json!({"a": 0, "##b": 1})),
@@ -139,6 +140,7 @@ fn unsuitable_tokenizer_is_refused_with_the_path() {
     ];
     for (json, why) in cases {
         let error = refusal(&good, json.as_bytes());
+        assert!(error.message.len() < 1_000, "a reason quotes little of the file");
         assert!(
             error.message.contains(why) && error.message.contains("tokenizer.json"),
             "{why}: {error}"

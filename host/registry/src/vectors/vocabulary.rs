@@ -51,9 +51,9 @@ impl Vocabulary {
                 "its model `{kind}` is not supported; only `BPE` with `{WORD_START}` at the beginning of words is"
             ));
         }
-        if let Some((piece, row)) = pieces.iter().find(|(_, row)| **row as usize >= rows) {
+        if let Some(row) = pieces.values().find(|row| **row as usize >= rows) {
             return Err(format!(
-                "it does not belong to the vectors: `{piece}` has the number {row} of {rows} vectors"
+                "it does not belong to the vectors: a piece has the number {row} of {rows} vectors"
             ));
         }
         // The mark alone has no meaning.

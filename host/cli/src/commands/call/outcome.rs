@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::hint::with_command;
+use crate::output::conversation;
 use crate::output::page::{FAINT, Page, size};
 use crate::output::printer::{Format, Printer};
 use toolwit::tool::{CallUsage, DeniedAccess, ToolError, ToolId, ToolResult};
@@ -104,7 +105,10 @@ impl CallOutcome {
             return printer.document(&self.document());
         }
         match self {
-            Self::Result(result) => printer.data(&data(result)),
+            Self::Result(result) => match value(result) {
+                Value::String(text) => printer.outside_text(text.strip_suffix('\n').unwrap_or(&text)),
+                other => printer.value(&other),
+            },
             Self::Error(error, _) => {
                 printer.print_error(error);
                 Ok(())
@@ -116,7 +120,7 @@ impl CallOutcome {
         let result = self.tool_result();
         if let Some(text) = result.and_then(ToolResult::user_text) {
             let mut page = Page::new();
-            page.text(text).end();
+            conversation::message(&mut page, text);
             printer.message(&page);
         }
         let mut page = Page::new();
@@ -152,17 +156,6 @@ fn value(result: &ToolResult) -> Value {
         .value
         .clone()
         .unwrap_or_else(|| Value::String(result.for_llm.clone()))
-}
-
-/// Writes text unchanged, anything else as JSON.
-fn data(result: &ToolResult) -> Page {
-    let mut page = Page::new();
-    match value(result) {
-        Value::String(text) => page.text(text.strip_suffix('\n').unwrap_or(&text)),
-        other => page.text(format_args!("{other:#}")),
-    };
-    page.end();
-    page
 }
 
 impl From<CallUsage> for UsageDocument {

@@ -16,6 +16,7 @@ use crate::output::conversation;
 use crate::output::page::{FAINT, Page};
 use crate::output::printer::{Format, Printer};
 use crate::output::progress::with_spinner;
+use crate::shell::SuggestedCommand;
 use toolwit::Error;
 use toolwit::Toolwit;
 use toolwit::agent::{Event, RunOutcome};
@@ -27,9 +28,9 @@ const SCENARIO: &str = include_str!("scenario.toml");
 
 /// Run a scripted conversation, without a key or network
 ///
-/// Builds the plugins that ship with Toolwit if they are missing, and runs a scenario. Outside of a clone of the repository, it
-/// builds the plugin whose source is in the command. The model is scripted; the agent loop,
-/// the plugins and their results are real. With --json, prints the same document as `toolwit run --json`.
+/// Builds the plugins that ship with Toolwit if they are missing, and runs a scenario. Outside of the repository in which the command was
+/// compiled, it builds the plugin whose source is in the command. The model is scripted; the agent loop, the plugins and their
+/// results are real. With --json, prints the same document as `toolwit run --json`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {}
 
@@ -124,10 +125,9 @@ fn page(prompt: &str, events: &[Event], outcome: Option<&RunOutcome>) -> Page {
 /// Returns a hint with a next command that works in the current directory.
 fn next_step(directory: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
-    let directory = directory.strip_prefix(&here).unwrap_or(directory).display();
-    let command = std::env::args_os().next().unwrap_or_else(|| "toolwit".into());
-    format!(
-        "`{} show search_customer --plugins {directory}` shows the first tool that was called",
-        command.display()
-    )
+    let directory = directory.strip_prefix(&here).unwrap_or(directory).to_string_lossy();
+    let program = std::env::args_os().next().unwrap_or_else(|| "toolwit".into());
+    let command = SuggestedCommand::of_program(&program.to_string_lossy(), "show").operand("search_customer");
+    let command = command.option("plugins", &directory);
+    format!("`{command}` shows the first tool that was called")
 }

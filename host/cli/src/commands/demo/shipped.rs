@@ -13,7 +13,11 @@ use crate::output::printer::Printer;
 use toolwit::build::Build;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// The file that identifies the root of the repository.
+/// The repository in which the command was compiled. Building executes code of the source, so no other directory is built, whatever
+/// files it has.
+const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// A file of the repository, which may have been removed since.
 const LANDMARK: &str = "plugins/customers/Cargo.toml";
 
 /// The shipped plugins, built and up to date.
@@ -45,13 +49,16 @@ impl ShippedPlugins {
     }
 }
 
-/// Finds the source: the repository in the current directory or a parent, else the source inside the command, which is written to
-/// the user's data directory.
+/// Finds the source: the repository in which the command was compiled, if the current directory is in it, else the source inside the
+/// command, which is written to the user's data directory.
 fn find_root() -> Result<PathBuf, Error> {
     use etcetera::BaseStrategy;
-    let here = std::env::current_dir().unwrap_or_default();
-    if let Some(root) = here.ancestors().find(|candidate| candidate.join(LANDMARK).is_file()) {
-        return Ok(root.to_owned());
+    let here = fs::canonicalize(".").unwrap_or_default();
+    if let Ok(root) = fs::canonicalize(REPOSITORY)
+        && here.starts_with(&root)
+        && root.join(LANDMARK).is_file()
+    {
+        return Ok(root);
     }
     let failed = |why: String| {
         let message = format!("the source of the shipped plugins cannot be written: {why}");

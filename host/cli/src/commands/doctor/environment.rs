@@ -1,16 +1,13 @@
 //! The environment of the command: metadata database, code cache, word vectors, and the toolchain for building plugins.
 
-use std::process::Stdio;
-use std::time::Duration;
+use std::io;
 
 use super::finding::Findings;
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::input::vectors::vector_directory;
 use crate::output::page::{counted, size};
+use toolwit::build::{BuildError, cargo_version};
 use toolwit::sandbox::{CodeCacheLocation, CodeCacheReport};
-
-/// Timeout for `cargo --version`.
-const VERSION_WALL_MAX: Duration = Duration::from_secs(10);
 
 pub(super) async fn check(plugins: &PluginFlags, authority: &AuthorityFlags, findings: &mut Findings) {
     match plugins.store.check().await {
@@ -62,21 +59,23 @@ fn word_vectors(findings: &mut Findings) {
 }
 
 async fn toolchain(findings: &mut Findings) {
-    let version = tokio::process::Command::new("cargo")
-        .arg("--version")
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .output();
-    match tokio::time::timeout(VERSION_WALL_MAX, version).await {
-        Ok(Ok(output)) if output.status.success() => {
-            let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-            findings.ok("toolchain", format!("Rust plugins can be built: {version}"));
+    let error = match cargo_version().await {
+        Ok(version) => return findings.ok("toolchain", format!("Rust plugins can be built: {version}")),
+        Err(error) => error,
+    };
+    let (why, hint) = match &error {
+        BuildError::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => (
+            "cargo is not on PATH".to_owned(),
+            "install a toolchain from https://rustup.rs",
+        ),
+        error => {
+            let output = error.output().and_then(|output| output.lines().next());
+            let why = output.map_or_else(|| error.to_string(), str::to_owned);
+            let hint = "`rustup default stable` selects a toolchain";
+            (format!("cargo on PATH does not work ({why})"), hint)
         }
-        _ => {
-            let message = "cargo is not on PATH, so that Rust plugins cannot be built";
-            let hint = "install a toolchain from https://rustup.rs; it is not needed to run plugins";
-            findings.warning("toolchain", "cargo", message, hint);
-        }
-    }
+    };
+    let message = format!("{why}, so that Rust plugins cannot be built");
+    let hint = format!("{hint}; it is not needed to run plugins");
+    findings.warning("toolchain", "cargo", message, hint);
 }

@@ -8,6 +8,7 @@ use crate::exit::Exit;
 use crate::hint::{missing_secret, missing_value};
 use crate::input::plugins::AuthorityFlags;
 use crate::output::page::counted;
+use crate::shell::SuggestedCommand;
 use toolwit::grants::{EffectiveRights, Grants, stale_grants};
 use toolwit::registry::{EnvironmentNeed, Registry};
 use toolwit::sandbox::{Plugin, SecretStore};
@@ -54,7 +55,9 @@ fn refused_calls(plugin: &Plugin, rights: &EffectiveRights, findings: &mut Findi
     let name = plugin.name();
     if let Some(rule) = &rights.unenforceable {
         let message = format!("{name} cannot be called: {rule}");
-        let hint = format!("`toolwit grant {name}` shows its rules, `toolwit revoke {name} RULE` removes one");
+        let show = SuggestedCommand::new("grant").operand(name);
+        let revoke = SuggestedCommand::new("revoke").operand(name).operand("RULE");
+        let hint = format!("`{show}` shows its rules, `{revoke}` removes one");
         findings.problem("grants", name, message, Some(hint), Exit::Usage);
     }
     for rule in &rights.missing.secrets {
@@ -94,7 +97,10 @@ fn stale(plugin: &Plugin, grants: &Grants, findings: &mut Findings) {
         "grants",
         name,
         message,
-        format!("`toolwit grant {name}` shows the grants of that version"),
+        format!(
+            "`{}` shows the grants of that version",
+            SuggestedCommand::new("grant").operand(name)
+        ),
     );
 }
 
@@ -115,6 +121,7 @@ fn unknown_plugins(registry: &Registry, grants: &Grants, findings: &mut Findings
     let named: BTreeSet<&str> = grants.grants.iter().map(|grant| grant.plugin.as_str()).collect();
     for name in named.into_iter().filter(|name| registry.package(name).is_none()) {
         let message = format!("a grant names the plugin {name}, which does not exist");
-        findings.warning("grants", name, message, format!("`toolwit revoke {name}` removes it"));
+        let revoke = SuggestedCommand::new("revoke").operand(name);
+        findings.warning("grants", name, message, format!("`{revoke}` removes it"));
     }
 }

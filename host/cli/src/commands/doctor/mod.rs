@@ -68,7 +68,7 @@ fn page(findings: &[Finding]) -> Page {
             Severity::Warning => (WARN, "warning"),
             Severity::Problem => (BAD, "problem"),
         };
-        page.styled(style, word).text("  ").quoted(&finding.message).end();
+        page.styled(style, word).text("  ").text(&finding.message).end();
         if let Some(suggestion) = &finding.suggestion {
             page.indent(9).styled(FAINT, format_args!("hint: {suggestion}")).end();
         }

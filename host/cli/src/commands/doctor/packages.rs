@@ -5,6 +5,7 @@ use crate::exit::Exit;
 use crate::hint::discovery_error;
 use crate::output::package::wit_warning;
 use crate::output::page::counted;
+use crate::shell::SuggestedCommand;
 use toolwit::registry::{FailingTool, Registry};
 
 pub(super) fn check(registry: &Registry, findings: &mut Findings) {
@@ -42,7 +43,8 @@ pub(super) fn check(registry: &Registry, findings: &mut Findings) {
             for FailingTool { tool, error } in failing {
                 let why = error.as_deref().unwrap_or("unknown reason");
                 let message = format!("{tool} failed when it was last called: {why}");
-                let hint = format!("a successful call clears this: `toolwit call {tool}`");
+                let call = SuggestedCommand::new("call").operand(tool.as_str());
+                let hint = format!("a successful call clears this: `{call}`");
                 findings.warning("health", tool.owner(), message, hint);
             }
         }

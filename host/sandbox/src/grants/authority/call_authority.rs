@@ -7,9 +7,9 @@ use zeroize::Zeroizing;
 
 use super::denial_log::{DenialLog, DenialNotice, denied_access, denied_environment, lost_grant, missing_grant};
 use super::key_value_store::KeyValueStore;
-use super::redact::Redactor;
 use super::rights::OpenedRights;
 use super::secret::Secret;
+use crate::grants::redact::Redactor;
 use crate::grants::{AccessRequest, Denial};
 use crate::inspect::annotations::Requirement;
 use toolwit_core::{DeniedAccess, Error, ErrorKind, Phase, ToolResult};
@@ -87,8 +87,16 @@ impl CallAuthority {
             "the session instance of `{}` has rights that the calling plugin does not have",
             self.plugin
         );
+        let denied = DeniedAccess {
+            plugin: self.plugin.to_string(),
+            access: "be called by a plugin with fewer rights".to_owned(),
+            reason: message.clone(),
+            suggestion: "grant the same to the calling plugin".to_owned(),
+            missing_grant: None,
+        };
         Err(Error::new(ErrorKind::Denied, Phase::Execute, message)
-            .with_suggestion("grant the same to the calling plugin, or let the model make the call"))
+            .with_suggestion("let the model make the call")
+            .with_denied(vec![denied]))
     }
 
     /// Decides on an access. A denial is recorded for the operator.
@@ -236,6 +244,10 @@ impl CallAuthority {
         for artifact in &mut result.artifacts {
             artifact.kind = clean(&artifact.kind);
             self.redactor.value(&mut artifact.value);
+        }
+        if let Some(follow_up) = &mut result.follow_up {
+            follow_up.tool = clean(&follow_up.tool);
+            follow_up.arguments = clean(&follow_up.arguments);
         }
         result
     }

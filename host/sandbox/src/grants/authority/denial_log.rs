@@ -3,7 +3,7 @@
 use toolwit_core::text::printable;
 use toolwit_core::{DeniedAccess, Error, ErrorKind, MissingGrant, Phase, ToolResult};
 
-use super::redact::Redactor;
+use crate::grants::redact::Redactor;
 use crate::grants::{AccessRequest, Denial};
 
 /// The maximum number of recorded accesses per call. The number of attempts of a guest is not limited.
@@ -115,7 +115,11 @@ impl DenialLog {
     /// Converts a reported access to the error of the call, which lists this access first. `cause` is the error of the guest.
     fn into_error(mut self, reported: DeniedAccess, cause: Option<Error>) -> Error {
         let message = format!("it may not {}: {}", reported.access, reported.reason);
-        let error = Error::new(ErrorKind::Denied, Phase::Execute, message).with_suggestion(&*reported.suggestion);
+        let mut error = Error::new(ErrorKind::Denied, Phase::Execute, message);
+        // The model reads the error. The grant that would allow the access is in the list for the operator.
+        if reported.missing_grant.is_none() {
+            error = error.with_suggestion(&*reported.suggestion);
+        }
         self.accesses.retain(|denied| *denied != reported);
         self.accesses.insert(0, reported);
         let error = error.with_denied(self.accesses);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
-use crate::grants::file::private_file;
+use crate::grants::file::LockedFile;
 use crate::grants::{SecretRule, SecretSource};
 use toolwit_core::ToolContext;
 use toolwit_core::limits::SECRETS_BYTES_MAX;
@@ -145,10 +145,10 @@ impl SecretStore {
     /// [`SecretError::Store`].
     pub fn set(&self, name: &str, value: &str) -> Result<bool, SecretError> {
         check_secret(name, value)?;
-        let _lock = self.lock()?;
+        let file = self.lock()?;
         let mut secrets = self.read()?;
         let earlier = secrets.insert(name.to_owned(), Zeroizing::new(value.to_owned()));
-        self.write(&secrets)?;
+        self.write(&file, &secrets)?;
         Ok(earlier.is_some())
     }
 
@@ -157,11 +157,11 @@ impl SecretStore {
     /// # Errors
     /// [`SecretError::Store`].
     pub fn remove(&self, name: &str) -> Result<bool, SecretError> {
-        let _lock = self.lock()?;
+        let file = self.lock()?;
         let mut secrets = self.read()?;
         let existed = secrets.remove(name).is_some();
         if existed {
-            self.write(&secrets)?;
+            self.write(&file, &secrets)?;
         }
         Ok(existed)
     }
@@ -194,22 +194,18 @@ impl SecretStore {
         table.into_iter().map(text_of).collect()
     }
 
-    /// Acquires the lock of the store, so that concurrent changes are not lost. Creates the directory if it does not exist.
-    fn lock(&self) -> Result<std::fs::File, SecretError> {
-        let directory = self.path.parent().map_or(Ok(()), std::fs::create_dir_all);
-        directory
-            .and_then(|()| private_file::lock(&private_file::sibling(&self.path, ".lock")))
-            .map_err(|error| self.failed(format!("could not be locked: {error}")))
+    fn lock(&self) -> Result<LockedFile, SecretError> {
+        LockedFile::acquire(&self.path).map_err(|error| self.failed(format!("could not be locked: {error}")))
     }
 
-    fn write(&self, secrets: &ValuesByName) -> Result<(), SecretError> {
+    fn write(&self, file: &LockedFile, secrets: &ValuesByName) -> Result<(), SecretError> {
         let failed = |error: std::io::Error| self.failed(format!("could not be written: {error}"));
         let lines: BTreeMap<&str, &str> = secrets
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
         let text = Zeroizing::new(toml::to_string(&lines).map_err(|_| self.failed("could not be written as TOML"))?);
-        private_file::replace(&self.path, text.as_bytes()).map_err(failed)
+        file.replace(text.as_bytes()).map_err(failed)
     }
 
     fn failed(&self, why: impl Into<String>) -> SecretError {
@@ -330,9 +326,7 @@ pub(crate) fn host_variable(name: &str) -> Option<String> {
 impl From<SecretError> for Error {
     fn from(error: SecretError) -> Self {
         let suggestion = match &error {
-            SecretError::Missing { name, location } => {
-                format!("add `{name}` to {location}, or change `from` in the grant")
-            }
+            SecretError::Missing { .. } => "the operator must provide it".to_owned(),
             SecretError::Unusable { .. } => "use a longer value in one line".to_owned(),
             SecretError::Store { .. } => "fix the file, or name another one".to_owned(),
         };

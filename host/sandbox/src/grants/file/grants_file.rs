@@ -6,14 +6,14 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
-use sha2::{Digest, Sha256};
 use toml_edit::{ArrayOfTables, DocumentMut, Item};
 
 use super::format::{NewGrant, now, remove_rules};
-use super::private_file::{self, sibling};
+use super::private_file::{self, LockedFile, sibling};
 use crate::grants::directories::OpenDirectory;
 use crate::grants::{Grant, GrantRules, GrantScope, Grants, GrantsError};
 use toolwit_core::limits::GRANTS_BYTES_MAX;
+use toolwit_core::text::sha256;
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// The content of a file that does not exist yet.
@@ -114,7 +114,7 @@ impl GrantsContent {
     /// Returns the SHA-256 of the text, in hex.
     #[must_use]
     pub fn digest(&self) -> String {
-        format!("{:x}", Sha256::digest(&self.text))
+        sha256(&self.text)
     }
 }
 
@@ -161,10 +161,9 @@ impl GrantsFile {
     pub fn replace(&self, content: &GrantsContent) -> Result<(), GrantsFileError> {
         let line = json!({"time": now(), "action": "replace", "digest": content.digest()});
         let write = || {
-            create_directory_of(&self.path)?;
-            let _lock = private_file::lock(&sibling(&self.path, ".lock"))?;
+            let file = LockedFile::acquire(&self.path)?;
             private_file::append_line(&sibling(&self.path, ".log"), &line.to_string())?;
-            private_file::replace(&self.path, content.text.as_bytes())
+            file.replace(content.text.as_bytes())
         };
         write().map_err(|error| self.error(GrantsFileErrorReason::Write(error)))
     }
@@ -274,8 +273,7 @@ impl GrantsFile {
         edit: impl FnOnce(&mut ArrayOfTables, &[Grant]) -> Result<Vec<String>, GrantsFileErrorReason>,
     ) -> Result<Vec<String>, GrantsFileError> {
         let write_error = |error: io::Error| self.error(GrantsFileErrorReason::Write(error));
-        create_directory_of(&self.path).map_err(write_error)?;
-        let _lock = private_file::lock(&sibling(&self.path, ".lock")).map_err(write_error)?;
+        let file = LockedFile::acquire(&self.path).map_err(write_error)?;
         let (text, grants) = self.read_text()?;
         let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
             self.error(GrantsFileErrorReason::NotGrantable(error.to_string()))
@@ -295,7 +293,7 @@ impl GrantsFile {
         let line: Json = json!({"time": now(), "action": action, "plugin": plugin, "what": rules});
         // Logged first, so that a failure to log prevents the change.
         private_file::append_line(&sibling(&self.path, ".log"), &line.to_string())
-            .and_then(|()| private_file::replace(&self.path, changed.as_bytes()))
+            .and_then(|()| file.replace(changed.as_bytes()))
             .map_err(write_error)?;
         Ok(rules)
     }
@@ -330,11 +328,6 @@ pub(crate) fn read_grants_file(file: &Path) -> io::Result<Vec<u8>> {
         .take(GRANTS_BYTES_MAX + 1)
         .read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-fn create_directory_of(path: &Path) -> io::Result<()> {
-    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-    directory.map_or(Ok(()), fs::create_dir_all)
 }
 
 /// Reads the record of used grants, which may not exist: the identity of each.

@@ -12,17 +12,56 @@ pub(crate) fn sibling(path: &Path, ending: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Replaces a file atomically: a reader sees the old content or the new one.
+/// A file that this process may rewrite, because it holds the lock of the file until this value is dropped.
 ///
-/// # Errors
-/// If the file cannot be written. The old content remains.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let temporary = sibling(path, &format!(".{}.new", std::process::id()));
-    let written = write_new(&temporary, bytes).and_then(|()| std::fs::rename(&temporary, path));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&temporary);
+/// A change reads the file, changes the content and replaces it while it holds the lock, so that concurrent changes are not lost. A
+/// reader needs no lock: it sees the old content or the new one. Only the owner of the file may read it.
+///
+/// ```
+/// use toolwit_sandbox::LockedFile;
+///
+/// # fn main() -> std::io::Result<()> {
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("settings/count");
+/// let file = LockedFile::acquire(&path)?;
+/// let count = std::fs::read_to_string(&path).unwrap_or_default();
+/// file.replace(format!("{count}+1").as_bytes())?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct LockedFile {
+    path: PathBuf,
+    _lock: std::fs::File,
+}
+
+impl LockedFile {
+    /// Waits for the lock, which is a file next to it. Creates the directory. The file itself need not exist.
+    ///
+    /// # Errors
+    /// If the directory or the lock cannot be created, or the file cannot be locked.
+    pub fn acquire(path: &Path) -> io::Result<Self> {
+        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+            std::fs::create_dir_all(directory)?;
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            _lock: lock(&sibling(path, ".lock"))?,
+        })
     }
-    written
+
+    /// Replaces the file atomically.
+    ///
+    /// # Errors
+    /// If the file cannot be written. The old content remains.
+    pub fn replace(&self, bytes: &[u8]) -> io::Result<()> {
+        let temporary = sibling(&self.path, &format!(".{}.new", std::process::id()));
+        let written = write_new(&temporary, bytes).and_then(|()| std::fs::rename(&temporary, &self.path));
+        if written.is_err() {
+            let _ = std::fs::remove_file(&temporary);
+        }
+        written
+    }
 }
 
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {

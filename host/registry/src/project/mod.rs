@@ -1,27 +1,30 @@
-//! The operator's settings of a project: `toolwit.toml`.
+//! The settings of a project: `toolwit.toml`.
+
+mod limits;
+
+pub use limits::{ProjectLimits, RunSettings};
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::manifest::{LimitSettings, amounts};
+use crate::manifest::LimitSettings;
 use crate::text_file;
 use toolwit_core::Error;
 use toolwit_core::limits::PROJECT_BYTES_MAX;
 
 /// The settings in `toolwit.toml`. All are optional. Unknown keys are errors.
 ///
-/// The file is written by the operator: unlike a manifest, it can raise limits up to the ceilings of the process.
+/// Its author may be anyone, such as that of a cloned repository: grants, and [limits](Project::limits) above the defaults, are proposals.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Project {
     /// Limits of each call.
-    pub limits: LimitSettings,
+    limits: LimitSettings,
     /// Limits of each run.
-    pub run: RunSettings,
+    run: RunSettings,
     /// Read by the build of a plugin.
     build: IgnoredAny,
     /// Read by the conversations that use tool groups.
@@ -39,33 +42,18 @@ pub struct ProposedGrants {
     pub file: Option<PathBuf>,
 }
 
-/// Limits of a run of the agent loop, with units.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-#[non_exhaustive]
-pub struct RunSettings {
-    /// The number of inferences.
-    pub iterations: Option<u32>,
-    /// The number of tool calls.
-    pub calls: Option<u32>,
-    /// The sum of input and output tokens.
-    pub tokens: Option<u64>,
-    /// The duration, such as `2m`.
-    #[serde(deserialize_with = "amounts::span")]
-    wall: Option<String>,
-}
-
-impl RunSettings {
-    /// Returns the duration.
-    #[must_use]
-    pub fn wall(&self) -> Option<Duration> {
-        self.wall.as_deref().and_then(amounts::parse_span)
-    }
-}
-
 impl Project {
     /// The name of the file.
     pub const FILE_NAME: &str = "toolwit.toml";
+
+    /// Returns the limits of calls and runs.
+    #[must_use]
+    pub fn limits(&self) -> ProjectLimits {
+        ProjectLimits {
+            limits: self.limits.clone(),
+            run: self.run.clone(),
+        }
+    }
 
     /// Reads `toolwit.toml` in a directory. Without a file, nothing is set.
     ///
@@ -74,9 +62,17 @@ impl Project {
     /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if the file cannot be read.
     pub fn read(directory: &Path) -> Result<Self, Error> {
         match text_file::read(&directory.join(Self::FILE_NAME), PROJECT_BYTES_MAX)? {
-            Some(text) => text_file::parse(&text, Self::FILE_NAME, "see `docs/src/operating.md` for its keys"),
+            Some(text) => Self::parse(&text),
             None => Ok(Self::default()),
         }
+    }
+
+    /// Parses the text of a `toolwit.toml`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) with line and column, also for an unknown key.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        text_file::parse(text, Self::FILE_NAME, "see `docs/src/operating.md` for its keys")
     }
 }
 
@@ -84,6 +80,7 @@ impl Project {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use std::fs;
+    use std::time::Duration;
 
     use super::*;
     use toolwit_core::ErrorKind;
@@ -98,12 +95,13 @@ mod tests {
     fn project_sets_limits_and_leaves_the_build_to_its_command() {
         let project =
             read("[limits]\nhost_calls = 20_000\nwall = \"5s\"\n\n[run]\niterations = 3\n\n[build]\nx = 1\n").unwrap();
-        let request = project.limits.request();
+        let ProjectLimits { limits, run } = project.limits();
+        let request = limits.request();
         assert_eq!(
             (request.host_calls_max, request.wall_max),
             (Some(20_000), Some(Duration::from_secs(5)))
         );
-        assert_eq!(project.run.iterations, Some(3));
+        assert_eq!(run.iterations, Some(3));
     }
 
     #[test]

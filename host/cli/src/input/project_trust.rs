@@ -1,0 +1,248 @@
+//! What the project in the current directory proposes, and what the user has accepted of it.
+//!
+//! A `toolwit.toml` can name a grants file in its table `[grants]`, and set limits. Anyone who can change the project, such as the
+//! author of a cloned repository, can change both, so they grant nothing and raise nothing by themselves. `toolwit trust --accept
+//! DIGEST` copies the grants, and the limits above the defaults, to the user's configuration directory. Later changes of the project
+//! have no effect on the copy.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::configuration::configuration_file;
+use toolwit::limits::LimitRequest;
+use toolwit::registry::{Project, ProjectLimits, RunSettings};
+use toolwit::sandbox::{GrantsContent, GrantsFile, LockedFile};
+use toolwit::tool::text::sha256;
+use toolwit::{Error, ErrorKind, Phase};
+
+/// Whether the user has accepted what a project proposes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// It does not apply.
+    NotAccepted,
+    /// It applies.
+    Accepted,
+    /// What was accepted earlier applies. The project has changed since.
+    Changed,
+}
+
+/// What a project proposes.
+pub(crate) struct Proposal {
+    /// Its grants, if it names a file.
+    pub(crate) grants: Option<GrantsContent>,
+    /// Its limits above the defaults.
+    pub(crate) limits: ProjectLimits,
+}
+
+impl Proposal {
+    /// Returns a digest of everything in it.
+    pub(crate) fn digest(&self) -> String {
+        let grants = self.grants.as_ref().map(GrantsContent::digest).unwrap_or_default();
+        if self.limits.is_empty() {
+            return grants;
+        }
+        let limits = self.limits.describe().join("\n");
+        sha256(&format!("{grants}\n{limits}"))
+    }
+}
+
+/// The record of what was accepted.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct AcceptanceRecord {
+    /// The digest of the proposal.
+    digest: String,
+    /// The limits up to which the project may raise its own.
+    accepted: ProjectLimits,
+}
+
+/// The files in the configuration directory that belong to a project.
+struct AcceptanceFiles {
+    /// The copy of the grants.
+    grants: GrantsFile,
+    record: PathBuf,
+}
+
+impl AcceptanceFiles {
+    /// # Errors
+    /// If there is no configuration directory.
+    fn of_project(directory: &Path) -> Result<Self, Error> {
+        let name = file_name(directory);
+        Ok(Self {
+            grants: GrantsFile::new(configuration_file(&format!("projects/{name}.toml"))?),
+            record: configuration_file(&format!("projects/{name}.accepted.toml"))?,
+        })
+    }
+}
+
+/// The project in the current directory.
+pub(crate) struct ProjectTrust {
+    directory: PathBuf,
+    limits: ProjectLimits,
+    /// The project's grants file, if its configuration names one.
+    proposed: Option<GrantsFile>,
+    /// The accepted grants, if there are any.
+    accepted: Option<PathBuf>,
+    /// The record, if something was accepted.
+    record: Option<AcceptanceRecord>,
+}
+
+impl ProjectTrust {
+    /// Finds the project in the current directory.
+    ///
+    /// # Errors
+    /// If the configuration of the project or the record is invalid.
+    pub(crate) fn find() -> Result<Self, Error> {
+        let directory = fs::canonicalize(".").map_err(|error| {
+            let message = format!("the current directory cannot be used: {error}");
+            Error::new(ErrorKind::Io, Phase::Registry, message)
+        })?;
+        let project = Project::read(Path::new("."))?;
+        // Without a configuration directory, nothing was accepted.
+        let files = AcceptanceFiles::of_project(&directory).ok();
+        let grants = files.as_ref().map(|files| files.grants.path().to_owned());
+        let record = files.map(|files| read_record(&files.record)).transpose()?;
+        Ok(Self {
+            limits: project.limits(),
+            proposed: project.grants.file.map(|file| GrantsFile::new(directory.join(file))),
+            accepted: grants.filter(|grants| grants.exists()),
+            record: record.flatten(),
+            directory,
+        })
+    }
+
+    /// Returns the project's grants file, if its configuration names one.
+    pub(crate) fn proposed_grants(&self) -> Option<&GrantsFile> {
+        self.proposed.as_ref()
+    }
+
+    /// Reads what the project proposes.
+    ///
+    /// # Errors
+    /// If its grants file cannot be read or is invalid.
+    pub(crate) fn proposal(&self) -> Result<Proposal, Error> {
+        Ok(Proposal {
+            grants: self.proposed.as_ref().map(GrantsFile::content).transpose()?,
+            limits: self.limits.raised(),
+        })
+    }
+
+    /// Returns whether the project proposes grants, or limits above the defaults.
+    pub(crate) fn has_proposal(&self) -> bool {
+        self.proposed.is_some() || !self.limits.raised().is_empty()
+    }
+
+    pub(crate) fn trust(&self) -> Trust {
+        let Some(record) = &self.record else {
+            return Trust::NotAccepted;
+        };
+        let is_same = |proposal: Proposal| proposal.digest() == record.digest;
+        if self.proposal().is_ok_and(is_same) {
+            Trust::Accepted
+        } else {
+            Trust::Changed
+        }
+    }
+
+    /// Replaces what was accepted by a proposal.
+    ///
+    /// # Errors
+    /// If there is no configuration directory, or the copy or the record cannot be written.
+    pub(crate) fn accept(&mut self, proposal: &Proposal) -> Result<(), Error> {
+        let not_accepted = |why: &dyn std::fmt::Display| {
+            let message = format!("the proposal cannot be accepted: {why}");
+            Error::new(ErrorKind::Configuration, Phase::Registry, message)
+        };
+        let record = AcceptanceRecord {
+            digest: proposal.digest(),
+            accepted: proposal.limits.clone(),
+        };
+        let text = toml::to_string(&record).map_err(|error| not_accepted(&error))?;
+        // Held while both files are written, so that the record belongs to the copy.
+        let files = AcceptanceFiles::of_project(&self.directory)?;
+        let file = LockedFile::acquire(&files.record).map_err(|error| not_accepted(&error))?;
+        if let Some(grants) = &proposal.grants {
+            files.grants.replace(grants)?;
+        }
+        file.replace(text.as_bytes()).map_err(|error| not_accepted(&error))?;
+        self.record = Some(record);
+        Ok(())
+    }
+
+    /// Returns the accepted grants.
+    ///
+    /// They apply even if the project no longer proposes any: otherwise a plugin that can write to the project could exchange them
+    /// for the user's other grants.
+    pub(crate) fn accepted_grants(self) -> Option<PathBuf> {
+        self.accepted
+    }
+
+    /// Returns the limits of each call that apply.
+    pub(crate) fn call_limits(&self) -> LimitRequest {
+        self.limits.of_calls(&self.accepted_limits())
+    }
+
+    /// Returns the limits of each run that apply.
+    pub(crate) fn run_limits(&self) -> RunSettings {
+        self.limits.of_runs(&self.accepted_limits())
+    }
+
+    fn accepted_limits(&self) -> ProjectLimits {
+        self.record
+            .as_ref()
+            .map(|record| record.accepted.clone())
+            .unwrap_or_default()
+    }
+
+    /// Warns about proposals that do not apply.
+    pub(crate) fn warn(&self) {
+        match self.trust() {
+            Trust::NotAccepted if self.has_proposal() => tracing::warn!(
+                "the project proposes grants or higher limits, which do not apply; `toolwit trust` shows them, and how to accept them"
+            ),
+            Trust::Changed => tracing::warn!(
+                "the grants or limits that the project proposes have changed since they were accepted; `toolwit trust` shows them"
+            ),
+            Trust::Accepted | Trust::NotAccepted => {}
+        }
+    }
+}
+
+fn read_record(file: &Path) -> Result<Option<AcceptanceRecord>, Error> {
+    let unusable = |why: &dyn std::fmt::Display| {
+        let message = format!("{} cannot be used: {why}", file.display());
+        Error::new(ErrorKind::Configuration, Phase::Registry, message)
+            .with_suggestion("remove the file, and accept the project again with `toolwit trust`")
+    };
+    match fs::read_to_string(file) {
+        Ok(text) => toml::from_str(&text).map(Some).map_err(|error| unusable(&error)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(unusable(&error)),
+    }
+}
+
+/// Returns a file name for a directory. Different directories have different names.
+fn file_name(directory: &Path) -> String {
+    let mut name = String::new();
+    for byte in directory.as_os_str().as_encoded_bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_') {
+            name.push(char::from(*byte));
+        } else {
+            name.push_str(&format!("%{byte:02x}"));
+        }
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn different_directories_have_different_file_names() {
+        assert_eq!(file_name(Path::new("/srv/a-b")), "%2fsrv%2fa-b");
+        assert_ne!(file_name(Path::new("/srv/a/b")), file_name(Path::new("/srv/a%2fb")));
+    }
+}

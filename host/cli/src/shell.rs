@@ -1,0 +1,103 @@
+//! Commands in hints. People copy them into a shell, and plugins, manifests and projects choose their words.
+
+use std::borrow::Cow;
+use std::fmt::{self, Display};
+
+/// A command of `toolwit` that a hint suggests, with its words quoted for a shell.
+///
+/// ```text
+/// toolwit grant settings --config 'greeting; id=VALUE'
+/// toolwit revoke -- -name-that-looks-like-an-option
+/// ```
+#[derive(Clone, Debug)]
+pub(crate) struct SuggestedCommand {
+    /// The program and the subcommand.
+    start: String,
+    operands: Vec<String>,
+    options: Vec<String>,
+}
+
+impl SuggestedCommand {
+    /// Creates a command without arguments. The subcommand may have several words, such as `secret set`.
+    pub(crate) fn new(subcommand: &'static str) -> Self {
+        Self::of_program("toolwit", subcommand)
+    }
+
+    /// Creates a command without arguments, for a program that was started under another name.
+    pub(crate) fn of_program(program: &str, subcommand: &'static str) -> Self {
+        Self {
+            start: format!("{} {subcommand}", shell_word(program)),
+            operands: Vec::new(),
+            options: Vec::new(),
+        }
+    }
+
+    /// Adds an operand.
+    pub(crate) fn operand(mut self, word: &str) -> Self {
+        self.operands.push(word.to_owned());
+        self
+    }
+
+    /// Adds an option with its value.
+    pub(crate) fn option(mut self, name: &str, value: &str) -> Self {
+        // A value that begins with a hyphen would be another option.
+        let separator = if value.starts_with('-') { '=' } else { ' ' };
+        self.options
+            .push(format!("--{}{separator}{}", shell_word(name), shell_word(value)));
+        self
+    }
+}
+
+impl Display for SuggestedCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let operands = self.operands.iter().map(|word| shell_word(word));
+        let options = self.options.iter().map(|option| Cow::Borrowed(option.as_str()));
+        let words: Vec<_> = if self.operands.iter().any(|word| word.starts_with('-')) {
+            options.chain([Cow::Borrowed("--")]).chain(operands).collect()
+        } else {
+            operands.chain(options).collect()
+        };
+        f.write_str(&self.start)?;
+        words.iter().try_for_each(|word| write!(f, " {word}"))
+    }
+}
+
+/// Quotes a word for a shell, unless no shell changes it.
+pub(crate) fn shell_word(word: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,#".contains(c);
+    // A `#` at the start of a word begins a comment, and some shells look up a program after `=`.
+    if !word.is_empty() && !word.starts_with(['#', '=']) && word.chars().all(is_plain) {
+        Cow::Borrowed(word)
+    } else {
+        Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // attack: C21
+    #[test]
+    fn a_suggested_command_does_not_execute_its_values() {
+        assert_eq!(shell_word("text#slugify"), "text#slugify");
+        assert_eq!(shell_word("x; touch /tmp/y #"), "'x; touch /tmp/y #'");
+        assert_eq!(shell_word("GET http://h/$(id)\""), "'GET http://h/$(id)\"'");
+        assert_eq!(shell_word("it's `id`"), r"'it'\''s `id`'");
+        assert_eq!(shell_word(""), "''");
+        assert_eq!(shell_word("# gone"), "'# gone'");
+        assert_eq!(shell_word("=id"), "'=id'");
+    }
+
+    // attack: J2
+    #[test]
+    fn a_suggested_command_does_not_take_its_values_for_options() {
+        let grant = |plugin: &str, value: &str| SuggestedCommand::new("grant").operand(plugin).option("config", value);
+        assert_eq!(grant("a", "b=VALUE").to_string(), "toolwit grant a --config b=VALUE");
+        assert_eq!(grant("a", "-b=VALUE").to_string(), "toolwit grant a --config=-b=VALUE");
+        assert_eq!(
+            grant("--any-version", "a b=VALUE").to_string(),
+            "toolwit grant --config 'a b=VALUE' -- --any-version"
+        );
+    }
+}

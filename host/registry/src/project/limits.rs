@@ -1,0 +1,187 @@
+//! The limits that a project sets, and which of them apply.
+
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use crate::manifest::{LimitSettings, amounts};
+use toolwit_core::limits::{CALLS_MAX, ITERATIONS_MAX, LimitRequest, RUN_WALL_MAX};
+
+/// The limits that a project sets.
+///
+/// Anyone may be the author of a project. Its limits apply as far as they lower the defaults. Those [above the
+/// defaults](ProjectLimits::raised) are proposals, which apply after the user has accepted them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct ProjectLimits {
+    /// Limits of each call.
+    pub limits: LimitSettings,
+    /// Limits of each run.
+    pub run: RunSettings,
+}
+
+/// Limits of a run of the agent loop, with units.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct RunSettings {
+    /// The number of inferences.
+    pub iterations: Option<u32>,
+    /// The number of tool calls.
+    pub calls: Option<u32>,
+    /// The sum of input and output tokens.
+    pub tokens: Option<u64>,
+    /// The duration, such as `2m`.
+    #[serde(deserialize_with = "amounts::span")]
+    wall: Option<String>,
+}
+
+impl RunSettings {
+    /// Returns the duration.
+    #[must_use]
+    pub fn wall(&self) -> Option<Duration> {
+        self.wall.as_deref().and_then(amounts::parse_span)
+    }
+
+    /// Returns the settings with each limit reduced to the one in `allowed`, or to its default. Tokens are unlimited by default.
+    fn within(&self, allowed: &Self) -> Self {
+        let wall_max = allowed.wall().unwrap_or(RUN_WALL_MAX);
+        let is_within = self.wall().is_none_or(|wall| wall <= wall_max);
+        Self {
+            iterations: self
+                .iterations
+                .map(|limit| limit.min(allowed.iterations.unwrap_or(ITERATIONS_MAX))),
+            calls: self.calls.map(|limit| limit.min(allowed.calls.unwrap_or(CALLS_MAX))),
+            tokens: self.tokens,
+            wall: if is_within { &self.wall } else { &allowed.wall }.clone(),
+        }
+    }
+}
+
+impl ProjectLimits {
+    /// Returns the limits that are higher than the defaults.
+    #[must_use]
+    pub fn raised(&self) -> Self {
+        let nothing = Self::default();
+        Self {
+            limits: keys_that(&self.limits, |one: &LimitSettings| {
+                one.request().within(&nothing.limits.request()) != one.request()
+            }),
+            run: keys_that(&self.run, |one: &RunSettings| one.within(&nothing.run) != *one),
+        }
+    }
+
+    /// Returns whether no limit is set.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns the limits of each call that apply: those above the defaults only up to the accepted ones.
+    #[must_use]
+    pub fn of_calls(&self, accepted: &Self) -> LimitRequest {
+        self.limits.request().within(&accepted.limits.request())
+    }
+
+    /// Returns the limits of each run that apply: those above the defaults only up to the accepted ones.
+    #[must_use]
+    pub fn of_runs(&self, accepted: &Self) -> RunSettings {
+        self.run.within(&accepted.run)
+    }
+
+    /// Describes each limit as in the file, such as `limits.wall = "2m"`.
+    #[must_use]
+    pub fn describe(&self) -> Vec<String> {
+        let table = Table::try_from(self).unwrap_or_default();
+        let sections = table
+            .iter()
+            .filter_map(|(name, section)| Some((name, section.as_table()?)));
+        let lines = sections.flat_map(|(name, section)| section.iter().map(move |(key, value)| (name, key, value)));
+        lines
+            .map(|(name, key, value)| format!("{name}.{key} = {value}"))
+            .collect()
+    }
+}
+
+/// Returns only the settings that have a property, each on its own.
+fn keys_that<T>(settings: &T, has_property: impl Fn(&T) -> bool) -> T
+where
+    T: Default + Serialize + DeserializeOwned,
+{
+    let has_property = |(key, value): &(String, Value)| {
+        let one: Result<T, _> = Table::from_iter([(key.clone(), value.clone())]).try_into();
+        one.is_ok_and(|one| has_property(&one))
+    };
+    // Settings that were read from TOML can be written as TOML.
+    let table = Table::try_from(settings).unwrap_or_default();
+    let kept: Table = table.into_iter().filter(has_property).collect();
+    kept.try_into().unwrap_or_default()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn limits(text: &str) -> ProjectLimits {
+        toml::from_str(text).unwrap()
+    }
+
+    // attack: J8
+    #[test]
+    fn only_limits_below_the_defaults_apply_without_acceptance() {
+        let project = limits(
+            "[limits]\nfuel = 5\nwall = \"1h\"\nmemory = \"1GiB\"\nnested_calls = 33\n\
+             [run]\niterations = 1_000\ncalls = 3\ntokens = 9\nwall = \"20m\"\n",
+        );
+        let nothing = ProjectLimits::default();
+        let calls = project.of_calls(&nothing);
+        assert_eq!((calls.fuel_max, calls.nested_calls_max), (Some(5), Some(32)));
+        assert_eq!(
+            (calls.wall_max, calls.memory_bytes_max),
+            (Some(Duration::from_secs(30)), Some(256 << 20))
+        );
+        let run = project.of_runs(&nothing);
+        assert_eq!((run.iterations, run.calls, run.tokens), (Some(20), Some(3), Some(9)));
+        assert_eq!(run.wall(), None, "the default");
+
+        let raised = project.raised();
+        assert_eq!(
+            raised.describe(),
+            [
+                "limits.memory_bytes = \"1GiB\"",
+                "limits.nested_calls = 33",
+                "limits.wall = \"1h\"",
+                "run.iterations = 1000",
+                "run.wall = \"20m\"",
+            ]
+        );
+        let calls = project.of_calls(&raised);
+        assert_eq!(
+            (calls.fuel_max, calls.wall_max),
+            (Some(5), Some(Duration::from_secs(3_600)))
+        );
+        assert_eq!(project.of_runs(&raised), project.run);
+        assert_eq!(
+            toml::from_str::<ProjectLimits>(&toml::to_string(&raised).unwrap()).unwrap(),
+            raised
+        );
+    }
+
+    #[test]
+    fn accepted_limit_does_not_allow_a_higher_one() {
+        let accepted = limits("[limits]\nhost_calls = 20_000\n[run]\ncalls = 200\nwall = \"11m\"\n");
+        let project = limits("[limits]\nhost_calls = 30_000\n[run]\ncalls = 300\nwall = \"12m\"\n");
+        assert_eq!(project.of_calls(&accepted).host_calls_max, Some(20_000));
+        let run = project.of_runs(&accepted);
+        assert_eq!((run.calls, run.wall()), (Some(200), Some(Duration::from_secs(660))));
+        assert!(
+            limits("[limits]\nhost_calls = 10_000\n[run]\nwall = \"10m\"\n")
+                .raised()
+                .is_empty()
+        );
+    }
+}
