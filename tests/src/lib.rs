@@ -10,6 +10,7 @@
 mod conversation;
 pub mod fuzz;
 mod guest;
+pub mod word_vectors;
 
 pub use conversation::Conversation;
 pub use guest::{Guests, component_of};

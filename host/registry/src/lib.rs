@@ -16,7 +16,7 @@
 //! - [`Registry`]: an immutable snapshot of the packages; [`LiveRegistry`]: a registry that follows its directories.
 //! - `discovery`: runs plugins with dynamic tools once, to list these tools ([`LiveRegistry::discover_dynamic_tools`]). It is
 //!   the only part of this crate that runs guest code.
-//! - [`Catalog`]: full-text search over tools.
+//! - [`Catalog`]: search over tools, by words and, with an [`EmbeddingModel`], by meaning. [`WordVectors`] is such a model.
 //! - `watch`: refreshes a registry when its directories change.
 //! - `health`: rates the outcome of calls, for the ranking.
 //! - `install`: [`Installation`], [`LiveRegistry::remove_package`] and [`pack`].
@@ -36,11 +36,12 @@ pub mod store;
 #[cfg(test)]
 mod tests;
 mod text_file;
+mod vectors;
 mod watch;
 
 pub use catalog::{
-    Catalog, CatalogUnion, Cutoff, Document, HITS_DEFAULT, HealthBoost, Hit, IndexedTool, InnerTool, Query,
-    RankingSignals, SemanticIndex, TermExtractor, Terms,
+    Catalog, CatalogUnion, Cutoff, Document, Embedding, EmbeddingModel, HITS_DEFAULT, HealthBoost, Hit, IndexedTool,
+    InnerTool, Query, RankingSignals, TermExtractor, Terms,
 };
 pub use discovery::{DiscoveryOutcome, DiscoveryTargets, DynamicDiscovery, TOOLS_NOT_DISCOVERED};
 pub use health::{FailingTool, check_outcome};
@@ -57,4 +58,5 @@ pub use package::{Package, PackageStatus};
 pub use project::{IndexSettings, LongRunningTools, Project, ProjectLimits, ProposedGrants, RunSettings};
 pub use registry::Registry;
 pub use scan::{MissingPath, inspect_package, lint_package};
+pub use vectors::{VectorDirectory, VectorFiles, WordVectors};
 pub use watch::{WatchEvents, WatchGuard, WatchOptions};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::{Mutex, watch};
 
+use crate::catalog::EmbeddingModel;
 use crate::registry::Registry;
 use crate::scan::{MissingPath, Scan, ScannedFiles};
 use crate::store::Store;
@@ -40,7 +41,8 @@ pub struct RefreshOutcome {
 }
 
 impl LiveRegistry {
-    /// Scans directories and component files, as [`Registry::scan_into`] does.
+    /// Scans directories and component files, as [`Registry::scan_into`] does. With an embedding model, the search also finds
+    /// tools by their meaning.
     ///
     /// # Errors
     /// Those of [`Registry::scan_into`]. `missing` decides whether a missing path is an error.
@@ -49,8 +51,9 @@ impl LiveRegistry {
         paths: &[PathBuf],
         missing: MissingPath,
         store: Arc<dyn Store>,
+        embedding_model: Option<Arc<dyn EmbeddingModel>>,
     ) -> Result<Self, Error> {
-        let scan = Scan::new(runtime.clone(), paths.to_vec(), missing, store);
+        let scan = Scan::new(runtime.clone(), paths.to_vec(), missing, store, embedding_model);
         let (first, files) = scan.first().await?;
         Ok(Self::with(first, Some(scan), files))
     }

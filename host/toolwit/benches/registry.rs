@@ -1,4 +1,5 @@
-//! Measures scans of a plugin directory with 10,000 packages, and searches over 10,000 and 100,000 tools.
+//! Measures scans of a plugin directory with 10,000 packages, and searches over 10,000 and 100,000 tools: by words, and by words and
+//! meaning.
 //!
 //! Run all parts with `cargo bench --bench registry`, or one of them with `-- packages`, `-- restart` or `-- searches`.
 //! The first scan is reported as a ratio to the time for decoding every package once on all cores. Restarts and
@@ -17,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use toolwit::registry::{Catalog, Document, Query, Registry};
+use toolwit::registry::{Catalog, Document, EmbeddingModel, Query, Registry};
 use toolwit::sandbox::{CodeCacheLocation, Inspection, Origin, Runtime, RuntimeOptions};
 use toolwit::store::SqliteStore;
 
@@ -110,7 +111,9 @@ fn main() {
         runtime.block_on(restarts());
     }
     for tools in [10_000, 100_000].into_iter().filter(|_| is_wanted("searches")) {
-        searches(tools);
+        searches("words", tools, Catalog::new());
+        let catalog = Catalog::new().with_embedding_model(Arc::new(RandomVectors));
+        searches("words and meaning", tools, catalog);
     }
 }
 
@@ -242,8 +245,27 @@ fn decode_all(directory: &Path) {
     });
 }
 
-fn searches(tools: usize) {
-    let mut catalog = Catalog::new();
+/// A model with a pseudo-random vector for each word, of the usual length of word vectors.
+struct RandomVectors;
+
+impl EmbeddingModel for RandomVectors {
+    fn embed(&self, text: &str) -> Option<Vec<f32>> {
+        const WIDTH: usize = 256;
+        let mut sum = vec![0.0; WIDTH];
+        for word in text.split(|c: char| !c.is_alphanumeric()) {
+            let mut state = word
+                .bytes()
+                .fold(0_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+            for component in &mut sum {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                *component += (state >> 16) as f32 - 32_768.0;
+            }
+        }
+        Some(sum)
+    }
+}
+
+fn searches(kind: &str, tools: usize, mut catalog: Catalog) {
     for number in 0..tools {
         let (verb, noun, place) = words(number);
         let mut document = Document::new(
@@ -265,7 +287,7 @@ fn searches(tools: usize) {
     times.sort();
     let at = |share: f64| times[((times.len() as f64 * share) as usize).min(times.len() - 1)];
     println!(
-        "search over {tools} tools: p50 {:.3} ms, p99 {:.3} ms",
+        "search by {kind} over {tools} tools: p50 {:.3} ms, p99 {:.3} ms",
         ms(at(0.5)),
         ms(at(0.99))
     );

@@ -55,9 +55,7 @@ impl ConversationBuilder {
             let gateway: [Arc<dyn Tool>; 2] = [Arc::new(call_tool()?), read_result.clone()];
             config.tools.extend(gateway);
         }
-        let decorators = OuterGuards::of(&context).around(config.decorators);
-        let tools = checked_tools(config.tools, &decorators, &config.strategies)?;
-        let guards = OuterGuards::among(&decorators);
+        let (tools, guards) = guarded_tools(config.tools, config.decorators, &config.strategies, &context)?;
         let process = Arc::new(Process::begin(goal, config.budget, &context));
         let observers = Observers::new(
             process.origin(),
@@ -187,19 +185,21 @@ fn check_delivery(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error
         .with_suggestion("use the delivery `list` or `gateway`"))
 }
 
-/// Returns the initial tools with their decorators and the guards of the conversation around this one. Checks that they include the
-/// tools to which strategies and decorators refer.
-fn checked_tools(
+/// Returns the initial tools with their decorators and the guards of the conversation around this one, and the guards for the
+/// conversations of its agents. Checks that the tools include those to which strategies and decorators refer.
+fn guarded_tools(
     tools: Vec<Arc<dyn Tool>>,
-    decorators: &[(ToolSelector, Arc<dyn Decorator>)],
-    guards: OuterGuards,
+    decorators: Vec<(ToolSelector, Arc<dyn Decorator>)>,
     strategies: &StrategyChain,
-) -> Result<ToolSet, Error> {
+    context: &ToolContext,
+) -> Result<(ToolSet, OuterGuards), Error> {
     let mut references = strategies.references();
     references.extend(decorators.iter().map(|(tools, _)| tools.clone()));
-    let tools = initial_tools(tools, guards.around(decorators.iter().cloned()));
+    let decorators = OuterGuards::of(context).around(decorators);
+    let guards = OuterGuards::among(&decorators);
+    let tools = initial_tools(tools, decorators);
     check_references(&references, &tools, strategies)?;
-    Ok(tools)
+    Ok((tools, guards))
 }
 
 /// Assigns names to the initial tools: native tools first, so that a plugin cannot take their names.

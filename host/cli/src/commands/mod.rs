@@ -21,6 +21,7 @@ pub(crate) mod search;
 pub(crate) mod secret;
 pub(crate) mod show;
 pub(crate) mod trust;
+pub(crate) mod vectors;
 
 use clap::Subcommand;
 use tokio_util::sync::CancellationToken;
@@ -53,6 +54,7 @@ pub(crate) enum Command {
     Pack(pack::Pack),
     Lint(lint::Lint),
     Cache(cache::Cache),
+    Vectors(vectors::Vectors),
     Doctor(doctor::Doctor),
     Completions(completions::Completions),
     Man(man::Man),
@@ -87,6 +89,7 @@ impl Command {
             Self::Pack(pack) => pack.run(printer).await,
             Self::Lint(lint) => lint.run(printer).await,
             Self::Cache(cache) => cache.run(printer).await,
+            Self::Vectors(vectors) => vectors.run(printer),
             Self::Doctor(doctor) => doctor.run(printer).await,
             Self::Completions(completions) => completions.run(printer, definition()),
             Self::Man(man) => man.run(printer, definition()),

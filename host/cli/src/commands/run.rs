@@ -14,6 +14,7 @@ use crate::input::call_arguments::read_text;
 use crate::input::limits::{LimitFlags, RunLimitFlags};
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::input::project_trust::ProjectTrust;
+use crate::input::vectors::with_word_vectors;
 use crate::output::conversation;
 use crate::output::page::{FAINT, Page};
 use crate::output::printer::{Format, Printer};
@@ -107,7 +108,7 @@ impl Run {
             _ => self.prompt,
         };
         let exposure = self.exposure.map(Exposure::from).unwrap_or_default();
-        let host = self.plugins.granted(&self.limits, &self.authority)?;
+        let host = with_word_vectors(self.plugins.granted(&self.limits, &self.authority)?);
         let groups = groups_file(self.groups, &self.roles)?;
         let host = groups.into_iter().fold(host, ToolwitBuilder::groups_file);
         let host = host.exposure(exposure).build().await?;

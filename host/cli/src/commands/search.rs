@@ -15,7 +15,7 @@ use toolwit::registry::{Cutoff, Hit, Query, Registry};
 ///
 /// Searches names, descriptions, parameters and manifests for the words, in any inflection. A method of an entity is found
 /// through the tools that lead to it: `search_customer → customer_get_average_spend`. An exact tool name always matches.
-/// Nothing is compiled and no guest code runs.
+/// With word vectors (see `toolwit vectors`), tools with a similar meaning match too. Nothing is compiled and no guest code runs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Search {
     /// Keywords, such as the purpose of the tool
@@ -30,7 +30,7 @@ pub(crate) struct Search {
 
 impl Search {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
-        let host = self.plugins.load(&LimitFlags::default()).await?;
+        let host = self.plugins.load_for_search().await?;
         let query = Query::new(self.query.join(" "))
             .with_hits_max(self.hits)
             .with_cutoff(Cutoff::None);

@@ -1,6 +1,8 @@
-//! Files in the user's configuration directory.
+//! Paths in the user's configuration directory and data directory.
 
 use std::path::PathBuf;
+
+use etcetera::BaseStrategy;
 
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -11,7 +13,6 @@ pub(crate) fn configuration_file(name: &str) -> Result<PathBuf, Error> {
 
 /// Returns `toolwit/` of the user's configuration directory.
 pub(crate) fn configuration_directory() -> Result<PathBuf, Error> {
-    use etcetera::BaseStrategy;
     let base = etcetera::choose_base_strategy().map_err(|error| {
         Error::new(
             ErrorKind::Configuration,
@@ -22,4 +23,10 @@ pub(crate) fn configuration_directory() -> Result<PathBuf, Error> {
         .with_source(error)
     })?;
     Ok(base.config_dir().join("toolwit"))
+}
+
+/// Returns the path to a file in `toolwit/` of the user's data directory, or `None` without a home directory.
+pub(crate) fn data_path(name: &str) -> Option<PathBuf> {
+    let base = etcetera::choose_base_strategy().ok()?;
+    Some(base.data_dir().join("toolwit").join(name))
 }

@@ -10,3 +10,4 @@ pub(crate) mod plugins;
 pub(crate) mod project_trust;
 pub(crate) mod secrets;
 pub(crate) mod store;
+pub(crate) mod vectors;

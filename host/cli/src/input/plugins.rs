@@ -9,6 +9,7 @@ use super::limits::LimitFlags;
 use super::project_trust::ProjectTrust;
 use super::secrets::SecretFlags;
 use super::store::StoreFlags;
+use super::vectors::with_word_vectors;
 use toolwit::registry::DynamicDiscovery;
 use toolwit::sandbox::Compiler;
 use toolwit::{Error, ErrorKind, Phase};
@@ -43,6 +44,12 @@ impl PluginFlags {
     /// Builds a host for reading metadata: without grants, compilation or guest code.
     pub(crate) async fn load(&self, limits: &LimitFlags) -> Result<Toolwit, Error> {
         let builder = self.builder(limits)?;
+        builder.dynamic_discovery(DynamicDiscovery::Never).build().await
+    }
+
+    /// Builds a host like [`PluginFlags::load`], which also searches by meaning if there are word vectors.
+    pub(crate) async fn load_for_search(&self) -> Result<Toolwit, Error> {
+        let builder = with_word_vectors(self.builder(&LimitFlags::default())?);
         builder.dynamic_discovery(DynamicDiscovery::Never).build().await
     }
 

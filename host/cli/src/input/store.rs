@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::input::configuration::data_path;
 use crate::input::environment::variable;
 use toolwit::store::SqliteStore;
 use toolwit::{Error, ToolwitBuilder};
@@ -41,12 +42,7 @@ impl StoreFlags {
 
     /// Returns the path to the database, which may not exist yet, or `None` without a home directory.
     fn path(&self) -> Option<PathBuf> {
-        use etcetera::BaseStrategy;
-        let user_path = || {
-            let base = etcetera::choose_base_strategy().ok()?;
-            Some(base.data_dir().join("toolwit").join("store.db"))
-        };
-        self.explicit_path().or_else(user_path)
+        self.explicit_path().or_else(|| data_path("store.db"))
     }
 
     fn explicit_path(&self) -> Option<PathBuf> {

@@ -22,3 +22,4 @@ mod script;
 mod show;
 mod support;
 mod terminal;
+mod vectors;

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use crate::guests::PLAIN;
 use crate::support::Workspace;
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "demo",
     "run",
     "list",
@@ -26,6 +26,7 @@ const COMMANDS: [&str; 22] = [
     "pack",
     "lint",
     "cache",
+    "vectors",
     "doctor",
     "completions",
     "man",

@@ -58,6 +58,11 @@ limits! {
         /// Maximum size of a scenario of the scripted model.
         /// A long conversation has a few hundred lines.
         SCENARIO_BYTES_MAX: u64 = 1 << 20, Bytes;
+        /// Maximum size of a file of word vectors.
+        /// Usual ones have 16 to 64 MiB. The file is kept in memory.
+        VECTORS_BYTES_MAX: u64 = 256 << 20, Bytes;
+        /// Maximum size of the tokenizer of word vectors.
+        TOKENIZER_BYTES_MAX: u64 = 16 << 20, Bytes;
     }
     Components {
         /// Maximum number of exported functions of a component that become tools.

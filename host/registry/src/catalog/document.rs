@@ -6,6 +6,7 @@ use serde_json::Value;
 use toolwit_core::ToolDefinition;
 
 use super::boost::RankingSignals;
+use super::embedding::Embedding;
 use super::rules::{FIELDS, Rules};
 use super::text::{self, Stems};
 
@@ -134,7 +135,7 @@ impl Terms {
     }
 }
 
-/// A tool whose words have been extracted.
+/// A tool whose words have been extracted, and whose embedding has been computed.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct IndexedTool {
@@ -144,6 +145,8 @@ pub struct IndexedTool {
     pub name: String,
     /// Its stemmed words.
     pub terms: Terms,
+    /// Its embedding, for a search by meaning.
+    pub embedding: Option<Embedding>,
     /// The ids of the tools that lead to it; see [`Document::entry_tools`].
     pub entry_tools: Arc<[String]>,
     /// Health, quality and use.
@@ -151,7 +154,7 @@ pub struct IndexedTool {
 }
 
 impl IndexedTool {
-    /// Creates an entry without ranking signals.
+    /// Creates an entry without an embedding and ranking signals.
     #[must_use]
     pub fn new(id: impl Into<String>, name: impl Into<String>, terms: Terms) -> Self {
         Self {

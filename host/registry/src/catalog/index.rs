@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use super::boost::{HealthBoost, RankingSignals, use_factor};
 use super::document::{Document, IndexedTool, Terms};
+use super::embedding::{Embedding, EmbeddingModel, EmbeddingTable};
 use super::rules::{FIELDS, NAME, Rules};
 use super::text::{self, Stems};
 use super::totals::Totals;
@@ -19,6 +21,9 @@ pub struct Catalog {
     slots: Vec<Option<Slot>>,
     /// The data of each slot that scoring reads, in contiguous memory.
     scoring: Vec<Scoring>,
+    model: Option<Arc<dyn EmbeddingModel>>,
+    /// By slot.
+    embeddings: EmbeddingTable,
     free: Vec<u32>,
     by_source: HashMap<Box<str>, Vec<u32>>,
     by_id: HashMap<Box<str>, u32>,
@@ -82,12 +87,28 @@ impl Catalog {
         Self::default()
     }
 
+    /// Sets the model with which tools that are added from now on, and queries, are embedded: the search then also finds tools by
+    /// their meaning.
+    #[must_use]
+    pub fn with_embedding_model(mut self, model: Arc<dyn EmbeddingModel>) -> Self {
+        self.model = Some(model);
+        self
+    }
+
+    /// Returns the model of [`Catalog::with_embedding_model`].
+    #[must_use]
+    pub fn embedding_model(&self) -> Option<&Arc<dyn EmbeddingModel>> {
+        self.model.as_ref()
+    }
+
     /// Replaces the tools of a file.
     pub fn put(&mut self, source: &str, documents: impl IntoIterator<Item = Document>) {
         let mut indexed = Vec::new();
         for document in documents {
             let terms = Terms::of(&document, &mut self.stems);
+            let embed = |model| Embedding::of_tool(model, &document.name, &document.description, &document.use_case);
             indexed.push(IndexedTool {
+                embedding: self.model.as_deref().and_then(embed),
                 id: document.id,
                 name: document.name,
                 terms,
@@ -98,7 +119,7 @@ impl Catalog {
         self.put_indexed(source, &indexed);
     }
 
-    /// Replaces the tools of a file with tools whose words have been extracted.
+    /// Replaces the tools of a file with tools whose words and embeddings have been computed.
     pub fn put_indexed<'i>(&mut self, source: &str, tools: impl IntoIterator<Item = &'i IndexedTool>) {
         self.remove(source);
         let slots: Vec<u32> = tools.into_iter().map(|tool| self.insert(tool)).collect();
@@ -197,6 +218,7 @@ impl Catalog {
         };
         scoring.set_signals(&tool.signals);
         self.scoring[at as usize] = scoring;
+        self.embeddings.set(at as usize, tool.embedding.as_ref());
         self.slots[at as usize] = Some(Slot {
             id: tool.id.as_str().into(),
             name: tool.name.as_str().into(),
@@ -219,6 +241,7 @@ impl Catalog {
         }
         let lengths = self.scoring[at as usize].lengths;
         self.totals.count(&lengths, u64::wrapping_sub);
+        self.embeddings.set(at as usize, None);
         self.inner.remove(&at);
         if self.by_id.get(&slot.id) == Some(&at) {
             self.by_id.remove(&slot.id);
@@ -258,6 +281,10 @@ impl Catalog {
 
     pub(super) fn totals(&self) -> &Totals {
         &self.totals
+    }
+
+    pub(super) fn embeddings(&self) -> &EmbeddingTable {
+        &self.embeddings
     }
 
     /// Returns the slots of the tools that have entry tools.

@@ -1,11 +1,13 @@
-//! Full-text search over tools: fielded BM25 (BM25F) with an inverted index in memory.
+//! Search over tools: fielded BM25 (BM25F) with an inverted index in memory, fused with embeddings if there is a model for them.
 //!
 //! A tool is a [`Document`] of a few short fields. The weight of a word depends on its field and its rarity. Health, quality
 //! and use of a tool multiply its score, so that a tool which does not match stays at zero. The index is updated per
 //! component file.
 
+mod accumulator;
 mod boost;
 mod document;
+mod embedding;
 mod fuse;
 mod index;
 mod query;
@@ -22,8 +24,9 @@ mod tests;
 
 pub use boost::{HealthBoost, RankingSignals};
 pub use document::{Document, IndexedTool, TermExtractor, Terms};
-pub use fuse::SemanticIndex;
+pub use embedding::{Embedding, EmbeddingModel};
 pub use index::Catalog;
 pub use query::{Cutoff, HITS_DEFAULT, Query};
 pub use rank::{Hit, InnerTool};
+pub(crate) use text::words;
 pub use union::CatalogUnion;

@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 
+use super::accumulator::Accumulator;
+use super::fuse;
 use super::index::{Catalog, Posting, Slot};
 use super::query::{Cutoff, Query};
 use super::rules::{FIELDS, NAME, Rules};
@@ -57,8 +59,8 @@ struct RankedTool<'a> {
     confidence: f32,
     is_exact: bool,
     is_broken: bool,
-    /// The words of the intent that it covers, one bit each.
-    covered: u32,
+    /// That of the tool and of the one behind it.
+    evidence: Accumulator,
 }
 
 impl RankedTool<'_> {
@@ -67,7 +69,7 @@ impl RankedTool<'_> {
     }
 
     fn covered_count(&self) -> f32 {
-        count(self.covered.count_ones())
+        count(self.evidence.covered.count_ones())
     }
 
     fn to_hit(self) -> Hit {
@@ -110,20 +112,11 @@ impl PartialEq for RankedTool<'_> {
 
 impl Eq for RankedTool<'_> {}
 
-/// The accumulated score of a tool.
-#[derive(Clone, Copy, Debug, Default)]
-struct Accumulator {
-    score: f32,
-    /// The covered words of the intent, one bit each.
-    covered: u32,
-}
-
 /// The best tool behind an entry tool.
 #[derive(Clone, Copy, Debug)]
 struct InnerMatch {
     inner: u32,
-    score: f32,
-    covered: u32,
+    accumulator: Accumulator,
     is_exact: bool,
 }
 
@@ -160,7 +153,6 @@ impl<'a> TopCandidates<'a> {
 
 /// Searches catalogs as one.
 pub(super) fn search(catalogs: &CatalogUnion<'_>, query: &Query, may_use: &impl Fn(&str) -> bool) -> Vec<Hit> {
-    let rules = catalogs.rules();
     let terms = QueryTerms::of(query, catalogs);
     let norms = norms(catalogs);
     let mut best = TopCandidates {
@@ -168,13 +160,17 @@ pub(super) fn search(catalogs: &CatalogUnion<'_>, query: &Query, may_use: &impl 
         hits: BTreeSet::new(),
         worst: None,
     };
-    for catalog in catalogs.iter() {
-        let accumulators = catalog.accumulate(&terms, &norms);
+    let mut accumulators: Vec<_> = catalogs
+        .iter()
+        .map(|catalog| catalog.accumulate(&terms, &norms))
+        .collect();
+    let has_meaning = fuse::fuse(catalogs, query, &mut accumulators);
+    for (catalog, accumulators) in catalogs.iter().zip(&accumulators) {
         let exact = catalog.named_in(query);
-        catalog.offer(&accumulators, &exact, &terms, may_use, &mut best);
+        catalog.offer(accumulators, &exact, &terms, may_use, &mut best);
     }
     let ranked: Vec<_> = best.hits.into_iter().rev().collect();
-    let is_strong = strong_enough(&ranked, query.cutoff, &terms, rules);
+    let is_strong = strong_enough(&ranked, query.cutoff, &terms, has_meaning);
     ranked
         .iter()
         .filter(|hit| hit.is_exact || is_strong(hit))
@@ -187,22 +183,29 @@ fn strong_enough(
     ranked: &[RankedTool<'_>],
     cutoff: Cutoff,
     terms: &QueryTerms,
-    rules: &Rules,
+    has_meaning: bool,
 ) -> impl Fn(&RankedTool<'_>) -> bool + use<> {
+    let rules = Rules::get();
     let unnamed = || ranked.iter().filter(|hit| !hit.is_exact);
-    let share_min = match cutoff {
-        Cutoff::None => 0.0,
-        Cutoff::Relative => rules.relative_min,
+    let share = match cutoff {
+        Cutoff::None | Cutoff::Relative => rules.relative_min,
         Cutoff::Confident => rules.confident_relative_min,
     };
-    let score_min = unnamed().map(|hit| hit.score).fold(0.0, f32::max) * share_min;
+    let share = if has_meaning {
+        share.words_and_meaning
+    } else {
+        share.words
+    };
+    let score_min = unnamed().map(|hit| hit.score).fold(0.0, f32::max) * share;
     let covered_max = unnamed().map(RankedTool::covered_count).fold(0.0, f32::max);
-    let (content, confidence_min) = (terms.content, rules.confidence_min);
+    let content = terms.content;
     move |hit| {
+        let is_similar = hit.evidence.is_similar();
         let covers_enough = covered_max < COVERAGE_WORDS_MIN || hit.covered_count() * 2.0 >= covered_max;
-        let has_content = content == 0 || hit.covered & content != 0;
-        let is_relevant = hit.score >= score_min && covers_enough && has_content;
-        let is_confident = content != 0 && hit.confidence >= confidence_min;
+        let has_content = content == 0 || hit.evidence.covered & content != 0;
+        let is_relevant = hit.score >= score_min && (is_similar || covers_enough && has_content);
+        let is_confident = content != 0 && hit.confidence >= rules.confidence_min
+            || hit.evidence.similarity >= rules.confident_similarity_min;
         match cutoff {
             Cutoff::None => true,
             Cutoff::Relative => is_relevant,
@@ -229,9 +232,12 @@ impl Catalog {
                 let at = posting.slot as usize;
                 let frequency = posting.frequency(norms, &scoring[at].lengths);
                 let accumulator = &mut accumulators[at];
-                accumulator.score += gain * frequency / (frequency + rules.k1);
+                accumulator.word_score += gain * frequency / (frequency + rules.k1);
                 accumulator.covered |= term.bit;
             }
+        }
+        for accumulator in &mut accumulators {
+            accumulator.score = accumulator.word_score;
         }
         accumulators
     }
@@ -247,7 +253,7 @@ impl Catalog {
         for inner in self.inner_slots() {
             let accumulator = accumulators[inner as usize];
             let is_exact = exact.contains(&inner);
-            if accumulator.covered == 0 && !is_exact {
+            if !accumulator.is_match() && !is_exact {
                 continue;
             }
             let Some(slot) = self.slot(inner).filter(|slot| may_use(&slot.id)) else {
@@ -255,13 +261,12 @@ impl Catalog {
             };
             let inner_match = InnerMatch {
                 inner,
-                score: accumulator.score,
-                covered: accumulator.covered,
+                accumulator,
                 is_exact,
             };
             for entry in slot.entry_tools.iter().filter_map(|id| self.with_id(id)) {
                 let best = inner_matches.entry(entry).or_insert(inner_match);
-                if (is_exact, inner_match.score) > (best.is_exact, best.score) {
+                if (is_exact, accumulator.score) > (best.is_exact, best.accumulator.score) {
                     *best = inner_match;
                 }
             }
@@ -269,7 +274,7 @@ impl Catalog {
         inner_matches
     }
 
-    /// Offers the tools that cover a word of the intent, or that the query names.
+    /// Offers the tools that cover a word of the intent, have a similar meaning, or are named by the query.
     fn offer<'a>(
         &'a self,
         accumulators: &[Accumulator],
@@ -290,27 +295,30 @@ impl Catalog {
             };
             let is_exact =
                 !exact.is_empty() && exact.contains(&at) || inner_match.is_some_and(|inner_match| inner_match.is_exact);
-            let covered = own.covered | inner_match.map_or(0, |inner_match| inner_match.covered);
-            if covered == 0 && !is_exact || scoring.is_inner {
+            let inner = inner_match
+                .map(|inner_match| inner_match.accumulator)
+                .unwrap_or_default();
+            let evidence = own.with_inner(&inner);
+            if !evidence.is_match() && !is_exact || scoring.is_inner {
                 continue;
             }
-            let inner_score = inner_match.map_or(0.0, |inner_match| inner_match.score * rules.lead_weight);
-            let relevance = own.score.max(inner_score) + own.score.min(inner_score) * rules.lead_overlap_weight;
-            let score = relevance * scoring.factor() * (1.0 + coverage_weight * count(covered.count_ones()));
+            let coverage = 1.0 + coverage_weight * count(evidence.covered.count_ones());
+            let score = evidence.score * scoring.factor() * coverage;
             let is_broken = scoring.is_broken();
             if best.rejects(is_exact, is_broken, score) {
                 continue;
             }
             let Some(slot) = self.slot(at) else { continue };
-            let inner = inner_match.filter(|inner_match| inner_score > own.score || inner_match.is_exact);
+            let is_better = inner.score * rules.lead_weight > own.score;
+            let leading = inner_match.filter(|inner_match| is_better || inner_match.is_exact);
             let candidate = RankedTool {
                 slot,
-                inner: inner.and_then(|inner_match| self.slot(inner_match.inner)),
+                inner: leading.and_then(|inner_match| self.slot(inner_match.inner)),
                 score,
-                confidence: relevance / confidence_max,
+                confidence: evidence.word_score / confidence_max,
                 is_exact,
                 is_broken,
-                covered,
+                evidence,
             };
             best.offer(candidate, may_use);
         }

@@ -19,6 +19,13 @@ pub(super) struct FieldRule {
     pub(super) words_max: usize,
 }
 
+/// The minimum share of the best score. Similarities in meaning differ less than scores of words.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ShareMin {
+    pub(super) words: f32,
+    pub(super) words_and_meaning: f32,
+}
+
 /// The ranking parameters. They were tuned on three public data sets of tools and questions; see the example `search_eval`.
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
@@ -46,10 +53,16 @@ pub(super) struct Rules {
     pub(super) lead_weight: f32,
     /// The weight of the smaller of both scores, that of the entry tool and that of the tool behind it.
     pub(super) lead_overlap_weight: f32,
-    /// Hits with less than this share of the best score are omitted.
-    pub(super) relative_min: f32,
-    /// The same share under [`Cutoff::Confident`](super::Cutoff::Confident).
-    pub(super) confident_relative_min: f32,
+    /// The weight of the most similar meaning, relative to the best score of words.
+    pub(super) similarity_weight: f32,
+    /// The similarity from which on a tool is a hit without a word in common.
+    pub(super) similarity_min: f32,
+    /// The same similarity under [`Cutoff::Confident`](super::Cutoff::Confident).
+    pub(super) confident_similarity_min: f32,
+    /// Hits with less than these shares of the best score are omitted.
+    pub(super) relative_min: ShareMin,
+    /// The same shares under [`Cutoff::Confident`](super::Cutoff::Confident).
+    pub(super) confident_relative_min: ShareMin,
     /// The number of words of the query, the rarest first, that a hit should cover. Long messages have many other words.
     pub(super) information_words: usize,
     /// Minimum confidence of a hit under [`Cutoff::Confident`](super::Cutoff::Confident).
@@ -92,8 +105,17 @@ static RULES: Rules = Rules {
     coverage_weight: 0.5,
     lead_weight: 0.9,
     lead_overlap_weight: 0.3,
-    relative_min: 0.3,
-    confident_relative_min: 0.5,
+    similarity_weight: 1.5,
+    similarity_min: 0.3,
+    confident_similarity_min: 0.8,
+    relative_min: ShareMin {
+        words: 0.3,
+        words_and_meaning: 0.45,
+    },
+    confident_relative_min: ShareMin {
+        words: 0.5,
+        words_and_meaning: 0.6,
+    },
     information_words: 4,
     confidence_min: 0.1,
 };

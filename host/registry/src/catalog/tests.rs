@@ -1,12 +1,19 @@
 //! Tests of the catalog: ranking, cutoff and index updates.
 #![allow(clippy::unwrap_used)]
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
 use super::*;
 
 fn shelf() -> Catalog {
     let mut catalog = Catalog::new();
+    fill_shelf(&mut catalog);
+    catalog
+}
+
+fn fill_shelf(catalog: &mut Catalog) {
     let tools = [
         ("get_weather", "Returns the weather forecast of a city"),
         ("scrape_websites", "Scrapes a web page and returns its text"),
@@ -20,7 +27,6 @@ fn shelf() -> Catalog {
     for (name, description) in tools {
         catalog.put(name, [Document::new(format!("{name}#{name}"), name, description)]);
     }
-    catalog
 }
 
 fn names(catalog: &Catalog, query: &Query) -> Vec<String> {
@@ -304,44 +310,103 @@ fn long_query_is_truncated() {
     assert_eq!(first(&catalog, &long).unwrap(), "get_weather");
 }
 
-/// A semantic index with three synonyms.
+/// An embedding model that knows groups of synonyms.
 struct Synonyms;
 
-impl SemanticIndex for Synonyms {
-    fn nearest(&self, intent: &str, hits_max: usize) -> Vec<String> {
-        let known = [
-            ("climate", "get_weather"),
-            ("photo", "resize_image"),
-            ("cash", "convert_currency"),
+impl EmbeddingModel for Synonyms {
+    fn embed(&self, text: &str) -> Option<Vec<f32>> {
+        let groups = [
+            ["weather", "forecast", "umbrella"],
+            ["email", "message", "letter"],
+            ["image", "picture", "photo"],
+            ["account", "delete", "forget"],
         ];
-        let near = known.iter().filter(|(word, _)| intent.contains(word));
-        near.map(|(_, name)| format!("{name}#{name}")).take(hits_max).collect()
+        let mut sum = vec![0.0; groups.len()];
+        for word in super::words(text) {
+            let row = groups.iter().position(|group| group.contains(&word.as_str()));
+            row.into_iter().for_each(|row| sum[row] += 1.0);
+        }
+        sum.iter().any(|count| *count > 0.0).then_some(sum)
     }
 }
 
+/// Returns the tools of a catalog in one that also searches by meaning.
+fn with_meaning(fill: impl Fn(&mut Catalog)) -> Catalog {
+    let mut catalog = Catalog::new().with_embedding_model(Arc::new(Synonyms));
+    fill(&mut catalog);
+    catalog
+}
+
 #[test]
-fn semantic_index_finds_synonyms_and_agreement_ranks_first() {
-    let catalog = shelf();
-    let found = |intent: &str| -> Vec<String> {
-        catalog
-            .search_with(&Query::new(intent), &Synonyms, |_| true)
-            .into_iter()
-            .map(|hit| hit.name)
-            .collect()
+fn tool_without_a_word_in_common_is_found_by_its_meaning() {
+    let found = |intent: &str, cutoff| {
+        let query = Query::new(intent).with_cutoff(cutoff);
+        assert!(names(&shelf(), &query).is_empty(), "{intent}: by its words");
+        names(&with_meaning(fill_shelf), &query)
     };
-    assert_eq!(found("how is the climate"), ["get_weather"]);
-    assert_eq!(
-        found("size of a photo message")[0],
-        "resize_image",
-        "both rankings know it"
+    for cutoff in [Cutoff::None, Cutoff::Relative, Cutoff::Confident] {
+        assert_eq!(found("Do I need an umbrella?", cutoff), ["get_weather"]);
+        assert_eq!(found("my photos: a photo", cutoff), ["resize_image"]);
+        assert_eq!(found("something else", cutoff), [""; 0]);
+    }
+}
+
+// accept: 111
+#[test]
+fn exact_name_ranks_before_the_nearest_meaning() {
+    let catalog = with_meaning(fill_shelf);
+    let query = Query::new("call `convert_currency` about umbrella, weather, forecast and umbrella");
+    let hits = catalog.search(&query, |_| true);
+    assert_eq!(hits[0].name, "convert_currency");
+    assert!(
+        hits[0].is_exact && hits.iter().any(|hit| hit.name == "get_weather"),
+        "{hits:?}"
     );
-    let denied = catalog.search_with(&Query::new("climate"), &Synonyms, |_| false);
-    assert!(denied.is_empty(), "a model widens no permission");
+}
+
+#[test]
+fn meaning_widens_no_permission_and_health_moves_its_rank() {
+    let mut catalog = with_meaning(fill_shelf);
+    let query = Query::new("umbrella");
+    assert!(catalog.search(&query, |_| false).is_empty());
+    catalog.put(
+        "b",
+        [Document::new("b", "weather_of_tomorrow", "A forecast of the weather")],
+    );
+    let order = |catalog: &Catalog| names(catalog, &query);
+    let before = order(&catalog);
+    assert_eq!(before.len(), 2);
+    let id = if before[0] == "get_weather" {
+        "get_weather#get_weather"
+    } else {
+        "b"
+    };
+    catalog.set_health(id, HealthBoost::Broken);
+    assert_eq!(
+        order(&catalog),
+        [before[1].clone(), before[0].clone()],
+        "the broken one is last"
+    );
+    catalog.remove("b");
+    assert_eq!(order(&catalog), ["get_weather"], "a removed tool has no meaning");
+}
+
+#[test]
+fn method_is_found_by_its_meaning_through_the_tool_that_leads_to_it() {
+    let hits = with_meaning(fill_shop).search(&Query::new("forget me"), |_| true);
+    assert_eq!(hits[0].name, "search_customer");
+    assert_eq!(hits[0].leads_to.as_ref().unwrap().name, "customer_delete");
 }
 
 /// A shop whose only entry is a search for customers.
 fn shop() -> Catalog {
-    let mut catalog = shelf();
+    let mut catalog = Catalog::new();
+    fill_shop(&mut catalog);
+    catalog
+}
+
+fn fill_shop(catalog: &mut Catalog) {
+    fill_shelf(catalog);
     let entry = "shop#search";
     let method = |name: &str, text: &str| Document::new(format!("shop#{name}"), name, text).behind([entry]);
     catalog.put(
@@ -353,7 +418,6 @@ fn shop() -> Catalog {
             method("customer_delete", "Deletes the account for ever"),
         ],
     );
-    catalog
 }
 
 // accept: 30
@@ -484,7 +548,8 @@ proptest! {
         tools in proptest::collection::vec((words(), words(), any::<bool>()), 1..12),
         intent in words(),
     ) {
-        let (mut one, mut other, mut all) = (Catalog::new(), Catalog::new(), Catalog::new());
+        let catalog = || with_meaning(|_| ());
+        let (mut one, mut other, mut all) = (catalog(), catalog(), catalog());
         for (number, (name, text, is_first)) in tools.into_iter().enumerate() {
             let source = format!("file{number}");
             let document = Document::new(format!("{source}#f"), name.replace(' ', "_"), text);

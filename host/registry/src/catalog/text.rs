@@ -52,15 +52,24 @@ impl Stems {
 /// Returns the stems of a text. Splits identifiers and omits stop words.
 pub(super) fn tokens(text: &str, stems: &mut Stems, words_max: usize) -> Vec<Token> {
     let mut tokens = Vec::new();
-    for run in text.split(|c: char| !c.is_alphanumeric()) {
-        for part in parts(run) {
-            if tokens.len() == words_max {
-                return tokens;
-            }
-            tokens.extend(stems.token(part));
+    for part in split(text) {
+        if tokens.len() == words_max {
+            return tokens;
         }
+        tokens.extend(stems.token(part));
     }
     tokens
+}
+
+/// Returns the words of a text in lower case. Splits identifiers and omits stop words.
+pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
+    let words = split(text).filter(|word| !word.is_empty() && word.len() <= WORD_BYTES_MAX);
+    words.map(str::to_lowercase).filter(|word| !is_stop_word(word))
+}
+
+/// Splits a text into words, and identifiers into their parts. Some parts may be empty.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric()).flat_map(parts)
 }
 
 /// Splits a run of letters and digits at changes of case and kind: `getHTTPStatus2` becomes `get`, `HTTP`, `Status`, `2`.

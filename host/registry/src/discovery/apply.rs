@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::run::DiscoveryResult;
-use crate::catalog::TermExtractor;
+use crate::catalog::{EmbeddingModel, TermExtractor};
 use crate::package::{Package, PackageStatus};
 use crate::scan::{FailedDiscovery, ScannedFile, ScannedFiles, content_hash, indexed_tools, package_record};
 use crate::store::{DynamicToolsRecord, PackageRecord};
@@ -22,7 +22,11 @@ pub(super) struct DiscoveryChanges {
 }
 
 /// Merges results into the scanned files. Ignores a result if its file has changed in the meantime.
-pub(super) fn apply(files: &mut ScannedFiles, results: Vec<DiscoveryResult>) -> DiscoveryChanges {
+pub(super) fn apply(
+    files: &mut ScannedFiles,
+    results: Vec<DiscoveryResult>,
+    model: Option<&Arc<dyn EmbeddingModel>>,
+) -> DiscoveryChanges {
     let mut terms = TermExtractor::new();
     let mut changes = DiscoveryChanges {
         packages: Vec::new(),
@@ -46,7 +50,7 @@ pub(super) fn apply(files: &mut ScannedFiles, results: Vec<DiscoveryResult>) -> 
                     digest: plugin.digest().to_owned(),
                     tools,
                 }));
-                let (after, record) = before.with_discovered(&path, plugin, &mut terms);
+                let (after, record) = before.with_discovered(&path, plugin, &mut terms, model);
                 changes.packages.push(record);
                 after
             }
@@ -76,7 +80,13 @@ impl ScannedFile {
     }
 
     /// Returns the file with a plugin whose tools were discovered, and its new record.
-    fn with_discovered(&self, path: &Path, plugin: Arc<Plugin>, terms: &mut TermExtractor) -> (Self, PackageRecord) {
+    fn with_discovered(
+        &self,
+        path: &Path,
+        plugin: Arc<Plugin>,
+        terms: &mut TermExtractor,
+        model: Option<&Arc<dyn EmbeddingModel>>,
+    ) -> (Self, PackageRecord) {
         let manifest = self.package.manifest.as_deref();
         let mut record = package_record(&self.package.name, path, plugin.inspection(), manifest, terms);
         record.stamp = self.stamp.clone().unwrap_or_default();
@@ -90,7 +100,7 @@ impl ScannedFile {
             },
             stamp: self.stamp.clone(),
             content,
-            tools: indexed_tools(&record, manifest),
+            tools: indexed_tools(&record, manifest, model),
             failed_discovery: None,
         };
         (file, record)

@@ -72,7 +72,8 @@ impl LiveRegistry {
         let (earlier, mut next) = (self.current(), files.clone());
         let store = earlier.store().clone();
         let applied = blocking(move || {
-            let changes = apply(&mut next, results);
+            let model = earlier.catalog().embedding_model();
+            let changes = apply(&mut next, results, model);
             if changes.is_empty {
                 return Ok(None);
             }

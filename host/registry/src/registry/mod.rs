@@ -5,7 +5,7 @@ mod health_tool;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use self::health_tool::HealthTool;
-use crate::catalog::{Catalog, HealthBoost, Hit, Query, SemanticIndex};
+use crate::catalog::{Catalog, HealthBoost, Hit, Query};
 use crate::health::FailingTool;
 use crate::package::Package;
 use crate::store::{Store, StoreError, ToolKey};
@@ -87,12 +87,6 @@ impl Registry {
     #[must_use]
     pub fn search(&self, query: &Query, may_use: impl Fn(&str) -> bool) -> Vec<Hit> {
         self.snapshot.catalog.search(query, may_use)
-    }
-
-    /// Searches by words and by meaning; see [`SemanticIndex`].
-    #[must_use]
-    pub fn search_with(&self, query: &Query, semantic: &dyn SemanticIndex, may_use: impl Fn(&str) -> bool) -> Vec<Hit> {
-        self.snapshot.catalog.search_with(query, semantic, may_use)
     }
 
     /// Returns the plugin that a tool belongs to.

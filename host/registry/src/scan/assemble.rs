@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::tool_document::ranking_signals;
 use super::{ScannedFiles, or_default_with_warning};
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, EmbeddingModel};
 use crate::health::now_ms;
 use crate::package::{Package, PackageStatus, identity_of};
 use crate::registry::{CurrentSnapshot, Registry, Snapshot};
@@ -23,9 +23,13 @@ struct Previous {
 }
 
 /// Builds the first snapshot. Blocks.
-pub(super) fn first_registry(files: &ScannedFiles, store: Arc<dyn Store>) -> Registry {
+pub(super) fn first_registry(
+    files: &ScannedFiles,
+    store: Arc<dyn Store>,
+    model: Option<Arc<dyn EmbeddingModel>>,
+) -> Registry {
     let previous = Previous {
-        catalog: Catalog::new(),
+        catalog: model.into_iter().fold(Catalog::new(), Catalog::with_embedding_model),
         plugins: HashMap::new(),
         current: Arc::default(),
     };

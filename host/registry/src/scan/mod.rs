@@ -22,7 +22,7 @@ use self::assemble::first_registry;
 use self::listing::{ComponentFile, list};
 use self::read::{CachedState, ReadOutcome, read};
 use self::record::stored_path;
-use crate::catalog::TermExtractor;
+use crate::catalog::{EmbeddingModel, TermExtractor};
 use crate::registry::Registry;
 use crate::store::{MemoryStore, PackageRecord, Store, StoreError};
 use toolwit_core::{Error, ErrorKind, Phase};
@@ -52,6 +52,7 @@ pub(crate) struct Scan {
     paths: Arc<[PathBuf]>,
     missing: MissingPath,
     store: Arc<dyn Store>,
+    embedding_model: Option<Arc<dyn EmbeddingModel>>,
 }
 
 /// The last readable state of each component file, independent of other files.
@@ -69,12 +70,19 @@ pub(crate) struct Rescan {
 type Chunk = Vec<(ComponentFile, CachedState)>;
 
 impl Scan {
-    pub(crate) fn new(runtime: Arc<Runtime>, paths: Vec<PathBuf>, missing: MissingPath, store: Arc<dyn Store>) -> Self {
+    pub(crate) fn new(
+        runtime: Arc<Runtime>,
+        paths: Vec<PathBuf>,
+        missing: MissingPath,
+        store: Arc<dyn Store>,
+        embedding_model: Option<Arc<dyn EmbeddingModel>>,
+    ) -> Self {
         Self {
             runtime,
             paths: paths.into(),
             missing,
             store,
+            embedding_model,
         }
     }
 
@@ -97,10 +105,10 @@ impl Scan {
         });
         let deleted = deleted_paths(&records, &self.paths, &present);
         let outcomes = self.read(chunks, deleted).await?;
-        let store = self.store.clone();
+        let (store, model) = (self.store.clone(), self.embedding_model.clone());
         blocking(move || {
             let files = by_path(outcomes);
-            Ok((first_registry(&files, store), files))
+            Ok((first_registry(&files, store, model), files))
         })
         .await
     }
@@ -160,11 +168,10 @@ impl Scan {
     }
 
     fn read_chunks(&self, chunks: Vec<Chunk>) -> impl Stream<Item = Result<Vec<ReadOutcome>, Error>> + use<> {
-        let (runtime, store) = (self.runtime.clone(), self.store.clone());
+        let scan = self.clone();
         let read_chunk = move |chunk: Chunk| {
-            let (runtime, store) = (runtime.clone(), store.clone());
-            let mut terms = TermExtractor::new();
-            let read_one = move |(file, cached)| read(&runtime, &*store, file, cached, &mut terms);
+            let (scan, mut terms) = (scan.clone(), TermExtractor::new());
+            let read_one = move |(file, cached)| read(&scan, file, cached, &mut terms);
             blocking(move || Ok(chunk.into_iter().map(read_one).collect()))
         };
         futures::stream::iter(chunks).map(read_chunk).buffered(processors())
@@ -214,7 +221,7 @@ impl Registry {
     /// # Errors
     /// Those of [`Registry::scan`].
     pub async fn scan_into(runtime: &Arc<Runtime>, paths: &[PathBuf], store: Arc<dyn Store>) -> Result<Self, Error> {
-        let scan = Scan::new(runtime.clone(), paths.to_vec(), MissingPath::Error, store);
+        let scan = Scan::new(runtime.clone(), paths.to_vec(), MissingPath::Error, store, None);
         let (registry, _) = scan.first().await?;
         Ok(registry)
     }

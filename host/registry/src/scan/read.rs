@@ -7,9 +7,9 @@ use tokio::time::Instant;
 
 use super::inspect::{inspect_component, inspect_package};
 use super::listing::ComponentFile;
-use super::or_default_with_warning;
 use super::record::{content_hash, indexed_tools, package_record, restore};
 use super::stamp::{is_fresh, stamp};
+use super::{Scan, or_default_with_warning};
 use crate::catalog::{IndexedTool, TermExtractor};
 use crate::manifest::Manifest;
 use crate::package::{Package, PackageStatus, name_of};
@@ -79,13 +79,7 @@ impl ReadOutcome {
 }
 
 /// Reads a package, or reuses its cached state if its files are unchanged. Blocks.
-pub(super) fn read(
-    runtime: &Arc<Runtime>,
-    store: &dyn Store,
-    file: ComponentFile,
-    cached: CachedState,
-    terms: &mut TermExtractor,
-) -> ReadOutcome {
+pub(super) fn read(scan: &Scan, file: ComponentFile, cached: CachedState, terms: &mut TermExtractor) -> ReadOutcome {
     let ComponentFile {
         path,
         refused,
@@ -96,12 +90,12 @@ pub(super) fn read(
         Err(error) => return broken(path, error, None, cached),
     };
     let stamp = stamp(&path, sidecars);
-    if let Some(file) = unchanged(runtime, &name, &path, stamp.as_ref(), &cached) {
+    if let Some(file) = unchanged(scan, &name, &path, stamp.as_ref(), &cached) {
         return ReadOutcome::unchanged(path, file);
     }
-    match inspect_package(&name, &path, runtime.engine_limits().component_bytes_max) {
+    match inspect_package(&name, &path, scan.runtime.engine_limits().component_bytes_max) {
         Ok((inspection, manifest)) => {
-            let inspection = with_stored_tools(store, &name, inspection);
+            let inspection = with_stored_tools(&*scan.store, &name, inspection);
             let mut record = package_record(&name, &path, &inspection, manifest.as_ref(), terms);
             record.stamp = stamp.clone().unwrap_or_default();
             let content = content_hash(&record);
@@ -112,14 +106,14 @@ pub(super) fn read(
                 CachedState::Scanned(file) if file.content == content => {
                     (file.package.clone(), file.failed_discovery.clone())
                 }
-                _ => (package(runtime, name, path.clone(), inspection, manifest), None),
+                _ => (package(&scan.runtime, name, path.clone(), inspection, manifest), None),
             };
             let reason = package.reason().cloned().or_else(|| package.discovery_error());
             record.reason = reason.map(|reason| reason.message.clone());
             let is_stored = matches!(&cached, CachedState::Record(stored) if **stored == record)
                 || matches!(&cached, CachedState::Scanned(file) if file.content == content && file.stamp == stamp);
             let file = ScannedFile {
-                tools: indexed_tools(&record, package.manifest.as_deref()),
+                tools: indexed_tools(&record, package.manifest.as_deref(), scan.embedding_model.as_ref()),
                 package,
                 stamp,
                 content,
@@ -138,7 +132,7 @@ pub(super) fn read(
 
 /// Returns the cached state of a package whose files have the same stamp.
 fn unchanged(
-    runtime: &Arc<Runtime>,
+    scan: &Scan,
     name: &str,
     path: &Path,
     stamp: Option<&String>,
@@ -148,9 +142,9 @@ fn unchanged(
     match cached {
         CachedState::Scanned(file) if file.stamp.as_ref() == Some(stamp) => Some(file.clone()),
         CachedState::Record(record) if record.stamp == *stamp => {
-            let (package, content) = restore(runtime, name, path, record)?;
+            let (package, content) = restore(&scan.runtime, name, path, record)?;
             Some(Arc::new(ScannedFile {
-                tools: indexed_tools(record, package.manifest.as_deref()),
+                tools: indexed_tools(record, package.manifest.as_deref(), scan.embedding_model.as_ref()),
                 package,
                 stamp: Some(stamp.clone()),
                 content,

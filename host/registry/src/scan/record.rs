@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::tool_document::{quality_percent, tool_document};
-use crate::catalog::{IndexedTool, TermExtractor, Terms};
+use super::tool_document::{quality_percent, tool_document, use_case};
+use crate::catalog::{Embedding, EmbeddingModel, IndexedTool, TermExtractor, Terms};
 use crate::manifest::{Manifest, Tier};
 use crate::package::{Package, PackageStatus};
 use crate::store::{MethodRecord, PackageRecord, ToolRecord};
@@ -66,6 +66,7 @@ fn method_records(
     let record = |(entity, method): (&EntityType, &ToolDefinition)| MethodRecord {
         id: method.id.to_string(),
         name: method.name().to_owned(),
+        description: method.description.clone(),
         terms: terms.extract(&tool_document(method, manifest)).text().to_owned(),
         entry_tools: entity.entry_tools.iter().map(ToString::to_string).collect(),
     };
@@ -102,20 +103,32 @@ pub(super) fn restore(
     Some((package, content))
 }
 
-/// Returns the tools and methods of a record for the search index.
-pub(crate) fn indexed_tools(record: &PackageRecord, manifest: Option<&Manifest>) -> Arc<[IndexedTool]> {
+/// Returns the tools and methods of a record for the search index, with embeddings if there is a model for them.
+pub(crate) fn indexed_tools(
+    record: &PackageRecord,
+    manifest: Option<&Manifest>,
+    model: Option<&Arc<dyn EmbeddingModel>>,
+) -> Arc<[IndexedTool]> {
+    let embed = |id: &str, name: &str, description: &str| {
+        let use_case = manifest
+            .map(|manifest| use_case(manifest, id, name))
+            .unwrap_or_default();
+        Embedding::of_tool(&**model?, name, description, &use_case)
+    };
     let popularity = manifest.and_then(|manifest| manifest.ranking.popularity).unwrap_or(0);
     let tools = record.tools.iter().map(|tool| {
         let terms = Terms::from_text(tool.terms.clone());
         let mut indexed = IndexedTool::new(tool.id.as_str(), tool.name.as_str(), terms);
         indexed.signals.quality = f32::from(tool.quality_percent) / 100.0;
         indexed.signals.popularity = popularity;
+        indexed.embedding = embed(&tool.id, &tool.name, &tool.description);
         indexed
     });
     let methods = record.methods.iter().map(|method| {
         let terms = Terms::from_text(method.terms.clone());
         let mut indexed = IndexedTool::new(method.id.as_str(), method.name.as_str(), terms);
         indexed.entry_tools = method.entry_tools.iter().cloned().collect();
+        indexed.embedding = embed(&method.id, &method.name, &method.description);
         indexed
     });
     tools.chain(methods).collect()

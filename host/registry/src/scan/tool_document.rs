@@ -29,12 +29,7 @@ pub(crate) fn tool_document(tool: &ToolDefinition, manifest: Option<&Manifest>) 
             .collect::<Vec<_>>()
             .join(" ");
         document.category = manifest.category.clone().unwrap_or_default();
-        let texts = [
-            manifest.description.as_ref(),
-            manifest.use_case.as_ref(),
-            own.and_then(|own| own.use_case.as_ref()),
-        ];
-        document.use_case = texts.into_iter().flatten().cloned().collect::<Vec<_>>().join(" ");
+        document.use_case = use_case(manifest, tool.id.as_str(), tool.name());
         let examples = manifest
             .examples
             .iter()
@@ -42,6 +37,17 @@ pub(crate) fn tool_document(tool: &ToolDefinition, manifest: Option<&Manifest>) 
         document.examples = examples.cloned().collect::<Vec<_>>().join(" ");
     }
     document
+}
+
+/// Returns the texts of a manifest about the use of a tool: those of the package and its own.
+pub(super) fn use_case(manifest: &Manifest, id: &str, name: &str) -> String {
+    let own = manifest.tool(id, name);
+    let texts = [
+        manifest.description.as_deref(),
+        manifest.use_case.as_deref(),
+        own.and_then(|own| own.use_case.as_deref()),
+    ];
+    texts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 /// Rates the description of a tool in percent: 40 for a good text, 30 for described parameters, 20 for a rich manifest, and up to

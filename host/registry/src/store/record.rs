@@ -57,6 +57,8 @@ pub struct MethodRecord {
     pub id: String,
     /// Its name in the form that all instances share.
     pub name: String,
+    /// Its description.
+    pub description: String,
     /// Its search terms, in the format of [`Terms::text`](crate::Terms::text).
     pub terms: String,
     /// The ids of the tools that lead to an instance.

@@ -26,6 +26,7 @@ fn package(path: &str, digest: &str, exports: &[&str]) -> PackageRecord {
         methods: vec![MethodRecord {
             id: "p#[method]thing.look".to_owned(),
             name: "thing_look".to_owned(),
+            description: "Looks".to_owned(),
             terms: "look".to_owned(),
             entry_tools: exports.iter().map(|export| format!("p#{export}")).collect(),
         }],

@@ -8,7 +8,7 @@ const JUST_NOW: Duration = Duration::ZERO;
 
 async fn live(directory: &Path) -> LiveRegistry {
     let store = Arc::new(MemoryStore::new());
-    LiveRegistry::open(&runtime(), &[directory.to_owned()], MissingPath::Error, store)
+    LiveRegistry::open(&runtime(), &[directory.to_owned()], MissingPath::Error, store, None)
         .await
         .unwrap()
 }
@@ -130,12 +130,19 @@ async fn directory_can_be_deleted_and_created_again() {
         std::slice::from_ref(&plugins),
         MissingPath::Error,
         store.clone(),
+        None,
     )
     .await;
     assert!(missing.is_err(), "a missing path is an error at the start");
-    let live = LiveRegistry::open(&runtime(), std::slice::from_ref(&plugins), MissingPath::Empty, store)
-        .await
-        .unwrap();
+    let live = LiveRegistry::open(
+        &runtime(),
+        std::slice::from_ref(&plugins),
+        MissingPath::Empty,
+        store,
+        None,
+    )
+    .await
+    .unwrap();
     assert!(!is_changed(&live).await);
     fs::create_dir(&plugins).unwrap();
     write_settled(&plugins.join("one.wasm"), &answering(1), JUST_NOW);
@@ -253,4 +260,58 @@ async fn outcome_of_a_call_changes_the_rank_of_the_tool() {
     write_settled(&directory.path().join("gamma.wasm"), &component("send-email"), LONG_AGO);
     assert!(is_changed(&live).await);
     assert_eq!(songs(), ["beta#play-song", "alpha#play-song"]);
+}
+
+/// An embedding model that counts the texts.
+#[derive(Clone, Default)]
+struct CountingModel(Arc<AtomicUsize>);
+
+impl EmbeddingModel for CountingModel {
+    fn embed(&self, text: &str) -> Option<Vec<f32>> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Some(if text.contains("sum") || text == "total" {
+            vec![1.0, 0.0]
+        } else {
+            vec![0.0, 1.0]
+        })
+    }
+}
+
+#[tokio::test]
+async fn only_changed_packages_are_embedded_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, export: &str| write_settled(&directory.path().join(name), &component(export), LONG_AGO);
+    write("a.wasm", "sum");
+    write("b.wasm", "other");
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let open = |model: CountingModel| {
+        let (paths, model) = (
+            [directory.path().to_owned()],
+            Some(Arc::new(model) as Arc<dyn EmbeddingModel>),
+        );
+        let store = store.clone();
+        async move {
+            LiveRegistry::open(&runtime(), &paths, MissingPath::Error, store, model)
+                .await
+                .unwrap()
+        }
+    };
+    let found = |live: &LiveRegistry| {
+        let hits = live.current().search(&Query::new("total"), |_| true);
+        hits.into_iter().map(|hit| hit.id).collect::<Vec<_>>()
+    };
+    let model = CountingModel::default();
+    let live = open(model.clone()).await;
+    assert_eq!(found(&live), ["a#sum"]);
+    let embedded = || model.0.swap(0, Ordering::Relaxed);
+    let for_all = embedded();
+    assert!(!is_changed(&live).await);
+    assert_eq!(embedded(), 0, "nothing changed");
+    write("b.wasm", "sum-up");
+    assert!(is_changed(&live).await);
+    let for_one = embedded();
+    assert!(0 < for_one && for_one < for_all, "{for_one} of {for_all}");
+    assert_eq!(found(&live), ["a#sum", "b#sum-up"]);
+    let restarted = open(CountingModel::default()).await;
+    assert_eq!(found(&restarted), ["a#sum", "b#sum-up"], "from the store");
 }

@@ -4,14 +4,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::Value;
-use toolwit::registry::{Catalog, Cutoff, Document, Hit, Query};
+use toolwit::registry::{Catalog, Cutoff, Document, EmbeddingModel, Hit, Query};
+
+/// A model for the search by meaning, or none.
+pub(crate) type Model = Option<Arc<dyn EmbeddingModel>>;
 
 /// Tools, and queries with the ids of the right tools.
 pub(crate) struct RetrievalSet {
     pub(crate) catalog: Catalog,
-    pub(crate) queries: Vec<(String, BTreeSet<String>)>,
+    pub(crate) queries: Vec<AnswerableQuery>,
+}
+
+/// A query, and the tools that are right for it.
+pub(crate) struct AnswerableQuery {
+    text: String,
+    /// The capability in the words of a tool description, if the set has it.
+    need: Option<String>,
+    right: BTreeSet<String>,
 }
 
 /// A query for which none of the tools is right.
@@ -36,34 +48,55 @@ pub(crate) struct RetrievalQuality {
 
 impl RetrievalSet {
     /// Reads a set in BEIR layout.
-    pub(crate) fn read(directory: &Path) -> Result<Self, Box<dyn Error>> {
+    pub(crate) fn read(directory: &Path, model: &Model) -> Result<Self, Box<dyn Error>> {
         let judgements = judgements(&fs::read_to_string(directory.join("qrels/test.tsv"))?);
         let mut queries = Vec::new();
         for query in lines(&directory.join("queries.jsonl"))? {
             if let Some(right) = judgements.get(text_of(&query, "_id")?) {
-                queries.push((text_of(&query, "text")?.to_owned(), right.clone()));
+                queries.push(AnswerableQuery {
+                    text: text_of(&query, "text")?.to_owned(),
+                    need: query["need"].as_str().map(str::to_owned),
+                    right: right.clone(),
+                });
             }
         }
-        let catalog = catalog(&lines(&directory.join("corpus.jsonl"))?)?;
+        let catalog = catalog(&lines(&directory.join("corpus.jsonl"))?, model)?;
         Ok(Self { catalog, queries })
     }
 
     /// Searches for each query, and measures the hits.
     pub(crate) fn measure(&self, hits_max: usize, cutoff: Cutoff) -> RetrievalQuality {
-        let results = self.queries.iter().map(|(text, right)| {
-            let query = Query::new(text.as_str()).with_hits_max(hits_max).with_cutoff(cutoff);
-            (self.catalog.search(&query, |_| true), right.clone())
+        self.measure_queries(hits_max, cutoff, |query| Query::new(query.text.as_str()))
+    }
+
+    /// Searches like `search_tools` with a need and a task, and measures the hits. `None` if not every query has a need.
+    pub(crate) fn measure_needs(&self, hits_max: usize, cutoff: Cutoff) -> Option<RetrievalQuality> {
+        let has_needs = self.queries.iter().all(|query| query.need.is_some());
+        let need =
+            |query: &AnswerableQuery| Query::new(query.need.as_deref().unwrap_or_default()).with_task(&*query.text);
+        has_needs.then(|| self.measure_queries(hits_max, cutoff, need))
+    }
+
+    fn measure_queries(
+        &self,
+        hits_max: usize,
+        cutoff: Cutoff,
+        query_of: impl Fn(&AnswerableQuery) -> Query,
+    ) -> RetrievalQuality {
+        let results = self.queries.iter().map(|query| {
+            let search = query_of(query).with_hits_max(hits_max).with_cutoff(cutoff);
+            (self.catalog.search(&search, |_| true), query.right.clone())
         });
         RetrievalQuality::of(&results.collect::<Vec<_>>())
     }
 }
 
 /// Reads queries without a right tool: `text`, and the `tools`, which are all wrong.
-pub(crate) fn read_unanswerable(file: &Path) -> Result<Vec<UnanswerableQuery>, Box<dyn Error>> {
+pub(crate) fn read_unanswerable(file: &Path, model: &Model) -> Result<Vec<UnanswerableQuery>, Box<dyn Error>> {
     let queries = lines(file)?.into_iter().map(|query| {
         let tools = query["tools"].as_array().ok_or("a line has no `tools`")?;
         Ok(UnanswerableQuery {
-            catalog: catalog(tools)?,
+            catalog: catalog(tools, model)?,
             text: text_of(&query, "text")?.to_owned(),
         })
     });
@@ -113,8 +146,11 @@ fn text_of<'a>(value: &'a Value, key: &str) -> Result<&'a str, String> {
         .ok_or_else(|| format!("a line has no text `{key}`: {value}"))
 }
 
-fn catalog(tools: &[Value]) -> Result<Catalog, Box<dyn Error>> {
-    let mut catalog = Catalog::new();
+fn catalog(tools: &[Value], model: &Model) -> Result<Catalog, Box<dyn Error>> {
+    let mut catalog = model
+        .iter()
+        .cloned()
+        .fold(Catalog::new(), Catalog::with_embedding_model);
     for tool in tools {
         let document = document(tool)?;
         catalog.put(&document.id.clone(), [document]);

@@ -15,7 +15,7 @@ use toolwit_core::{Error, ErrorKind, Phase, Tool, ToolId};
 #[cfg(feature = "sqlite")]
 use toolwit_registry::store::SqliteStore;
 use toolwit_registry::store::{MemoryStore, Store};
-use toolwit_registry::{DynamicDiscovery, LiveRegistry, MissingPath, WatchOptions};
+use toolwit_registry::{DynamicDiscovery, EmbeddingModel, LiveRegistry, MissingPath, WatchOptions};
 use toolwit_sandbox::{CodeCacheLocation, Compiler, KeyValueStore, NewGrant, Resolve, Runtime, RuntimeOptions, Scope};
 
 /// Configures a host. Every default is safe: without further calls, plugins can only compute.
@@ -30,6 +30,7 @@ pub struct ToolwitBuilder {
     tools_visible_max: Option<usize>,
     watch: Option<WatchOptions>,
     dynamic_discovery: DynamicDiscovery,
+    embedding_model: Option<Arc<dyn EmbeddingModel>>,
     tools: Vec<Arc<dyn Tool>>,
     /// The sources and groups of the application.
     tool_groups: ToolGroups,
@@ -164,6 +165,14 @@ impl ToolwitBuilder {
     #[must_use]
     pub fn tools_visible_max(mut self, tools_visible_max: usize) -> Self {
         self.tools_visible_max = Some(tools_visible_max);
+        self
+    }
+
+    /// Sets the model of the search by meaning, such as [`WordVectors`](toolwit_registry::WordVectors). Then the search also finds
+    /// tools that share no word with the query. Without a model, it compares words only.
+    #[must_use]
+    pub fn embedding_model(mut self, model: impl EmbeddingModel + 'static) -> Self {
+        self.embedding_model = Some(Arc::new(model));
         self
     }
 
@@ -312,7 +321,7 @@ impl ToolwitBuilder {
         } else {
             MissingPath::Error
         };
-        let registry = LiveRegistry::open(&runtime, &self.paths, missing, store).await?;
+        let registry = LiveRegistry::open(&runtime, &self.paths, missing, store, self.embedding_model).await?;
         let plugins = PluginSource::new(registry.clone(), Scope::new(), Arc::new(|_: &str| true));
         let mut groups = self.tool_groups.with_source(plugins);
         for path in &self.groups_files {

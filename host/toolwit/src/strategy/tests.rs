@@ -14,7 +14,8 @@ use toolwit_agent::injection::Facade;
 use toolwit_agent::model::{ChatModel, ChatRequest, ChatResponse, ModelError};
 use toolwit_agent::{Conversation, ConversationBuilder, ToolSource};
 use toolwit_core::{Error, Message, NativeTool, Tool, ToolCall, ToolContext, ToolResult};
-use toolwit_registry::Registry;
+use toolwit_registry::store::MemoryStore;
+use toolwit_registry::{EmbeddingModel, LiveRegistry, MissingPath, Registry};
 use toolwit_sandbox::{CodeCacheLocation, Runtime, RuntimeOptions, Scope};
 
 use super::{TOOL_GUIDANCE, ToolSearch};
@@ -319,14 +320,17 @@ fn native(name: &str, description: &str) -> Arc<dyn Tool> {
     Arc::new(tool.unwrap())
 }
 
+/// A facade with one tool.
+fn garden(description: &str) -> Arc<dyn Tool> {
+    let facade =
+        Facade::builder("garden", description).tools([native("water_roses", "Waters the roses in the garden")]);
+    Arc::new(facade.build().unwrap())
+}
+
 // accept: 110, accept: 125
 #[tokio::test]
 async fn search_covers_native_tools_facades_and_servers() {
     let directory = tempfile::tempdir().unwrap();
-    let garden = Facade::builder("garden", "Everything about plants.")
-        .tools([native("water_roses", "Waters the roses in the garden")])
-        .build()
-        .unwrap();
     let server = Server {
         tools: vec![native("book_flight", "Books a flight to a city")],
         ..Server::default()
@@ -335,7 +339,7 @@ async fn search_covers_native_tools_facades_and_servers() {
     let search = search
         .with_tools([
             native("convert_currency", "Converts an amount of money"),
-            Arc::new(garden),
+            garden("Everything about plants."),
         ])
         .with_source(server);
     let (builder, recorder) = recorded([
@@ -457,4 +461,65 @@ async fn a_found_tool_never_takes_the_name_of_a_static_one() {
     let shown = recorder.requests.lock().unwrap().clone();
     assert_eq!(shown[0].names.len(), 3, "{:?}", shown[0].names);
     assert_eq!(shown[1].messages.last().unwrap().content(), "mine");
+}
+
+/// An embedding model for which some words mean the same.
+struct Synonyms;
+
+impl EmbeddingModel for Synonyms {
+    fn embed(&self, text: &str) -> Option<Vec<f32>> {
+        let groups = [
+            ["roses", "plants"],
+            ["flight", "travel"],
+            ["money", "euros"],
+            ["note", "reminder"],
+        ];
+        let has_word = |group: [&str; 2]| f32::from(u8::from(group.iter().any(|word| text.contains(word))));
+        let vector = groups.map(has_word).to_vec();
+        vector.contains(&1.0).then_some(vector)
+    }
+}
+
+#[tokio::test]
+async fn tools_of_every_origin_are_found_by_their_meaning() {
+    for has_model in [true, false] {
+        let directory = tempfile::tempdir().unwrap();
+        let model = has_model.then(|| Arc::new(Synonyms) as Arc<dyn EmbeddingModel>);
+        let paths = [directory.path().to_owned()];
+        let runtime = Runtime::new(RuntimeOptions::default()).unwrap();
+        let registry = LiveRegistry::open(
+            &runtime,
+            &paths,
+            MissingPath::Error,
+            Arc::new(MemoryStore::new()),
+            model,
+        );
+        let server = Server {
+            tools: vec![native("book_flight", "Books a flight to a city")],
+            ..Server::default()
+        };
+        let search = ToolSearch::new(registry.await.unwrap(), Scope::new())
+            .with_tools([
+                native("convert_currency", "Converts an amount of money"),
+                garden("Waters and cuts."),
+            ])
+            .with_source(server);
+        let needs = [
+            ("euros", "convert_currency"),
+            ("plants", "garden"),
+            ("travel", "book_flight"),
+            ("reminder", "remember_note"),
+        ];
+        let calls = needs.map(|(need, _)| call("search_tools", json!({"need": need})));
+        let (builder, recorder) = recorded(calls.into_iter().chain([say("done")]));
+        let builder = builder
+            .strategy(search)
+            .tools([native("remember_note", "Stores a note")]);
+        builder.build().unwrap().run("Please go on").await.unwrap();
+        let shown = recorder.requests.lock().unwrap().clone();
+        for (at, (need, name)) in needs.iter().enumerate() {
+            let found = shown[at + 1].messages.last().unwrap().content();
+            assert_eq!(found.contains(name), has_model, "{need}: {found}");
+        }
+    }
 }

@@ -1,9 +1,10 @@
-//! The environment of the command: metadata database, code cache, and the toolchain for building plugins.
+//! The environment of the command: metadata database, code cache, word vectors, and the toolchain for building plugins.
 
 use std::io;
 
 use super::finding::Findings;
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
+use crate::input::vectors::vector_directory;
 use crate::output::page::{counted, size};
 use toolwit::build::{BuildError, cargo_version};
 use toolwit::sandbox::{CodeCacheLocation, CodeCacheReport};
@@ -15,6 +16,7 @@ pub(super) async fn check(plugins: &PluginFlags, authority: &AuthorityFlags, fin
         None => {}
     }
     code_cache(findings).await;
+    word_vectors(findings);
     if let (Ok(path), None) = (authority.grants.path(), authority.grants.existing().ok().flatten()) {
         findings.ok(
             "grants",
@@ -38,6 +40,21 @@ async fn code_cache(findings: &mut Findings) {
             let hint = error.suggestion.clone().unwrap_or_default();
             findings.warning("cache", "cache", error.message.clone(), hint);
         }
+    }
+}
+
+/// Checks the word vectors, if there are any.
+fn word_vectors(findings: &mut Findings) {
+    match vector_directory().map(|directory| directory.open()) {
+        Some(Ok(Some(vectors))) => {
+            let (count, width) = (vectors.len(), vectors.width());
+            findings.ok("vectors", format!("{count} word vectors with {width} components"));
+        }
+        Some(Err(error)) => {
+            let hint = "`toolwit vectors add DIR` replaces them, `toolwit vectors remove` removes them";
+            findings.warning("vectors", "vectors", error.message.clone(), hint);
+        }
+        Some(Ok(None)) | None => {}
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) enum Severity {
 /// A finding of a check.
 #[derive(Debug, Serialize)]
 pub(super) struct Finding {
-    /// The check: `packages`, `health`, `needs`, `grants`, `secrets`, `store`, `cache`, `toolchain`.
+    /// The check: `packages`, `health`, `needs`, `grants`, `secrets`, `store`, `cache`, `vectors`, `toolchain`.
     pub(super) check: &'static str,
     pub(super) state: Severity,
     /// The plugin or file concerned.

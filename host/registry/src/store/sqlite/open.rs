@@ -21,6 +21,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("dynamic_tools.sql"),
     include_str!("methods.sql"),
     include_str!("dynamic_tools_names.sql"),
+    include_str!("methods_description.sql"),
 ];
 
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {

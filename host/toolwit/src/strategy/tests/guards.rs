@@ -26,7 +26,7 @@ async fn live(directory: &Path) -> LiveRegistry {
     };
     let runtime = Runtime::new(options).unwrap();
     let (paths, store) = ([directory.to_owned()], Arc::new(MemoryStore::new()));
-    LiveRegistry::open(&runtime, &paths, toolwit_registry::MissingPath::Error, store)
+    LiveRegistry::open(&runtime, &paths, MissingPath::Error, store, None)
         .await
         .unwrap()
 }

@@ -21,7 +21,7 @@ use toolwit_agent::ToolSource;
 use toolwit_agent::injection::{Injection, InjectionContext, InjectionStrategy, TurnContext};
 use toolwit_core::limits::SEARCH_WALL_MAX;
 use toolwit_core::{Tool, ToolContext, ToolDefinition, ToolId, ToolSet};
-use toolwit_registry::{CatalogUnion, Cutoff, HITS_DEFAULT, Hit, LiveRegistry, Query};
+use toolwit_registry::{CatalogUnion, Cutoff, EmbeddingModel, HITS_DEFAULT, Hit, LiveRegistry, Query};
 use toolwit_sandbox::Scope;
 
 /// Number of earlier messages of the user that are the context of a search.
@@ -102,14 +102,16 @@ impl ToolSearch {
     /// Searches these tools too: native tools and facades that the model does not see before they are found.
     #[must_use]
     pub fn with_tools(self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
-        self.with(SourceIndex::fixed(tools.into_iter().collect()))
+        let model = self.shared.embedding_model();
+        self.with(SourceIndex::fixed(tools.into_iter().collect(), model))
     }
 
     /// Searches the tools of a source too, such as a server. The source is queried at the first search, with the caller's context,
     /// and may return other tools later.
     #[must_use]
     pub fn with_source(self, source: impl ToolSource + 'static) -> Self {
-        self.with(SourceIndex::new(Arc::new(source)))
+        let model = self.shared.embedding_model();
+        self.with(SourceIndex::new(Arc::new(source), model))
     }
 
     fn with(self, source: SourceIndex) -> Self {
@@ -165,6 +167,11 @@ impl SharedSearch {
         hits.into_iter().map(found).collect()
     }
 
+    /// Returns the model of the search by meaning, which is that of the registry.
+    fn embedding_model(&self) -> Option<Arc<dyn EmbeddingModel>> {
+        self.follower.registry().catalog().embedding_model().cloned()
+    }
+
     /// Compiles the plugins of tools concurrently, and omits the tools that cannot be loaded.
     async fn load(&self, tools: Vec<FoundTool>) -> Vec<FoundTool> {
         let registry = self.follower.registry();
@@ -210,7 +217,7 @@ impl SharedSearch {
         let own: Vec<_> = own.map(|named| (named.name.as_str(), named.tool.clone())).collect();
         let mut index = lock(&self.own);
         if !index.has_same_tools(&own) {
-            *index = Arc::new(ToolIndex::of(own));
+            *index = Arc::new(ToolIndex::of(own, registry.catalog().embedding_model()));
             lock(&self.earlier).forget_results();
         }
     }

@@ -8,7 +8,7 @@ use super::lock;
 use toolwit_agent::{FixedTools, ToolSource};
 use toolwit_core::limits::FACADE_DEPTH_MAX;
 use toolwit_core::{Tool, ToolContext, ToolId};
-use toolwit_registry::{Catalog, Document};
+use toolwit_registry::{Catalog, Document, EmbeddingModel};
 
 /// Separates the facades and the inner tool in the id of a document.
 const PATH: char = '>';
@@ -29,9 +29,18 @@ pub(super) struct ToolIndex {
 }
 
 impl ToolIndex {
-    /// Indexes tools by the names that the model knows.
-    pub(super) fn of<N: Into<String>>(tools: impl IntoIterator<Item = (N, Arc<dyn Tool>)>) -> Self {
-        let mut index = Self::default();
+    /// Indexes tools by the names that the model knows; with an embedding model, by their meaning too.
+    pub(super) fn of<N: Into<String>>(
+        tools: impl IntoIterator<Item = (N, Arc<dyn Tool>)>,
+        embedding_model: Option<&Arc<dyn EmbeddingModel>>,
+    ) -> Self {
+        let mut index = Self {
+            catalog: embedding_model
+                .cloned()
+                .into_iter()
+                .fold(Catalog::new(), Catalog::with_embedding_model),
+            ..Self::default()
+        };
         for (name, tool) in tools {
             let definition = tool.definition();
             let mut document = Document::of_definition(definition);
@@ -86,23 +95,26 @@ impl ToolIndex {
 pub(super) struct SourceIndex {
     source: Arc<dyn ToolSource>,
     index: Mutex<Arc<ToolIndex>>,
+    embedding_model: Option<Arc<dyn EmbeddingModel>>,
 }
 
 impl SourceIndex {
     /// Creates the index of a source that has not been queried.
-    pub(super) fn new(source: Arc<dyn ToolSource>) -> Self {
+    pub(super) fn new(source: Arc<dyn ToolSource>, embedding_model: Option<Arc<dyn EmbeddingModel>>) -> Self {
         Self {
             source,
             index: Mutex::default(),
+            embedding_model,
         }
     }
 
     /// Creates the index of a fixed list of tools.
-    pub(super) fn fixed(tools: Vec<Arc<dyn Tool>>) -> Self {
-        let index = ToolIndex::of(named(&tools));
+    pub(super) fn fixed(tools: Vec<Arc<dyn Tool>>, embedding_model: Option<Arc<dyn EmbeddingModel>>) -> Self {
+        let index = ToolIndex::of(named(&tools), embedding_model.as_ref());
         Self {
             source: Arc::new(FixedTools::new("native", tools)),
             index: Mutex::new(Arc::new(index)),
+            embedding_model,
         }
     }
 
@@ -116,7 +128,7 @@ impl SourceIndex {
                 let mut index = lock(&self.index);
                 let names: Vec<_> = tools.iter().map(|(name, tool)| (name.as_str(), tool.clone())).collect();
                 if !index.has_same_tools(&names) {
-                    *index = Arc::new(ToolIndex::of(tools));
+                    *index = Arc::new(ToolIndex::of(tools, self.embedding_model.as_ref()));
                 }
             }
             Ok(Err(error)) => tracing::warn!(source = name, %error, "a source of tools cannot be searched"),

@@ -1,0 +1,43 @@
+//! The evidence for a tool that a search accumulates.
+
+use super::rules::Rules;
+
+/// The accumulated evidence for a tool.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Accumulator {
+    /// The score of its words, and of its meaning if there is an embedding model.
+    pub(super) score: f32,
+    /// The score of its words.
+    pub(super) word_score: f32,
+    /// The similarity of its meaning with that of the query; 0 without an embedding model.
+    pub(super) similarity: f32,
+    /// The covered words of the intent, one bit each.
+    pub(super) covered: u32,
+}
+
+impl Accumulator {
+    /// Whether the tool covers a word of the intent, or has a similar meaning.
+    pub(super) fn is_match(&self) -> bool {
+        self.covered != 0 || self.is_similar()
+    }
+
+    /// Whether the meaning is similar enough for a hit without a word in common.
+    pub(super) fn is_similar(&self) -> bool {
+        self.similarity >= Rules::get().similarity_min
+    }
+
+    /// Combines an entry tool with the tool behind it.
+    pub(super) fn with_inner(&self, inner: &Self) -> Self {
+        let rules = Rules::get();
+        let combined = |own: f32, inner: f32| {
+            let inner = inner * rules.lead_weight;
+            own.max(inner) + own.min(inner) * rules.lead_overlap_weight
+        };
+        Self {
+            score: combined(self.score, inner.score),
+            word_score: combined(self.word_score, inner.word_score),
+            similarity: self.similarity.max(inner.similarity),
+            covered: self.covered | inner.covered,
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Reading the matrix of a safetensors file: one row for each piece of the vocabulary.
+//!
+//! The format is the length of a header as eight bytes, the header as JSON, and the values of all tensors.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use toolwit_core::limits::ByteCount;
+
+/// The number of bytes of the header's length.
+const LENGTH_BYTES: usize = 8;
+
+/// Maximum size of the header. A file with one tensor needs about a hundred bytes.
+const HEADER_BYTES_MAX: usize = 64 << 10;
+
+/// Maximum number of components of a vector.
+const COLUMNS_MAX: usize = 1_024;
+
+/// The key of the header that is not a tensor.
+const METADATA: &str = "__metadata__";
+
+/// The number formats of vectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+enum NumberFormat {
+    F16,
+    BF16,
+    F32,
+}
+
+/// A tensor of the header.
+#[derive(Debug, Deserialize)]
+struct Tensor {
+    dtype: NumberFormat,
+    shape: Vec<usize>,
+    /// Begin and end of its values, relative to the end of the header.
+    data_offsets: [usize; 2],
+}
+
+/// A matrix in the bytes of its file.
+#[derive(Debug)]
+pub(super) struct Matrix {
+    bytes: Vec<u8>,
+    values: Range<usize>,
+    format: NumberFormat,
+    columns: usize,
+}
+
+impl NumberFormat {
+    fn bytes(self) -> usize {
+        match self {
+            Self::F16 | Self::BF16 => 2,
+            Self::F32 => 4,
+        }
+    }
+}
+
+impl Matrix {
+    /// Parses a file with one tensor of two dimensions.
+    ///
+    /// # Errors
+    /// The reason why the file is not such a file. It is a phrase that follows its name.
+    pub(super) fn parse(bytes: Vec<u8>) -> Result<Self, String> {
+        let (header, data) = split(&bytes)?;
+        let tensor = only_tensor(header)?;
+        let [rows, columns] = tensor.shape[..] else {
+            return Err(format!("its tensor has {} dimensions instead of 2", tensor.shape.len()));
+        };
+        if rows == 0 || columns == 0 || columns > COLUMNS_MAX {
+            return Err(format!(
+                "its vectors have {columns} components, {rows} vectors; at most {COLUMNS_MAX} components are supported"
+            ));
+        }
+        let expected = rows
+            .checked_mul(columns)
+            .and_then(|values| values.checked_mul(tensor.dtype.bytes()));
+        let [begin, end] = tensor.data_offsets;
+        if begin != 0 || Some(end) != expected || end != data.len() {
+            return Err("it is truncated, or its header does not describe its content".to_owned());
+        }
+        let matrix = Self {
+            values: bytes.len() - data.len()..bytes.len(),
+            format: tensor.dtype,
+            columns,
+            bytes,
+        };
+        if matrix.is_finite() {
+            Ok(matrix)
+        } else {
+            Err("it has values that are not finite numbers".to_owned())
+        }
+    }
+
+    /// Returns the number of vectors.
+    pub(super) fn rows(&self) -> usize {
+        self.values.len() / self.row_bytes()
+    }
+
+    /// Returns the number of components of a vector.
+    pub(super) fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Returns the bytes of the file.
+    pub(super) fn file(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Adds a vector to a sum with as many components. A row that does not exist adds nothing.
+    pub(super) fn add_row(&self, row: usize, sum: &mut [f32]) {
+        let values = &self.bytes[self.values.clone()];
+        let Some(row) = values.chunks_exact(self.row_bytes()).nth(row) else {
+            return;
+        };
+        match self.format {
+            NumberFormat::F16 => add(row, sum, |bytes| half(u16::from_le_bytes(bytes))),
+            NumberFormat::BF16 => add(row, sum, |bytes| {
+                f32::from_bits(u32::from(u16::from_le_bytes(bytes)) << 16)
+            }),
+            NumberFormat::F32 => add(row, sum, |bytes| f32::from_le_bytes(bytes)),
+        }
+    }
+
+    fn row_bytes(&self) -> usize {
+        self.columns * self.format.bytes()
+    }
+
+    /// Whether no value is infinite or undefined: the bits of the exponent are not all set.
+    fn is_finite(&self) -> bool {
+        let values = &self.bytes[self.values.clone()];
+        let highest = |mask: u16| {
+            let size = self.format.bytes();
+            let highest = values
+                .chunks_exact(size)
+                .map(move |value| u16::from_le_bytes([value[size - 2], value[size - 1]]));
+            highest
+                .map(move |bits| bits & mask != mask)
+                .fold(true, |all, is_finite| all & is_finite)
+        };
+        match self.format {
+            NumberFormat::F16 => highest(0x7c00),
+            NumberFormat::BF16 | NumberFormat::F32 => highest(0x7f80),
+        }
+    }
+}
+
+/// Splits a file into its header and the values of its tensors.
+fn split(bytes: &[u8]) -> Result<(&[u8], &[u8]), String> {
+    let not_safetensors = || "it is not a safetensors file".to_owned();
+    let (length, rest) = bytes.split_first_chunk::<LENGTH_BYTES>().ok_or_else(not_safetensors)?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| not_safetensors())?;
+    if length > HEADER_BYTES_MAX {
+        let length_max = ByteCount(HEADER_BYTES_MAX as u64);
+        return Err(format!(
+            "it is not a safetensors file, or its header is larger than {length_max}"
+        ));
+    }
+    rest.split_at_checked(length)
+        .ok_or_else(|| "it is truncated".to_owned())
+}
+
+/// Returns the tensor of a header that has one.
+fn only_tensor(header: &[u8]) -> Result<Tensor, String> {
+    let mut entries: BTreeMap<String, Value> =
+        serde_json::from_slice(header).map_err(|error| format!("its header is invalid: {error}"))?;
+    entries.remove(METADATA);
+    let count = entries.len();
+    match entries.pop_first().filter(|_| count == 1) {
+        Some((_, tensor)) => serde_json::from_value(tensor)
+            .map_err(|error| format!("its tensor is not a matrix of word vectors: {error}")),
+        None => Err(format!("it has {count} tensors; word vectors are one")),
+    }
+}
+
+fn add<const BYTES: usize>(row: &[u8], sum: &mut [f32], value: impl Fn([u8; BYTES]) -> f32) {
+    let (values, _) = row.as_chunks::<BYTES>();
+    for (sum, bytes) in sum.iter_mut().zip(values) {
+        *sum += value(*bytes);
+    }
+}
+
+/// Converts a finite number of 16 bits.
+fn half(bits: u16) -> f32 {
+    /// The difference of the exponents' biases, as a factor.
+    const REBIAS: f32 = f32::from_bits((127 + 127 - 15) << 23);
+    let magnitude = f32::from_bits(u32::from(bits & 0x7fff) << 13) * REBIAS;
+    f32::from_bits(magnitude.to_bits() | u32::from(bits & 0x8000) << 16)
+}

@@ -1,0 +1,65 @@
+//! Static word vectors: an embedding model that needs two files and no inference.
+//!
+//! `matrix` reads the vectors, `vocabulary` the tokenizer that finds the row of a word, and `files` finds both files and stores
+//! them in a directory. The files are untrusted input.
+
+mod files;
+mod matrix;
+#[cfg(test)]
+mod tests;
+mod vocabulary;
+
+use self::matrix::Matrix;
+use self::vocabulary::Vocabulary;
+use crate::catalog::{EmbeddingModel, words};
+
+pub use files::{VectorDirectory, VectorFiles};
+
+/// Maximum number of words of a text that count.
+const WORDS_MAX: usize = 192;
+
+/// An embedding model of static word vectors: the vector of a text is the sum of the vectors of its words.
+///
+/// ```no_run
+/// use toolwit_registry::VectorDirectory;
+///
+/// # fn example() -> Result<(), toolwit_core::Error> {
+/// if let Some(vectors) = VectorDirectory::new("/var/lib/assistant/vectors").open()? {
+///     println!("{} vectors with {} components", vectors.len(), vectors.width());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct WordVectors {
+    matrix: Matrix,
+    vocabulary: Vocabulary,
+}
+
+impl WordVectors {
+    /// Returns the number of vectors.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.matrix.rows()
+    }
+
+    /// Returns the number of components of a vector.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.matrix.columns()
+    }
+}
+
+impl EmbeddingModel for WordVectors {
+    fn embed(&self, text: &str) -> Option<Vec<f32>> {
+        let mut sum = vec![0.0; self.width()];
+        let mut is_known = false;
+        for word in words(text).take(WORDS_MAX) {
+            for row in self.vocabulary.rows(&word) {
+                self.matrix.add_row(row, &mut sum);
+                is_known = true;
+            }
+        }
+        is_known.then_some(sum)
+    }
+}

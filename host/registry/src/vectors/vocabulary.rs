@@ -1,0 +1,114 @@
+//! The vocabulary of a tokenizer file: the pieces of words that have a vector.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
+
+/// The mark of a piece at the beginning of a word.
+const WORD_START: &str = "▁";
+
+/// Maximum number of pieces. Tokenizers of language models have at most about 260,000.
+const PIECES_MAX: usize = 1 << 19;
+
+/// The longest piece that is used, in bytes. Words are not longer.
+const PIECE_BYTES_MAX: usize = 48;
+
+/// The pieces of a tokenizer, with the row of each in the matrix.
+#[derive(Debug)]
+pub(super) struct Vocabulary {
+    pieces: HashMap<Box<str>, u32>,
+}
+
+#[derive(serde::Deserialize)]
+struct TokenizerFile {
+    model: Model,
+}
+
+#[derive(serde::Deserialize)]
+struct Model {
+    #[serde(rename = "type")]
+    kind: String,
+    vocab: Pieces,
+}
+
+/// The pieces of a file, by text.
+struct Pieces(HashMap<Box<str>, u32>);
+
+impl Vocabulary {
+    /// Parses a tokenizer file in the format of Hugging Face, for a matrix with this number of rows.
+    ///
+    /// # Errors
+    /// The reason why it is not such a file. It is a phrase that follows the name of the file.
+    pub(super) fn parse(json: &[u8], rows: usize) -> Result<Self, String> {
+        let file: TokenizerFile = serde_json::from_slice(json)
+            .map_err(|error| format!("it is not a tokenizer with a vocabulary: {error}"))?;
+        let Pieces(mut pieces) = file.model.vocab;
+        let is_word_start = |piece: &Box<str>| piece.len() > WORD_START.len() && piece.starts_with(WORD_START);
+        if file.model.kind != "BPE" || !pieces.keys().any(is_word_start) {
+            let kind = file.model.kind;
+            return Err(format!(
+                "its model `{kind}` is not supported; only `BPE` with `{WORD_START}` at the beginning of words is"
+            ));
+        }
+        if let Some(row) = pieces.values().find(|row| **row as usize >= rows) {
+            return Err(format!(
+                "it does not belong to the vectors: a piece has the number {row} of {rows} vectors"
+            ));
+        }
+        // The mark alone has no meaning.
+        pieces.retain(|piece, _| piece.len() <= PIECE_BYTES_MAX && **piece != *WORD_START);
+        Ok(Self { pieces })
+    }
+
+    /// Returns the rows of the pieces of a word: the longest piece that it begins with, then the longest of the rest.
+    /// Characters that are not in the vocabulary are skipped.
+    ///
+    /// This is not the tokenizer's own algorithm, which applies merges in their order. Both return the same single piece for a
+    /// frequent word, and differ little for the others.
+    pub(super) fn rows(&self, word: &str) -> Vec<usize> {
+        let marked = format!("{WORD_START}{word}");
+        let mut rows = Vec::new();
+        let mut rest = marked.as_str();
+        while let Some(first) = rest.chars().next() {
+            let (length, row) = self.longest(rest).unzip();
+            rows.extend(row);
+            rest = &rest[length.unwrap_or(first.len_utf8())..];
+        }
+        rows
+    }
+
+    /// Returns the length and the row of the longest piece that a text begins with.
+    fn longest(&self, text: &str) -> Option<(usize, usize)> {
+        let ends = (1..=text.floor_char_boundary(PIECE_BYTES_MAX)).rev();
+        let mut ends = ends.filter(|end| text.is_char_boundary(*end));
+        ends.find_map(|end| Some((end, *self.pieces.get(&text[..end])? as usize)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Pieces {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(PiecesVisitor)
+    }
+}
+
+struct PiecesVisitor;
+
+impl<'de> Visitor<'de> for PiecesVisitor {
+    type Value = Pieces;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with the number of each piece")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pieces, A::Error> {
+        let mut pieces = HashMap::new();
+        while let Some((piece, row)) = map.next_entry()? {
+            pieces.insert(piece, row);
+            if pieces.len() > PIECES_MAX {
+                return Err(A::Error::custom(format_args!("more than {PIECES_MAX} pieces")));
+            }
+        }
+        Ok(Pieces(pieces))
+    }
+}
