@@ -98,6 +98,9 @@ pub(crate) fn name_of(path: &Path) -> Result<String, Error> {
     if stem.is_empty() || !stem.chars().all(fits) {
         return Err(refused("contains characters that are not allowed in a plugin's name"));
     }
+    if stem.starts_with('.') {
+        return Err(refused("starts with a dot"));
+    }
     if RESERVED.contains(&identity_of(stem).as_str()) {
         return Err(refused("is reserved: the ids of the host's own tools begin with it"));
     }

@@ -4,12 +4,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::FILE_EXTENSIONS;
 use super::write::write_atomically;
+use super::{FILE_EXTENSIONS, MANIFEST_EXTENSION, WIT_EXTENSION};
 use crate::package::{EXTENSION, Package, has_same_identity};
 use crate::registry::Registry;
+use toolwit_core::limits::{EngineLimits, MANIFEST_BYTES_MAX, WIT_BYTES_MAX};
 use toolwit_core::{Error, ErrorKind, Phase};
-use toolwit_sandbox::{CodeCacheLocation, Runtime, RuntimeOptions};
+use toolwit_sandbox::{CodeCacheLocation, Runtime, RuntimeOptions, read_component};
 
 /// The behaviour of [`add_packages`] if the directory already has a package with the same name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,7 +80,8 @@ impl From<AddError> for Error {
 /// Copies the packages of `source`, a component file or a directory, into a plugin directory. Creates the directory.
 ///
 /// Every component is inspected first; if one is broken, nothing is copied. The manifest and the WIT file next to a component
-/// are copied with it. Nothing is compiled and no guest code runs.
+/// are copied with it, unless one is a link out of their directory or too large to be read, which is an error. Nothing is compiled
+/// and no guest code runs.
 ///
 /// # Errors
 /// See [`AddError`].
@@ -132,12 +134,7 @@ fn copy(package: &Package, earlier: Option<&Package>, directory: &Path) -> Resul
         Some(earlier) => earlier.path.clone(),
         None => directory.join(&package.name).with_added_extension(EXTENSION),
     };
-    copy_files(&package.path, &target, directory).map_err(|error| {
-        let message = format!("{} could not be written: {error}", target.display());
-        Error::new(ErrorKind::Io, Phase::Registry, message)
-            .with_plugin(&*package.name)
-            .with_source(error)
-    })?;
+    copy_files(&package.path, &target, directory).map_err(|error| error.with_plugin(&*package.name))?;
     let plugin = package.plugin();
     Ok(AddedPackage {
         name: package.name.clone(),
@@ -152,20 +149,37 @@ fn copy(package: &Package, earlier: Option<&Package>, directory: &Path) -> Resul
     })
 }
 
-fn copy_files(source: &Path, target: &Path, directory: &Path) -> io::Result<()> {
-    fs::create_dir_all(directory)?;
+fn copy_files(source: &Path, target: &Path, directory: &Path) -> Result<(), Error> {
+    let failed = |error: io::Error| {
+        let message = format!("{} could not be written: {error}", target.display());
+        Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
+    };
+    fs::create_dir_all(directory).map_err(failed)?;
     for extension in FILE_EXTENSIONS {
         let (from, to) = (source.with_extension(extension), target.with_extension(extension));
         if is_same_file(&from, &to) {
             continue;
         }
         if from.is_file() {
-            write_atomically(&to, &fs::read(&from)?)?;
+            let bytes = read_component(&from, bytes_max(extension)).map_err(|error| {
+                let message = format!("{} cannot be copied: {}", from.display(), error.message);
+                Error::new(error.kind, Phase::Registry, message).with_source(error)
+            })?;
+            write_atomically(&to, &bytes).map_err(failed)?;
         } else if to.is_file() {
-            fs::remove_file(&to)?;
+            fs::remove_file(&to).map_err(failed)?;
         }
     }
     Ok(())
+}
+
+/// Returns the size up to which a host reads a file of a package.
+fn bytes_max(extension: &str) -> u64 {
+    match extension {
+        MANIFEST_EXTENSION => MANIFEST_BYTES_MAX,
+        WIT_EXTENSION => WIT_BYTES_MAX,
+        _ => EngineLimits::default().component_bytes_max,
+    }
 }
 
 fn is_same_file(one: &Path, other: &Path) -> bool {
