@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod directories;
 mod files;
 mod grants;
 mod host;
@@ -13,6 +14,7 @@ mod nesting;
 mod network;
 mod policy;
 mod process;
+mod quotas;
 mod reach;
 mod running;
 mod secrets;

@@ -293,7 +293,8 @@ impl ToolwitBuilder {
         builder.scan().await
     }
 
-    async fn scan(self) -> Result<Toolwit, Error> {
+    async fn scan(mut self) -> Result<Toolwit, Error> {
+        self.runtime.plugins.extend(self.paths.iter().cloned());
         let runtime = Runtime::new(self.runtime)?;
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
         let missing = if self.watch.is_some() {

@@ -4,9 +4,11 @@ mod call_authority;
 mod conversation;
 mod current_grants;
 mod denial_log;
+mod directory_opener;
 mod file_stamp;
 mod key_value_store;
 mod ledger;
+mod loaded_grants;
 mod provider;
 #[cfg_attr(
     not(feature = "network"),
